@@ -1,0 +1,1 @@
+//! Rust SDK: keys, signing, submitting in batches, receipts

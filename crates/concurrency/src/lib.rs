@@ -1,0 +1,1 @@
+//! Deterministic concurrency control: effects of a batch in, outcomes and after-images out

@@ -1,0 +1,1 @@
+//! The deterministic core: blocks in, receipts and state digest out

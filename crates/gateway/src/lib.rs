@@ -1,0 +1,1 @@
+//! Where clients connect: the Postgres wire protocol and HTTP

@@ -1,0 +1,1 @@
+//! Append-only files of blocks, receipts and certificates, and the transaction index

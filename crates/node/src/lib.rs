@@ -1,0 +1,1 @@
+//! One organisation's node: the pipeline from ordered block to receipt, recovery and catch-up

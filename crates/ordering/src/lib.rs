@@ -1,0 +1,1 @@
+//! Ordering of transactions into blocks: solo and Byzantine-fault-tolerant

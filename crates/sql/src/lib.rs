@@ -1,0 +1,1 @@
+//! SQL and PL/pgSQL: parsing, planning and simulation into effects

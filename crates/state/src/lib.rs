@@ -1,0 +1,1 @@
+//! Tables in memory with snapshots, commands, state digest and checkpoints

@@ -1,0 +1,1 @@
+//! Values, rows, schemas, transactions, blocks, receipts and the charter, with their canonical encoding

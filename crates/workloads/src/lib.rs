@@ -1,0 +1,1 @@
+//! Smallbank and the papers' other workloads: schema, contracts, generators, invariants
