@@ -1,1 +1,63 @@
-//! Values, rows, schemas, transactions, blocks, receipts and the charter, with their canonical encoding
+//! The words of Entente as data: [`Value`], [`Row`] and [`Key`]; [`Table`] and [`Catalog`]; [`Transaction`],
+//! [`Block`], [`Receipt`] and [`Charter`]. No I/O and no threads.
+//!
+//! **Canonical encoding.** Everything that is signed, hashed, sent or stored is encoded with borsh: fields in the
+//! order of declaration, integers little-endian, lengths as `u32`. One value has one encoding, and
+//! [`decode_exactly`] refuses trailing bytes, so equal digests mean equal values.
+//!
+//! **Limits.** Every length that comes from outside is bounded by a constant of [`limits`].
+
+mod block;
+mod catalog;
+mod charter;
+mod columns;
+mod data_type;
+mod error;
+mod key;
+mod numeric;
+mod receipt;
+mod text;
+mod transaction;
+mod value;
+
+pub mod limits;
+
+pub use block::{Block, BlockError, BlockHeader, transactions_root};
+pub use catalog::{Catalog, Check, Column, Parameter, ParameterMode, Procedure, Table, TableId};
+pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
+pub use columns::ColumnSet;
+pub use data_type::DataType;
+pub use error::{SqlError, SqlState};
+pub use key::Key;
+pub use numeric::Numeric;
+pub use receipt::{Outcome, OutputColumn, Receipt, RejectReason, StatementResult};
+pub use text::{format_value, parse_value};
+pub use transaction::{
+    ClientId, Credential, Payload, RequestId, SignedTransaction, Transaction, TransactionError, TransactionId,
+};
+pub use value::{Row, Value};
+
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// The canonical encoding of `value`.
+pub fn encode<T: BorshSerialize + ?Sized>(value: &T) -> Vec<u8> {
+    borsh::to_vec(value).expect("writing to memory cannot fail")
+}
+
+/// Reads one value and refuses trailing bytes, so that one value has one encoding.
+///
+/// # Errors
+/// Says at which offset what was expected.
+pub fn decode_exactly<T: BorshDeserialize>(bytes: &[u8]) -> std::io::Result<T> {
+    borsh::from_slice(bytes)
+}
+
+/// Faults of a set of organisations that agreement survives: `⌊(n − 1) / 3⌋`.
+pub fn faults_tolerated(organisations: usize) -> usize {
+    organisations.saturating_sub(1) / 3
+}
+
+/// Organisations whose equal word decides: `n − ⌊(n − 1) / 3⌋`.
+pub fn quorum(organisations: usize) -> usize {
+    organisations - faults_tolerated(organisations)
+}

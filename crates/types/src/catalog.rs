@@ -1,0 +1,121 @@
+use crate::{ColumnSet, DataType};
+use borsh::{BorshDeserialize, BorshSerialize};
+use crypto::{Digest, DigestWriter};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Number of a table, never used twice in a ledger.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, BorshSerialize, BorshDeserialize)]
+pub struct TableId(pub u32);
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Column {
+    /// Lower-case unless it was quoted.
+    pub name: String,
+    /// The type.
+    pub data_type: DataType,
+    /// NULL is refused.
+    pub not_null: bool,
+    /// The expression of DEFAULT, as SQL.
+    pub default: Option<String>,
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Check {
+    /// The name that an error shows.
+    pub name: String,
+    /// The condition, as SQL.
+    pub condition: String,
+}
+
+/// A table's definition.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Table {
+    /// Its number.
+    pub id: TableId,
+    /// Its name.
+    pub name: String,
+    /// The columns, in order.
+    pub columns: Vec<Column>,
+    /// Ordinals of the primary key's columns, in key order. Empty: the table has no primary key, and every row gets
+    /// a hidden one from (height, index of its transaction in the block, draw), which keeps the order of insertion.
+    pub primary_key: Vec<u16>,
+    /// Name of the primary key's constraint.
+    pub primary_key_name: String,
+    /// CHECK constraints, in the order of their names, which is the order in which PostgreSQL evaluates them.
+    pub checks: Vec<Check>,
+}
+
+impl Table {
+    /// Ordinal of a column.
+    pub fn ordinal(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// The columns of the primary key.
+    pub fn key_columns(&self) -> ColumnSet {
+        self.primary_key.iter().fold(ColumnSet::EMPTY, |set, c| set | ColumnSet::column(usize::from(*c)))
+    }
+}
+
+/// How an argument travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum ParameterMode {
+    /// `IN`
+    In,
+    /// `OUT`
+    Out,
+    /// `INOUT`
+    InOut,
+}
+
+/// A parameter of a procedure.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Parameter {
+    /// Its name; empty where it has none.
+    pub name: String,
+    /// How it travels.
+    pub mode: ParameterMode,
+    /// Its type.
+    pub data_type: DataType,
+}
+
+/// A stored procedure. Plans are made from `body` when it is created or loaded.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Procedure {
+    /// Its name.
+    pub name: String,
+    /// Its parameters, in order.
+    pub parameters: Vec<Parameter>,
+    /// The PL/pgSQL text between the dollar quotes.
+    pub body: String,
+}
+
+/// The tables and procedures of a ledger at one height. A change makes a new catalog with the next version.
+#[derive(Clone, Debug, PartialEq, Eq, Default, BorshSerialize, BorshDeserialize)]
+pub struct Catalog {
+    /// Counts the changes.
+    pub version: u64,
+    /// The number that the next table gets.
+    pub next_table: u32,
+    /// Tables by name.
+    pub tables: BTreeMap<String, Arc<Table>>,
+    /// Procedures by name; one per name.
+    pub procedures: BTreeMap<String, Arc<Procedure>>,
+}
+
+impl Catalog {
+    /// Digest of the canonical encoding.
+    pub fn digest(&self) -> Digest {
+        let mut writer = DigestWriter::default();
+        borsh::to_writer(&mut writer, self).expect("hashing cannot fail");
+        writer.finish()
+    }
+
+    /// The table with this number.
+    pub fn table(&self, id: TableId) -> Option<&Arc<Table>> {
+        self.tables.values().find(|table| table.id == id)
+    }
+}

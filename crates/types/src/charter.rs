@@ -1,0 +1,347 @@
+use crate::{encode, limits};
+use borsh::{BorshDeserialize, BorshSerialize};
+use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, sha256};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// A member: its keys and where its node listens for the other nodes.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Organisation {
+    /// Its name, unique in the charter.
+    pub name: String,
+    /// The key that signs the charter and the organisation's clients.
+    #[serde(with = "as_text")]
+    pub root_key: PublicKey,
+    /// The key that its node signs votes with.
+    #[serde(with = "as_text")]
+    pub node_key: PublicKey,
+    /// Where its node listens for the others: `host:port`.
+    pub address: String,
+}
+
+/// When a block is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockLimits {
+    /// Transactions of a block.
+    pub transactions_max: u32,
+    /// Bytes of a block's transactions.
+    pub bytes_max: u32,
+    /// Milliseconds that a proposer waits for the block to fill once it has a transaction.
+    pub fill_ms: u32,
+    /// Milliseconds after which an idle network orders an empty block.
+    pub idle_ms: u32,
+    /// Transactions of an execution batch: a block is cut into batches of this size, in order.
+    pub batch_transactions: u32,
+}
+
+/// How much work contracts may do, in logical steps (statements and rows), not in seconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeterLimits {
+    /// Steps of one execution of a transaction.
+    pub transaction_steps: u64,
+    /// Steps of all executions in a block, repeated ones included.
+    pub block_steps: u64,
+}
+
+/// A ledger's configuration, agreed by its members. Its digest names the ledger.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Charter {
+    /// For people.
+    pub name: String,
+    /// Distinguishes networks that have the same members.
+    pub nonce: u64,
+    /// Version of the rules of execution.
+    pub execution_version: u32,
+    /// How the conflicts of a batch are settled: `harmony` or `serial`.
+    pub protocol: String,
+    /// Who orders: `bft`, or `solo` for a network of one.
+    pub ordering: String,
+    /// Every so many blocks a node writes a checkpoint.
+    pub checkpoint_blocks: u32,
+    /// How far ahead a transaction's expiry height may lie.
+    pub expiry_blocks_max: u32,
+    /// If in the previous batch at least this share of transactions (in percent) ran twice, the next batch runs
+    /// serially at once; 101 switches it off.
+    pub serial_threshold_percent: u8,
+    /// When a block is cut.
+    pub block: BlockLimits,
+    /// How much work contracts may do.
+    pub meter: MeterLimits,
+    /// The members, in the order that `organisation` numbers count.
+    #[serde(rename = "organisation")]
+    pub organisations: Vec<Organisation>,
+    /// One signature per member, with its root key under the ledger's digest, in the same order.
+    #[serde(with = "signatures_as_text")]
+    pub signatures: Vec<Signature>,
+}
+
+/// Why a charter cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum CharterError {
+    /// Not TOML, a field missing, a field unknown, a key that is none.
+    #[error("the charter cannot be read: {0}")]
+    Malformed(String),
+    /// Byzantine agreement needs four members to survive one.
+    #[error("a charter with `ordering = \"bft\"` needs at least 4 organisations to survive a faulty one, this has {0}")]
+    TooFewMembers(usize),
+    /// A value that is out of its range.
+    #[error("charter: {field} must be {expected}, found {found}")]
+    Value {
+        /// Which field.
+        field: &'static str,
+        /// What it may be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// A key or name that stands twice.
+    #[error("charter: {what} {found} stands more than once; every member needs its own")]
+    Repeated {
+        /// What is repeated.
+        what: &'static str,
+        /// Its value.
+        found: String,
+    },
+    /// A signature that does not fit.
+    #[error("the charter is not signed by {organisation}: sign it with that organisation's root key")]
+    WrongSignature {
+        /// Whose signature is missing or wrong.
+        organisation: String,
+    },
+}
+
+impl Charter {
+    /// The parameters of a new network; members and signatures are still missing.
+    pub fn with_defaults(name: &str, nonce: u64) -> Charter {
+        Charter {
+            name: name.to_string(),
+            nonce,
+            execution_version: 1,
+            protocol: "harmony".to_string(),
+            ordering: "bft".to_string(),
+            checkpoint_blocks: 1_000,
+            expiry_blocks_max: 100_000,
+            serial_threshold_percent: 101,
+            block: BlockLimits {
+                transactions_max: 4_000,
+                bytes_max: 2 * 1024 * 1024,
+                fill_ms: 20,
+                idle_ms: 1_000,
+                batch_transactions: 500,
+            },
+            meter: MeterLimits { transaction_steps: 1_000_000, block_steps: 100_000_000 },
+            organisations: Vec::new(),
+            signatures: Vec::new(),
+        }
+    }
+
+    /// Names the ledger: SHA-256 over everything but the signatures.
+    pub fn ledger(&self) -> Digest {
+        let mut unsigned = self.clone();
+        unsigned.signatures.clear();
+        sha256(&[b"entente charter 1\0", &encode(&unsigned)])
+    }
+
+    /// Signs as member number `organisation`.
+    pub fn sign(&mut self, organisation: usize, root: &SecretKey) {
+        let signature = root.sign(&self.ledger().0);
+        self.signatures.resize(self.organisations.len(), Signature([0; 64]));
+        self.signatures[organisation] = signature;
+    }
+
+    /// Position of the member with this node key.
+    pub fn member(&self, node_key: &PublicKey) -> Option<usize> {
+        self.organisations.iter().position(|organisation| organisation.node_key == *node_key)
+    }
+
+    /// As a file for people.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a charter has no maps with other keys than text")
+    }
+
+    /// Reads a charter file and checks it whole: members, limits and every signature.
+    ///
+    /// # Errors
+    /// [`CharterError`] says which part, what was expected and what came.
+    pub fn from_toml(text: &str) -> Result<Charter, CharterError> {
+        let charter: Charter =
+            toml::from_str(text).map_err(|error| CharterError::Malformed(error.to_string()))?;
+        charter.check()?;
+        Ok(charter)
+    }
+
+    /// Checks members, limits and every signature.
+    ///
+    /// # Errors
+    /// As [`Charter::from_toml`].
+    pub fn check(&self) -> Result<(), CharterError> {
+        let members = self.organisations.len();
+        if self.ordering == "bft" && members < 4 {
+            return Err(CharterError::TooFewMembers(members));
+        }
+        self.check_values()?;
+        let (mut names, mut keys) = (BTreeSet::new(), BTreeSet::new());
+        for organisation in &self.organisations {
+            if !names.insert(&organisation.name) {
+                let found = organisation.name.clone();
+                return Err(CharterError::Repeated { what: "the name", found });
+            }
+            for key in [organisation.root_key, organisation.node_key] {
+                key.check().map_err(|error| CharterError::Malformed(error.to_string()))?;
+                if !keys.insert(key) {
+                    return Err(CharterError::Repeated { what: "the key", found: key.to_string() });
+                }
+            }
+        }
+        let ledger = self.ledger();
+        for (position, organisation) in self.organisations.iter().enumerate() {
+            let signed = self.signatures.get(position).is_some_and(|signature| {
+                let key = organisation.root_key;
+                crypto::verify(&SignedMessage { key, signature: *signature, message: &ledger.0 })
+            });
+            if !signed || self.signatures.len() != members {
+                return Err(CharterError::WrongSignature { organisation: organisation.name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_values(&self) -> Result<(), CharterError> {
+        let wrong = |field, expected: &str, found: String| {
+            Err(CharterError::Value { field, expected: expected.to_string(), found })
+        };
+        if !["bft", "solo"].contains(&self.ordering.as_str()) {
+            return wrong("ordering", "`bft` or `solo`", format!("`{}`", self.ordering));
+        }
+        if !["harmony", "serial"].contains(&self.protocol.as_str()) {
+            return wrong("protocol", "`harmony` or `serial`", format!("`{}`", self.protocol));
+        }
+        if self.execution_version != 1 {
+            return wrong("execution_version", "1", self.execution_version.to_string());
+        }
+        for organisation in &self.organisations {
+            let length = organisation.name.len();
+            if length == 0 || length > limits::NAME_BYTES_MAX {
+                return wrong("organisation.name", "1 to 63 bytes long", format!("{length} bytes"));
+            }
+        }
+        let block = &self.block;
+        let ranges: [(&'static str, u64, u64, u64); 10] = [
+            ("organisations", self.organisations.len() as u64, 1, limits::ORGANISATIONS_MAX as u64),
+            (
+                "block.transactions_max",
+                block.transactions_max.into(),
+                1,
+                limits::BLOCK_TRANSACTIONS_MAX.into(),
+            ),
+            (
+                "block.bytes_max",
+                block.bytes_max.into(),
+                limits::TRANSACTION_BYTES_MAX as u64 + 4,
+                limits::BLOCK_BYTES_MAX.into(),
+            ),
+            ("block.fill_ms", block.fill_ms.into(), 0, 1_000),
+            ("block.idle_ms", block.idle_ms.into(), 100, 60_000),
+            ("block.batch_transactions", block.batch_transactions.into(), 1, 65_535),
+            ("checkpoint_blocks", self.checkpoint_blocks.into(), 1, 1_000_000),
+            ("expiry_blocks_max", self.expiry_blocks_max.into(), 1, 10_000_000),
+            ("meter.transaction_steps", self.meter.transaction_steps, 1_000, 1_000_000_000),
+            ("meter.block_steps", self.meter.block_steps, self.meter.transaction_steps, 1_000_000_000_000),
+        ];
+        match ranges.into_iter().find(|(_, found, low, high)| found < low || found > high) {
+            Some((field, found, low, high)) => wrong(field, &format!("{low} to {high}"), found.to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+mod as_text {
+    use crypto::PublicKey;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(key: &PublicKey, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(key)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PublicKey, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+mod signatures_as_text {
+    use crypto::Signature;
+    use serde::ser::SerializeSeq;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(signatures: &[Signature], serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(signatures.len()))?;
+        for signature in signatures {
+            list.serialize_element(&signature.to_string())?;
+        }
+        list.end()
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Signature>, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        texts.iter().map(|text| text.parse().map_err(serde::de::Error::custom)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn charter() -> (Charter, Vec<SecretKey>) {
+        let mut charter = Charter::with_defaults("test", 7);
+        let roots: Vec<_> = (0..4).map(|i| SecretKey::from_bytes([i + 1; 32])).collect();
+        for (position, root) in roots.iter().enumerate() {
+            charter.organisations.push(Organisation {
+                name: format!("org{}", position + 1),
+                root_key: root.public_key(),
+                node_key: SecretKey::from_bytes([position as u8 + 101; 32]).public_key(),
+                address: format!("127.0.0.1:{}", 7000 + position),
+            });
+        }
+        for (position, root) in roots.iter().enumerate() {
+            charter.sign(position, root);
+        }
+        (charter, roots)
+    }
+
+    #[test]
+    fn charters_round_trip_as_text() {
+        let (charter, _) = charter();
+        assert_eq!(Charter::from_toml(&charter.to_toml()), Ok(charter));
+    }
+
+    #[test]
+    fn what_makes_a_charter_useless_is_named() {
+        let (good, roots) = charter();
+        let mut few = good.clone();
+        few.organisations.truncate(3);
+        assert_eq!(few.check(), Err(CharterError::TooFewMembers(3)));
+
+        let mut changed = good.clone();
+        changed.block.fill_ms = 21;
+        assert_eq!(changed.check(), Err(CharterError::WrongSignature { organisation: "org1".into() }));
+
+        let mut wrong = good.clone();
+        wrong.sign(2, &roots[1]);
+        assert_eq!(wrong.check(), Err(CharterError::WrongSignature { organisation: "org3".into() }));
+
+        let mut twice = good.clone();
+        twice.organisations[3].node_key = twice.organisations[0].root_key;
+        assert!(matches!(twice.check(), Err(CharterError::Repeated { .. })));
+
+        let unknown = good.to_toml().replace("nonce", "nonsense");
+        assert!(matches!(Charter::from_toml(&unknown), Err(CharterError::Malformed(text)) if text.contains("nonsense")));
+
+        let mut protocol = good;
+        protocol.protocol = "magic".into();
+        assert!(matches!(protocol.check(), Err(CharterError::Value { field: "protocol", .. })));
+    }
+}

@@ -1,0 +1,32 @@
+//! Every stated limit on what comes from outside. What exceeds one gets an error that names it.
+
+/// Bytes of one encoded transaction.
+pub const TRANSACTION_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of a value of type text.
+pub const TEXT_BYTES_MAX: usize = 128 * 1024;
+/// Arguments of a call, parameters of a script.
+pub const ARGUMENTS_MAX: usize = 1_000;
+/// Bytes of the name of a table, column, procedure or organisation (PostgreSQL's `NAMEDATALEN − 1`).
+pub const NAME_BYTES_MAX: usize = 63;
+/// Columns of a table.
+pub const COLUMNS_MAX: usize = 250;
+/// Tables of a ledger.
+pub const TABLES_MAX: usize = 10_000;
+/// Procedures of a ledger.
+pub const PROCEDURES_MAX: usize = 10_000;
+/// Bytes of an encoded row.
+pub const ROW_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of an encoded primary key.
+pub const KEY_BYTES_MAX: usize = 2_700;
+/// Organisations of a ledger.
+pub const ORGANISATIONS_MAX: usize = 128;
+/// Transactions of a block that a charter may allow.
+pub const BLOCK_TRANSACTIONS_MAX: u32 = 65_536;
+/// Bytes of a block that a charter may allow.
+pub const BLOCK_BYTES_MAX: u32 = 8 * 1024 * 1024;
+/// Digits of a numeric value, before and after the point together.
+pub const NUMERIC_PRECISION_MAX: u8 = 38;
+/// Rows that one statement returns to a client through a receipt.
+pub const RESULT_ROWS_MAX: usize = 10_000;
+/// Nesting of expressions, blocks and calls.
+pub const NESTING_MAX: usize = 64;

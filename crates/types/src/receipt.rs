@@ -1,0 +1,88 @@
+use crate::{DataType, SqlError, TransactionId, Value};
+use borsh::{BorshDeserialize, BorshSerialize};
+use crypto::{Digest, sha256};
+
+/// A column of a result.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct OutputColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub data_type: DataType,
+}
+
+/// What one statement gives its client.
+#[derive(Clone, PartialEq, Eq, Debug, Default, BorshSerialize, BorshDeserialize)]
+pub struct StatementResult {
+    /// PostgreSQL's command tag, for example `INSERT 0 3`.
+    pub tag: String,
+    /// Columns of the rows; empty where the statement returns none.
+    pub columns: Vec<OutputColumn>,
+    /// The rows.
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// Why a transaction was not executed at all.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub enum RejectReason {
+    /// The bytes are no transaction of this ledger.
+    Malformed(String),
+    /// Signature or credential is wrong.
+    Unsigned(String),
+    /// It stands above its expiry height, or the expiry is further ahead than the charter allows.
+    Expired {
+        /// The height at which it stands.
+        height: u64,
+        /// Its expiry height.
+        expires_at: u64,
+    },
+    /// The same request of the same client stands at this height already, with the same content.
+    Duplicate {
+        /// Where the first one stands.
+        height: u64,
+        /// Its position in that block.
+        index: u32,
+    },
+    /// The client has used this request for something else.
+    RequestReused {
+        /// Where the first one stands.
+        height: u64,
+        /// Its position in that block.
+        index: u32,
+    },
+    /// The block's meter budget was spent before its turn.
+    BlockBudget,
+}
+
+/// How a transaction ended.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub enum Outcome {
+    /// Its effects are in the state.
+    Committed(Vec<StatementResult>),
+    /// A business abort: the contract or a constraint said no. Nothing of it is in the state.
+    Aborted(SqlError),
+    /// The protocol gave it up because of a conflict (never with Harmony's re-execution).
+    Conflict,
+    /// It was not executed.
+    Rejected(RejectReason),
+}
+
+/// What the ledger says of one transaction.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct Receipt {
+    /// The transaction.
+    pub transaction: TransactionId,
+    /// Height of its block.
+    pub height: u64,
+    /// Position in the block.
+    pub index: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl Receipt {
+    /// Leaf of the block's receipts tree.
+    pub fn leaf(&self) -> Digest {
+        sha256(&[&[0], &crate::encode(self)])
+    }
+}

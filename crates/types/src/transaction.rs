@@ -1,0 +1,256 @@
+use crate::{Value, decode_exactly, encode, limits};
+use borsh::{BorshDeserialize, BorshSerialize};
+use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, sha256};
+use std::fmt;
+
+const TRANSACTION_DOMAIN: &[u8] = b"entente transaction 1\0";
+const CREDENTIAL_DOMAIN: &[u8] = b"entente client credential 1\0";
+
+/// What identifies a transaction: SHA-256 over domain and canonical encoding, without the signature.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, BorshSerialize, BorshDeserialize)]
+pub struct TransactionId(pub Digest);
+
+impl fmt::Display for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Chosen by the client, unique per client key among its transactions that have not expired.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, BorshSerialize, BorshDeserialize)]
+pub struct RequestId(pub [u8; 16]);
+
+/// A client as the live ids know it: key and request.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, BorshSerialize, BorshDeserialize)]
+pub struct ClientId {
+    /// The client's key.
+    pub key: PublicKey,
+    /// What the client calls this transaction.
+    pub request: RequestId,
+}
+
+/// An organisation's word that a key is its client's: the root key's signature under ledger and client key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, BorshSerialize, BorshDeserialize)]
+pub struct Credential {
+    /// Position of the organisation in the charter.
+    pub organisation: u16,
+    /// Signature of the organisation's root key.
+    pub signature: Signature,
+}
+
+impl Credential {
+    /// What the root key signs.
+    pub fn message(ledger: &Digest, client: &PublicKey) -> Vec<u8> {
+        [CREDENTIAL_DOMAIN, &ledger.0, &client.0].concat()
+    }
+
+    /// Makes a credential with the root key of organisation number `organisation`.
+    pub fn issue(root: &SecretKey, organisation: u16, ledger: &Digest, client: &PublicKey) -> Credential {
+        Credential { organisation, signature: root.sign(&Credential::message(ledger, client)) }
+    }
+
+    /// Whether `root` has signed this.
+    pub fn verify(&self, root: &PublicKey, ledger: &Digest, client: &PublicKey) -> bool {
+        let message = Credential::message(ledger, client);
+        crypto::verify(&SignedMessage { key: *root, signature: self.signature, message: &message })
+    }
+}
+
+/// What a transaction does.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub enum Payload {
+    /// Calls a procedure.
+    Call {
+        /// Its name.
+        procedure: String,
+        /// One value per IN and INOUT parameter.
+        arguments: Vec<Value>,
+    },
+    /// Runs one SQL statement, or several separated by semicolons, as one transaction.
+    Script {
+        /// The statements.
+        sql: String,
+        /// Values of `$1`, `$2`, …
+        parameters: Vec<Value>,
+    },
+    /// Inserts rows: what COPY becomes.
+    Insert {
+        /// The table.
+        table: String,
+        /// The columns that `rows` give, in their order.
+        columns: Vec<String>,
+        /// The rows; bounded by the size of a transaction alone.
+        rows: Vec<Vec<Value>>,
+    },
+}
+
+impl Payload {
+    /// The contract that transactions are grouped by under the block's root: the procedure's name, `""` for scripts.
+    pub fn contract(&self) -> &str {
+        match self {
+            Payload::Call { procedure, .. } => procedure,
+            Payload::Script { .. } | Payload::Insert { .. } => "",
+        }
+    }
+}
+
+/// What a client wants done, before it is signed.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct Transaction {
+    /// Digest of the ledger's charter.
+    pub ledger: Digest,
+    /// Whose key signs.
+    pub client: PublicKey,
+    /// Unique per client key.
+    pub request: RequestId,
+    /// The last height at which it may stand; at most the charter's `expiry_blocks_max` ahead.
+    pub expires_at: u64,
+    /// What it does.
+    pub payload: Payload,
+}
+
+impl Transaction {
+    /// What identifies the transaction and what the client signs: SHA-256 over domain and canonical encoding.
+    pub fn id(&self) -> TransactionId {
+        TransactionId(sha256(&[TRANSACTION_DOMAIN, &encode(self)]))
+    }
+
+    /// Signs with the client's key.
+    ///
+    /// # Panics
+    /// Where `key` is not the key of `client`: a mistake of the program, not of its input.
+    pub fn sign(self, key: &SecretKey, credential: Credential) -> SignedTransaction {
+        assert_eq!(key.public_key(), self.client, "a transaction is signed with its client's key");
+        let signature = key.sign(&self.id().0.0);
+        SignedTransaction { transaction: self, credential, signature }
+    }
+}
+
+/// A transaction as it travels.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct SignedTransaction {
+    /// What is signed.
+    pub transaction: Transaction,
+    /// Which organisation vouches for the client.
+    pub credential: Credential,
+    /// The client's signature under the transaction's id.
+    pub signature: Signature,
+}
+
+/// Why bytes are no transaction.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum TransactionError {
+    /// Longer than the limit.
+    #[error(
+        "the transaction has {found} bytes, the limit is {} (TRANSACTION_BYTES_MAX); split it",
+        limits::TRANSACTION_BYTES_MAX
+    )]
+    TooLarge {
+        /// Its length.
+        found: usize,
+    },
+    /// Not the canonical encoding.
+    #[error("expected the canonical encoding of a signed transaction: {0}")]
+    Malformed(String),
+    /// A list or a name is longer than its limit.
+    #[error("the transaction has {found} {what}, the limit is {limit}")]
+    Limit {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl SignedTransaction {
+    /// The canonical encoding.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// Reads the canonical encoding and checks every limit; says nothing about the signature.
+    ///
+    /// # Errors
+    /// [`TransactionError`] says what is wrong.
+    pub fn from_bytes(bytes: &[u8]) -> Result<SignedTransaction, TransactionError> {
+        if bytes.len() > limits::TRANSACTION_BYTES_MAX {
+            return Err(TransactionError::TooLarge { found: bytes.len() });
+        }
+        let signed: SignedTransaction =
+            decode_exactly(bytes).map_err(|error| TransactionError::Malformed(error.to_string()))?;
+        let (name, values) = match &signed.transaction.payload {
+            Payload::Call { procedure, arguments } => (procedure.len(), arguments.len()),
+            Payload::Script { parameters, .. } => (0, parameters.len()),
+            Payload::Insert { table, columns, .. } => (table.len(), columns.len()),
+        };
+        let limits = [
+            ("arguments", values, limits::ARGUMENTS_MAX),
+            ("bytes in the name of its procedure or table", name, limits::NAME_BYTES_MAX),
+        ];
+        match limits.into_iter().find(|(_, found, limit)| found > limit) {
+            Some((what, found, limit)) => Err(TransactionError::Limit { what, found, limit }),
+            None => Ok(signed),
+        }
+    }
+
+    /// Whether the client signed it. Who the client is, the credential says.
+    pub fn verify_signature(&self) -> bool {
+        let id = self.transaction.id();
+        let message = SignedMessage { key: self.transaction.client, signature: self.signature, message: &id.0.0 };
+        crypto::verify(&message)
+    }
+
+    /// Key and request: what may be in the ledger once.
+    pub fn client_id(&self) -> ClientId {
+        ClientId { key: self.transaction.client, request: self.transaction.request }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signed() -> SignedTransaction {
+        let (root, key) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
+        let ledger = sha256(&[b"ledger"]);
+        let credential = Credential::issue(&root, 0, &ledger, &key.public_key());
+        assert!(credential.verify(&root.public_key(), &ledger, &key.public_key()));
+        assert!(!credential.verify(&root.public_key(), &sha256(&[b"other"]), &key.public_key()));
+        let payload = Payload::Call {
+            procedure: "send_payment".into(),
+            arguments: vec![Value::BigInt(1), Value::text("naïve"), Value::Null],
+        };
+        Transaction { ledger, client: key.public_key(), request: RequestId([7; 16]), expires_at: 99, payload }
+            .sign(&key, credential)
+    }
+
+    #[test]
+    fn transactions_round_trip_and_every_flipped_byte_shows() {
+        let bytes = signed().to_bytes();
+        assert_eq!(SignedTransaction::from_bytes(&bytes), Ok(signed()));
+        assert!(signed().verify_signature());
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x10;
+            if let Ok(read) = SignedTransaction::from_bytes(&flipped) {
+                let credential_only = read.transaction == signed().transaction && read.signature == signed().signature;
+                assert_ne!(read, signed());
+                assert!(credential_only || !read.verify_signature(), "byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn truncated_and_padded_bytes_are_refused() {
+        let bytes = signed().to_bytes();
+        for length in 0..bytes.len() {
+            assert!(SignedTransaction::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
+        }
+        assert!(SignedTransaction::from_bytes(&[bytes.as_slice(), &[0]].concat()).is_err());
+        let oversized = vec![0; limits::TRANSACTION_BYTES_MAX + 1];
+        let found = oversized.len();
+        assert_eq!(SignedTransaction::from_bytes(&oversized), Err(TransactionError::TooLarge { found }));
+    }
+}
