@@ -1,1 +1,24 @@
-//! Tables in memory with snapshots, commands, state digest and checkpoints
+//! What transactions see and leave behind.
+//!
+//! - [`Snapshot`]: the state after a batch, read by key and by key range.
+//! - [`Simulate`]: a transaction that can be run on a snapshot without changing it; what that finds is its
+//!   [`Effects`]: [`Read`]s, [`Scan`]s, [`Command`]s and a result (`protocols.md`, section 1).
+//! - [`Overlay`]: a snapshot with changes in front of it, for transactions that run one after the other.
+//!
+//! ```text
+//!  transaction ──simulate──▶ Effects ──protocol──▶ after-images ──State::apply──▶ next snapshot
+//!       ▲                                                                            │
+//!       └────────────────────────────── Snapshot ◀───────────────────────────────────┘
+//! ```
+
+mod effects;
+mod overlay;
+mod plain;
+mod snapshot;
+
+pub use effects::{
+    AfterImage, Command, CommandKind, Effects, Read, RowChange, RowFunction, RowId, RowPredicate, Scan, Simulate,
+};
+pub use overlay::Overlay;
+pub use plain::PlainState;
+pub use snapshot::{KeyRange, Snapshot};

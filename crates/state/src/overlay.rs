@@ -1,0 +1,159 @@
+use crate::{AfterImage, KeyRange, RowId, Snapshot};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use types::{Catalog, Key, Row, TableId};
+
+/// A snapshot with changes in front of it: what the next transaction of a serial run sees.
+pub struct Overlay<'a> {
+    base: &'a dyn Snapshot,
+    changes: BTreeMap<RowId, Option<Row>>,
+}
+
+impl<'a> Overlay<'a> {
+    /// Nothing changed yet.
+    pub fn new(base: &'a dyn Snapshot) -> Overlay<'a> {
+        Overlay { base, changes: BTreeMap::new() }
+    }
+
+    /// The row has this value from now on.
+    pub fn set(&mut self, row: RowId, value: Option<Row>) {
+        self.changes.insert(row, value);
+    }
+
+    /// The row as it stands.
+    pub fn current(&self, row: &RowId) -> Option<Row> {
+        match self.changes.get(row) {
+            Some(value) => value.clone(),
+            None => self.base.get(row.table, &row.key),
+        }
+    }
+
+    /// The changed rows, by table and key.
+    pub fn into_changes(self) -> Vec<AfterImage> {
+        self.changes.into_iter().map(|(row, value)| AfterImage { row, value }).collect()
+    }
+}
+
+impl Snapshot for Overlay<'_> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        self.base.catalog()
+    }
+
+    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+        self.current(&RowId { table, key: key.clone() })
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) {
+        if range.is_empty() {
+            return;
+        }
+        let bound = |bound: &std::ops::Bound<Key>, open: std::ops::Bound<RowId>| match bound {
+            std::ops::Bound::Included(key) => std::ops::Bound::Included(RowId { table, key: key.clone() }),
+            std::ops::Bound::Excluded(key) => std::ops::Bound::Excluded(RowId { table, key: key.clone() }),
+            std::ops::Bound::Unbounded => open,
+        };
+        let first = std::ops::Bound::Included(RowId { table, key: Key::default() });
+        let last = match table.0.checked_add(1) {
+            Some(next) => std::ops::Bound::Excluded(RowId { table: TableId(next), key: Key::default() }),
+            None => std::ops::Bound::Unbounded,
+        };
+        let mut changed = self.changes.range((bound(&range.start, first), bound(&range.end, last)));
+        let mut next = move || if reverse { changed.next_back() } else { changed.next() };
+        let mut pending = next();
+        let mut stopped = false;
+        self.base.scan(table, range, reverse, &mut |key, row| {
+            while let Some((id, value)) = pending {
+                let before = if reverse { id.key > *key } else { id.key < *key };
+                if !before {
+                    break;
+                }
+                pending = next();
+                if let Some(value) = value
+                    && visit(&id.key, value).is_break()
+                {
+                    stopped = true;
+                    return ControlFlow::Break(());
+                }
+            }
+            let flow = match pending {
+                Some((id, value)) if id.key == *key => {
+                    pending = next();
+                    value.as_ref().map_or(ControlFlow::Continue(()), |value| visit(key, value))
+                }
+                _ => visit(key, row),
+            };
+            stopped |= flow.is_break();
+            flow
+        });
+        while let Some((id, value)) = pending.filter(|_| !stopped) {
+            pending = next();
+            if let Some(value) = value {
+                stopped = visit(&id.key, value).is_break();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PlainState;
+    use proptest::prelude::*;
+    use std::ops::Bound;
+    use types::Value;
+
+    fn row(value: u8) -> Row {
+        Arc::from([Value::Integer(value.into())])
+    }
+
+    fn bound(kind: u8, key: u8) -> Bound<Key> {
+        match kind % 3 {
+            0 => Bound::Included(Key::from_bytes(&[key])),
+            1 => Bound::Excluded(Key::from_bytes(&[key])),
+            _ => Bound::Unbounded,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_overlay_shows_what_the_changed_state_would(
+            base in prop::collection::vec((0u8..16, 0u8..9), 0..12),
+            changes in prop::collection::vec((0u8..16, prop::option::of(10u8..19)), 0..12),
+            start in (0u8..3, 0u8..16), end in (0u8..3, 0u8..16), reverse: bool, limit in 0usize..8,
+        ) {
+            let mut plain = PlainState::default();
+            for (table, key, value) in base.iter().map(|(k, v)| (1, *k, *v)).chain([(0, 3, 1), (2, 3, 1)]) {
+                let row_id = RowId { table: TableId(table), key: Key::from_bytes(&[key]) };
+                plain.apply(&AfterImage { row: row_id, value: Some(row(value)) });
+            }
+            let before = plain.clone();
+            let mut overlay = Overlay::new(&before);
+            for (key, value) in &changes {
+                let row_id = RowId { table: TableId(1), key: Key::from_bytes(&[*key]) };
+                plain.apply(&AfterImage { row: row_id.clone(), value: value.map(row) });
+                overlay.set(row_id, value.map(row));
+            }
+            let range = KeyRange { start: bound(start.0, start.1), end: bound(end.0, end.1) };
+            let collect = |snapshot: &dyn Snapshot| {
+                let mut rows = Vec::new();
+                snapshot.scan(TableId(1), &range, reverse, &mut |key, row| {
+                    rows.push((key.clone(), row.clone()));
+                    if rows.len() > limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
+                rows
+            };
+            prop_assert_eq!(collect(&overlay), collect(&plain));
+            for key in 0..16 {
+                let key = Key::from_bytes(&[key]);
+                prop_assert_eq!(overlay.get(TableId(1), &key), plain.get(TableId(1), &key));
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+use types::{Catalog, Key, Row, TableId};
+
+/// An interval of primary keys.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyRange {
+    /// Where it begins.
+    pub start: Bound<Key>,
+    /// Where it ends.
+    pub end: Bound<Key>,
+}
+
+impl KeyRange {
+    /// Every key.
+    pub const ALL: KeyRange = KeyRange { start: Bound::Unbounded, end: Bound::Unbounded };
+
+    /// Every key that starts with `prefix`.
+    pub fn prefix(prefix: Key) -> KeyRange {
+        let end = prefix.after_prefix().map_or(Bound::Unbounded, Bound::Excluded);
+        KeyRange { start: Bound::Included(prefix), end }
+    }
+
+    /// Whether the interval holds `key`.
+    pub fn contains(&self, key: &Key) -> bool {
+        let after_start = match &self.start {
+            Bound::Included(start) => key >= start,
+            Bound::Excluded(start) => key > start,
+            Bound::Unbounded => true,
+        };
+        after_start
+            && match &self.end {
+                Bound::Included(end) => key <= end,
+                Bound::Excluded(end) => key < end,
+                Bound::Unbounded => true,
+            }
+    }
+
+    /// True where no key can be inside, so that nobody asks an ordered map for a range it would panic on.
+    pub fn is_empty(&self) -> bool {
+        match (&self.start, &self.end) {
+            (Bound::Included(start), Bound::Included(end)) => start > end,
+            (Bound::Included(start) | Bound::Excluded(start), Bound::Included(end) | Bound::Excluded(end)) => {
+                start >= end
+            }
+            _ => false,
+        }
+    }
+
+    /// The bounds, borrowed, for `BTreeMap::range`.
+    pub fn bounds(&self) -> (Bound<&Key>, Bound<&Key>) {
+        (self.start.as_ref(), self.end.as_ref())
+    }
+}
+
+/// The state at one point of the ledger; it does not change while somebody holds it.
+pub trait Snapshot: Send + Sync {
+    /// Tables and procedures at this point.
+    fn catalog(&self) -> &Arc<Catalog>;
+
+    /// The row with this primary key.
+    fn get(&self, table: TableId, key: &Key) -> Option<Row>;
+
+    /// Visits the rows of an interval in key order (backwards if `reverse`), until `visit` breaks.
+    fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    );
+}
