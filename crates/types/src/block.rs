@@ -137,7 +137,8 @@ mod tests {
     use super::*;
 
     fn block() -> Block {
-        let transactions = vec![Bytes::from_static(b"one"), Bytes::from_static(b""), Bytes::from_static(b"three")];
+        let transactions =
+            vec![Bytes::from_static(b"one"), Bytes::from_static(b""), Bytes::from_static(b"three")];
         let header = BlockHeader {
             ledger: sha256(&[b"ledger"]),
             height: 3,

@@ -86,7 +86,9 @@ pub enum CharterError {
     #[error("the charter cannot be read: {0}")]
     Malformed(String),
     /// Byzantine agreement needs four members to survive one.
-    #[error("a charter with `ordering = \"bft\"` needs at least 4 organisations to survive a faulty one, this has {0}")]
+    #[error(
+        "a charter with `ordering = \"bft\"` needs at least 4 organisations to survive a faulty one, this has {0}"
+    )]
     TooFewMembers(usize),
     /// A value that is out of its range.
     #[error("charter: {field} must be {expected}, found {found}")]
@@ -338,7 +340,9 @@ mod tests {
         assert!(matches!(twice.check(), Err(CharterError::Repeated { .. })));
 
         let unknown = good.to_toml().replace("nonce", "nonsense");
-        assert!(matches!(Charter::from_toml(&unknown), Err(CharterError::Malformed(text)) if text.contains("nonsense")));
+        assert!(
+            matches!(Charter::from_toml(&unknown), Err(CharterError::Malformed(text)) if text.contains("nonsense"))
+        );
 
         let mut protocol = good;
         protocol.protocol = "magic".into();

@@ -1,4 +1,4 @@
-use crate::{SqlError, Value};
+use crate::{Numeric, SqlError, SqlState, Value, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use smallvec::SmallVec;
 use std::borrow::Borrow;
@@ -7,17 +7,36 @@ use std::io;
 
 /// A primary key, encoded so that byte order is SQL order, column by column. Keys of up to 16 bytes (one bigint is 8)
 /// need no allocation.
+///
+/// A composite key is the concatenation of its columns' encodings, none of which is a prefix of another encoding of
+/// the same type: the keys that start with the encoding of the first columns are the rows with these values.
+///
+/// | type | bytes |
+/// |------|-------|
+/// | boolean | 1: `0` or `1` |
+/// | integer, bigint, timestamptz | 4, 8, 8: big-endian with the sign bit flipped |
+/// | double precision | 8: big-endian bits; sign bit flipped, negative values complemented; one zero, one NaN |
+/// | text | the bytes, then `00`; in them `00` becomes `01 01` and `01` becomes `01 02` |
+/// | numeric | sign and decimal exponent in one byte, then two digits per byte: see `push_numeric` |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Key(SmallVec<[u8; 16]>);
 
 impl Key {
-    /// The key of these values, which must not be NULL and must have the types of the key columns.
+    /// The key of these values, which must not be NULL and must have the types of the key columns: an
+    /// [`Value::Integer`] and a [`Value::BigInt`] of one number have different keys, so who looks up a row casts
+    /// first. Equal values have equal keys: `1.0` and `1.00`, `0` and `-0`.
     ///
     /// # Errors
-    /// `54000` where the key is longer than [`crate::limits::KEY_BYTES_MAX`].
+    /// `23502` for NULL, `54000` where the key is longer than [`limits::KEY_BYTES_MAX`].
     pub fn encode<'a>(values: impl IntoIterator<Item = &'a Value>) -> Result<Key, SqlError> {
-        let _ = values.into_iter();
-        todo!()
+        let mut bytes = SmallVec::new();
+        for value in values {
+            push_value(&mut bytes, value)?;
+        }
+        if bytes.len() > limits::KEY_BYTES_MAX {
+            return Err(too_long(bytes.len()));
+        }
+        Ok(Key(bytes))
     }
 
     /// A key from bytes that an encoder of this module made.
@@ -69,5 +88,89 @@ impl BorshDeserialize for Key {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "key longer than KEY_BYTES_MAX"));
         }
         Ok(Key(SmallVec::from_vec(bytes)))
+    }
+}
+
+#[cold]
+fn too_long(found: usize) -> SqlError {
+    let limit = limits::KEY_BYTES_MAX;
+    SqlError::new(
+        SqlState::PROGRAM_LIMIT_EXCEEDED,
+        format!("the primary key has {found} bytes, the limit is {limit} (KEY_BYTES_MAX)"),
+    )
+    .hint("Use shorter values in the columns of the primary key.")
+}
+
+fn push_value(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlError> {
+    match value {
+        Value::Null => {
+            let message = "null value in a column of the primary key violates not-null constraint";
+            return Err(SqlError::new(SqlState::NOT_NULL_VIOLATION, message));
+        }
+        Value::Boolean(value) => bytes.push(u8::from(*value)),
+        Value::Integer(value) => bytes.extend_from_slice(&(*value ^ i32::MIN).to_be_bytes()),
+        Value::BigInt(value) | Value::TimestampTz(value) => {
+            bytes.extend_from_slice(&(*value ^ i64::MIN).to_be_bytes());
+        }
+        Value::Numeric(value) => push_numeric(bytes, *value),
+        Value::Double(value) => bytes.extend_from_slice(&double_bits(*value).to_be_bytes()),
+        Value::Text(text) => {
+            if text.len() > limits::KEY_BYTES_MAX {
+                return Err(too_long(bytes.len() + text.len()));
+            }
+            push_text(bytes, text.as_bytes());
+        }
+    }
+    Ok(())
+}
+
+fn double_bits(value: f64) -> u64 {
+    const SIGN: u64 = 1 << 63;
+    let value = if value.is_nan() { f64::NAN.abs() } else { value };
+    match value.to_bits() {
+        SIGN => SIGN,
+        bits if bits & SIGN != 0 => !bits,
+        bits => bits | SIGN,
+    }
+}
+
+fn push_text(bytes: &mut SmallVec<[u8; 16]>, text: &[u8]) {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| *byte <= 1) {
+        bytes.extend_from_slice(&rest[..at]);
+        bytes.extend_from_slice(&[1, rest[at] + 1]);
+        rest = &rest[at + 1..];
+    }
+    bytes.extend_from_slice(rest);
+    bytes.push(0);
+}
+
+/// Zero is `80`. Any other value is `±0.d₁d₂d₃… × 10^exponent` with `d₁ ≠ 0` and no zero at the end. A positive one is
+/// the byte `80 + bias + exponent`, then `2d + 1` for each pair of digits `d` but the last, which is `2d`: the lowest
+/// bit says whether digits follow. A negative one is the complement of this.
+fn push_numeric(bytes: &mut SmallVec<[u8; 16]>, value: Numeric) {
+    const ZERO: u8 = 0x80;
+    const BIAS: i32 = Numeric::SCALE_MAX as i32;
+    let mantissa = value.mantissa();
+    let Some(log) = mantissa.unsigned_abs().checked_ilog10() else {
+        bytes.push(ZERO);
+        return;
+    };
+    let exponent = log as i32 + 1 - i32::from(value.scale());
+    let complement = if mantissa < 0 { u8::MAX } else { 0 };
+    // The exponent is at least 1 − bias and at most 38, so that this is more than 80 and fits.
+    bytes.push((ZERO + (BIAS + exponent) as u8) ^ complement);
+    let mut digits = [0; limits::NUMERIC_PRECISION_MAX as usize];
+    let mut rest = mantissa.unsigned_abs();
+    for digit in digits[..=log as usize].iter_mut().rev() {
+        *digit = (rest % 10) as u8;
+        rest /= 10;
+    }
+    let length = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
+    let pairs = digits[..length.next_multiple_of(2)].chunks_exact(2);
+    let last = pairs.len() - 1;
+    for (at, pair) in pairs.enumerate() {
+        let pair = pair[0] * 10 + pair[1];
+        bytes.push((2 * pair + u8::from(at < last)) ^ complement);
     }
 }

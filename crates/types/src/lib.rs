@@ -16,7 +16,9 @@ mod error;
 mod key;
 mod numeric;
 mod receipt;
+mod submission;
 mod text;
+mod timestamp;
 mod transaction;
 mod value;
 
@@ -31,6 +33,10 @@ pub use error::{SqlError, SqlState};
 pub use key::Key;
 pub use numeric::Numeric;
 pub use receipt::{Outcome, OutputColumn, Receipt, RejectReason, StatementResult};
+pub use submission::{
+    FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
+    SubmissionRefusal, SubmissionReply, frame_ranges, read_frame, write_frame,
+};
 pub use text::{format_value, parse_value};
 pub use transaction::{
     ClientId, Credential, Payload, RequestId, SignedTransaction, Transaction, TransactionError, TransactionId,

@@ -1,27 +1,140 @@
+use crate::{SqlError, SqlState, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
+use num_bigint::BigInt;
+use num_traits::{Signed, ToPrimitive};
 use std::cmp::Ordering;
+use std::fmt;
+use std::io;
 
 /// An exact decimal number of at most 38 digits: `mantissa × 10^−scale`. The scale is what PostgreSQL calls the display
 /// scale: `1.0` and `1.00` are equal and print differently.
-#[derive(Clone, Copy, Debug, BorshSerialize, BorshDeserialize)]
+///
+/// Every operation gives PostgreSQL's result with PostgreSQL's display scale, or an error: PostgreSQL's numeric holds
+/// 131,072 digits before the point and 16,383 after it, ours 38 significant digits and a scale of
+/// [`Numeric::SCALE_MAX`]. What would need more ends with `22003` and never with a rounded value. There is no NaN and
+/// no Infinity.
+#[derive(Clone, Copy, Debug, BorshSerialize)]
 pub struct Numeric {
     low: u64,
     high: i64,
     scale: u8,
 }
 
+/// `10^0 … 10^38`.
+const POWERS_OF_TEN: [i128; 39] = {
+    let mut powers = [1; 39];
+    let mut exponent = 1;
+    while exponent < 39 {
+        powers[exponent] = powers[exponent - 1] * 10;
+        exponent += 1;
+    }
+    powers
+};
+
+/// The smallest mantissa that is too large.
+const MANTISSA_END: i128 = POWERS_OF_TEN[limits::NUMERIC_PRECISION_MAX as usize];
+
+/// Decimal digits in one digit of PostgreSQL's representation, which the scale of a quotient depends on.
+const POSTGRES_DIGITS: i32 = 4;
+
+/// Significant digits that PostgreSQL's division gives at least.
+const QUOTIENT_DIGITS_MIN: i32 = 16;
+
+/// `10^exponent` where it fits.
+fn power_of_ten(exponent: u32) -> Option<i128> {
+    POWERS_OF_TEN.get(exponent as usize).copied()
+}
+
+#[cold]
+fn too_many_digits() -> SqlError {
+    SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format").detail(format!(
+        "A numeric value has at most {} digits, and at most {} of them after the decimal point.",
+        limits::NUMERIC_PRECISION_MAX,
+        Numeric::SCALE_MAX
+    ))
+}
+
+#[cold]
+fn field_overflow(precision: u8, scale: u8) -> SqlError {
+    let whole_digits = i32::from(precision) - i32::from(scale);
+    let bound = if whole_digits == 0 { "1".to_string() } else { format!("10^{whole_digits}") };
+    SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow").detail(format!(
+        "A field with precision {precision}, scale {scale} must round to an absolute value less than {bound}."
+    ))
+}
+
+/// How digits are dropped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rounding {
+    /// To the nearest, halves away from zero.
+    Half,
+    /// Towards zero.
+    Truncate,
+    /// Towards positive infinity.
+    Up,
+    /// Towards negative infinity.
+    Down,
+}
+
+/// `dividend / divisor` as an integer; `None` where it does not fit.
+fn divide_integers(dividend: i128, divisor: i128, rounding: Rounding) -> Option<i128> {
+    let quotient = dividend.checked_div(divisor)?;
+    let remainder = dividend % divisor;
+    if remainder == 0 {
+        return Some(quotient);
+    }
+    let positive = (dividend < 0) == (divisor < 0);
+    let away = match rounding {
+        Rounding::Half => remainder.unsigned_abs() >= divisor.unsigned_abs() - remainder.unsigned_abs(),
+        Rounding::Truncate => false,
+        Rounding::Up => positive,
+        Rounding::Down => !positive,
+    };
+    let step = if positive { 1 } else { -1 };
+    quotient.checked_add(if away { step } else { 0 })
+}
+
 impl Numeric {
-    /// `mantissa × 10^−scale`.
+    /// Digits after the point at most; the product of two values of 38 digits after the point has this many.
+    pub const SCALE_MAX: u8 = 2 * limits::NUMERIC_PRECISION_MAX;
+
+    /// `0`
+    pub const ZERO: Numeric = Numeric { low: 0, high: 0, scale: 0 };
+
+    /// `mantissa × 10^−scale`, which the caller knows to have at most 38 digits and a scale of at most
+    /// [`Numeric::SCALE_MAX`]; [`Numeric::checked_new`] checks it.
     pub fn new(mantissa: i128, scale: u8) -> Numeric {
+        debug_assert!(mantissa.unsigned_abs() < MANTISSA_END.unsigned_abs() && scale <= Numeric::SCALE_MAX);
         Numeric { low: mantissa as u64, high: (mantissa >> 64) as i64, scale }
     }
 
+    /// `mantissa × 10^−scale`.
+    ///
+    /// # Errors
+    /// `22003` where there are more digits than a numeric value has.
+    pub fn checked_new(mantissa: i128, scale: u32) -> Result<Numeric, SqlError> {
+        match u8::try_from(scale) {
+            Ok(scale)
+                if scale <= Numeric::SCALE_MAX && (-MANTISSA_END < mantissa && mantissa < MANTISSA_END) =>
+            {
+                Ok(Numeric::new(mantissa, scale))
+            }
+            _ => Err(too_many_digits()),
+        }
+    }
+
+    fn from_big(mantissa: &BigInt, scale: u32) -> Result<Numeric, SqlError> {
+        Numeric::checked_new(mantissa.to_i128().ok_or_else(too_many_digits)?, scale)
+    }
+
     /// The digits as an integer.
+    #[inline]
     pub fn mantissa(&self) -> i128 {
         (i128::from(self.high) << 64) | i128::from(self.low)
     }
 
     /// Digits after the point.
+    #[inline]
     pub fn scale(&self) -> u8 {
         self.scale
     }
@@ -29,6 +142,449 @@ impl Numeric {
     /// Same digits and same scale; `==` ignores the scale.
     pub fn is_identical(&self, other: &Numeric) -> bool {
         self.mantissa() == other.mantissa() && self.scale == other.scale
+    }
+
+    /// True for zero of any scale.
+    pub fn is_zero(&self) -> bool {
+        self.mantissa() == 0
+    }
+
+    /// Both mantissas at the larger scale; `None` where one does not fit.
+    fn align(self, other: Numeric) -> Option<(i128, i128)> {
+        let (a, b) = (self.mantissa(), other.mantissa());
+        match self.scale.cmp(&other.scale) {
+            Ordering::Equal => Some((a, b)),
+            Ordering::Less => {
+                let factor = power_of_ten(u32::from(other.scale - self.scale))?;
+                Some((a.checked_mul(factor)?, b))
+            }
+            Ordering::Greater => {
+                let factor = power_of_ten(u32::from(self.scale - other.scale))?;
+                Some((a, b.checked_mul(factor)?))
+            }
+        }
+    }
+
+    fn align_big(self, other: Numeric) -> (BigInt, BigInt) {
+        let scale = self.scale.max(other.scale);
+        let at_scale =
+            |n: Numeric| BigInt::from(n.mantissa()) * BigInt::from(10).pow(u32::from(scale - n.scale));
+        (at_scale(self), at_scale(other))
+    }
+
+    /// The sum; its scale is the larger of both.
+    ///
+    /// # Errors
+    /// `22003` where it has too many digits.
+    pub fn checked_add(self, other: Numeric) -> Result<Numeric, SqlError> {
+        let scale = u32::from(self.scale.max(other.scale));
+        if let Some((a, b)) = self.align(other)
+            && let Some(sum) = a.checked_add(b)
+        {
+            return Numeric::checked_new(sum, scale);
+        }
+        let (a, b) = self.align_big(other);
+        Numeric::from_big(&(a + b), scale)
+    }
+
+    /// The difference; its scale is the larger of both.
+    ///
+    /// # Errors
+    /// `22003` where it has too many digits.
+    pub fn checked_sub(self, other: Numeric) -> Result<Numeric, SqlError> {
+        self.checked_add(other.negated())
+    }
+
+    /// The product; its scale is the sum of both.
+    ///
+    /// # Errors
+    /// `22003` where it has too many digits.
+    pub fn checked_mul(self, other: Numeric) -> Result<Numeric, SqlError> {
+        let scale = u32::from(self.scale) + u32::from(other.scale);
+        match self.mantissa().checked_mul(other.mantissa()) {
+            Some(product) => Numeric::checked_new(product, scale),
+            None => Err(too_many_digits()),
+        }
+    }
+
+    /// The quotient, rounded half away from zero at the scale that PostgreSQL chooses (`select_div_scale` in its
+    /// `numeric.c`): at least 16 significant digits and no less than either operand's scale.
+    ///
+    /// # Errors
+    /// `22012` where `divisor` is zero, `22003` where the quotient has too many digits.
+    pub fn checked_div(self, divisor: Numeric) -> Result<Numeric, SqlError> {
+        if divisor.is_zero() {
+            return Err(SqlError::new(SqlState::DIVISION_BY_ZERO, "division by zero"));
+        }
+        let scale = self.quotient_scale(divisor);
+        // Not negative, because the quotient's scale is at least that of the dividend.
+        let shift = scale + u32::from(divisor.scale) - u32::from(self.scale);
+        let (a, b) = (self.mantissa(), divisor.mantissa());
+        if let Some(dividend) = power_of_ten(shift).and_then(|factor| a.checked_mul(factor)) {
+            let quotient = divide_integers(dividend, b, Rounding::Half).ok_or_else(too_many_digits)?;
+            return Numeric::checked_new(quotient, scale);
+        }
+        let (dividend, divisor) = (BigInt::from(a) * BigInt::from(10).pow(shift), BigInt::from(b));
+        let (mut quotient, remainder) = (&dividend / &divisor, &dividend % &divisor);
+        if remainder.abs() * 2 >= divisor.abs() {
+            quotient += if dividend.is_negative() == divisor.is_negative() { 1 } else { -1 };
+        }
+        Numeric::from_big(&quotient, scale)
+    }
+
+    fn quotient_scale(self, divisor: Numeric) -> u32 {
+        let ((weight, digit), (divisor_weight, divisor_digit)) =
+            (self.leading_digit(), divisor.leading_digit());
+        let quotient_weight = weight - divisor_weight - i32::from(digit <= divisor_digit);
+        let scale = QUOTIENT_DIGITS_MIN - quotient_weight * POSTGRES_DIGITS;
+        scale.max(i32::from(self.scale)).max(i32::from(divisor.scale)).max(0).unsigned_abs()
+    }
+
+    /// The first digit in base 10,000 and its weight, a power of 10,000.
+    fn leading_digit(self) -> (i32, i128) {
+        let mantissa = self.mantissa().unsigned_abs() as i128;
+        let Some(log) = mantissa.checked_ilog10() else {
+            return (0, 0);
+        };
+        let weight = (log as i32 - i32::from(self.scale)).div_euclid(POSTGRES_DIGITS);
+        // mantissa × 10^(−scale) / 10^(4 × weight)
+        let shift = -i32::from(self.scale) - POSTGRES_DIGITS * weight;
+        let factor = POWERS_OF_TEN[shift.unsigned_abs() as usize % POWERS_OF_TEN.len()];
+        (weight, if shift >= 0 { mantissa * factor } else { mantissa / factor })
+    }
+
+    /// The remainder of the truncating division, with the sign of the dividend.
+    ///
+    /// # Errors
+    /// `22012` where `divisor` is zero, `22003` where the remainder has too many digits.
+    pub fn checked_rem(self, divisor: Numeric) -> Result<Numeric, SqlError> {
+        if divisor.is_zero() {
+            return Err(SqlError::new(SqlState::DIVISION_BY_ZERO, "division by zero"));
+        }
+        let scale = u32::from(self.scale.max(divisor.scale));
+        match self.align(divisor) {
+            Some((a, b)) => Numeric::checked_new(a % b, scale),
+            None => {
+                let (a, b) = self.align_big(divisor);
+                Numeric::from_big(&(a % b), scale)
+            }
+        }
+    }
+
+    /// The value with the other sign.
+    pub fn negated(self) -> Numeric {
+        Numeric::new(-self.mantissa(), self.scale)
+    }
+
+    /// The value without its sign.
+    pub fn abs(self) -> Numeric {
+        Numeric::new(self.mantissa().abs(), self.scale)
+    }
+
+    /// `-1`, `0` or `1`.
+    pub fn sign(self) -> Numeric {
+        Numeric::new(self.mantissa().signum(), 0)
+    }
+
+    /// PostgreSQL's `round(value, digits)`: half away from zero; negative `digits` round before the point.
+    ///
+    /// # Errors
+    /// `22003` where the result has too many digits.
+    pub fn round(self, digits: i32) -> Result<Numeric, SqlError> {
+        self.rescale(digits, Rounding::Half)
+    }
+
+    /// PostgreSQL's `trunc(value, digits)`: towards zero.
+    ///
+    /// # Errors
+    /// `22003` where the result has too many digits.
+    pub fn trunc(self, digits: i32) -> Result<Numeric, SqlError> {
+        self.rescale(digits, Rounding::Truncate)
+    }
+
+    /// The smallest integer that is not less.
+    ///
+    /// # Errors
+    /// `22003` where it has too many digits.
+    pub fn ceil(self) -> Result<Numeric, SqlError> {
+        self.rescale(0, Rounding::Up)
+    }
+
+    /// The largest integer that is not greater.
+    ///
+    /// # Errors
+    /// `22003` where it has too many digits.
+    pub fn floor(self) -> Result<Numeric, SqlError> {
+        self.rescale(0, Rounding::Down)
+    }
+
+    fn rescale(self, digits: i32, rounding: Rounding) -> Result<Numeric, SqlError> {
+        let missing = i64::from(digits) - i64::from(self.scale);
+        let mantissa = self.mantissa();
+        if missing >= 0 {
+            let mantissa = match u32::try_from(missing).ok().and_then(power_of_ten) {
+                Some(factor) => mantissa.checked_mul(factor).ok_or_else(too_many_digits)?,
+                None if mantissa == 0 => 0,
+                None => return Err(too_many_digits()),
+            };
+            return Numeric::checked_new(mantissa, digits.unsigned_abs());
+        }
+        // More digits than there are round as 10^38 does: the value is less than a half of it only where it is zero
+        // after rounding, so a dropped 10^39 and beyond gives zero.
+        let rounded = match u32::try_from(-missing).ok().and_then(power_of_ten) {
+            Some(factor) => divide_integers(mantissa, factor, rounding).ok_or_else(too_many_digits)?,
+            None => match rounding {
+                Rounding::Up if mantissa > 0 => 1,
+                Rounding::Down if mantissa < 0 => -1,
+                _ => 0,
+            },
+        };
+        if digits >= 0 || rounded == 0 {
+            return Numeric::checked_new(rounded, digits.max(0).unsigned_abs());
+        }
+        let factor = power_of_ten(digits.unsigned_abs()).ok_or_else(too_many_digits)?;
+        Numeric::checked_new(rounded.checked_mul(factor).ok_or_else(too_many_digits)?, 0)
+    }
+
+    /// The value as a `numeric(precision, scale)`: rounded half away from zero to `scale`, then checked.
+    ///
+    /// # Errors
+    /// `22003` "numeric field overflow".
+    pub fn coerce(self, precision: u8, scale: u8) -> Result<Numeric, SqlError> {
+        let rounded =
+            self.rescale(i32::from(scale), Rounding::Half).map_err(|_| field_overflow(precision, scale))?;
+        match power_of_ten(u32::from(precision)) {
+            Some(end) if rounded.mantissa().abs() >= end => Err(field_overflow(precision, scale)),
+            _ => Ok(rounded),
+        }
+    }
+
+    /// The value as `integer`, rounded half away from zero.
+    ///
+    /// # Errors
+    /// `22003` "integer out of range".
+    pub fn to_i32(self) -> Result<i32, SqlError> {
+        self.to_integer("integer out of range")
+    }
+
+    /// The value as `bigint`, rounded half away from zero.
+    ///
+    /// # Errors
+    /// `22003` "bigint out of range".
+    pub fn to_i64(self) -> Result<i64, SqlError> {
+        self.to_integer("bigint out of range")
+    }
+
+    fn to_integer<T: TryFrom<i128>>(self, message: &str) -> Result<T, SqlError> {
+        let integer =
+            self.rescale(0, Rounding::Half).ok().and_then(|rounded| T::try_from(rounded.mantissa()).ok());
+        integer.ok_or_else(|| SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message))
+    }
+
+    /// The nearest `double precision`.
+    pub fn to_f64(self) -> f64 {
+        self.to_string().parse().expect("a decimal number is a double's text")
+    }
+
+    /// A `double precision` as PostgreSQL makes it a numeric: its first 15 significant digits.
+    ///
+    /// # Errors
+    /// `0A000` for NaN and Infinity, `22003` where there are too many digits.
+    pub fn from_f64(value: f64) -> Result<Numeric, SqlError> {
+        Numeric::read_f64(value, None)
+    }
+
+    /// [`Numeric::from_f64`] followed by [`Numeric::coerce`], for values with too many digits in between as well.
+    ///
+    /// # Errors
+    /// As both.
+    pub fn from_f64_coerced(value: f64, precision: u8, scale: u8) -> Result<Numeric, SqlError> {
+        Numeric::read_f64(value, Some((precision, scale)))
+    }
+
+    fn read_f64(value: f64, modifier: Option<(u8, u8)>) -> Result<Numeric, SqlError> {
+        if !value.is_finite() {
+            let name = if value.is_nan() { "NaN" } else { "Infinity" };
+            return Err(SqlError::unsupported(format_args!("{name} as a value of type numeric")));
+        }
+        let text = format!("{value:.14e}");
+        let decimal = Decimal::read(&text).expect("Rust's scientific notation is a decimal number");
+        decimal.without_trailing_zeros().to_numeric(modifier)
+    }
+
+    /// Reads PostgreSQL's text form: surrounding white space, sign, digits with a point, exponent.
+    ///
+    /// # Errors
+    /// `22P02` where it is no number, `22003` where it has too many digits, `0A000` for NaN and Infinity.
+    pub fn parse(text: &str) -> Result<Numeric, SqlError> {
+        Numeric::read(text, None)
+    }
+
+    /// [`Numeric::parse`] followed by [`Numeric::coerce`], for texts with more than 38 digits as well.
+    ///
+    /// # Errors
+    /// As both.
+    pub fn parse_coerced(text: &str, precision: u8, scale: u8) -> Result<Numeric, SqlError> {
+        Numeric::read(text, Some((precision, scale)))
+    }
+
+    fn read(text: &str, modifier: Option<(u8, u8)>) -> Result<Numeric, SqlError> {
+        let trimmed = crate::text::trim(text);
+        if let Some(decimal) = Decimal::read(trimmed) {
+            return decimal.to_numeric(modifier);
+        }
+        let name = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed).to_ascii_lowercase();
+        match name.as_str() {
+            "nan" if trimmed.len() == 3 => Err(SqlError::unsupported("NaN as a value of type numeric")),
+            "inf" | "infinity" => Err(SqlError::unsupported("Infinity as a value of type numeric")),
+            _ => Err(crate::text::invalid_syntax("numeric", text)),
+        }
+    }
+}
+
+/// A decimal number of any length, as it was written.
+struct Decimal {
+    negative: bool,
+    /// 0 to 9 each, without leading zeros.
+    digits: Vec<u8>,
+    /// How many of the digits stand after the point; negative where zeros follow the digits.
+    scale: i64,
+}
+
+impl Decimal {
+    /// Beyond this every exponent is too large alike.
+    const EXPONENT_MAX: i64 = 1_000_000;
+
+    fn read(text: &str) -> Option<Decimal> {
+        let (negative, unsigned) = match text.as_bytes() {
+            [b'-', rest @ ..] => (true, rest),
+            [b'+', rest @ ..] => (false, rest),
+            rest => (false, rest),
+        };
+        let (mut digits, mut scale, mut any, mut point) = (Vec::with_capacity(40), 0, false, false);
+        let mut at = 0;
+        while let Some(byte) = unsigned.get(at) {
+            match byte {
+                b'0'..=b'9' => {
+                    any = true;
+                    scale += i64::from(point);
+                    if *byte != b'0' || !digits.is_empty() {
+                        digits.push(byte - b'0');
+                    }
+                }
+                b'.' if !point => point = true,
+                _ => break,
+            }
+            at += 1;
+        }
+        let exponent = match &unsigned[at..] {
+            [] => 0,
+            [b'e' | b'E', exponent @ ..] => read_exponent(exponent)?,
+            _ => return None,
+        };
+        any.then_some(Decimal { negative, digits, scale: scale - exponent })
+    }
+
+    fn without_trailing_zeros(mut self) -> Decimal {
+        while self.digits.last() == Some(&0) {
+            self.digits.pop();
+            self.scale -= 1;
+        }
+        if self.digits.is_empty() { Decimal { scale: 0, ..self } } else { self }
+    }
+
+    fn to_numeric(mut self, modifier: Option<(u8, u8)>) -> Result<Numeric, SqlError> {
+        let overflow =
+            || modifier.map_or_else(too_many_digits, |(precision, scale)| field_overflow(precision, scale));
+        let scale = match modifier {
+            Some((_, scale)) => i64::from(scale),
+            None => self.scale.max(0),
+        };
+        let missing = scale - self.scale;
+        if missing < 0 {
+            self.drop_digits(missing.unsigned_abs());
+        } else if !self.digits.is_empty() {
+            if missing + self.digits.len() as i64 > i64::from(limits::NUMERIC_PRECISION_MAX) {
+                return Err(overflow());
+            }
+            self.digits.resize(self.digits.len() + missing as usize, 0);
+        }
+        if self.digits.len() > usize::from(limits::NUMERIC_PRECISION_MAX) {
+            return Err(overflow());
+        }
+        let magnitude = self.digits.iter().fold(0, |sum: i128, digit| sum * 10 + i128::from(*digit));
+        let mantissa = if self.negative { -magnitude } else { magnitude };
+        let numeric = Numeric::checked_new(mantissa, u32::try_from(scale).map_err(|_| overflow())?)?;
+        match modifier {
+            Some((precision, scale)) => numeric.coerce(precision, scale),
+            None => Ok(numeric),
+        }
+    }
+
+    /// Drops the last `count` digits, rounding half away from zero.
+    fn drop_digits(&mut self, count: u64) {
+        let kept = (self.digits.len() as u64).checked_sub(count);
+        let up = kept.is_some_and(|kept| self.digits.get(kept as usize).is_some_and(|digit| *digit >= 5));
+        self.digits.truncate(kept.unwrap_or(0) as usize);
+        if !up {
+            return;
+        }
+        for digit in self.digits.iter_mut().rev() {
+            *digit = (*digit + 1) % 10;
+            if *digit != 0 {
+                return;
+            }
+        }
+        self.digits.insert(0, 1);
+    }
+}
+
+/// The number after `e`; `None` where there is none.
+fn read_exponent(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let fold = |sum: i64, digit: &u8| (sum * 10 + i64::from(digit - b'0')).min(Decimal::EXPONENT_MAX);
+    let magnitude = digits.iter().fold(0, fold);
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+impl From<i32> for Numeric {
+    fn from(value: i32) -> Numeric {
+        Numeric::new(i128::from(value), 0)
+    }
+}
+
+impl From<i64> for Numeric {
+    fn from(value: i64) -> Numeric {
+        Numeric::new(i128::from(value), 0)
+    }
+}
+
+impl fmt::Display for Numeric {
+    /// As PostgreSQL: every digit of the scale, no exponent.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mantissa = self.mantissa();
+        let scale = usize::from(self.scale);
+        let digits = format!("{:0width$}", mantissa.unsigned_abs(), width = scale + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - scale);
+        let point = if scale > 0 { "." } else { "" };
+        write!(f, "{}{whole}{point}{fraction}", if mantissa < 0 { "-" } else { "" })
+    }
+}
+
+impl BorshDeserialize for Numeric {
+    fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<Numeric> {
+        let (low, high, scale) = BorshDeserialize::deserialize_reader(reader)?;
+        let read = Numeric { low, high, scale };
+        Numeric::checked_new(read.mantissa(), u32::from(scale)).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidData, "expected a numeric value of at most 38 digits")
+        })
     }
 }
 
@@ -48,18 +604,12 @@ impl PartialOrd for Numeric {
 
 impl Ord for Numeric {
     fn cmp(&self, other: &Numeric) -> Ordering {
-        let power = |n: u8| 10i128.checked_pow(u32::from(n));
-        let (a, b) = (self.mantissa(), other.mantissa());
-        match self.scale.cmp(&other.scale) {
-            Ordering::Equal => a.cmp(&b),
-            Ordering::Less => match power(other.scale - self.scale).and_then(|p| a.checked_mul(p)) {
-                Some(a) => a.cmp(&b),
-                None => a.cmp(&0),
-            },
-            Ordering::Greater => match power(self.scale - other.scale).and_then(|p| b.checked_mul(p)) {
-                Some(b) => a.cmp(&b),
-                None => 0.cmp(&b),
-            },
+        match self.align(*other) {
+            Some((a, b)) => a.cmp(&b),
+            None => {
+                let (a, b) = self.align_big(*other);
+                a.cmp(&b)
+            }
         }
     }
 }

@@ -1,18 +1,194 @@
-use crate::{DataType, SqlError, SqlState, Value};
+use crate::timestamp::{format_timestamp, parse_timestamp};
+use crate::{DataType, Numeric, SqlError, SqlState, Value, limits};
 
-/// Reads `text` as a value of `data_type`, as PostgreSQL's input functions do.
+/// Reads `text` as a value of `data_type`, as PostgreSQL's input functions do; [`DataType::Unknown`] reads text.
+///
+/// The time zone is UTC. What depends on the clock (`'now'`, `'today'`) is refused, because every node must read the
+/// same value.
 ///
 /// # Errors
-/// `22P02` where the text is no such value, `22003` where it is out of range, `22001` where it is too long.
+/// `22P02` (`22007` for timestamps) where the text is no such value, `22003` (`22008`) where it is out of range,
+/// `22001` where it is too long for `varchar(n)`, `54000` where it is longer than [`limits::TEXT_BYTES_MAX`],
+/// `0A000` for what PostgreSQL reads and Entente does not.
 pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
-    let _ = text;
-    Err(SqlError::new(SqlState::INTERNAL_ERROR, format!("reading {data_type} is not written yet")))
+    Ok(match data_type {
+        DataType::Boolean => Value::Boolean(parse_boolean(text)?),
+        DataType::Integer => Value::Integer(
+            parse_integer(text, "integer", i64::from(i32::MIN), i64::from(i32::MAX))?
+                .try_into()
+                .expect("the range was checked"),
+        ),
+        DataType::BigInt => Value::BigInt(parse_integer(text, "bigint", i64::MIN, i64::MAX)?),
+        DataType::Numeric(None) => Value::Numeric(Numeric::parse(text)?),
+        DataType::Numeric(Some((precision, scale))) => {
+            Value::Numeric(Numeric::parse_coerced(text, precision, scale)?)
+        }
+        DataType::Double => Value::Double(parse_double(text)?),
+        DataType::Text(length) => {
+            check_text(text)?;
+            Value::text(match length {
+                Some(length) => fit_length(text, length)?,
+                None => text,
+            })
+        }
+        DataType::TimestampTz => Value::TimestampTz(parse_timestamp(text)?),
+        DataType::Unknown => {
+            check_text(text)?;
+            Value::text(text)
+        }
+    })
 }
 
 /// Writes a value as PostgreSQL's output functions do; `None` for NULL.
+///
+/// A boolean is `t` or `f`; a cast to text gives `true` or `false` instead.
 pub fn format_value(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        other => Some(format!("{other:?}")),
+    Some(match value {
+        Value::Null => return None,
+        Value::Boolean(true) => "t".to_string(),
+        Value::Boolean(false) => "f".to_string(),
+        Value::Integer(value) => value.to_string(),
+        Value::BigInt(value) => value.to_string(),
+        Value::Numeric(value) => value.to_string(),
+        Value::Double(value) => format_double(*value),
+        Value::Text(text) => text.to_string(),
+        Value::TimestampTz(microseconds) => format_timestamp(*microseconds),
+    })
+}
+
+/// The error of an input function that cannot read `text`.
+#[cold]
+pub(crate) fn invalid_syntax(type_name: &str, text: &str) -> SqlError {
+    SqlError::new(
+        SqlState::INVALID_TEXT_REPRESENTATION,
+        format!("invalid input syntax for type {type_name}: \"{text}\""),
+    )
+}
+
+/// Without the white space that C's `isspace` knows.
+pub(crate) fn trim(text: &str) -> &str {
+    text.trim_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r'])
+}
+
+/// Refuses texts that no value can be.
+pub(crate) fn check_text(text: &str) -> Result<(), SqlError> {
+    check_text_length(text.len())?;
+    if text.as_bytes().contains(&0) {
+        let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
+        return Err(SqlError::new(SqlState(*b"22021"), message));
     }
+    Ok(())
+}
+
+/// Refuses a text of too many bytes.
+pub(crate) fn check_text_length(found: usize) -> Result<(), SqlError> {
+    let limit = limits::TEXT_BYTES_MAX;
+    if found > limit {
+        let message = format!("the text has {found} bytes, the limit is {limit} (TEXT_BYTES_MAX)");
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    Ok(())
+}
+
+/// The first `length` characters.
+pub(crate) fn truncate(text: &str, length: u32) -> &str {
+    let length = length as usize;
+    if text.len() <= length {
+        return text;
+    }
+    text.char_indices().nth(length).map_or(text, |(end, _)| &text[..end])
+}
+
+/// The text as a `varchar(length)`: spaces beyond the length are dropped, anything else is an error.
+pub(crate) fn fit_length(text: &str, length: u32) -> Result<&str, SqlError> {
+    let kept = truncate(text, length);
+    if text[kept.len()..].bytes().all(|byte| byte == b' ') {
+        return Ok(kept);
+    }
+    let message = format!("value too long for type character varying({length})");
+    Err(SqlError::new(SqlState::STRING_DATA_RIGHT_TRUNCATION, message))
+}
+
+/// Any prefix of a word that tells it from the others, in any case.
+fn parse_boolean(text: &str) -> Result<bool, SqlError> {
+    let word = trim(text).to_ascii_lowercase();
+    let begins = |full: &str, shortest: usize| word.len() >= shortest && full.starts_with(&word);
+    if begins("true", 1) || begins("yes", 1) || begins("on", 2) || word == "1" {
+        Ok(true)
+    } else if begins("false", 1) || begins("no", 1) || begins("off", 2) || word == "0" {
+        Ok(false)
+    } else {
+        Err(invalid_syntax("boolean", text))
+    }
+}
+
+/// Digits are read before what follows them, so that a number too large is out of range whatever comes after it.
+fn parse_integer(text: &str, type_name: &str, min: i64, max: i64) -> Result<i64, SqlError> {
+    let (negative, unsigned) = match trim(text).as_bytes() {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let mut value = 0i64;
+    for byte in unsigned {
+        let digit = i64::from(byte.wrapping_sub(b'0'));
+        if digit > 9 {
+            return Err(invalid_syntax(type_name, text));
+        }
+        // Downwards, because i64::MIN has no positive counterpart.
+        value = match value.checked_mul(10).and_then(|value| value.checked_sub(digit)) {
+            Some(value) if value >= min && (negative || value >= -max) => value,
+            _ => {
+                let message = format!("value \"{text}\" is out of range for type {type_name}");
+                return Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
+            }
+        };
+    }
+    if unsigned.is_empty() {
+        return Err(invalid_syntax(type_name, text));
+    }
+    Ok(if negative { value } else { -value })
+}
+
+fn parse_double(text: &str) -> Result<f64, SqlError> {
+    let trimmed = trim(text);
+    let unsigned = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    let sign = if trimmed.starts_with('-') { -1.0 } else { 1.0 };
+    match unsigned.to_ascii_lowercase().as_str() {
+        "nan" => return Ok(f64::NAN),
+        "inf" | "infinity" => return Ok(sign * f64::INFINITY),
+        _ => {}
+    }
+    let decimal = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-');
+    let value: f64 = match trimmed.bytes().all(decimal).then(|| trimmed.parse()) {
+        Some(Ok(value)) => value,
+        _ => return Err(invalid_syntax("double precision", text)),
+    };
+    let digits = unsigned.split(['e', 'E']).next().unwrap_or_default();
+    let zero = digits.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    if value.is_infinite() || (value == 0.0 && !zero) {
+        let message = format!("\"{trimmed}\" is out of range for type double precision");
+        return Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
+    }
+    Ok(value)
+}
+
+/// The shortest digits that read as the same double; with an exponent below 10^−4 and from 10^15.
+pub(crate) fn format_double(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".to_string();
+    }
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    if value.is_infinite() {
+        return format!("{sign}Infinity");
+    }
+    let scientific = format!("{:e}", value.abs());
+    let (digits, exponent) = scientific.split_once('e').expect("scientific notation has an exponent");
+    let exponent: i32 = exponent.parse().expect("an exponent is an integer");
+    if (-4..15).contains(&exponent) {
+        // Rust prints the shortest digits here as well, without an exponent at any size.
+        return format!("{sign}{}", value.abs());
+    }
+    let exponent_sign = if exponent < 0 { '-' } else { '+' };
+    format!("{sign}{digits}e{exponent_sign}{:02}", exponent.abs())
 }

@@ -7,7 +7,9 @@ const TRANSACTION_DOMAIN: &[u8] = b"entente transaction 1\0";
 const CREDENTIAL_DOMAIN: &[u8] = b"entente client credential 1\0";
 
 /// What identifies a transaction: SHA-256 over domain and canonical encoding, without the signature.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, BorshSerialize, BorshDeserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, BorshSerialize, BorshDeserialize,
+)]
 pub struct TransactionId(pub Digest);
 
 impl fmt::Display for TransactionId {
@@ -17,7 +19,9 @@ impl fmt::Display for TransactionId {
 }
 
 /// Chosen by the client, unique per client key among its transactions that have not expired.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, BorshSerialize, BorshDeserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, BorshSerialize, BorshDeserialize,
+)]
 pub struct RequestId(pub [u8; 16]);
 
 /// A client as the live ids know it: key and request.
@@ -198,7 +202,8 @@ impl SignedTransaction {
     /// Whether the client signed it. Who the client is, the credential says.
     pub fn verify_signature(&self) -> bool {
         let id = self.transaction.id();
-        let message = SignedMessage { key: self.transaction.client, signature: self.signature, message: &id.0.0 };
+        let message =
+            SignedMessage { key: self.transaction.client, signature: self.signature, message: &id.0.0 };
         crypto::verify(&message)
     }
 
@@ -235,7 +240,8 @@ mod tests {
             let mut flipped = bytes.clone();
             flipped[at] ^= 0x10;
             if let Ok(read) = SignedTransaction::from_bytes(&flipped) {
-                let credential_only = read.transaction == signed().transaction && read.signature == signed().signature;
+                let credential_only =
+                    read.transaction == signed().transaction && read.signature == signed().signature;
                 assert_ne!(read, signed());
                 assert!(credential_only || !read.verify_signature(), "byte {at}");
             }
