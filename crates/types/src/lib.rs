@@ -7,7 +7,9 @@
 //!
 //! **Limits.** Every length that comes from outside is bounded by a constant of [`limits`].
 
+mod arithmetic;
 mod block;
+mod cast;
 mod catalog;
 mod charter;
 mod columns;
@@ -24,7 +26,12 @@ mod value;
 
 pub mod limits;
 
+pub use arithmetic::{
+    ArithmeticOperator, absolute, add, arithmetic, arithmetic_result, concatenate, divide, multiply, negate,
+    remainder, subtract,
+};
 pub use block::{Block, BlockError, BlockHeader, transactions_root};
+pub use cast::{assign, can_cast_explicitly, can_cast_implicitly, can_cast_in_assignment, cast, common_type};
 pub use catalog::{Catalog, Check, Column, Parameter, ParameterMode, Procedure, Table, TableId};
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use columns::ColumnSet;

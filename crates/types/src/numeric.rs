@@ -409,7 +409,7 @@ impl Numeric {
         }
         let text = format!("{value:.14e}");
         let decimal = Decimal::read(&text).expect("Rust's scientific notation is a decimal number");
-        decimal.without_trailing_zeros().to_numeric(modifier)
+        decimal.without_trailing_zeros().into_numeric(modifier)
     }
 
     /// Reads PostgreSQL's text form: surrounding white space, sign, digits with a point, exponent.
@@ -431,7 +431,7 @@ impl Numeric {
     fn read(text: &str, modifier: Option<(u8, u8)>) -> Result<Numeric, SqlError> {
         let trimmed = crate::text::trim(text);
         if let Some(decimal) = Decimal::read(trimmed) {
-            return decimal.to_numeric(modifier);
+            return decimal.into_numeric(modifier);
         }
         let name = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed).to_ascii_lowercase();
         match name.as_str() {
@@ -493,7 +493,7 @@ impl Decimal {
         if self.digits.is_empty() { Decimal { scale: 0, ..self } } else { self }
     }
 
-    fn to_numeric(mut self, modifier: Option<(u8, u8)>) -> Result<Numeric, SqlError> {
+    fn into_numeric(mut self, modifier: Option<(u8, u8)>) -> Result<Numeric, SqlError> {
         let overflow =
             || modifier.map_or_else(too_many_digits, |(precision, scale)| field_overflow(precision, scale));
         let scale = match modifier {

@@ -182,13 +182,56 @@ pub(crate) fn format_double(value: f64) -> String {
     if value.is_infinite() {
         return format!("{sign}Infinity");
     }
-    let scientific = format!("{:e}", value.abs());
-    let (digits, exponent) = scientific.split_once('e').expect("scientific notation has an exponent");
-    let exponent: i32 = exponent.parse().expect("an exponent is an integer");
-    if (-4..15).contains(&exponent) {
-        // Rust prints the shortest digits here as well, without an exponent at any size.
-        return format!("{sign}{}", value.abs());
+    let value = value.abs();
+    if (1e-4..1e15).contains(&value) || value == 0.0 {
+        // Rust prints the shortest digits here as well, without an exponent at any size; a midpoint has 16 digits or
+        // more, so that it is none of them.
+        return format!("{sign}{value}");
     }
+    let mut scientific = format!("{value:e}");
+    let mut digits_after_first = 0;
+    while is_midpoint(&scientific, value) || scientific.parse() != Ok(value) {
+        digits_after_first += 1;
+        scientific = format!("{value:.digits_after_first$e}");
+    }
+    let (digits, exponent) = split_exponent(&scientific);
     let exponent_sign = if exponent < 0 { '-' } else { '+' };
     format!("{sign}{digits}e{exponent_sign}{:02}", exponent.abs())
+}
+
+fn split_exponent(scientific: &str) -> (&str, i32) {
+    let (digits, exponent) = scientific.split_once('e').expect("scientific notation has an exponent");
+    (digits, exponent.parse().expect("an exponent is an integer"))
+}
+
+/// Whether `decimal` lies exactly between `value` and its neighbour. PostgreSQL does not print such digits (1e23),
+/// because a reader that does not round to even would read the neighbour; Rust does.
+fn is_midpoint(decimal: &str, value: f64) -> bool {
+    let (digits, exponent) = split_exponent(decimal);
+    let fraction_digits = digits.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let exponent = exponent - fraction_digits as i32;
+    // The midpoint is an odd number of 54 bits times a power of two, so it has at most 23 factors of five; a negative
+    // exponent would need more digits than are printed.
+    let Some(power) = u32::try_from(exponent).ok().filter(|power| *power <= 23) else {
+        return false;
+    };
+    let digits = digits
+        .bytes()
+        .filter(u8::is_ascii_digit)
+        .fold(0, |sum: u128, digit| sum * 10 + u128::from(digit - b'0'));
+    // value = mantissa × 2^binary; it is at least 1, so it is no subnormal number.
+    let bits = value.to_bits();
+    let mantissa = u128::from((bits & ((1 << 52) - 1)) | (1 << 52));
+    let binary = (bits >> 52 & 0x7ff) as i32 - 1075;
+    // decimal = digits × 5^power × 2^power against (4 × mantissa ± 2) × 2^(binary − 2), and − 1 where the neighbour
+    // below is half as far.
+    let decimal = digits * 5u128.pow(power);
+    let shift = binary - 2 - exponent;
+    let equals = |quarters: u128| match u32::try_from(shift) {
+        Ok(shift) => {
+            quarters.checked_shl(shift).is_some_and(|scaled| scaled >> shift == quarters && scaled == decimal)
+        }
+        Err(_) => decimal.checked_shl(shift.unsigned_abs()) == Some(quarters),
+    };
+    equals(4 * mantissa + 2) || equals(4 * mantissa - 2) || (mantissa == 1 << 52 && equals(4 * mantissa - 1))
 }

@@ -4,6 +4,8 @@ use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, sha256};
 use std::fmt;
 
 const TRANSACTION_DOMAIN: &[u8] = b"entente transaction 1\0";
+/// Bytes of credential and signature at the end of a signed transaction.
+const UNCOVERED_BYTES: usize = 2 + 64 + 64;
 const CREDENTIAL_DOMAIN: &[u8] = b"entente client credential 1\0";
 
 /// What identifies a transaction: SHA-256 over domain and canonical encoding, without the signature.
@@ -199,6 +201,12 @@ impl SignedTransaction {
         }
     }
 
+    /// The id of the transaction with this encoding, without decoding it: credential and signature end the encoding
+    /// and are no part of it. For bytes that are no transaction, a digest that names them.
+    pub fn id_of(bytes: &[u8]) -> TransactionId {
+        TransactionId(sha256(&[TRANSACTION_DOMAIN, &bytes[..bytes.len().saturating_sub(UNCOVERED_BYTES)]]))
+    }
+
     /// Whether the client signed it. Who the client is, the credential says.
     pub fn verify_signature(&self) -> bool {
         let id = self.transaction.id();
@@ -235,6 +243,7 @@ mod tests {
     fn transactions_round_trip_and_every_flipped_byte_shows() {
         let bytes = signed().to_bytes();
         assert_eq!(SignedTransaction::from_bytes(&bytes), Ok(signed()));
+        assert_eq!(SignedTransaction::id_of(&bytes), signed().transaction.id());
         assert!(signed().verify_signature());
         for at in 0..bytes.len() {
             let mut flipped = bytes.clone();
