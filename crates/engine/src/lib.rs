@@ -1,1 +1,17 @@
-//! The deterministic core: blocks in, receipts and state digest out
+//! The deterministic core: ordered blocks in, receipts and a state digest out, the same bytes on every node and for
+//! any number of threads.
+//!
+//! ```text
+//!  Block ──Verifier──▶ VerifiedBlock ──Engine::execute──▶ ExecutedBlock
+//!          decode,       one verdict      admit ids, cut into batches,
+//!          signatures    per transaction  protocol, apply, digest, receipts
+//! ```
+//!
+//! The engine is synchronous, reads no clock but the block's and does no I/O; parallel work runs on the current rayon
+//! pool. The node drives it behind ordering, `entente bench engine` drives it alone, simulations drive it inline.
+
+mod execute;
+mod verify;
+
+pub use execute::{BlockStatistics, Engine, EngineError, ExecutedBlock, StageTimes};
+pub use verify::{VerifiedBlock, VerifiedTransaction, Verifier};

@@ -1,0 +1,392 @@
+use crate::{VerifiedBlock, VerifiedTransaction};
+use concurrency::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots, TransactionOutcome};
+use crypto::{Digest, merkle_root};
+use rayon::prelude::*;
+use sql::{Context, Invocation, Library};
+use state::{BlockChanges, LiveRequest, LiveRequests, Simulate, Snapshot, State, Version};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use types::{Catalog, Charter, Outcome, Receipt, RejectReason, SqlError};
+
+/// Why the engine cannot go on. Nothing that a transaction does leads here.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The charter names a protocol that this binary does not have.
+    #[error(transparent)]
+    UnknownProtocol(#[from] concurrency::UnknownProtocol),
+    /// A catalog that was accepted cannot be compiled again.
+    #[error("the catalog of version {version} does not compile: {error}; restore another checkpoint")]
+    Catalog {
+        /// Version of the catalog.
+        version: u64,
+        /// Why.
+        error: SqlError,
+    },
+    /// A block that does not follow the last one.
+    #[error("expected the block of height {expected}, found height {found}")]
+    Height {
+        /// The next height.
+        expected: u64,
+        /// The height that came.
+        found: u64,
+    },
+}
+
+/// Counts of one block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockStatistics {
+    /// Transactions in the block.
+    pub transactions: u64,
+    /// Those that committed.
+    pub committed: u64,
+    /// Those that the contract or a constraint ended.
+    pub business_aborts: u64,
+    /// Those given up because of a conflict.
+    pub conflict_aborts: u64,
+    /// Those that were not executed.
+    pub rejected: u64,
+    /// Those that ran more than once.
+    pub reexecuted: u64,
+    /// Simulations, repeated ones included.
+    pub executions: u64,
+    /// Logical steps spent.
+    pub steps: u64,
+}
+
+/// How long the parts of a block's execution took; for metrics alone, nothing depends on it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StageTimes {
+    /// Admission of ids and cutting into batches.
+    pub admit: Duration,
+    /// Simulation, decision and placement.
+    pub protocol: Duration,
+    /// Installing after-images.
+    pub apply: Duration,
+    /// State digest.
+    pub digest: Duration,
+    /// Receipts and their root.
+    pub receipts: Duration,
+}
+
+/// What a block came to.
+pub struct ExecutedBlock {
+    /// One per transaction, in block order.
+    pub receipts: Vec<Receipt>,
+    /// Merkle root over the receipts.
+    pub receipts_root: Digest,
+    /// The state after the block, chained.
+    pub state_digest: Digest,
+    /// Counts.
+    pub statistics: BlockStatistics,
+    /// Durations.
+    pub times: StageTimes,
+}
+
+/// State, live ids and protocol of one ledger, at one height.
+pub struct Engine {
+    state: Arc<State>,
+    live: LiveRequests,
+    protocol: Box<dyn Protocol>,
+    library: Arc<Library>,
+    height: u64,
+    state_digest: Digest,
+    charter: Arc<Charter>,
+}
+
+/// The newest state, as protocols ask for it.
+struct Newest<'a>(&'a State);
+
+impl Snapshots for Newest<'_> {
+    fn newest(&self) -> Arc<dyn Snapshot> {
+        self.0.snapshot()
+    }
+}
+
+impl Engine {
+    /// The empty state at height 0.
+    ///
+    /// # Errors
+    /// The charter's protocol is unknown.
+    pub fn new(charter: Arc<Charter>) -> Result<Engine, EngineError> {
+        let state = Arc::new(State::new(Arc::new(Catalog::default())));
+        let digest = charter.ledger();
+        Engine::at(charter, state, LiveRequests::default(), 0, digest)
+    }
+
+    /// The state of a checkpoint.
+    ///
+    /// # Errors
+    /// The charter's protocol is unknown, or the checkpoint's catalog does not compile.
+    pub fn at(
+        charter: Arc<Charter>,
+        state: Arc<State>,
+        live: LiveRequests,
+        height: u64,
+        state_digest: Digest,
+    ) -> Result<Engine, EngineError> {
+        let options = ProtocolOptions { serial_threshold_percent: charter.serial_threshold_percent };
+        let protocol = concurrency::protocol(&charter.protocol, options)?;
+        let catalog = state.catalog();
+        let version = catalog.version;
+        let library = Library::new(catalog).map_err(|error| EngineError::Catalog { version, error })?;
+        Ok(Engine { state, live, protocol, library: Arc::new(library), height, state_digest, charter })
+    }
+
+    /// Height of the last block executed.
+    pub fn height(&self) -> u64 {
+        self.height
+    }
+
+    /// Digest of the state at that height.
+    pub fn state_digest(&self) -> Digest {
+        self.state_digest
+    }
+
+    /// The tables; readers take snapshots of it while blocks are executed.
+    pub fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    /// The compiled catalog at that height.
+    pub fn library(&self) -> &Arc<Library> {
+        &self.library
+    }
+
+    /// The ids that may not come again.
+    pub fn live(&self) -> &LiveRequests {
+        &self.live
+    }
+
+    /// Executes the next block.
+    ///
+    /// # Errors
+    /// [`EngineError::Height`] if it is not the next one; the state is then unchanged.
+    pub fn execute(&mut self, block: &VerifiedBlock) -> Result<ExecutedBlock, EngineError> {
+        let (height, expected) = (block.header.height, self.height + 1);
+        if height != expected {
+            return Err(EngineError::Height { expected, found: height });
+        }
+        let mut run = BlockRun::new(block);
+        let start = Instant::now();
+        let admitted = self.admit(block, &mut run);
+        run.times.admit = start.elapsed();
+        let forget = (height - 1).is_multiple_of(u64::from(self.charter.checkpoint_blocks));
+        for (number, group) in self.groups(block, &admitted).into_iter().enumerate() {
+            self.run_group(block, group, number as u32, forget && number == 0, &mut run);
+        }
+        self.finish(block, run)
+    }
+
+    /// Judges ids in block order: expiry, duplicates. Returns the positions of those that are executed.
+    fn admit(&mut self, block: &VerifiedBlock, run: &mut BlockRun) -> Vec<u32> {
+        let height = block.header.height;
+        self.live.expire(height);
+        let expiry_max = height + u64::from(self.charter.expiry_blocks_max);
+        let mut admitted = Vec::with_capacity(block.transactions.len());
+        for (index, judged) in block.transactions.iter().enumerate() {
+            let verdict = match judged {
+                Err((_, reason)) => Err(reason.clone()),
+                Ok(transaction) => self.admit_one(transaction, height, index as u32, expiry_max),
+            };
+            match verdict {
+                Ok(()) => admitted.push(index as u32),
+                Err(reason) => run.outcomes[index] = Some(Outcome::Rejected(reason)),
+            }
+        }
+        admitted
+    }
+
+    fn admit_one(
+        &mut self,
+        transaction: &VerifiedTransaction,
+        height: u64,
+        index: u32,
+        expiry_max: u64,
+    ) -> Result<(), RejectReason> {
+        let expires_at = transaction.signed.transaction.expires_at;
+        if expires_at < height || expires_at > expiry_max {
+            return Err(RejectReason::Expired { height, expires_at });
+        }
+        let client = transaction.signed.client_id();
+        if let Some(first) = self.live.get(&client) {
+            let (height, index) = (first.height, first.index);
+            return Err(if first.transaction == transaction.id {
+                RejectReason::Duplicate { height, index }
+            } else {
+                RejectReason::RequestReused { height, index }
+            });
+        }
+        self.live.admit(client, LiveRequest { transaction: transaction.id, height, index, expires_at });
+        Ok(())
+    }
+
+    /// Cuts the admitted transactions into batches of the charter's size; a schema change is a group of its own.
+    fn groups(&self, block: &VerifiedBlock, admitted: &[u32]) -> Vec<Group> {
+        let size = self.charter.block.batch_transactions as usize;
+        let mut groups: Vec<Group> = Vec::with_capacity(admitted.len() / size + 1);
+        for index in admitted {
+            let Ok(transaction) = &block.transactions[*index as usize] else { continue };
+            if sql::is_schema_change(&transaction.signed.transaction.payload) {
+                groups.push(Group::SchemaChange(*index));
+                continue;
+            }
+            match groups.last_mut() {
+                Some(Group::Batch(batch)) if batch.len() < size => batch.push(*index),
+                _ => groups.push(Group::Batch(vec![*index])),
+            }
+        }
+        groups
+    }
+
+    fn invocation(&self, block: &VerifiedBlock, index: u32) -> Invocation {
+        let transaction =
+            block.transactions[index as usize].as_ref().expect("only admitted transactions are executed");
+        let context = Context {
+            height: block.header.height,
+            timestamp_ms: block.header.timestamp_ms,
+            index,
+            transaction: transaction.id,
+            step_limit: self.charter.meter.transaction_steps,
+        };
+        Invocation::new(self.library.clone(), context, PayloadOf(transaction.clone()))
+    }
+
+    fn run_group(&mut self, block: &VerifiedBlock, group: Group, number: u32, forget: bool, run: &mut BlockRun) {
+        let height = block.header.height;
+        let version = Version::new(height, number);
+        match group {
+            Group::SchemaChange(index) => {
+                let outcome = self.change_schema(block, index, version, run);
+                run.outcomes[index as usize] = Some(outcome);
+            }
+            Group::Batch(indices) => {
+                let transactions: Vec<Arc<dyn Simulate>> = indices
+                    .par_iter()
+                    .with_min_len(64)
+                    .map(|index| Arc::new(self.invocation(block, *index)) as Arc<dyn Simulate>)
+                    .collect();
+                let steps_left = self.charter.meter.block_steps.saturating_sub(run.statistics.steps);
+                self.protocol.offer(Batch { height, number, transactions, steps_left, forget });
+                self.protocol.finish();
+                let start = Instant::now();
+                let newest = Newest(&self.state);
+                let result = self.protocol.poll(&newest).expect("the only batch offered is decided at once");
+                run.times.protocol += start.elapsed();
+                self.apply(version, result, &indices, run);
+            }
+        }
+    }
+
+    fn apply(&self, version: Version, result: BatchResult, indices: &[u32], run: &mut BlockRun) {
+        let start = Instant::now();
+        self.state.apply(version, &result.changes, None);
+        run.changes.extend(result.changes);
+        run.times.apply += start.elapsed();
+        run.statistics.steps += result.steps;
+        run.statistics.executions += result.statistics.executions;
+        run.statistics.reexecuted += result.statistics.reexecuted;
+        for (index, outcome) in indices.iter().zip(result.outcomes) {
+            run.outcomes[*index as usize] = Some(match outcome {
+                TransactionOutcome::Committed(results) => Outcome::Committed(results),
+                TransactionOutcome::Aborted(error) => Outcome::Aborted(error),
+                TransactionOutcome::Conflict => Outcome::Conflict,
+                TransactionOutcome::OverBudget => Outcome::Rejected(RejectReason::BlockBudget),
+            });
+        }
+    }
+
+    /// A schema change runs alone, on the state that everything before it in the block has left.
+    fn change_schema(
+        &mut self,
+        block: &VerifiedBlock,
+        index: u32,
+        version: Version,
+        run: &mut BlockRun,
+    ) -> Outcome {
+        let snapshot = self.state.snapshot();
+        let effects = self.invocation(block, index).simulate(snapshot.as_ref());
+        run.statistics.executions += 1;
+        run.statistics.steps += effects.steps;
+        let results = match effects.result {
+            Ok(results) => results,
+            Err(error) => return Outcome::Aborted(error),
+        };
+        if let Some(catalog) = effects.catalog {
+            match Library::new(catalog.clone()) {
+                Ok(library) => {
+                    self.state.apply(version, &[], Some(catalog));
+                    self.library = Arc::new(library);
+                }
+                Err(error) => return Outcome::Aborted(error),
+            }
+        }
+        Outcome::Committed(results)
+    }
+
+    fn finish(&mut self, block: &VerifiedBlock, run: BlockRun) -> Result<ExecutedBlock, EngineError> {
+        let BlockRun { outcomes, changes, mut statistics, mut times } = run;
+        let height = block.header.height;
+        let start = Instant::now();
+        self.state_digest = state::state_digest(
+            &self.state_digest,
+            height,
+            &changes.into_sorted(),
+            self.state.catalog_digest(),
+            &self.live.admitted_digest(height),
+        );
+        self.height = height;
+        times.digest = start.elapsed();
+        let start = Instant::now();
+        let receipts: Vec<Receipt> = outcomes
+            .into_iter()
+            .zip(&block.transactions)
+            .enumerate()
+            .map(|(index, (outcome, transaction))| {
+                let outcome = outcome.expect("every transaction of a block has an outcome");
+                statistics.count(&outcome);
+                let transaction = transaction.as_ref().map_or_else(|(id, _)| *id, |transaction| transaction.id);
+                Receipt { transaction, height, index: index as u32, outcome }
+            })
+            .collect();
+        let leaves: Vec<Digest> = receipts.par_iter().with_min_len(64).map(Receipt::leaf).collect();
+        let receipts_root = merkle_root(&leaves);
+        times.receipts = start.elapsed();
+        Ok(ExecutedBlock { receipts, receipts_root, state_digest: self.state_digest, statistics, times })
+    }
+}
+
+enum Group {
+    SchemaChange(u32),
+    Batch(Vec<u32>),
+}
+
+struct BlockRun {
+    outcomes: Vec<Option<Outcome>>,
+    changes: BlockChanges,
+    statistics: BlockStatistics,
+    times: StageTimes,
+}
+
+impl BlockRun {
+    fn new(block: &VerifiedBlock) -> BlockRun {
+        let transactions = block.transactions.len();
+        let statistics = BlockStatistics { transactions: transactions as u64, ..BlockStatistics::default() };
+        BlockRun {
+            outcomes: vec![None; transactions],
+            changes: BlockChanges::default(),
+            statistics,
+            times: StageTimes::default(),
+        }
+    }
+}
+
+impl BlockStatistics {
+    fn count(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Committed(_) => self.committed += 1,
+            Outcome::Aborted(_) => self.business_aborts += 1,
+            Outcome::Conflict => self.conflict_aborts += 1,
+            Outcome::Rejected(_) => self.rejected += 1,
+        }
+    }
+}
