@@ -1,0 +1,298 @@
+//! Blocks as the ledger keeps them, and the layout of one record.
+
+use crate::LedgerError;
+use crate::layout::{Fields, checksum};
+use borsh::{BorshDeserialize, BorshSerialize};
+use bytes::Bytes;
+use crypto::Digest;
+use std::path::Path;
+use types::{Block, BlockHeader, Outcome, Receipt, decode_exactly, encode};
+
+/// Bytes of one record: head, block, certificate and outcome.
+pub const RECORD_BYTES_MAX: u64 = 1 << 30;
+
+/// Bytes of a record's head.
+pub(crate) const HEAD_BYTES: usize = 288;
+/// Bytes of a header's canonical encoding, all of whose fields have a fixed width.
+const HEADER_BYTES: usize = 118;
+const MAGIC: [u8; 4] = *b"EnB1";
+const KIND_BLOCK: u32 = 1;
+
+/// What execution said about a block.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct BlockOutcome {
+    /// One receipt per transaction, in the block's order.
+    pub receipts: Vec<Receipt>,
+    /// Merkle root over the receipts' leaves.
+    pub receipts_root: Digest,
+    /// The chained digest of the state behind the block.
+    pub state_digest: Digest,
+}
+
+/// A block with the proof that it is final and with what came of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockRecord {
+    /// What was ordered.
+    pub block: Block,
+    /// The ordering service's proof, opaque to the ledger.
+    pub certificate: Bytes,
+    /// What execution said.
+    pub outcome: BlockOutcome,
+}
+
+/// How many transactions of a block ended how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OutcomeCounts {
+    /// Effects are in the state.
+    pub committed: u32,
+    /// The contract or a constraint said no.
+    pub aborted: u32,
+    /// Given up because of a conflict.
+    pub conflicts: u32,
+    /// Not executed.
+    pub rejected: u32,
+}
+
+impl OutcomeCounts {
+    fn of(receipts: &[Receipt]) -> OutcomeCounts {
+        let mut counts = OutcomeCounts::default();
+        for receipt in receipts {
+            match receipt.outcome {
+                Outcome::Committed(_) => counts.committed += 1,
+                Outcome::Aborted(_) => counts.aborted += 1,
+                Outcome::Conflict => counts.conflicts += 1,
+                Outcome::Rejected(_) => counts.rejected += 1,
+            }
+        }
+        counts
+    }
+}
+
+/// What the ledger says of a block without reading transactions or receipts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockSummary {
+    /// Height, time, proposer and roots.
+    pub header: BlockHeader,
+    /// What the next header chains.
+    pub header_digest: Digest,
+    /// Merkle root over the receipts.
+    pub receipts_root: Digest,
+    /// The chained digest of the state behind the block.
+    pub state_digest: Digest,
+    /// How the transactions ended.
+    pub counts: OutcomeCounts,
+    /// Bytes of the encoded block.
+    pub block_bytes: u32,
+    /// Bytes of the certificate.
+    pub certificate_bytes: u32,
+    /// Bytes of the encoded outcome.
+    pub outcome_bytes: u32,
+}
+
+/// A part of a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Block,
+    Certificate,
+    Outcome,
+}
+
+impl Part {
+    pub(crate) const ALL: [Part; 3] = [Part::Block, Part::Certificate, Part::Outcome];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Part::Block => "block",
+            Part::Certificate => "certificate",
+            Part::Outcome => "outcome",
+        }
+    }
+}
+
+/// The fixed head of a record: all that is needed to list blocks and to find and check the parts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RecordHead {
+    pub(crate) summary: BlockSummary,
+    checksums: [u32; 3],
+}
+
+impl RecordHead {
+    pub(crate) fn height(&self) -> u64 {
+        self.summary.header.height
+    }
+
+    fn lengths(&self) -> [u32; 3] {
+        [self.summary.block_bytes, self.summary.certificate_bytes, self.summary.outcome_bytes]
+    }
+
+    /// Bytes of the whole record.
+    pub(crate) fn record_bytes(&self) -> u64 {
+        HEAD_BYTES as u64 + self.lengths().iter().map(|&length| u64::from(length)).sum::<u64>()
+    }
+
+    /// Where a part starts, counted from the start of the record, and how long it is.
+    pub(crate) fn extent(&self, part: Part) -> (u64, usize) {
+        let lengths = self.lengths();
+        let before: u64 = lengths[..part as usize].iter().map(|&length| u64::from(length)).sum();
+        (HEAD_BYTES as u64 + before, lengths[part as usize] as usize)
+    }
+
+    /// Whether a part's bytes are those that were written.
+    pub(crate) fn check(&self, part: Part, bytes: &[u8]) -> Result<(), String> {
+        let (expected, found) = (self.checksums[part as usize], checksum(&[bytes]));
+        if expected == found {
+            return Ok(());
+        }
+        Err(format!("expected the {} with checksum {expected:08x}, found {found:08x}", part.name()))
+    }
+
+    fn to_bytes(&self) -> [u8; HEAD_BYTES] {
+        let summary = &self.summary;
+        let counts = summary.counts;
+        let mut bytes = Vec::with_capacity(HEAD_BYTES);
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&(self.record_bytes() as u32).to_le_bytes());
+        bytes.extend_from_slice(&KIND_BLOCK.to_le_bytes());
+        bytes.extend_from_slice(&self.height().to_le_bytes());
+        let numbers = [counts.committed, counts.aborted, counts.conflicts, counts.rejected];
+        for number in self.lengths().into_iter().chain(self.checksums).chain(numbers) {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        for digest in [summary.header_digest, summary.receipts_root, summary.state_digest] {
+            bytes.extend_from_slice(&digest.0);
+        }
+        bytes.extend_from_slice(&encode(&summary.header));
+        bytes.resize(HEAD_BYTES, 0);
+        let crc = checksum(&[&bytes[8..]]);
+        bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+        bytes.try_into().expect("resized to this length")
+    }
+
+    /// Reads and checks a head.
+    ///
+    /// # Errors
+    /// Says what was expected and what came.
+    pub(crate) fn from_bytes(bytes: &[u8; HEAD_BYTES]) -> Result<RecordHead, String> {
+        let mut fields = Fields(bytes);
+        let magic: [u8; 4] = fields.bytes();
+        if magic != MAGIC {
+            return Err(format!("expected the start of a record, {MAGIC:02x?}, found {magic:02x?}"));
+        }
+        let (expected, found) = (fields.u32(), checksum(&[&bytes[8..]]));
+        if expected != found {
+            return Err(format!("expected a record head with checksum {expected:08x}, found {found:08x}"));
+        }
+        let (record_bytes, kind, height) = (fields.u32(), fields.u32(), fields.u64());
+        if kind != KIND_BLOCK {
+            return Err(format!("expected a record of kind {KIND_BLOCK}, found kind {kind}"));
+        }
+        let lengths: [u32; 3] = std::array::from_fn(|_| fields.u32());
+        let checksums = std::array::from_fn(|_| fields.u32());
+        let counts = OutcomeCounts {
+            committed: fields.u32(),
+            aborted: fields.u32(),
+            conflicts: fields.u32(),
+            rejected: fields.u32(),
+        };
+        let (header_digest, receipts_root, state_digest) =
+            (fields.digest(), fields.digest(), fields.digest());
+        let header: [u8; HEADER_BYTES] = fields.bytes();
+        let header: BlockHeader = decode_exactly(&header).map_err(|error| error.to_string())?;
+        let [block_bytes, certificate_bytes, outcome_bytes] = lengths;
+        let summary = BlockSummary {
+            header,
+            header_digest,
+            receipts_root,
+            state_digest,
+            counts,
+            block_bytes,
+            certificate_bytes,
+            outcome_bytes,
+        };
+        let head = RecordHead { summary, checksums };
+        if head.record_bytes() != u64::from(record_bytes) || head.height() != height {
+            return Err("expected the head's lengths and heights to agree with one another".into());
+        }
+        Ok(head)
+    }
+}
+
+/// Writes the whole record into `buffer`, whatever that held before.
+pub(crate) fn encode_record(record: &BlockRecord, buffer: &mut Vec<u8>) -> Result<RecordHead, LedgerError> {
+    let header = record.block.header.clone();
+    let (block, outcome) = (record.block.to_bytes(), encode(&record.outcome));
+    let parts = [block.as_slice(), record.certificate.as_ref(), outcome.as_slice()];
+    let found = HEAD_BYTES as u64 + parts.iter().map(|part| part.len() as u64).sum::<u64>();
+    if found > RECORD_BYTES_MAX {
+        return Err(LedgerError::TooLarge { found, limit: RECORD_BYTES_MAX });
+    }
+    let summary = BlockSummary {
+        header_digest: header.digest(),
+        header,
+        receipts_root: record.outcome.receipts_root,
+        state_digest: record.outcome.state_digest,
+        counts: OutcomeCounts::of(&record.outcome.receipts),
+        block_bytes: block.len() as u32,
+        certificate_bytes: record.certificate.len() as u32,
+        outcome_bytes: outcome.len() as u32,
+    };
+    let head = RecordHead { summary, checksums: parts.map(|part| checksum(&[part])) };
+    buffer.clear();
+    buffer.extend_from_slice(&head.to_bytes());
+    parts.iter().for_each(|part| buffer.extend_from_slice(part));
+    assert_eq!(buffer.len() as u64, head.record_bytes(), "the head says how long the record is");
+    Ok(head)
+}
+
+/// Where a record stands, for errors.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordPlace<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) offset: u64,
+    pub(crate) height: u64,
+}
+
+impl RecordPlace<'_> {
+    pub(crate) fn damaged(&self, what: impl Into<String>) -> LedgerError {
+        LedgerError::damaged(self.path, self.offset, self.height, what)
+    }
+}
+
+/// Reads a block whose checksum was right, without copying its transactions.
+pub(crate) fn decode_block(
+    head: &RecordHead,
+    bytes: &Bytes,
+    place: RecordPlace<'_>,
+) -> Result<Block, LedgerError> {
+    let block = Block::from_bytes(bytes).map_err(|error| place.damaged(error.to_string()))?;
+    if block.header != head.summary.header {
+        return Err(place.damaged("expected the same block header in the record's head and in the block"));
+    }
+    Ok(block)
+}
+
+/// Reads an outcome whose checksum was right.
+pub(crate) fn decode_outcome(bytes: &[u8], place: RecordPlace<'_>) -> Result<BlockOutcome, LedgerError> {
+    decode_exactly(bytes)
+        .map_err(|error| place.damaged(format!("expected the encoding of an outcome: {error}")))
+}
+
+/// Reads one receipt of an encoded outcome, and no receipt behind it.
+pub(crate) fn decode_receipt(
+    bytes: &[u8],
+    index: u32,
+    place: RecordPlace<'_>,
+) -> Result<Option<Receipt>, LedgerError> {
+    let malformed =
+        |error: std::io::Error| place.damaged(format!("expected the encoding of an outcome: {error}"));
+    let mut rest = bytes;
+    let count = u32::deserialize(&mut rest).map_err(malformed)?;
+    if index >= count {
+        return Ok(None);
+    }
+    for _ in 0..index {
+        Receipt::deserialize(&mut rest).map_err(malformed)?;
+    }
+    Receipt::deserialize(&mut rest).map(Some).map_err(malformed)
+}
