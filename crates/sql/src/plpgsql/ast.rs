@@ -1,0 +1,306 @@
+//! The syntax tree of a procedure's body. Positions count characters of the body from 1.
+
+use sqlparser::ast as sql;
+use types::SqlState;
+
+/// A whole body: one block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    /// The outermost block.
+    pub block: Block,
+}
+
+/// An identifier, lower-case unless it was quoted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The text.
+    pub text: String,
+    /// Where it stands.
+    pub position: u32,
+}
+
+/// `[<<label>>] [DECLARE …] BEGIN … END`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// The label in front of it.
+    pub label: Option<Name>,
+    /// Its variables, in order.
+    pub declarations: Vec<Declaration>,
+    /// Its statements, in order.
+    pub statements: Vec<Statement>,
+}
+
+/// One line of a DECLARE section.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declaration {
+    /// The variable's name.
+    pub name: Name,
+    /// CONSTANT: refuses assignment.
+    pub constant: bool,
+    /// What it holds.
+    pub declared: DeclaredType,
+    /// NOT NULL: refuses NULL.
+    pub not_null: bool,
+    /// Its value on entry to the block; NULL where there is none.
+    pub default: Option<Expression>,
+}
+
+/// The type in a declaration.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DeclaredType {
+    /// A type of SQL, and where its name stands.
+    Scalar(sql::DataType, u32),
+    /// `record`: a row whose columns the query decides.
+    Record,
+    /// `variable%TYPE` or `table.column%TYPE`.
+    Like(Target),
+    /// `ALIAS FOR name` or `ALIAS FOR $n`.
+    Alias(Target),
+}
+
+/// A variable that is assigned, as it is written: `name`, `record.field`, `label.name` or `label.record.field`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The parts between the dots; at least one.
+    pub parts: Vec<Name>,
+}
+
+impl Target {
+    /// Where it begins.
+    pub fn position(&self) -> u32 {
+        self.parts.first().map_or(1, |part| part.position)
+    }
+
+    /// As it is written.
+    pub fn text(&self) -> String {
+        self.parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".")
+    }
+}
+
+/// An expression of SQL.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    /// The tree; its spans count lines and columns of the body.
+    pub expression: sql::Expr,
+    /// Where it begins.
+    pub position: u32,
+}
+
+/// `INTO [STRICT] targets`
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntoClause {
+    /// No row and more than one are errors.
+    pub strict: bool,
+    /// One record, or scalars.
+    pub targets: Vec<Target>,
+}
+
+/// A statement and where it begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// Where it begins.
+    pub position: u32,
+    /// What it does.
+    pub kind: StatementKind,
+}
+
+/// A condition and what happens where it is true.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Branch {
+    /// The condition.
+    pub condition: Expression,
+    /// What happens.
+    pub statements: Vec<Statement>,
+}
+
+/// One `WHEN value, value THEN …` of a CASE statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaseBranch {
+    /// Values that are compared with the operand, or one condition where there is no operand.
+    pub values: Vec<Expression>,
+    /// What happens.
+    pub statements: Vec<Statement>,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StatementKind {
+    /// A nested block.
+    Block(Block),
+    /// `target := value`
+    Assign {
+        /// The variable.
+        target: Target,
+        /// Its new value.
+        value: Expression,
+    },
+    /// `IF … ELSIF … ELSE … END IF`
+    If {
+        /// IF and every ELSIF.
+        branches: Vec<Branch>,
+        /// ELSE.
+        otherwise: Vec<Statement>,
+    },
+    /// `CASE … END CASE`
+    Case {
+        /// `CASE operand`
+        operand: Option<Expression>,
+        /// Every WHEN.
+        branches: Vec<CaseBranch>,
+        /// ELSE; where there is none and nothing fits, that is an error.
+        otherwise: Option<Vec<Statement>>,
+    },
+    /// `LOOP … END LOOP`
+    Loop {
+        /// The label in front of it.
+        label: Option<Name>,
+        /// What is repeated.
+        body: Vec<Statement>,
+    },
+    /// `WHILE condition LOOP … END LOOP`
+    While {
+        /// The label in front of it.
+        label: Option<Name>,
+        /// Evaluated before each turn.
+        condition: Expression,
+        /// What is repeated.
+        body: Vec<Statement>,
+    },
+    /// `FOR variable IN [REVERSE] first..last [BY step] LOOP … END LOOP`
+    ForRange {
+        /// The label in front of it.
+        label: Option<Name>,
+        /// A new integer variable.
+        variable: Name,
+        /// Downwards.
+        reverse: bool,
+        /// Where it begins.
+        first: Expression,
+        /// Where it ends.
+        last: Expression,
+        /// How far each turn goes; 1 where there is none.
+        step: Option<Expression>,
+        /// What is repeated.
+        body: Vec<Statement>,
+    },
+    /// `FOR targets IN query LOOP … END LOOP`
+    ForRows {
+        /// The label in front of it.
+        label: Option<Name>,
+        /// One record, or scalars.
+        targets: Vec<Target>,
+        /// Whose rows.
+        query: Box<sql::Statement>,
+        /// What is repeated.
+        body: Vec<Statement>,
+    },
+    /// `EXIT [label] [WHEN condition]`
+    Exit {
+        /// Which block or loop; the innermost loop where there is none.
+        label: Option<Name>,
+        /// Only where this is true.
+        condition: Option<Expression>,
+    },
+    /// `CONTINUE [label] [WHEN condition]`
+    Continue {
+        /// Which loop; the innermost where there is none.
+        label: Option<Name>,
+        /// Only where this is true.
+        condition: Option<Expression>,
+    },
+    /// SELECT, INSERT, UPDATE or DELETE.
+    Sql {
+        /// The statement without INTO.
+        statement: Box<sql::Statement>,
+        /// Where its row goes.
+        into: Option<IntoClause>,
+    },
+    /// `PERFORM …`: a SELECT whose rows nobody wants.
+    Perform {
+        /// The SELECT.
+        query: Box<sql::Statement>,
+    },
+    /// `CALL procedure(arguments)`
+    Call {
+        /// The procedure.
+        procedure: Name,
+        /// Its arguments, in order.
+        arguments: Vec<Expression>,
+    },
+    /// `GET DIAGNOSTICS target = ROW_COUNT, …`
+    GetDiagnostics {
+        /// Each gets the number of rows.
+        targets: Vec<Target>,
+    },
+    /// `RAISE …`
+    Raise(Raise),
+    /// `ASSERT condition [, message]`
+    Assert {
+        /// False and NULL are failures.
+        condition: Expression,
+        /// What the error says.
+        message: Option<Expression>,
+    },
+    /// `RETURN`
+    Return,
+    /// `NULL`
+    Null,
+}
+
+/// `RAISE …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Raise {
+    /// How severe.
+    pub level: RaiseLevel,
+    /// What is raised.
+    pub subject: RaiseSubject,
+    /// USING, in order.
+    pub options: Vec<(RaiseOption, Expression)>,
+}
+
+/// How severe a RAISE is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RaiseLevel {
+    /// Ends the transaction.
+    Exception,
+    /// `DEBUG`, `LOG`, `INFO`, `NOTICE` or `WARNING`: only says something.
+    Message,
+}
+
+/// What a RAISE names in front of USING.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RaiseSubject {
+    /// `RAISE;`, which repeats an error inside a handler.
+    Nothing,
+    /// A format; `%` stands for the next argument.
+    Format {
+        /// The text.
+        text: String,
+        /// One for every `%`.
+        arguments: Vec<Expression>,
+    },
+    /// The name of a condition, or `SQLSTATE '…'`.
+    Condition {
+        /// As it is written.
+        name: String,
+        /// Its code.
+        state: SqlState,
+    },
+    /// Only USING.
+    Options,
+}
+
+/// An option of USING.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RaiseOption {
+    /// `ERRCODE`
+    ErrorCode,
+    /// `MESSAGE`
+    Message,
+    /// `DETAIL`
+    Detail,
+    /// `HINT`
+    Hint,
+    /// `COLUMN`, `CONSTRAINT`, `DATATYPE`, `TABLE` or `SCHEMA`: evaluated, not reported.
+    Other(&'static str),
+}

@@ -1,0 +1,503 @@
+//! Blocks, declarations and control flow. Statements of SQL and RAISE are read in [`super::parse_statement`].
+
+use super::ast::{
+    Block, Body, Branch, CaseBranch, Declaration, DeclaredType, Expression, Name, Statement, StatementKind, Target,
+};
+use super::tokens::Tokens;
+use sqlparser::ast as sql;
+use sqlparser::tokenizer::{Token, Word};
+use types::limits::{NAME_BYTES_MAX, NESTING_MAX};
+use types::{SqlError, SqlState};
+
+/// Words that end a list of statements or cannot begin one, so that they are never names of variables.
+const RESERVED: [&str; 24] = [
+    "ALL", "BEGIN", "BY", "CASE", "DECLARE", "ELSE", "END", "EXECUTE", "FOR", "FOREACH", "FROM", "IF", "IN", "INTO",
+    "LOOP", "NOT", "NULL", "OR", "STRICT", "THEN", "TO", "USING", "WHEN", "WHILE",
+];
+
+/// What a label in scope belongs to.
+struct Label {
+    name: Option<String>,
+    is_loop: bool,
+}
+
+/// Reads a body from front to back.
+pub(super) struct BodyParser {
+    pub(super) tokens: Tokens,
+    /// The blocks and loops around the next statement, outermost first.
+    labels: Vec<Label>,
+}
+
+/// Parses the text between the dollar quotes of a procedure.
+///
+/// # Errors
+/// 42601 for what PL/pgSQL refuses, 0A000 for what Entente does not support, 54001 for too much nesting; each with
+/// its position in the body.
+pub fn parse(body: &str) -> Result<Body, SqlError> {
+    let mut parser = BodyParser { tokens: Tokens::read(body)?, labels: Vec::new() };
+    if parser.tokens.peek(0) == Some(&Token::Sharp) {
+        return Err(SqlError::unsupported("a compiler option (#)").at(parser.tokens.position()));
+    }
+    let label = parser.optional_label()?;
+    let block = parser.block(label)?;
+    parser.tokens.accept(&Token::SemiColon);
+    if parser.tokens.peek(0).is_some() {
+        return Err(parser.tokens.unexpected("the end of the body"));
+    }
+    Ok(Body { block })
+}
+
+impl BodyParser {
+    /// An identifier that is no reserved word.
+    pub(super) fn name(&mut self, what: &str) -> Result<Name, SqlError> {
+        let position = self.tokens.position();
+        let text = match self.tokens.peek(0) {
+            Some(Token::Word(Word { value, quote_style: Some(_), .. })) => value.clone(),
+            Some(Token::Word(Word { value, .. })) if !is_reserved(value) => value.to_ascii_lowercase(),
+            _ => return Err(self.tokens.unexpected(what)),
+        };
+        if text.len() > NAME_BYTES_MAX {
+            let message = format!("identifier \"{text}\" is longer than {NAME_BYTES_MAX} bytes");
+            return Err(SqlError::new(SqlState::NAME_TOO_LONG, message).at(position));
+        }
+        self.tokens.next += 1;
+        Ok(Name { text, position })
+    }
+
+    /// `name.name.…`, or `$n`.
+    pub(super) fn target(&mut self, what: &str) -> Result<Target, SqlError> {
+        if let Some(Token::Placeholder(text)) = self.tokens.peek(0) {
+            let part = Name { text: text.clone(), position: self.tokens.position() };
+            self.tokens.next += 1;
+            return Ok(Target { parts: vec![part] });
+        }
+        let mut parts = vec![self.name(what)?];
+        while self.tokens.accept(&Token::Period) {
+            parts.push(self.name("a name behind the dot")?);
+        }
+        if self.tokens.peek(0) == Some(&Token::LBracket) {
+            return Err(SqlError::unsupported("an array").at(self.tokens.position()));
+        }
+        Ok(Target { parts })
+    }
+
+    /// `target, target, …`
+    pub(super) fn targets(&mut self) -> Result<Vec<Target>, SqlError> {
+        let mut targets = vec![self.target("a variable")?];
+        while self.tokens.accept(&Token::Comma) {
+            targets.push(self.target("a variable")?);
+        }
+        Ok(targets)
+    }
+
+    /// Everything up to `ends`, outside parentheses, as one expression; the end itself stays unread.
+    pub(super) fn expression_until(
+        &mut self,
+        expected: &str,
+        ends: impl Fn(&Tokens, usize) -> bool,
+    ) -> Result<Expression, SqlError> {
+        let end = self.tokens.find(expected, ends)?;
+        self.expression_to(end)
+    }
+
+    fn expression_to(&mut self, end: usize) -> Result<Expression, SqlError> {
+        let position = self.tokens.position();
+        Ok(Expression { expression: self.tokens.parse_expression(end)?, position })
+    }
+
+    pub(super) fn expression_until_word(&mut self, word: &'static str) -> Result<Expression, SqlError> {
+        let expression = self.expression_until(word, |tokens, ahead| tokens.is_word(ahead, word))?;
+        self.tokens.expect_word(word)?;
+        Ok(expression)
+    }
+
+    pub(super) fn expression_until_semicolon(&mut self) -> Result<Expression, SqlError> {
+        let expression = self.expression_until(";", is_semicolon)?;
+        self.tokens.expect(&Token::SemiColon)?;
+        Ok(expression)
+    }
+
+    /// `<<label>>`, if there is one.
+    fn optional_label(&mut self) -> Result<Option<Name>, SqlError> {
+        if !self.tokens.accept(&Token::ShiftLeft) {
+            return Ok(None);
+        }
+        let label = self.name("a label")?;
+        self.tokens.expect(&Token::ShiftRight)?;
+        Ok(Some(label))
+    }
+
+    /// Reads what stands inside a block or loop, which is left again afterwards.
+    fn inside<T>(
+        &mut self,
+        label: Option<&Name>,
+        is_loop: bool,
+        read: impl FnOnce(&mut BodyParser) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        if self.labels.len() >= NESTING_MAX {
+            return Err(SqlError::new(
+                SqlState::STATEMENT_TOO_COMPLEX,
+                format!("more than {NESTING_MAX} blocks and statements inside each other"),
+            )
+            .hint("Move the inner ones to a procedure of their own.")
+            .at(self.tokens.position()));
+        }
+        self.labels.push(Label { name: label.map(|label| label.text.clone()), is_loop });
+        let result = read(self);
+        self.labels.pop();
+        result
+    }
+
+    /// The label behind END must be the one in front.
+    fn end_label(&mut self, label: Option<&Name>) -> Result<(), SqlError> {
+        if self.tokens.peek(0) == Some(&Token::SemiColon) || self.tokens.peek(0).is_none() {
+            return Ok(());
+        }
+        let end = self.name("a label or \";\"")?;
+        let message = match label {
+            Some(label) if label.text == end.text => return Ok(()),
+            Some(label) => format!("end label \"{}\" differs from block's label \"{}\"", end.text, label.text),
+            None => format!("end label \"{}\" specified for unlabeled block", end.text),
+        };
+        Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(end.position))
+    }
+
+    /// `[DECLARE …] BEGIN … END [label]`, without the semicolon.
+    fn block(&mut self, label: Option<Name>) -> Result<Block, SqlError> {
+        let declarations = self.declarations()?;
+        self.tokens.expect_word("BEGIN")?;
+        let statements = self.inside(label.as_ref(), false, |parser| parser.statements())?;
+        if self.tokens.is_word(0, "EXCEPTION") {
+            return Err(SqlError::unsupported("an EXCEPTION block").at(self.tokens.position()));
+        }
+        self.tokens.expect_word("END")?;
+        self.end_label(label.as_ref())?;
+        Ok(Block { label, declarations, statements })
+    }
+
+    fn declarations(&mut self) -> Result<Vec<Declaration>, SqlError> {
+        let mut declarations = Vec::new();
+        if !self.tokens.accept_word("DECLARE") {
+            return Ok(declarations);
+        }
+        while !self.tokens.is_word(0, "BEGIN") {
+            if self.tokens.accept_word("DECLARE") {
+                continue;
+            }
+            declarations.push(self.declaration()?);
+        }
+        Ok(declarations)
+    }
+
+    fn declaration(&mut self) -> Result<Declaration, SqlError> {
+        let name = self.name("a variable's name or BEGIN")?;
+        if self.tokens.accept_word("ALIAS") {
+            self.tokens.expect_word("FOR")?;
+            let declared = DeclaredType::Alias(self.target("a variable or parameter")?);
+            self.tokens.expect(&Token::SemiColon)?;
+            return Ok(Declaration { name, constant: false, declared, not_null: false, default: None });
+        }
+        let constant = self.tokens.accept_word("CONSTANT");
+        let declared = self.declared_type()?;
+        let not_null = self.tokens.accept_word("NOT");
+        if not_null {
+            self.tokens.expect_word("NULL")?;
+        }
+        let has_default = self.tokens.accept(&Token::Assignment)
+            || self.tokens.accept(&Token::Eq)
+            || self.tokens.accept_word("DEFAULT");
+        let default = if has_default {
+            Some(self.expression_until_semicolon()?)
+        } else {
+            self.tokens.expect(&Token::SemiColon)?;
+            None
+        };
+        if not_null && default.is_none() {
+            let message = format!(
+                "variable \"{}\" must have a default value, since it's declared NOT NULL",
+                name.text
+            );
+            return Err(SqlError::new(SqlState(*b"22004"), message).at(name.position));
+        }
+        Ok(Declaration { name, constant, declared, not_null, default })
+    }
+
+    fn declared_type(&mut self) -> Result<DeclaredType, SqlError> {
+        let position = self.tokens.position();
+        if self.tokens.is_word(0, "CURSOR")
+            || self.tokens.is_word(0, "REFCURSOR")
+            || (self.tokens.is_word(0, "SCROLL") || self.tokens.is_word(0, "NO"))
+        {
+            return Err(SqlError::unsupported("a cursor").at(position));
+        }
+        if self.tokens.is_word(0, "RECORD") {
+            self.tokens.next += 1;
+            return Ok(DeclaredType::Record);
+        }
+        let ends = |tokens: &Tokens, ahead: usize| {
+            matches!(tokens.peek(ahead), Some(Token::SemiColon | Token::Assignment | Token::Eq))
+                || ["NOT", "DEFAULT", "COLLATE"].iter().any(|word| tokens.is_word(ahead, word))
+        };
+        let end = self.tokens.find(";", ends)?;
+        let last = end.saturating_sub(self.tokens.next);
+        if last >= 3 && self.tokens.peek(last - 2) == Some(&Token::Mod) {
+            if self.tokens.is_word(last - 1, "ROWTYPE") {
+                return Err(SqlError::unsupported("%ROWTYPE").hint("Declare a record.").at(position));
+            }
+            if self.tokens.is_word(last - 1, "TYPE") {
+                let target = self.target("a variable or column")?;
+                self.tokens.expect(&Token::Mod)?;
+                self.tokens.expect_word("TYPE")?;
+                return Ok(DeclaredType::Like(target));
+            }
+        }
+        if self.tokens.is_word(last, "COLLATE") {
+            return Err(SqlError::unsupported("COLLATE").at(self.tokens.position_at(end)));
+        }
+        let data_type = self.tokens.parse(end, "data type", |parser| parser.parse_data_type())?;
+        if matches!(data_type, sql::DataType::Array(_)) {
+            return Err(SqlError::unsupported("an array").at(position));
+        }
+        Ok(DeclaredType::Scalar(data_type, position))
+    }
+
+    /// Statements up to a word that ends the list; that word stays unread.
+    fn statements(&mut self) -> Result<Vec<Statement>, SqlError> {
+        let mut statements = Vec::new();
+        loop {
+            match self.tokens.peek_word(0).as_deref() {
+                Some("END" | "ELSE" | "ELSIF" | "ELSEIF" | "EXCEPTION" | "WHEN") => return Ok(statements),
+                _ if self.tokens.peek(0).is_none() => return Ok(statements),
+                _ => statements.push(self.statement()?),
+            }
+        }
+    }
+
+    fn statement(&mut self) -> Result<Statement, SqlError> {
+        let position = self.tokens.position();
+        let label = self.optional_label()?;
+        let word = self.tokens.peek_word(0).unwrap_or_default();
+        let kind = match word.as_str() {
+            "DECLARE" | "BEGIN" => {
+                let block = self.block(label)?;
+                self.tokens.expect(&Token::SemiColon)?;
+                StatementKind::Block(block)
+            }
+            "LOOP" | "WHILE" | "FOR" => self.loop_statement(label, &word)?,
+            "FOREACH" => return Err(SqlError::unsupported("FOREACH").at(self.tokens.position())),
+            _ if label.is_some() => return Err(self.tokens.unexpected("a block or loop behind its label")),
+            "IF" => self.if_statement()?,
+            "CASE" => self.case_statement()?,
+            _ => self.simple_statement(&word)?,
+        };
+        Ok(Statement { position, kind })
+    }
+
+    fn if_statement(&mut self) -> Result<StatementKind, SqlError> {
+        self.tokens.expect_word("IF")?;
+        let mut branches = Vec::new();
+        loop {
+            let condition = self.expression_until_word("THEN")?;
+            let statements = self.nested_statements()?;
+            branches.push(Branch { condition, statements });
+            if !self.tokens.accept_word("ELSIF") && !self.tokens.accept_word("ELSEIF") {
+                break;
+            }
+        }
+        let otherwise =
+            if self.tokens.accept_word("ELSE") { self.nested_statements()? } else { Vec::new() };
+        self.tokens.expect_word("END")?;
+        self.tokens.expect_word("IF")?;
+        self.tokens.expect(&Token::SemiColon)?;
+        Ok(StatementKind::If { branches, otherwise })
+    }
+
+    /// Statements one level down, where no label is new.
+    fn nested_statements(&mut self) -> Result<Vec<Statement>, SqlError> {
+        self.inside(None, false, |parser| parser.statements())
+    }
+
+    fn case_statement(&mut self) -> Result<StatementKind, SqlError> {
+        self.tokens.expect_word("CASE")?;
+        let operand = if self.tokens.is_word(0, "WHEN") {
+            None
+        } else {
+            Some(self.expression_until("WHEN", |tokens, ahead| tokens.is_word(ahead, "WHEN"))?)
+        };
+        let mut branches = Vec::new();
+        while self.tokens.accept_word("WHEN") {
+            let mut values = Vec::new();
+            loop {
+                values.push(self.expression_until("THEN", |tokens, ahead| {
+                    tokens.is_word(ahead, "THEN")
+                        || (operand.is_some() && tokens.peek(ahead) == Some(&Token::Comma))
+                })?);
+                if !self.tokens.accept(&Token::Comma) {
+                    break;
+                }
+            }
+            self.tokens.expect_word("THEN")?;
+            branches.push(CaseBranch { values, statements: self.nested_statements()? });
+        }
+        if branches.is_empty() {
+            return Err(self.tokens.unexpected("WHEN"));
+        }
+        let otherwise =
+            if self.tokens.accept_word("ELSE") { Some(self.nested_statements()?) } else { None };
+        self.tokens.expect_word("END")?;
+        self.tokens.expect_word("CASE")?;
+        self.tokens.expect(&Token::SemiColon)?;
+        Ok(StatementKind::Case { operand, branches, otherwise })
+    }
+
+    fn loop_statement(&mut self, label: Option<Name>, word: &str) -> Result<StatementKind, SqlError> {
+        self.tokens.next += 1;
+        match word {
+            "LOOP" => {
+                let body = self.loop_body(label.as_ref())?;
+                Ok(StatementKind::Loop { label, body })
+            }
+            "WHILE" => {
+                let condition = self.expression_until_word("LOOP")?;
+                let body = self.loop_body(label.as_ref())?;
+                Ok(StatementKind::While { label, condition, body })
+            }
+            _ => self.for_statement(label),
+        }
+    }
+
+    /// What follows the word LOOP's place: `… END LOOP [label];`, LOOP itself having been read.
+    fn loop_body(&mut self, label: Option<&Name>) -> Result<Vec<Statement>, SqlError> {
+        let body = self.inside(label, true, |parser| parser.statements())?;
+        self.tokens.expect_word("END")?;
+        self.tokens.expect_word("LOOP")?;
+        self.end_label(label)?;
+        self.tokens.expect(&Token::SemiColon)?;
+        Ok(body)
+    }
+
+    fn for_statement(&mut self, label: Option<Name>) -> Result<StatementKind, SqlError> {
+        let targets = self.targets()?;
+        self.tokens.expect_word("IN")?;
+        if self.tokens.is_word(0, "EXECUTE") {
+            return Err(SqlError::unsupported("dynamic EXECUTE").at(self.tokens.position()));
+        }
+        let reverse = self.tokens.accept_word("REVERSE");
+        let end = self.tokens.find("LOOP", |tokens, ahead| {
+            tokens.is_word(ahead, "LOOP") || tokens.is_dot_dot(ahead)
+        })?;
+        if self.tokens.is_dot_dot(end - self.tokens.next) {
+            return self.for_range(label, targets, reverse, end);
+        }
+        if reverse {
+            let message = "cannot specify REVERSE in query FOR loop";
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(self.tokens.position()));
+        }
+        let query = self.query_of_loop(end)?;
+        self.tokens.expect_word("LOOP")?;
+        let body = self.loop_body(label.as_ref())?;
+        Ok(StatementKind::ForRows { label, targets, query, body })
+    }
+
+    fn query_of_loop(&mut self, end: usize) -> Result<Box<sql::Statement>, SqlError> {
+        match self.tokens.peek_word(0).as_deref() {
+            Some(word @ ("INSERT" | "UPDATE" | "DELETE")) => {
+                let what = format!("a FOR loop over {word} … RETURNING");
+                Err(SqlError::unsupported(what).at(self.tokens.position()))
+            }
+            Some("SELECT" | "WITH" | "VALUES" | "TABLE") => {
+                self.tokens.parse(end, "query", |parser| parser.parse_query().map(|query| {
+                    Box::new(sql::Statement::Query(query))
+                }))
+            }
+            _ if self.tokens.peek(0) == Some(&Token::LParen) => {
+                self.tokens.parse(end, "query", |parser| parser.parse_query().map(|query| {
+                    Box::new(sql::Statement::Query(query))
+                }))
+            }
+            _ => Err(self.tokens.unexpected("SELECT or a range")),
+        }
+    }
+
+    fn for_range(
+        &mut self,
+        label: Option<Name>,
+        mut targets: Vec<Target>,
+        reverse: bool,
+        end: usize,
+    ) -> Result<StatementKind, SqlError> {
+        let position = targets[0].position();
+        let (Some(mut target), true) = (targets.pop(), targets.is_empty()) else {
+            let message = "integer FOR loop must have only one target variable";
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position));
+        };
+        let (Some(variable), true) = (target.parts.pop(), target.parts.is_empty()) else {
+            let message = "the variable of an integer FOR loop is a simple name";
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position));
+        };
+        let first = self.expression_to(end)?;
+        self.tokens.next += 1;
+        let last = self.expression_until("LOOP", |tokens, ahead| {
+            tokens.is_word(ahead, "LOOP") || tokens.is_word(ahead, "BY")
+        })?;
+        let step = if self.tokens.accept_word("BY") { Some(self.expression_until_word("LOOP")?) } else {
+            self.tokens.expect_word("LOOP")?;
+            None
+        };
+        let body = self.loop_body(label.as_ref())?;
+        Ok(StatementKind::ForRange { label, variable, reverse, first, last, step, body })
+    }
+
+    /// `EXIT` and `CONTINUE`, their word having been read at `position`.
+    pub(super) fn leave(&mut self, is_exit: bool, position: u32) -> Result<StatementKind, SqlError> {
+        let label = match self.tokens.peek(0) {
+            Some(Token::SemiColon) => None,
+            _ if self.tokens.is_word(0, "WHEN") => None,
+            _ => Some(self.name("a label, WHEN or \";\"")?),
+        };
+        self.check_label(label.as_ref(), is_exit, position)?;
+        let condition = if self.tokens.accept_word("WHEN") {
+            Some(self.expression_until_semicolon()?)
+        } else {
+            self.tokens.expect(&Token::SemiColon)?;
+            None
+        };
+        Ok(match is_exit {
+            true => StatementKind::Exit { label, condition },
+            false => StatementKind::Continue { label, condition },
+        })
+    }
+
+    fn check_label(&self, label: Option<&Name>, is_exit: bool, position: u32) -> Result<(), SqlError> {
+        let Some(label) = label else {
+            if self.labels.iter().any(|label| label.is_loop) {
+                return Ok(());
+            }
+            let message = match is_exit {
+                true => "EXIT cannot be used outside a loop, unless it has a label",
+                false => "CONTINUE cannot be used outside a loop",
+            };
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position));
+        };
+        let found = self.labels.iter().rev().find(|known| known.name.as_ref() == Some(&label.text));
+        let message = match found {
+            Some(known) if known.is_loop || is_exit => return Ok(()),
+            Some(_) => format!("block label \"{}\" cannot be used in CONTINUE", label.text),
+            None => format!(
+                "there is no label \"{}\" attached to any block or loop enclosing this statement",
+                label.text
+            ),
+        };
+        Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(label.position))
+    }
+}
+
+/// True if the token `ahead` is a semicolon.
+pub(super) fn is_semicolon(tokens: &Tokens, ahead: usize) -> bool {
+    tokens.peek(ahead) == Some(&Token::SemiColon)
+}
+
+/// True for a word of PL/pgSQL that cannot be a variable's name unless it is quoted.
+pub(super) fn is_reserved(word: &str) -> bool {
+    RESERVED.iter().any(|reserved| word.eq_ignore_ascii_case(reserved))
+}
