@@ -1,1 +1,24 @@
-//! Rust SDK: keys, signing, submitting in batches, receipts
+//! Rust SDK: an [`Identity`](types::Identity) signs transactions, a [`Client`] submits them to any organisation's gateway in batches and
+//! gives back receipts as they become final.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use client::Client;
+//! use types::{Identity, Payload, Value};
+//!
+//! let identity = Identity::from_toml(&std::fs::read_to_string("client.toml")?)?;
+//! let client = Client::new("http://127.0.0.1:7301", identity)?;
+//! let expires_at = client.status().await?.height + 1_000;
+//! let arguments = vec![Value::BigInt(1), Value::BigInt(2), Value::BigInt(300)];
+//! let payment = Payload::Call { procedure: "send_payment".into(), arguments };
+//! let signed = client.identity().sign(payment, expires_at);
+//! let mut replies = client.submit(&[signed]).await?;
+//! while let Some(reply) = replies.next().await? {
+//!     println!("{:?}", reply.result);
+//! }
+//! # Ok(()) }
+//! ```
+
+mod submission;
+
+pub use submission::{Client, ClientError, Replies, Status};

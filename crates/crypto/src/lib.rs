@@ -9,6 +9,11 @@
 //! assert_eq!(verify_batch(&[message]), vec![true]);
 //! ```
 
+/// `N` unpredictable bytes from the operating system: request ids, nonces. Never for what replicas must agree on.
+pub fn random_bytes<const N: usize>() -> [u8; N] {
+    rand::random()
+}
+
 mod digest;
 mod keys;
 mod merkle;

@@ -15,6 +15,7 @@ mod charter;
 mod columns;
 mod data_type;
 mod error;
+mod identity;
 mod key;
 mod numeric;
 mod receipt;
@@ -37,6 +38,7 @@ pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation}
 pub use columns::ColumnSet;
 pub use data_type::DataType;
 pub use error::{SqlError, SqlState};
+pub use identity::{Identity, IdentityError};
 pub use key::Key;
 pub use numeric::Numeric;
 pub use receipt::{Outcome, OutputColumn, Receipt, RejectReason, StatementResult};

@@ -1,0 +1,203 @@
+use bytes::{Buf, Bytes, BytesMut};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use serde::Deserialize;
+use std::time::Duration;
+use types::{
+    FrameError, Identity, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
+    SignedTransaction, SubmissionReply, read_frame, write_frame,
+};
+
+/// Why a request to a gateway failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The gateway cannot be reached, or the connection broke.
+    #[error("the gateway {url} does not answer: {error}; is its node running?")]
+    Connection {
+        /// Which gateway.
+        url: String,
+        /// What the HTTP client says.
+        error: reqwest::Error,
+    },
+    /// The gateway answered with an error.
+    #[error("the gateway answered {status}: {message}")]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// Its explanation.
+        message: String,
+    },
+    /// More than one submission may hold.
+    #[error("a submission holds at most {SUBMISSION_TRANSACTIONS_MAX} transactions and {SUBMISSION_BYTES_MAX} bytes, found {transactions} and {bytes}; split it")]
+    TooLarge {
+        /// Transactions in it.
+        transactions: usize,
+        /// Bytes of them.
+        bytes: usize,
+    },
+    /// The reply is not of the protocol.
+    #[error("the gateway's reply is not one: {0}")]
+    Reply(String),
+}
+
+/// The part of a node's status that clients need.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Status {
+    /// Name of the organisation.
+    pub organisation: String,
+    /// Digest of the charter.
+    pub ledger: String,
+    /// Height of the newest applied block.
+    pub height: u64,
+    /// State digest after it.
+    pub state_digest: String,
+    /// Height and state digest of the last blocks, ascending.
+    pub recent: Vec<StatusAt>,
+    /// Resident memory of the node in bytes.
+    pub resident_bytes: u64,
+    /// Why the node does not serve.
+    pub not_serving: Option<String>,
+}
+
+/// The state digest after a block.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StatusAt {
+    /// The height.
+    pub height: u64,
+    /// The digest.
+    pub state_digest: String,
+}
+
+/// A connection pool to one organisation's gateway.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    url: String,
+    identity: Identity,
+}
+
+impl Client {
+    /// A client of the gateway at `url`, for example `http://127.0.0.1:7301`.
+    ///
+    /// # Errors
+    /// The HTTP client cannot be set up.
+    pub fn new(url: &str, identity: Identity) -> Result<Client, ClientError> {
+        let url = url.trim_end_matches('/').to_string();
+        let http = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(5))
+            .no_proxy()
+            .build()
+            .map_err(|error| ClientError::Connection { url: url.clone(), error })?;
+        Ok(Client { http, url, identity })
+    }
+
+    /// Who signs.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The gateway's address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> ClientError {
+        ClientError::Connection { url: self.url.clone(), error }
+    }
+
+    async fn checked(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, ClientError> {
+        let response = request.send().await.map_err(|error| self.unreachable(error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status().as_u16();
+        let message = response.text().await.map_err(|error| self.unreachable(error))?;
+        Err(ClientError::Refused { status, message })
+    }
+
+    /// Height, digests and health of the node.
+    ///
+    /// # Errors
+    /// The gateway does not answer, or not with a status.
+    pub async fn status(&self) -> Result<Status, ClientError> {
+        let request = self.http.get(format!("{}/status", self.url)).timeout(Duration::from_secs(10));
+        let response = self.checked(request).await?;
+        response.json().await.map_err(|error| self.unreachable(error))
+    }
+
+    /// Submits transactions that are signed; receipts come as they become final, in any order.
+    ///
+    /// # Errors
+    /// Too many transactions, no connection, or the gateway refuses the request as a whole.
+    pub async fn submit(&self, transactions: &[SignedTransaction]) -> Result<Replies, ClientError> {
+        let mut body = Vec::new();
+        for transaction in transactions {
+            write_frame(&mut body, &transaction.to_bytes());
+        }
+        if transactions.len() > SUBMISSION_TRANSACTIONS_MAX || body.len() > SUBMISSION_BYTES_MAX {
+            return Err(ClientError::TooLarge { transactions: transactions.len(), bytes: body.len() });
+        }
+        let response = self.checked(self.http.post(format!("{}/v1/transactions", self.url)).body(body)).await?;
+        Ok(Replies {
+            url: self.url.clone(),
+            stream: response.bytes_stream().boxed(),
+            buffer: BytesMut::new(),
+            missing: transactions.len(),
+        })
+    }
+
+    /// Submits one transaction and waits for its receipt.
+    ///
+    /// # Errors
+    /// As [`Client::submit`]; a refusal is [`ClientError::Refused`] with status 0.
+    pub async fn execute(&self, transaction: &SignedTransaction) -> Result<Receipt, ClientError> {
+        let mut replies = self.submit(std::slice::from_ref(transaction)).await?;
+        match replies.next().await? {
+            Some(reply) => {
+                reply.result.map_err(|refusal| ClientError::Refused { status: 0, message: refusal.to_string() })
+            }
+            None => Err(ClientError::Reply("the stream ended before the receipt".to_string())),
+        }
+    }
+}
+
+/// The replies to one submission, as they arrive.
+pub struct Replies {
+    url: String,
+    stream: BoxStream<'static, reqwest::Result<Bytes>>,
+    buffer: BytesMut,
+    missing: usize,
+}
+
+impl Replies {
+    /// The next reply; `None` after the last.
+    ///
+    /// # Errors
+    /// The connection broke: what has no reply may still commit; submit the same transactions again.
+    pub async fn next(&mut self) -> Result<Option<SubmissionReply>, ClientError> {
+        let malformed = |error: FrameError| ClientError::Reply(error.to_string());
+        loop {
+            if self.missing == 0 {
+                return Ok(None);
+            }
+            let mut rest: &[u8] = &self.buffer;
+            if let Some(content) = read_frame(&mut rest, SUBMISSION_REPLY_BYTES_MAX).map_err(malformed)? {
+                let reply = SubmissionReply::from_bytes(content)
+                    .map_err(|error| ClientError::Reply(error.to_string()))?;
+                let read = self.buffer.len() - rest.len();
+                self.buffer.advance(read);
+                self.missing -= 1;
+                return Ok(Some(reply));
+            }
+            match self.stream.next().await {
+                Some(Ok(chunk)) => self.buffer.extend_from_slice(&chunk),
+                Some(Err(error)) => {
+                    return Err(ClientError::Connection { url: self.url.clone(), error });
+                }
+                None => {
+                    return Err(ClientError::Reply(format!("{} replies are missing", self.missing)));
+                }
+            }
+        }
+    }
+}
