@@ -195,6 +195,7 @@ fn no_cast(value: &Value, target: DataType, context: Context) -> SqlError {
     let found = value.data_type();
     match context {
         Context::Explicit => {
+            let target = target.family();
             SqlError::new(SqlState(*b"42846"), format!("cannot cast type {found} to {target}"))
         }
         Context::Assignment => {

@@ -38,6 +38,12 @@ impl ColumnSet {
         self.0 & other.0 == other.0
     }
 
+    /// The columns of this set that are not in `other`.
+    #[must_use]
+    pub fn without(self, other: ColumnSet) -> ColumnSet {
+        ColumnSet(self.0 & !other.0)
+    }
+
     /// Positions of the bits in the set, ascending: 0 is `exists`, `1 + c` column `c`.
     pub fn bits(self) -> impl Iterator<Item = usize> {
         let mut rest = self.0;
@@ -79,6 +85,8 @@ mod tests {
         assert!(!ColumnSet::column(60).intersects(ColumnSet::column(61)));
         assert!(ColumnSet::column(62).intersects(ColumnSet::column(200)));
         assert!(ColumnSet::ALL.contains(ColumnSet::column(200) | ColumnSet::EXISTS));
+        assert!(ColumnSet::ALL.without(ColumnSet::EXISTS).contains(ColumnSet::column(0)));
+        assert!(!ColumnSet::ALL.without(ColumnSet::EXISTS).intersects(ColumnSet::EXISTS));
         assert_eq!((ColumnSet::EXISTS | ColumnSet::column(2)).bits().collect::<Vec<_>>(), vec![0, 3]);
     }
 }

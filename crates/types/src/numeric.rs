@@ -247,9 +247,9 @@ impl Numeric {
             return (0, 0);
         };
         let weight = (log as i32 - i32::from(self.scale)).div_euclid(POSTGRES_DIGITS);
-        // mantissa × 10^(−scale) / 10^(4 × weight)
+        // mantissa × 10^(−scale) / 10^(4 × weight); between −log and 3, because the weight is that of the first digit.
         let shift = -i32::from(self.scale) - POSTGRES_DIGITS * weight;
-        let factor = POWERS_OF_TEN[shift.unsigned_abs() as usize % POWERS_OF_TEN.len()];
+        let factor = POWERS_OF_TEN[shift.unsigned_abs() as usize];
         (weight, if shift >= 0 { mantissa * factor } else { mantissa / factor })
     }
 
@@ -329,8 +329,7 @@ impl Numeric {
             };
             return Numeric::checked_new(mantissa, digits.unsigned_abs());
         }
-        // More digits than there are round as 10^38 does: the value is less than a half of it only where it is zero
-        // after rounding, so a dropped 10^39 and beyond gives zero.
+        // A mantissa has 38 digits, so that a unit of 10^39 and more is more than twice the value.
         let rounded = match u32::try_from(-missing).ok().and_then(power_of_ten) {
             Some(factor) => divide_integers(mantissa, factor, rounding).ok_or_else(too_many_digits)?,
             None => match rounding {
@@ -611,5 +610,88 @@ impl Ord for Numeric {
                 a.cmp(&b)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numeric(text: &str) -> Numeric {
+        Numeric::parse(text).expect("a numeric value")
+    }
+
+    #[test]
+    fn values_of_far_scales_compare() {
+        let texts = ["-1e37", "-1e-76", "0", "1e-76", "1e-40", "0.1", "1", "1e37"];
+        let tiny = Numeric::new(0, 76);
+        for (at, a) in texts.iter().enumerate() {
+            for (other, b) in texts.iter().enumerate() {
+                assert_eq!(numeric(a).cmp(&numeric(b)), at.cmp(&other), "{a} {b}");
+            }
+            assert_eq!(numeric(a).cmp(&tiny), at.cmp(&2), "{a}");
+        }
+    }
+
+    #[test]
+    fn what_needs_more_than_38_digits_is_refused_and_named() {
+        let largest = numeric("99999999999999999999999999999999999999");
+        let refusals = [
+            largest.checked_add(Numeric::from(1)),
+            largest.checked_add(numeric("0.1")),
+            largest.checked_mul(Numeric::from(2)),
+            numeric("1e-40").checked_mul(numeric("1e-40")),
+            largest.checked_div(numeric("0.5")),
+            largest.round(1),
+            largest.round(i32::MAX),
+            largest.round(-38),
+        ];
+        for refusal in refusals {
+            let error = refusal.expect_err("too many digits");
+            assert_eq!(error.state, SqlState::NUMERIC_VALUE_OUT_OF_RANGE);
+            assert!(error.detail.is_some_and(|detail| detail.contains("at most 38 digits")));
+        }
+        assert!(largest.checked_add(numeric("-0.1")).is_err(), "39 digits");
+        assert!(largest.checked_sub(largest).is_ok_and(|zero| zero.is_zero()));
+        assert!(largest.round(i32::MIN).is_ok_and(|zero| zero.is_zero()));
+        // The second operand has too many digits at the scale of the first, their sum has not.
+        let difference = numeric("-99999999999999999999999999999999999999e-1").checked_add(numeric("18e36"));
+        assert!(
+            difference
+                .is_ok_and(|difference| difference.to_string() == "8000000000000000000000000000000000000.1")
+        );
+    }
+
+    #[test]
+    fn field_overflow_says_what_fits() {
+        let error = numeric("1000").coerce(5, 2).expect_err("too large");
+        assert_eq!(error.message, "numeric field overflow");
+        let detail = "A field with precision 5, scale 2 must round to an absolute value less than 10^3.";
+        assert_eq!(error.detail.as_deref(), Some(detail));
+        let detail = numeric("1").coerce(2, 2).expect_err("too large").detail.expect("a detail");
+        assert!(detail.ends_with("less than 1."), "{detail}");
+    }
+
+    #[test]
+    fn bytes_of_no_numeric_value_are_refused() {
+        for (mantissa, scale) in [(MANTISSA_END, 0u8), (-MANTISSA_END, 0), (i128::MIN, 3), (1, 77)] {
+            let bytes = crate::encode(&(mantissa as u64, (mantissa >> 64) as i64, scale));
+            assert!(crate::decode_exactly::<Numeric>(&bytes).is_err());
+        }
+        let largest = Numeric::new(1 - MANTISSA_END, 76);
+        let read: Numeric = crate::decode_exactly(&crate::encode(&largest)).expect("what encode wrote");
+        assert!(read.is_identical(&largest));
+    }
+
+    #[test]
+    fn a_text_of_any_length_is_read_or_refused() {
+        let digits = "9".repeat(100_000);
+        assert!(Numeric::parse(&digits).is_err());
+        assert!(Numeric::parse(&format!("0.{digits}")).is_err());
+        assert!(Numeric::parse(&format!("1e{digits}")).is_err());
+        let rounded = Numeric::parse_coerced(&format!("0.{digits}"), 5, 2);
+        assert!(rounded.is_ok_and(|one| one.to_string() == "1.00"));
+        let zero = Numeric::parse_coerced(&format!("1e-{digits}"), 5, 2);
+        assert!(zero.is_ok_and(|zero| zero.to_string() == "0.00"));
     }
 }

@@ -182,21 +182,56 @@ pub(crate) fn format_double(value: f64) -> String {
     if value.is_infinite() {
         return format!("{sign}Infinity");
     }
-    let value = value.abs();
-    if (1e-4..1e15).contains(&value) || value == 0.0 {
-        // Rust prints the shortest digits here as well, without an exponent at any size; a midpoint has 16 digits or
-        // more, so that it is none of them.
-        return format!("{sign}{value}");
+    let scientific = shortest_digits(value.abs());
+    let (digits, exponent) = split_exponent(&scientific);
+    if !(-4..15).contains(&exponent) {
+        let exponent_sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{sign}{digits}e{exponent_sign}{:02}", exponent.abs());
     }
+    let digits: String = digits.chars().filter(char::is_ascii_digit).collect();
+    match usize::try_from(exponent) {
+        Err(_) => {
+            format!("{sign}0.{digits:0>width$}", width = digits.len() + exponent.unsigned_abs() as usize - 1)
+        }
+        Ok(exponent) if digits.len() <= exponent + 1 => {
+            format!("{sign}{digits:0<width$}", width = exponent + 1)
+        }
+        Ok(exponent) => format!("{sign}{}.{}", &digits[..=exponent], &digits[exponent + 1..]),
+    }
+}
+
+/// The digits that PostgreSQL's Ryū prints, in scientific notation: Rust's, which have the same length, except that of
+/// two equally near it takes the even one, and that it takes none that lies exactly between two doubles.
+fn shortest_digits(value: f64) -> String {
+    let is_read_back = |scientific: &str| scientific.parse() == Ok(value) && !is_midpoint(scientific, value);
     let mut scientific = format!("{value:e}");
-    let mut digits_after_first = 0;
-    while is_midpoint(&scientific, value) || scientific.parse() != Ok(value) {
+    let mut digits_after_first = split_exponent(&scientific).0.len().saturating_sub(2);
+    if let Some(even) = even_of_two(value, digits_after_first).filter(|even| is_read_back(even)) {
+        return even;
+    }
+    while !is_read_back(&scientific) {
         digits_after_first += 1;
         scientific = format!("{value:.digits_after_first$e}");
     }
-    let (digits, exponent) = split_exponent(&scientific);
-    let exponent_sign = if exponent < 0 { '-' } else { '+' };
-    format!("{sign}{digits}e{exponent_sign}{:02}", exponent.abs())
+    scientific
+}
+
+/// The smaller of the two decimals of this length next to `value`, if both are equally near and it is even.
+fn even_of_two(value: f64, digits_after_first: usize) -> Option<String> {
+    /// A tie needs more digits than every decimal of 15 digits and their double have in common.
+    const DIGITS_MIN: usize = 14;
+    /// No double is nearer to a decimal of 18 digits than 38 digits can tell, unless they are equal.
+    const DIGITS_EXACT: usize = 60;
+    if digits_after_first < DIGITS_MIN {
+        return None;
+    }
+    let exact = format!("{value:.DIGITS_EXACT$e}");
+    let (digits, exponent) = exact.split_once('e')?;
+    // The first digit, the point, the others.
+    let (kept, dropped) = digits.split_at(digits_after_first + 2);
+    let tie = dropped.strip_prefix('5')?.bytes().all(|digit| digit == b'0');
+    let even = matches!(kept.as_bytes().last(), Some(b'0' | b'2' | b'4' | b'6' | b'8'));
+    (tie && even).then(|| format!("{kept}e{exponent}"))
 }
 
 fn split_exponent(scientific: &str) -> (&str, i32) {
@@ -211,7 +246,7 @@ fn is_midpoint(decimal: &str, value: f64) -> bool {
     let fraction_digits = digits.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     let exponent = exponent - fraction_digits as i32;
     // The midpoint is an odd number of 54 bits times a power of two, so it has at most 23 factors of five; a negative
-    // exponent would need more digits than are printed.
+    // exponent would need more digits than are printed. Zero is no midpoint.
     let Some(power) = u32::try_from(exponent).ok().filter(|power| *power <= 23) else {
         return false;
     };

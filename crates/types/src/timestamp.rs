@@ -182,15 +182,15 @@ impl Reader<'_> {
     /// Days from 2000-01-01, after what may follow the zone: `BC`.
     fn days(&mut self, (year, month, day): (i64, i64, i64)) -> Result<i64, SqlError> {
         self.skip_spaces();
-        let year = match self.rest {
-            [] => year,
-            [b'A' | b'a', b'D' | b'd'] => year,
-            [b'B' | b'b', b'C' | b'c'] => 1 - year,
+        let before_christ = match self.rest.to_ascii_lowercase().as_slice() {
+            b"" | b"ad" => false,
+            b"bc" => true,
             _ => return Err(self.invalid()),
         };
-        let written = if year > 0 { year } else { 1 - year };
+        let year_exists = year != 0;
+        let year = if before_christ { 1 - year } else { year };
         let exists =
-            written > 0 && (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
+            year_exists && (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
         if exists { Ok(days_from_date(year, month, day)) } else { Err(self.field_out_of_range()) }
     }
 
@@ -213,7 +213,8 @@ impl Reader<'_> {
         let second = if self.skip(b':') { self.number(2)?.0 } else { 0 };
         let fraction = self.fraction()?;
         let past_midnight = hour == 24 && (minute, second, fraction) != (0, 0, 0);
-        if hour > 24 || minute > 59 || second > 60 || past_midnight {
+        let past_leap_second = second > 60 || (second == 60 && fraction != 0);
+        if hour > 24 || minute > 59 || past_leap_second || past_midnight {
             return Err(self.field_out_of_range());
         }
         Ok(((hour * 60 + minute) * 60 + second) * MICROSECONDS_PER_SECOND + fraction)
@@ -263,11 +264,6 @@ impl Reader<'_> {
         match word.as_str() {
             "" | "ad" | "bc" => {}
             "z" | "utc" | "gmt" | "ut" | "zulu" => self.rest = &self.rest[word.len()..],
-            _ if self.rest.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'/' | b'_')) => {
-                let name = String::from_utf8_lossy(self.rest);
-                return Err(SqlError::unsupported(format_args!("the time zone \"{name}\" by its name"))
-                    .hint("Write the zone as an offset from UTC, for example +02:00."));
-            }
             _ => return Err(self.invalid()),
         }
         Ok(0)

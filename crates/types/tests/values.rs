@@ -1,0 +1,212 @@
+//! Properties of values: keys sort as values do, texts read back, numeric arithmetic is exact.
+
+use num_bigint::BigInt;
+use num_traits::{Signed, Zero};
+use proptest::prelude::*;
+use std::cmp::Ordering;
+use types::{DataType, Key, Numeric, Value, assign, cast, format_value, limits, parse_value};
+
+fn numeric() -> impl Strategy<Value = Numeric> {
+    let any = (any::<i128>(), 0u32..39, 0u8..=Numeric::SCALE_MAX);
+    let wide =
+        any.prop_map(|(mantissa, digits, scale)| Numeric::new(mantissa % 10i128.pow(digits.min(38)), scale));
+    let near = (-200i128..200, 0u8..4).prop_map(|(mantissa, scale)| Numeric::new(mantissa, scale));
+    let padded = (-20i128..20, 0u8..30)
+        .prop_map(|(mantissa, zeros)| Numeric::new(mantissa * 10i128.pow(u32::from(zeros)), zeros));
+    prop_oneof![wide, near, padded]
+}
+
+fn double() -> impl Strategy<Value = f64> {
+    let special =
+        prop::sample::select(vec![0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -f64::NAN, 1.0]);
+    prop_oneof![special, any::<u64>().prop_map(f64::from_bits), (-5i8..5).prop_map(f64::from)]
+}
+
+fn value(data_type: DataType) -> BoxedStrategy<Value> {
+    match data_type {
+        DataType::Boolean => any::<bool>().prop_map(Value::Boolean).boxed(),
+        DataType::Integer => prop_oneof![any::<i32>(), -3i32..3].prop_map(Value::Integer).boxed(),
+        DataType::BigInt => prop_oneof![any::<i64>(), -3i64..3].prop_map(Value::BigInt).boxed(),
+        DataType::Numeric(_) => numeric().prop_map(Value::Numeric).boxed(),
+        DataType::Double => double().prop_map(Value::Double).boxed(),
+        DataType::Text(_) | DataType::Unknown => {
+            prop_oneof!["[\u{0}-\u{2}a]{0,4}", "[a-c]{0,3}", ".{0,6}"].prop_map(Value::text).boxed()
+        }
+        DataType::TimestampTz => any::<i64>().prop_map(Value::TimestampTz).boxed(),
+    }
+}
+
+const TYPES: [DataType; 7] = [
+    DataType::Boolean,
+    DataType::Integer,
+    DataType::BigInt,
+    DataType::Numeric(None),
+    DataType::Double,
+    DataType::Text(None),
+    DataType::TimestampTz,
+];
+
+/// Two rows of values with the same types.
+fn row_pairs() -> impl Strategy<Value = Vec<(Value, Value)>> {
+    let pair = prop::sample::select(TYPES.to_vec()).prop_flat_map(|data_type| {
+        let (a, b) = (value(data_type), value(data_type));
+        // Equal values are rare among random ones, and needed for the columns behind them to matter.
+        prop_oneof![1 => (a.clone(), b).boxed(), 1 => a.prop_map(|a| (a.clone(), a)).boxed()]
+    });
+    prop::collection::vec(pair, 1..4)
+}
+
+fn key<'a>(values: impl IntoIterator<Item = &'a Value>) -> Key {
+    Key::encode(values).expect("short and not NULL")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn keys_sort_as_their_values_do_column_by_column(pairs in row_pairs()) {
+        let expected = pairs
+            .iter()
+            .map(|(a, b)| a.compare(b).expect("not NULL"))
+            .find(|order| *order != Ordering::Equal)
+            .unwrap_or(Ordering::Equal);
+        let (left, right) = (key(pairs.iter().map(|(a, _)| a)), key(pairs.iter().map(|(_, b)| b)));
+        prop_assert_eq!(left.cmp(&right), expected);
+        prop_assert_eq!(left.as_bytes().cmp(right.as_bytes()), expected);
+    }
+
+    #[test]
+    fn a_prefix_selects_the_rows_with_its_values(pairs in row_pairs()) {
+        let row = key(pairs.iter().map(|(a, _)| a));
+        let prefix = key(pairs.iter().take(1).map(|(_, b)| b));
+        let equal = pairs[0].0.compare(&pairs[0].1) == Some(Ordering::Equal);
+        prop_assert_eq!(row.as_bytes().starts_with(prefix.as_bytes()), equal);
+        let below_end = prefix.after_prefix().is_none_or(|end| row < end);
+        prop_assert_eq!(row >= prefix && below_end, equal);
+    }
+
+    #[test]
+    fn numeric_keys_ignore_the_scale(a in numeric(), zeros in 0i32..10) {
+        if let Ok(padded) = a.round(i32::from(a.scale()) + zeros) {
+            prop_assert_eq!(a, padded);
+            prop_assert_eq!(key([&Value::Numeric(a)]), key([&Value::Numeric(padded)]));
+        }
+    }
+
+    #[test]
+    fn texts_read_back((data_type, value) in prop::sample::select(TYPES.to_vec()).prop_flat_map(|t| (Just(t), value(t)))) {
+        let text = format_value(&value).expect("not NULL");
+        match (&value, parse_value(&text, data_type)) {
+            (Value::Text(text), Err(error)) => prop_assert!(text.contains('\0'), "{}", error),
+            (Value::TimestampTz(_), Err(error)) => prop_assert_eq!(error.state.to_string().as_str(), "22008"),
+            (_, read) => prop_assert_eq!(read, Ok(value)),
+        }
+    }
+
+    #[test]
+    fn encodings_read_back(pairs in row_pairs()) {
+        let values: Vec<Value> = pairs.into_iter().map(|(a, _)| a).collect();
+        prop_assert_eq!(types::decode_exactly::<Vec<Value>>(&types::encode(&values)).ok(), Some(values));
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused_as_any_type(text in ".{0,20}", number in "[ +-]?[0-9.]{0,50}[eE:T -]?[0-9:+.-]{0,20}") {
+        for data_type in TYPES.into_iter().chain([DataType::Numeric(Some((5, 2))), DataType::Text(Some(3))]) {
+            for text in [&text, &number] {
+                if let Ok(value) = parse_value(text, data_type) {
+                    prop_assert_eq!(value.data_type(), data_type.family());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_value_is_cast_or_refused(value in prop::sample::select(TYPES.to_vec()).prop_flat_map(value)) {
+        for target in TYPES.into_iter().chain([DataType::Numeric(Some((38, 38))), DataType::Text(Some(0))]) {
+            for result in [cast(value.clone(), target), assign(value.clone(), target)].into_iter().flatten() {
+                prop_assert_eq!(result.data_type(), target.family());
+            }
+        }
+    }
+
+    #[test]
+    fn numeric_arithmetic_is_exact(a in numeric(), b in numeric()) {
+        let scale = a.scale().max(b.scale());
+        let (x, y) = (at_scale(a, scale), at_scale(b, scale));
+        check(a.checked_add(b), &x + &y, u32::from(scale))?;
+        check(a.checked_sub(b), &x - &y, u32::from(scale))?;
+        let product = BigInt::from(a.mantissa()) * b.mantissa();
+        check(a.checked_mul(b), product, u32::from(a.scale()) + u32::from(b.scale()))?;
+        if b.is_zero() {
+            prop_assert!(a.checked_div(b).is_err_and(|error| error.state == types::SqlState::DIVISION_BY_ZERO));
+            prop_assert!(a.checked_rem(b).is_err_and(|error| error.state == types::SqlState::DIVISION_BY_ZERO));
+            return Ok(());
+        }
+        check(a.checked_rem(b), &x % &y, u32::from(scale))?;
+        if let Ok(quotient) = a.checked_div(b) {
+            // |a / b − quotient| ≤ half a unit of the last digit, and a unit is small against the quotient.
+            let unit = BigInt::from(10).pow(u32::from(quotient.scale()));
+            let difference = (&x * &unit - &y * quotient.mantissa()).abs() * 2;
+            prop_assert!(difference <= y.abs());
+            let digits = quotient.mantissa().unsigned_abs().checked_ilog10().map_or(0, |log| log + 1);
+            prop_assert!(x.is_zero() || digits >= 16 || quotient.scale() == 0 && digits > 12, "{} digits", digits);
+        }
+    }
+}
+
+fn at_scale(value: Numeric, scale: u8) -> BigInt {
+    BigInt::from(value.mantissa()) * BigInt::from(10).pow(u32::from(scale - value.scale()))
+}
+
+/// The exact result, or a refusal where it has too many digits.
+fn check(
+    found: Result<Numeric, types::SqlError>,
+    mantissa: BigInt,
+    scale: u32,
+) -> Result<(), proptest::test_runner::TestCaseError> {
+    let fits = mantissa.abs() < BigInt::from(10).pow(38) && scale <= u32::from(Numeric::SCALE_MAX);
+    match found {
+        Ok(found) => {
+            prop_assert_eq!(BigInt::from(found.mantissa()), mantissa);
+            prop_assert_eq!(u32::from(found.scale()), scale);
+        }
+        Err(error) => prop_assert!(!fits, "{error}"),
+    }
+    Ok(())
+}
+
+#[test]
+fn keys_refuse_null_and_excessive_length() {
+    let state = |values: &[Value]| Key::encode(values).map(|_| ()).map_err(|error| error.state.to_string());
+    assert_eq!(state(&[Value::Integer(1), Value::Null]), Err("23502".to_string()));
+    let longest = Value::text("a".repeat(limits::KEY_BYTES_MAX - 1));
+    assert_eq!(state(std::slice::from_ref(&longest)), Ok(()));
+    assert_eq!(state(&[longest, Value::Boolean(true)]), Err("54000".to_string()));
+    assert_eq!(state(&[Value::text("a".repeat(limits::KEY_BYTES_MAX))]), Err("54000".to_string()));
+    assert_eq!(
+        state(&[Value::text("\u{1}".repeat(limits::KEY_BYTES_MAX / 2 + 1))]),
+        Err("54000".to_string())
+    );
+}
+
+#[test]
+fn keys_keep_their_bytes() {
+    let table = [
+        (Value::Boolean(true), "0x01"),
+        (Value::Integer(-1), "0x7fffffff"),
+        (Value::BigInt(1), "0x8000000000000001"),
+        (Value::TimestampTz(0), "0x8000000000000000"),
+        (Value::Double(-0.0), "0x8000000000000000"),
+        (Value::Double(1.0), "0xbff0000000000000"),
+        (Value::Double(-1.0), "0x400fffffffffffff"),
+        (Value::Double(f64::NAN), "0xfff8000000000000"),
+        (Value::text("a\u{0}\u{1}b"), "0x6101010102620"),
+        (Value::Numeric(Numeric::ZERO), "0x80"),
+        (Value::Numeric(Numeric::new(1_234_50, 2)), "0xd01945ab0"),
+        (Value::Numeric(Numeric::new(-1, 0)), "0x32eb"),
+    ];
+    for (value, expected) in table {
+        let found = format!("{:?}", key([&value]));
+        assert_eq!(found, expected, "{value:?}");
+    }
+}
