@@ -11,14 +11,23 @@
 //!       └────────────────────────────── Snapshot ◀───────────────────────────────────┘
 //! ```
 
+mod command;
 mod effects;
+mod hash;
 mod overlay;
 mod plain;
+mod shard;
 mod snapshot;
+mod state;
+mod version;
 
+pub use command::apply_command;
 pub use effects::{
-    AfterImage, Command, CommandKind, Effects, Read, RowChange, RowFunction, RowId, RowPredicate, Scan, Simulate,
+    AfterImage, Command, CommandKind, Effects, Read, RowChange, RowFunction, RowId, RowPredicate, Scan,
+    Simulate,
 };
 pub use overlay::Overlay;
 pub use plain::PlainState;
 pub use snapshot::{KeyRange, Snapshot};
+pub use state::{State, StateSnapshot};
+pub use version::Version;

@@ -40,9 +40,10 @@ impl KeyRange {
     pub fn is_empty(&self) -> bool {
         match (&self.start, &self.end) {
             (Bound::Included(start), Bound::Included(end)) => start > end,
-            (Bound::Included(start) | Bound::Excluded(start), Bound::Included(end) | Bound::Excluded(end)) => {
-                start >= end
-            }
+            (
+                Bound::Included(start) | Bound::Excluded(start),
+                Bound::Included(end) | Bound::Excluded(end),
+            ) => start >= end,
             _ => false,
         }
     }

@@ -1,0 +1,238 @@
+use crate::hash::KeyHasher;
+use crate::{AfterImage, Version};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use smallvec::{SmallVec, smallvec};
+use std::collections::BTreeMap;
+use types::{Key, Row, TableId};
+
+/// The rows whose keys hash to one shard: the newest value of each, and what retained versions see instead.
+///
+/// A row that nobody has written since the oldest retained version costs its key, its value and nothing else. A write
+/// puts the value that it replaces into `replaced`, marked with the version until which it stood. What no retained
+/// version sees any more goes with the next write of the shard.
+#[derive(Default)]
+pub(crate) struct Shard {
+    /// The newest version that wrote here: whoever reads at this version or a later one needs no replaced values.
+    last_written: Version,
+    /// By id.
+    tables: Vec<(TableId, TableRows)>,
+    /// Replaced values that `trim` has not looked at yet.
+    fresh: Vec<Replaced>,
+    /// Replaced values by the smallest retained version that sees them.
+    held: BTreeMap<Version, Vec<Replaced>>,
+}
+
+struct TableRows {
+    rows: HashTable<(Key, Row)>,
+    replaced: HashTable<History>,
+    /// The version that dropped the table.
+    dropped: Option<Version>,
+}
+
+/// The values that a row had.
+struct History {
+    key: Key,
+    /// Until which version a value stood, ascending. `None`: there was no row.
+    images: SmallVec<[(Version, Option<Row>); 1]>,
+    /// There is no row now.
+    absent: bool,
+}
+
+/// Names one value of a [`History`]: it stood from `start` (or later) until `end`.
+struct Replaced {
+    table: TableId,
+    key: Key,
+    start: Version,
+    end: Version,
+}
+
+/// What a write of one shard did, for indexes and counts, which all shards share.
+#[derive(Default)]
+pub(crate) struct ShardReport {
+    /// Keys that no retained version sees any more.
+    pub forgotten: Vec<(TableId, Key)>,
+    /// Positions of the after-images whose keys were unknown.
+    pub inserted: Vec<u32>,
+    /// By how much the number of rows of a table changed.
+    pub counts: Vec<(TableId, i64)>,
+}
+
+impl Shard {
+    /// The row as `version` sees it.
+    #[inline]
+    pub fn get(&self, version: Version, table: TableId, key: &Key, hash: u64) -> Option<Row> {
+        let table = &self.tables[self.find(table).ok()?].1;
+        if table.dropped.is_some_and(|dropped| version >= dropped) {
+            return None;
+        }
+        if version < self.last_written
+            && let Some(history) = table.replaced.find(hash, |history| history.key == *key)
+            && let Some((_, image)) = history.images.iter().find(|(end, _)| version < *end)
+        {
+            return image.clone();
+        }
+        table.rows.find(hash, |(found, _)| found == key).map(|(_, row)| row.clone())
+    }
+
+    #[inline]
+    fn find(&self, table: TableId) -> Result<usize, usize> {
+        self.tables.binary_search_by_key(&table, |(id, _)| *id)
+    }
+
+    /// Forgets replaced values that none of `retained` (ascending) sees.
+    pub fn trim(&mut self, retained: &[Version], hasher: &KeyHasher, report: &mut ShardReport) {
+        let released: SmallVec<[Version; 4]> =
+            self.held.keys().filter(|version| retained.binary_search(version).is_err()).copied().collect();
+        let mut examined = std::mem::take(&mut self.fresh);
+        for version in released {
+            examined.extend(self.held.remove(&version).unwrap_or_default());
+        }
+        for replaced in examined.drain(..) {
+            let seen_by = retained.get(retained.partition_point(|version| *version < replaced.start));
+            match seen_by {
+                Some(version) if *version < replaced.end => {
+                    self.held.entry(*version).or_default().push(replaced)
+                }
+                _ => self.forget(replaced, hasher, report),
+            }
+        }
+        // The buffer serves the next batch.
+        self.fresh = examined;
+        self.fresh.shrink_to(4 * FRESH_KEPT);
+    }
+
+    fn forget(&mut self, replaced: Replaced, hasher: &KeyHasher, report: &mut ShardReport) {
+        // The rows of a dropped table may have gone before.
+        let Ok(at) = self.find(replaced.table) else { return };
+        let table = &mut self.tables[at].1;
+        let hash = hasher.hash(replaced.key.as_bytes());
+        let found = table.replaced.find_entry(hash, |history| history.key == replaced.key);
+        let Ok(mut history) = found else { return };
+        history.get_mut().images.retain(|(end, _)| *end != replaced.end);
+        if history.get().images.is_empty() {
+            if history.get().absent {
+                report.forgotten.push((replaced.table, replaced.key));
+            }
+            history.remove();
+        }
+    }
+
+    /// Writes after-images; `batch` names hash and position of each. Where `keep_replaced` is false nobody reads yet.
+    pub fn write(
+        &mut self,
+        version: Version,
+        changes: &[AfterImage],
+        batch: &[(u64, u32)],
+        keep_replaced: bool,
+        hasher: &KeyHasher,
+        report: &mut ShardReport,
+    ) {
+        if !batch.is_empty() {
+            self.last_written = version;
+        }
+        for (hash, position) in batch {
+            let AfterImage { row: id, value } = &changes[*position as usize];
+            let at = self.find(id.table).unwrap_or_else(|at| {
+                self.tables.insert(at, (id.table, TableRows::new()));
+                at
+            });
+            let table = &mut self.tables[at].1;
+            let before = table.replace(*hash, &id.key, value, hasher);
+            let change = i64::from(value.is_some()) - i64::from(before.is_some());
+            if value.is_none() && before.is_none() {
+                continue;
+            }
+            if change != 0 {
+                match report.counts.last_mut() {
+                    Some((table, count)) if *table == id.table => *count += change,
+                    _ => report.counts.push((id.table, change)),
+                }
+            }
+            if keep_replaced {
+                let absent_before = before.is_none();
+                let (start, first) = table.keep(*hash, &id.key, before, version, value.is_none(), hasher);
+                if first && absent_before {
+                    report.inserted.push(*position);
+                }
+                self.fresh.push(Replaced { table: id.table, key: id.key.clone(), start, end: version });
+            } else if before.is_none() {
+                report.inserted.push(*position);
+            }
+        }
+    }
+
+    /// From `version` on, the table has no rows.
+    pub fn drop_table(&mut self, version: Version, table: TableId) {
+        if let Ok(at) = self.find(table) {
+            self.tables[at].1.dropped = Some(version);
+        }
+    }
+
+    /// Frees the rows of a table that no retained version sees.
+    pub fn free_table(&mut self, table: TableId) {
+        if let Ok(at) = self.find(table) {
+            self.tables.remove(at);
+        }
+    }
+}
+
+/// Replaced values for which a shard keeps room.
+const FRESH_KEPT: usize = 256;
+
+impl TableRows {
+    fn new() -> TableRows {
+        TableRows { rows: HashTable::new(), replaced: HashTable::new(), dropped: None }
+    }
+
+    /// Makes the row have this value and gives the one that it had.
+    #[inline]
+    fn replace(&mut self, hash: u64, key: &Key, value: &Option<Row>, hasher: &KeyHasher) -> Option<Row> {
+        match value {
+            Some(row) => {
+                let rehash = |(key, _): &(Key, Row)| hasher.hash(key.as_bytes());
+                match self.rows.entry(hash, |(found, _)| found == key, rehash) {
+                    Entry::Occupied(mut entry) => {
+                        Some(std::mem::replace(&mut entry.get_mut().1, row.clone()))
+                    }
+                    Entry::Vacant(entry) => {
+                        entry.insert((key.clone(), row.clone()));
+                        None
+                    }
+                }
+            }
+            None => {
+                self.rows.find_entry(hash, |(found, _)| found == key).ok().map(|entry| entry.remove().0.1)
+            }
+        }
+    }
+
+    /// Keeps the value that a row had until `version`. Gives the version from which on it may have stood, and whether
+    /// no other value of the row is kept.
+    #[inline]
+    fn keep(
+        &mut self,
+        hash: u64,
+        key: &Key,
+        before: Option<Row>,
+        version: Version,
+        absent: bool,
+        hasher: &KeyHasher,
+    ) -> (Version, bool) {
+        let rehash = |history: &History| hasher.hash(history.key.as_bytes());
+        match self.replaced.entry(hash, |history| history.key == *key, rehash) {
+            Entry::Occupied(mut entry) => {
+                let history = entry.get_mut();
+                let start = history.images.last().map_or(Version::GENESIS, |(end, _)| *end);
+                assert!(start < version, "a batch writes a row once");
+                history.images.push((version, before));
+                history.absent = absent;
+                (start, false)
+            }
+            Entry::Vacant(entry) => {
+                entry.insert(History { key: key.clone(), images: smallvec![(version, before)], absent });
+                (Version::GENESIS, true)
+            }
+        }
+    }
+}
