@@ -1,4 +1,4 @@
-use crate::{DataType, Numeric, SqlError, SqlState, Value, cast, text};
+use crate::{DataType, SqlError, SqlState, Value, cast, text};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -292,8 +292,60 @@ fn double(result: f64, infinite_expected: bool, zero_expected: bool) -> Result<V
     Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, format!("value out of range: {fault}")))
 }
 
-impl From<Numeric> for Value {
-    fn from(value: Numeric) -> Value {
-        Value::Numeric(value)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Numeric, limits};
+
+    const OPERATORS: [ArithmeticOperator; 5] = [
+        ArithmeticOperator::Add,
+        ArithmeticOperator::Subtract,
+        ArithmeticOperator::Multiply,
+        ArithmeticOperator::Divide,
+        ArithmeticOperator::Remainder,
+    ];
+
+    #[test]
+    fn null_makes_every_result_null() {
+        for value in [Value::Integer(0), Value::BigInt(0), Value::Numeric(Numeric::ZERO), Value::Double(0.0)]
+        {
+            for op in OPERATORS {
+                assert_eq!(arithmetic(op, &value, &Value::Null), Ok(Value::Null));
+                assert_eq!(arithmetic(op, &Value::Null, &value), Ok(Value::Null));
+            }
+            assert_eq!(concatenate(&value, &Value::Null), Ok(Value::Null));
+        }
+        assert_eq!(negate(&Value::Null), Ok(Value::Null));
+        assert_eq!(absolute(&Value::Null), Ok(Value::Null));
+    }
+
+    #[test]
+    fn an_operand_of_unknown_type_takes_the_other_type() {
+        use ArithmeticOperator::{Add, Remainder};
+        use DataType::{Double, Integer, Numeric, Text, Unknown};
+        assert_eq!(arithmetic_result(Add, Unknown, Integer), Some(Integer));
+        assert_eq!(arithmetic_result(Add, Numeric(Some((5, 2))), Unknown), Some(Numeric(None)));
+        assert_eq!(arithmetic_result(Add, Unknown, Unknown), None);
+        assert_eq!(arithmetic_result(Add, Text(None), Integer), None);
+        assert_eq!(arithmetic_result(Remainder, Double, Integer), None);
+    }
+
+    #[test]
+    fn operands_that_are_no_numbers_are_refused() {
+        let error = add(&Value::text("1"), &Value::Integer(1)).expect_err("text");
+        assert_eq!(
+            (error.state, error.message.as_str()),
+            (SqlState::UNDEFINED_FUNCTION, "operator does not exist: text + integer")
+        );
+        assert!(remainder(&Value::Double(1.0), &Value::Double(1.0)).is_err());
+        assert!(negate(&Value::Boolean(true)).is_err());
+    }
+
+    #[test]
+    fn texts_do_not_grow_beyond_their_limit() {
+        let half = Value::text("a".repeat(limits::TEXT_BYTES_MAX / 2));
+        let whole = concatenate(&half, &half).expect("fits");
+        let error = concatenate(&whole, &Value::Integer(1)).expect_err("one byte too long");
+        assert_eq!(error.state, SqlState::PROGRAM_LIMIT_EXCEEDED);
     }
 }

@@ -205,3 +205,40 @@ fn no_cast(value: &Value, target: DataType, context: Context) -> SqlError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn length_precision_and_scale_stay_where_all_types_agree() {
+        let price = DataType::Numeric(Some((10, 2)));
+        assert_eq!(common_type([price, price]), Some(price));
+        assert_eq!(common_type([price, DataType::Unknown]), Some(DataType::Numeric(None)));
+        assert_eq!(common_type([price, DataType::Integer]), Some(DataType::Numeric(None)));
+        assert_eq!(
+            common_type([DataType::Text(Some(3)), DataType::Text(Some(5))]),
+            Some(DataType::Text(None))
+        );
+        assert_eq!(common_type([]), None);
+    }
+
+    #[test]
+    fn varchar_is_cut_by_a_cast_and_refused_by_an_assignment() {
+        let target = DataType::Text(Some(3));
+        assert_eq!(cast(Value::text("naïve"), target), Ok(Value::text("naï")));
+        assert_eq!(assign(Value::text("naï  "), target), Ok(Value::text("naï")));
+        let error = assign(Value::text("naïve"), target).expect_err("too long");
+        assert_eq!(error.message, "value too long for type character varying(3)");
+        assert_eq!(assign(Value::Null, target), Ok(Value::Null));
+    }
+
+    #[test]
+    fn a_text_may_be_any_assigned_value() {
+        assert_eq!(assign(Value::text("42"), DataType::BigInt), Ok(Value::BigInt(42)));
+        assert_eq!(
+            assign(Value::Integer(1), DataType::Boolean).map_err(|error| error.state),
+            Err(SqlState::DATATYPE_MISMATCH)
+        );
+    }
+}

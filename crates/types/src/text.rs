@@ -270,3 +270,53 @@ fn is_midpoint(decimal: &str, value: f64) -> bool {
     };
     equals(4 * mantissa + 2) || equals(4 * mantissa - 2) || (mantissa == 1 << 52 && equals(4 * mantissa - 1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str, data_type: DataType) -> SqlError {
+        parse_value(text, data_type).expect_err(text)
+    }
+
+    #[test]
+    fn what_depends_on_the_clock_is_refused_by_name() {
+        for text in ["now", " Today ", "tomorrow", "yesterday 12:00"] {
+            let error = refusal(text, DataType::TimestampTz);
+            assert_eq!(error.state, SqlState::FEATURE_NOT_SUPPORTED, "{text}");
+            assert_eq!(error.hint.as_deref(), Some("Use now(), the time of the block."));
+        }
+        assert_eq!(refusal("-infinity", DataType::TimestampTz).state, SqlState::FEATURE_NOT_SUPPORTED);
+        let named = refusal("2026-11-20 12:00 Europe/Paris", DataType::TimestampTz);
+        assert_eq!(named.state, SqlState::INVALID_DATETIME_FORMAT);
+        assert!(named.hint.is_some_and(|hint| hint.contains("2026-11-20 23:01:02.123456+00")));
+    }
+
+    #[test]
+    fn texts_that_no_value_can_be_are_refused() {
+        assert_eq!(refusal("a\0b", DataType::Text(None)).state, SqlState(*b"22021"));
+        let long = "a".repeat(limits::TEXT_BYTES_MAX + 1);
+        assert_eq!(refusal(&long, DataType::Text(None)).state, SqlState::PROGRAM_LIMIT_EXCEEDED);
+        assert!(parse_value(&long[1..], DataType::Unknown).is_ok());
+    }
+
+    #[test]
+    fn doubles_print_as_postgresql_and_not_as_rust_where_they_differ() {
+        assert_eq!(format_double(1e23), "9.999999999999999e+22", "1e23 lies between two doubles");
+        assert_eq!(
+            format_double(1.0 / 33_554_432.0),
+            "2.9802322387695312e-08",
+            "of two equally near the even one"
+        );
+        assert_eq!(format_double(123_456_789_012_345.0 + 0.125), "123456789012345.12");
+        assert_eq!(format_double(-0.0), "-0");
+    }
+
+    #[test]
+    fn every_timestamp_prints() {
+        assert_eq!(format_value(&Value::TimestampTz(i64::MIN)).as_deref(), Some("-infinity"));
+        for microseconds in [i64::MIN + 1, i64::MAX - 1, -1, 0, 1] {
+            assert!(format_value(&Value::TimestampTz(microseconds)).is_some());
+        }
+    }
+}

@@ -3,7 +3,8 @@
 
 use types::{
     ArithmeticOperator, DataType, Numeric, SqlError, Value, absolute, arithmetic, arithmetic_result, assign,
-    can_cast_explicitly, can_cast_in_assignment, cast, concatenate, format_value, negate, parse_value,
+    can_cast_explicitly, can_cast_in_assignment, cast, common_type, concatenate, format_value, negate,
+    parse_value,
 };
 
 struct Expectation {
@@ -157,6 +158,11 @@ fn refusal(row: &Expectation) -> Option<&'static str> {
 }
 
 fn complaint(row: &Expectation) -> Option<String> {
+    if row.operation == "common" {
+        let found = common_type(row.left.split(',').map(data_type));
+        let expected = (!row.is_error()).then(|| data_type(&row.result_type));
+        return (found != expected).then(|| format!("{found:?}"));
+    }
     if row.operation == "assign" && row.result_type == "42804" {
         // A text value may be a literal of unknown type here, and the message names the column.
         return None;

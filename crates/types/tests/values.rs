@@ -98,7 +98,7 @@ proptest! {
         let text = format_value(&value).expect("not NULL");
         match (&value, parse_value(&text, data_type)) {
             (Value::Text(text), Err(error)) => prop_assert!(text.contains('\0'), "{}", error),
-            (Value::TimestampTz(_), Err(error)) => prop_assert_eq!(error.state.to_string().as_str(), "22008"),
+            (Value::TimestampTz(_), Err(error)) => prop_assert_eq!(error.state, types::SqlState::DATETIME_FIELD_OVERFLOW),
             (_, read) => prop_assert_eq!(read, Ok(value)),
         }
     }
@@ -200,9 +200,9 @@ fn keys_keep_their_bytes() {
         (Value::Double(1.0), "0xbff0000000000000"),
         (Value::Double(-1.0), "0x400fffffffffffff"),
         (Value::Double(f64::NAN), "0xfff8000000000000"),
-        (Value::text("a\u{0}\u{1}b"), "0x6101010102620"),
+        (Value::text("a\u{0}\u{1}b"), "0x61010101026200"),
         (Value::Numeric(Numeric::ZERO), "0x80"),
-        (Value::Numeric(Numeric::new(1_234_50, 2)), "0xd01945ab0"),
+        (Value::Numeric(Numeric::new(123_450, 2)), "0xd0194564"),
         (Value::Numeric(Numeric::new(-1, 0)), "0x32eb"),
     ];
     for (value, expected) in table {

@@ -165,6 +165,15 @@ FROM unnest(ARRAY['', '1', 'abc', 'abcd', 'abc  ', 'ab   ', 'naïve', 'naï  ', 
     unnest(ARRAY['boolean', 'integer', 'bigint', 'numeric(5,2)', 'double precision', 'text', 'character varying(3)',
         'timestamp with time zone']) AS target;
 
+-- The type that several types have together; the left operand lists them.
+INSERT INTO results (operation, left_text, result)
+SELECT 'common', concat_ws(',', a, b, c),
+    pg_temp.evaluate(format('COALESCE(%s, %s, %s)', replace('NULL::' || a, '::unknown', ''), replace('NULL::' || b, '::unknown', ''),
+        replace('NULL::' || c, '::unknown', '')))
+FROM (SELECT unnest(ARRAY['boolean', 'integer', 'bigint', 'numeric', 'double precision', 'text', 'character varying', 'timestamp with time zone',
+        'unknown'])) AS types (a), LATERAL (SELECT unnest(ARRAY['integer', 'numeric', 'text', 'timestamp with time zone', 'unknown'])) AS second (b),
+    LATERAL (SELECT unnest(ARRAY['bigint', 'double precision', 'character varying', 'boolean', 'unknown'])) AS third (c);
+
 -- Concatenation.
 INSERT INTO results (operation, left_type, left_text, right_type, right_text, result)
 SELECT '||', a.type, a.value, b.type, b.value, pg_temp.evaluate(format('%L::%s || %L::%s', a.value, a.type, b.value, b.type))
