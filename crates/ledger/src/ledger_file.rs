@@ -2,8 +2,8 @@
 
 use crate::LedgerError;
 use crate::disk::{self, Disk, read_up_to};
+use crate::file_head::FORMAT_VERSION;
 use crate::layout::{Fields, checksum};
-use crate::segment::FORMAT_VERSION;
 use crypto::Digest;
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -20,7 +20,7 @@ pub struct OpenReport {
     /// The file they were cut off.
     pub file_cut: Option<PathBuf>,
     /// Blocks had been flushed up to this height, but are missing above the tip: the file has been shortened or its
-    /// end damaged since. The node must fetch them again.
+    /// end damaged since. The node must fetch them again; this is said once.
     pub flushed_lost: Option<u64>,
     /// Segments whose index files were missing or wrong and are made again.
     pub indexes_rebuilt: usize,

@@ -214,6 +214,11 @@ impl RecordHead {
         if head.record_bytes() != u64::from(record_bytes) || head.height() != height {
             return Err("expected the head's lengths and heights to agree with one another".into());
         }
+        if head.record_bytes() > RECORD_BYTES_MAX {
+            return Err(format!(
+                "expected a record of at most {RECORD_BYTES_MAX} bytes, found {record_bytes}"
+            ));
+        }
         Ok(head)
     }
 }

@@ -1,7 +1,7 @@
 //! One file of blocks: its head, where its records start, reading them, and scanning them when the ledger is opened.
 
 use crate::disk::{self, Disk, read_up_to};
-use crate::layout::{Fields, checksum};
+use crate::file_head::{FILE_HEAD_BYTES, FileHead};
 use crate::record::{
     BlockRecord, HEAD_BYTES, Part, RecordHead, RecordPlace, decode_block, decode_outcome, decode_receipt,
 };
@@ -14,10 +14,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use types::{Receipt, TransactionId};
 
-/// Format of everything in a data folder; one number for all its files.
-pub(crate) const FORMAT_VERSION: u32 = 1;
 /// Bytes of a segment's head.
-pub(crate) const SEGMENT_HEAD_BYTES: u64 = 64;
+pub(crate) const SEGMENT_HEAD_BYTES: u64 = FILE_HEAD_BYTES as u64;
 const MAGIC: [u8; 8] = *b"EnBlocks";
 /// How much a scan reads at once.
 const WINDOW_BYTES: usize = 256 * 1024;
@@ -66,7 +64,7 @@ impl Segment {
     ) -> Result<Segment, LedgerError> {
         let path = folder.join(Segment::file_name(first_height));
         let file = disk::create(&path)?;
-        disk.write_at(&file, &path, &segment_head(&ledger, first_height), 0)?;
+        disk.write_at(&file, &path, &FileHead { magic: MAGIC, ledger, height: first_height }.to_bytes(), 0)?;
         disk.flush(&file, &path)?;
         disk::flush_folder(folder)?;
         let places = TransactionPlaces::Memory(TransactionMap::default());
@@ -77,7 +75,7 @@ impl Segment {
     pub(crate) fn open(folder: &Path, ledger: Digest, first_height: u64) -> Result<Segment, LedgerError> {
         let path = folder.join(Segment::file_name(first_height));
         let file = disk::open(&path)?;
-        check_segment_head(&file, &path, ledger, first_height)?;
+        FileHead { magic: MAGIC, ledger, height: first_height }.check(&file, &path)?;
         Ok(Segment::new(path, file, ledger, first_height, TransactionPlaces::Missing))
     }
 
@@ -472,58 +470,4 @@ impl Window<'_> {
         let to = (from + length).min(self.bytes.len());
         Ok(&self.bytes[from..to])
     }
-}
-
-fn segment_head(ledger: &Digest, first_height: u64) -> [u8; SEGMENT_HEAD_BYTES as usize] {
-    let mut bytes = [0; SEGMENT_HEAD_BYTES as usize];
-    bytes[..8].copy_from_slice(&MAGIC);
-    bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
-    bytes[16..48].copy_from_slice(&ledger.0);
-    bytes[48..56].copy_from_slice(&first_height.to_le_bytes());
-    let crc = checksum(&[&bytes[..60]]);
-    bytes[60..].copy_from_slice(&crc.to_le_bytes());
-    bytes
-}
-
-fn check_segment_head(
-    file: &File,
-    path: &Path,
-    ledger: Digest,
-    first_height: u64,
-) -> Result<(), LedgerError> {
-    let damaged = |offset, what: String| LedgerError::damaged(path, offset, first_height, what);
-    let mut bytes = [0; SEGMENT_HEAD_BYTES as usize];
-    let read = read_up_to(file, &mut bytes, 0).map_err(|error| LedgerError::io("read", path, error))?;
-    if read < bytes.len() {
-        return Err(damaged(
-            read as u64,
-            "expected a file head of 64 bytes, found the end of the file".into(),
-        ));
-    }
-    let (expected, found) = (checksum(&[&bytes[..60]]), Fields(&bytes[60..]).u32());
-    if bytes[..8] != MAGIC || expected != found {
-        return Err(damaged(
-            0,
-            format!("expected a file head with checksum {expected:08x}, found {found:08x}"),
-        ));
-    }
-    let mut fields = Fields(&bytes[8..]);
-    let (version, _) = (fields.u32(), fields.u32());
-    if version != FORMAT_VERSION {
-        return Err(LedgerError::Version {
-            path: path.to_path_buf(),
-            expected: FORMAT_VERSION,
-            found: version,
-        });
-    }
-    let (found, height) = (fields.digest(), fields.u64());
-    if found != ledger {
-        return Err(LedgerError::OtherLedger { path: path.to_path_buf(), expected: ledger, found });
-    }
-    if height != first_height {
-        let what =
-            format!("expected the first height {first_height} as the file's name says, found {height}");
-        return Err(damaged(48, what));
-    }
-    Ok(())
 }

@@ -278,4 +278,26 @@ mod tests {
         map.insert(&[receipt(id, 4, 0, Outcome::Conflict), duplicate, rejected(10)]);
         assert_eq!(map.get(&id).map(|place| place.height), Some(4));
     }
+
+    #[test]
+    fn the_file_is_laid_out_as_documented() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.txi");
+        let mut map = TransactionMap::default();
+        let id = |first| TransactionId(Digest([first; 32]));
+        map.insert(&[receipt(id(3), 0x0102, 0x0304, Outcome::Conflict)]);
+        map.insert(&[receipt(id(2), 5, 6, Outcome::Rejected(RejectReason::BlockBudget))]);
+        IndexFile::write(&Disk::default(), &path, &segment(), &map).expect("writes");
+        let bytes = std::fs::read(&path).expect("reads");
+        assert_eq!(bytes.len(), 96 + 8 + 4096);
+        assert_eq!(
+            (&bytes[..8], &bytes[72..80], &bytes[80..84]),
+            (b"EnTxIdx1".as_slice(), &[1, 0, 0, 0, 0, 0, 0, 0][..], &[1, 0, 0, 0][..])
+        );
+        assert_eq!(bytes[96..104], [2; 8]);
+        let page = &bytes[104..];
+        assert_eq!(page[4..8], [2, 0, 0, 0]);
+        assert_eq!(page[8..36], [[2; 16].as_slice(), &[5, 0, 0, 0, 0, 0, 0, 0], &[6, 0, 0, 0x80]].concat());
+        assert_eq!(page[36..64], [[3; 16].as_slice(), &[2, 1, 0, 0, 0, 0, 0, 0], &[4, 3, 0, 0]].concat());
+    }
 }

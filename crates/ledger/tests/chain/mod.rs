@@ -10,6 +10,11 @@ use types::{
     transactions_root,
 };
 
+/// A folder that goes when it is dropped; in memory where that exists, because tests flush thousands of times.
+pub fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder")
+}
+
 pub fn network() -> Digest {
     sha256(&[b"a charter"])
 }

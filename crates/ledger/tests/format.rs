@@ -1,0 +1,46 @@
+//! The bytes on disk are a promise to every folder that exists: whoever changes them changes this file and the format
+//! version.
+#![allow(missing_docs)]
+
+mod chain;
+
+use bytes::Bytes;
+use chain::{files, network, open};
+use crypto::{Digest, sha256};
+use ledger::{BlockOutcome, BlockRecord, CheckpointStore};
+use std::io::Write;
+use types::{Block, BlockHeader};
+
+#[test]
+fn files_have_the_bytes_of_format_version_1() {
+    let folder = chain::folder();
+    let (ledger, _) = open(folder.path(), 1);
+    let mut previous = network();
+    for height in 1..=2 {
+        let header = BlockHeader {
+            ledger: network(),
+            height,
+            timestamp_ms: 5,
+            previous,
+            transactions_root: Digest::ZERO,
+            transactions: 0,
+            proposer: 3,
+        };
+        previous = header.digest();
+        let outcome =
+            BlockOutcome { receipts: vec![], receipts_root: Digest([1; 32]), state_digest: Digest([2; 32]) };
+        let certificate = Bytes::from_static(b"certificate");
+        let block = Block { header, transactions: vec![] };
+        ledger.append(&BlockRecord { block, certificate, outcome }).expect("appends");
+    }
+    ledger.flush().expect("flushes");
+    ledger.settle_indexes();
+    let store = CheckpointStore::open(folder.path(), network()).expect("opens");
+    store.write(9, |writer| writer.write_all(b"tables")).expect("writes");
+    let digest = |path: &std::path::Path| sha256(&[&std::fs::read(path).expect("reads")]).short();
+    assert_eq!(digest(&files(folder.path(), "log")[1]), "47e67c42", "blocks");
+    assert_eq!(digest(&files(folder.path(), "idx")[0]), "e898ba5c", "heights");
+    assert_eq!(digest(&files(folder.path(), "txi")[0]), "6dfe9eb8", "transactions");
+    assert_eq!(digest(&files(folder.path(), "state")[0]), "70713ef1", "checkpoint");
+    assert_eq!(digest(&folder.path().join("LEDGER")), "238971a6", "ledger");
+}
