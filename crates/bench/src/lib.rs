@@ -1,1 +1,32 @@
-//! Experiments and their measurements
+//! Experiments and their measurements.
+//!
+//! - [`engine_alone`]: the deterministic core without network, signatures and disk.
+//! - [`Load`]: signed transactions through the gateways of a running network, closed or open loop.
+
+mod engine_alone;
+mod load;
+mod memory;
+
+pub use engine_alone::{EngineBenchError, EngineOptions, EngineRecord, engine_alone};
+pub use load::{Load, LoadError, LoadOptions, LoadProgress, LoadReport, Pace};
+pub use memory::peak_memory_bytes;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// Percentiles of a latency in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct LatencyMs {
+    /// The median.
+    pub p50: f64,
+    /// Ninety-nine of a hundred are at most this.
+    pub p99: f64,
+}
+
+impl LatencyMs {
+    /// From a histogram of microseconds.
+    pub fn of(histogram: &Histogram<u64>) -> LatencyMs {
+        let milliseconds = |quantile| histogram.value_at_quantile(quantile) as f64 / 1_000.0;
+        LatencyMs { p50: milliseconds(0.5), p99: milliseconds(0.99) }
+    }
+}

@@ -3,7 +3,7 @@ use concurrency::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots, Tran
 use crypto::{Digest, merkle_root};
 use rayon::prelude::*;
 use sql::{Context, Invocation, Library};
-use state::{BlockChanges, LiveRequest, LiveRequests, Simulate, Snapshot, State, Version};
+use state::{BlockChanges, BlockDigest, LiveRequests, Simulate, Snapshot, State, Version};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{Catalog, Charter, Outcome, Receipt, RejectReason, SqlError};
@@ -110,7 +110,7 @@ impl Engine {
     pub fn new(charter: Arc<Charter>) -> Result<Engine, EngineError> {
         let state = Arc::new(State::new(Arc::new(Catalog::default())));
         let digest = charter.ledger();
-        Engine::at(charter, state, LiveRequests::default(), 0, digest)
+        Engine::at(charter, state, LiveRequests::new(), 0, digest)
     }
 
     /// The state of a checkpoint.
@@ -180,7 +180,7 @@ impl Engine {
     /// Judges ids in block order: expiry, duplicates. Returns the positions of those that are executed.
     fn admit(&mut self, block: &VerifiedBlock, run: &mut BlockRun) -> Vec<u32> {
         let height = block.header.height;
-        self.live.expire(height);
+        self.live.begin_block(height);
         let expiry_max = height + u64::from(self.charter.expiry_blocks_max);
         let mut admitted = Vec::with_capacity(block.transactions.len());
         for (index, judged) in block.transactions.iter().enumerate() {
@@ -207,17 +207,7 @@ impl Engine {
         if expires_at < height || expires_at > expiry_max {
             return Err(RejectReason::Expired { height, expires_at });
         }
-        let client = transaction.signed.client_id();
-        if let Some(first) = self.live.get(&client) {
-            let (height, index) = (first.height, first.index);
-            return Err(if first.transaction == transaction.id {
-                RejectReason::Duplicate { height, index }
-            } else {
-                RejectReason::RequestReused { height, index }
-            });
-        }
-        self.live.admit(client, LiveRequest { transaction: transaction.id, height, index, expires_at });
-        Ok(())
+        self.live.admit(transaction.signed.client_id(), transaction.id, index, expires_at)
     }
 
     /// Cuts the admitted transactions into batches of the charter's size; a schema change is a group of its own.
@@ -248,12 +238,12 @@ impl Engine {
             transaction: transaction.id,
             step_limit: self.charter.meter.transaction_steps,
         };
-        Invocation::new(self.library.clone(), context, PayloadOf(transaction.clone()))
+        Invocation::new(self.library.clone(), context, transaction.clone())
     }
 
     fn run_group(&mut self, block: &VerifiedBlock, group: Group, number: u32, forget: bool, run: &mut BlockRun) {
         let height = block.header.height;
-        let version = Version::new(height, number);
+        let version = Version::after_batch(height, number);
         match group {
             Group::SchemaChange(index) => {
                 let outcome = self.change_schema(block, index, version, run);
@@ -280,7 +270,7 @@ impl Engine {
     fn apply(&self, version: Version, result: BatchResult, indices: &[u32], run: &mut BlockRun) {
         let start = Instant::now();
         self.state.apply(version, &result.changes, None);
-        run.changes.extend(result.changes);
+        run.changes.add(result.changes);
         run.times.apply += start.elapsed();
         run.statistics.steps += result.steps;
         run.statistics.executions += result.statistics.executions;
@@ -327,13 +317,9 @@ impl Engine {
         let BlockRun { outcomes, changes, mut statistics, mut times } = run;
         let height = block.header.height;
         let start = Instant::now();
-        self.state_digest = state::state_digest(
-            &self.state_digest,
-            height,
-            &changes.into_sorted(),
-            self.state.catalog_digest(),
-            &self.live.admitted_digest(height),
-        );
+        let digest =
+            BlockDigest::new(&changes.finish(), self.state.catalog_digest(), self.live.block_digest());
+        self.state_digest = digest.chain(self.state_digest, height);
         self.height = height;
         times.digest = start.elapsed();
         let start = Instant::now();

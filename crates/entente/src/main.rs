@@ -1,2 +1,54 @@
 //! Entente: a SQL database that organisations which do not trust one another run together.
-fn main() {}
+//!
+//! Commands parse their options here and say what came of them; the work is done by the crates.
+
+mod commands;
+mod demo;
+mod terminal;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A SQL database that organisations which do not trust one another run together.
+#[derive(Parser)]
+#[command(name = "entente", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(demo::DemoArguments),
+    Init(commands::init::InitArguments),
+    Node(commands::node::NodeArguments),
+    Sql(commands::sql::SqlArguments),
+    Status(commands::status::StatusArguments),
+    #[command(subcommand)]
+    Bench(commands::bench::BenchCommand),
+}
+
+/// What ends a command: a sentence for the person in front of it.
+pub(crate) type CommandError = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    terminal::start_log();
+    let result = match Arguments::parse().command {
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Init(arguments) => commands::init::run(&arguments),
+        Command::Node(arguments) => commands::node::run(&arguments),
+        Command::Sql(arguments) => commands::sql::run(&arguments),
+        Command::Status(arguments) => commands::status::run(&arguments),
+        Command::Bench(command) => commands::bench::run(&command),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("entente: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

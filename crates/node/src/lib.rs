@@ -1,1 +1,32 @@
-//! One organisation's node: the pipeline from ordered block to receipt, recovery and catch-up
+//! One organisation's node: the pipeline from ordered block to recorded receipt, recovery, and what the gateway asks.
+//!
+//! ```text
+//!             ┌────────────────────────── Node ──────────────────────────┐
+//!  clients ──▶│ gateway ──▶ Database ──▶ Ordering ──▶ other nodes      │
+//!             │    ▲                          │ final blocks             │
+//!             │    │ receipts                 ▼                          │
+//!             │ Receipts ◀── record ◀── execute ◀── verify    (threads)  │
+//!             │              ledger     engine      verifier             │
+//!             └──────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Everything between `verify` and `record` is synchronous and deterministic; a stage is a file in `pipeline`, with
+//! the queue it reads and the queue it fills. Async code lives in ordering and gateway only.
+
+mod admission;
+mod checkpoints;
+mod database;
+mod error;
+mod folder;
+mod history;
+mod metrics;
+mod node;
+mod pipeline;
+mod published;
+mod receipts;
+mod recovery;
+
+pub use error::NodeError;
+pub use folder::{Network, NetworkOptions, NodeConfig, NodeFolder};
+pub use node::{Node, StartReport};
+pub use recovery::{Recovered, recover};

@@ -21,7 +21,7 @@ pub const KEY_BYTES_MAX: usize = 2_700;
 /// Organisations of a ledger.
 pub const ORGANISATIONS_MAX: usize = 128;
 /// Transactions of a block that a charter may allow.
-pub const BLOCK_TRANSACTIONS_MAX: u32 = 65_536;
+pub const BLOCK_TRANSACTIONS_MAX: u32 = 65_000;
 /// Bytes of a block that a charter may allow.
 pub const BLOCK_BYTES_MAX: u32 = 8 * 1024 * 1024;
 /// Digits of a numeric value, before and after the point together.

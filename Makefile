@@ -1,0 +1,43 @@
+# Two commands do all the set-up: `make demo` and `make test`.
+
+CARGO ?= cargo
+ARGS ?=
+
+.PHONY: demo test check dist fmt setup-rust setup-clients
+
+# A release build, then four organisations on this machine. Options: make demo ARGS="--skew 1.0 --seconds 10"
+demo: setup-rust
+	@scripts/install-missing.sh --optional psql:postgresql-client
+	$(CARGO) build --release --locked -p entente
+	@exec "$$(scripts/target-folder.sh)/release/entente" demo $(ARGS)
+
+# Everything that must hold: formatting, lints, documentation, all tests.
+test: setup-rust setup-clients
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+	$(CARGO) test --locked --workspace
+
+# The quick part, for before a commit.
+check: setup-rust
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) test --locked --workspace --lib --exclude entente
+
+# One binary that needs nothing beside it, in dist/.
+dist: setup-rust
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --locked -p entente \
+	    --target "$$(rustc -vV | sed -n 's/host: //p')"
+	@mkdir -p dist
+	cp "$$(scripts/target-folder.sh)/$$(rustc -vV | sed -n 's/host: //p')/release/entente" dist/entente
+	@ls -l dist/entente
+
+fmt: setup-rust
+	$(CARGO) fmt --all
+
+setup-rust:
+	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install rustup, then run this again"; exit 1; }
+	@command -v cc >/dev/null || scripts/install-missing.sh cc:gcc
+
+setup-clients:
+	@scripts/install-missing.sh psql:postgresql-client pgbench:postgresql-contrib

@@ -1,0 +1,102 @@
+use crate::{CommandError, terminal};
+use bench::{EngineOptions, EngineRecord, engine_alone};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Measure.
+#[derive(Subcommand)]
+pub(crate) enum BenchCommand {
+    Engine(EngineArguments),
+}
+
+/// Measure the engine alone: no network, no signatures, no disk.
+///
+/// Example: entente bench engine --skew 1.5 --json engine.json
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct EngineArguments {
+    /// What to run
+    #[arg(long, default_value = "smallbank", value_parser = ["smallbank"])]
+    workload: String,
+    /// How conflicts are settled
+    #[arg(long, default_value = "harmony", value_parser = ["harmony", "serial"])]
+    protocol: String,
+    /// Customers
+    #[arg(long, default_value_t = 100_000)]
+    customers: u64,
+    /// Zipf exponent of the choice of customers; 0 is uniform
+    #[arg(long, default_value_t = 0.0)]
+    skew: f64,
+    /// Threads of the core; as many as the machine has by default
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Transactions of a block, which is one execution batch; the charter's default batch size by default
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=65_000))]
+    block: Option<u32>,
+    /// Seed of the workload
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Two seconds instead of ten
+    #[arg(long)]
+    quick: bool,
+    /// Where to write the record
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
+    match command {
+        BenchCommand::Engine(arguments) => engine(arguments),
+    }
+}
+
+fn engine(arguments: &EngineArguments) -> Result<(), CommandError> {
+    let default_batch = types::Charter::with_defaults("", 0).block.batch_transactions;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let options = EngineOptions {
+        protocol: arguments.protocol.clone(),
+        customers: arguments.customers,
+        skew: arguments.skew,
+        threads: arguments.threads.unwrap_or(cores).max(1),
+        block: arguments.block.unwrap_or(default_batch),
+        seed: arguments.seed,
+        time: Duration::from_secs(if arguments.quick { 2 } else { 10 }),
+    };
+    let record = engine_alone(&options)?;
+    print(&record);
+    if let Some(path) = &arguments.json {
+        let text = serde_json::to_string_pretty(&record)?;
+        std::fs::write(path, text + "\n").map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    if record.invariant_holds { Ok(()) } else { Err("Smallbank's money invariant is broken".into()) }
+}
+
+fn print(record: &EngineRecord) {
+    println!(
+        "{} by {}: {} customers, skew {}, {} threads, blocks of {}",
+        record.workload, record.protocol, record.customers, record.skew, record.threads, record.block
+    );
+    println!(
+        "{} tps; {} committed, {} business aborts, {} conflict aborts in {:.1} s; {:.3} executions per transaction; {:.0} MB",
+        terminal::grouped(record.throughput_tps as u64),
+        terminal::grouped(record.committed),
+        terminal::grouped(record.business_aborts),
+        terminal::grouped(record.conflict_aborts),
+        record.seconds,
+        record.executions_per_transaction,
+        record.peak_memory_mb
+    );
+    let times = &record.times;
+    let parts = [
+        ("admit", times.admit),
+        ("simulate, decide, place", times.protocol),
+        ("apply", times.apply),
+        ("digest", times.digest),
+        ("receipts", times.receipts),
+    ];
+    let transactions = (record.committed + record.business_aborts + record.conflict_aborts).max(1) as f64;
+    for (part, time) in parts {
+        println!("  {part:24} {:6.2} µs per transaction", time.as_secs_f64() * 1e6 / transactions);
+    }
+}

@@ -1,0 +1,49 @@
+use crate::CommandError;
+use clap::Args;
+use node::{Network, NetworkOptions};
+use std::path::PathBuf;
+use types::Charter;
+
+/// Write keys, a signed charter and a folder per node for a new network on this machine.
+///
+/// Example: entente init --dir clearing --orgs 4 && entente node --dir clearing/org1
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct InitArguments {
+    /// Folder to write into; must be empty or not exist
+    #[arg(long)]
+    dir: PathBuf,
+    /// Organisations
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(4..=100))]
+    orgs: u64,
+    /// Name of the network
+    #[arg(long, default_value = "entente")]
+    name: String,
+    /// How conflicts are settled
+    #[arg(long, default_value = "harmony", value_parser = ["harmony", "serial"])]
+    protocol: String,
+    /// First port: nodes from here, Postgres 100 higher, HTTP 200 higher
+    #[arg(long, default_value_t = 7000)]
+    port_base: u16,
+    /// Threads of each node's execution
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=256))]
+    threads: u64,
+}
+
+pub(crate) fn run(arguments: &InitArguments) -> Result<(), CommandError> {
+    let mut charter = Charter::with_defaults(&arguments.name, u64::from_be_bytes(crypto::random_bytes()));
+    charter.protocol = arguments.protocol.clone();
+    let options = NetworkOptions {
+        organisations: arguments.orgs as usize,
+        port_base: arguments.port_base,
+        threads: arguments.threads as usize,
+        charter,
+    };
+    let network = Network::create(&arguments.dir, &options)?;
+    println!("ledger {}", network.charter.ledger());
+    println!("Start each node with:");
+    for folder in &network.folders {
+        println!("  entente node --dir {}", folder.display());
+    }
+    Ok(())
+}

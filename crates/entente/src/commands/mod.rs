@@ -1,0 +1,7 @@
+//! One file per command.
+
+pub(crate) mod bench;
+pub(crate) mod init;
+pub(crate) mod node;
+pub(crate) mod sql;
+pub(crate) mod status;

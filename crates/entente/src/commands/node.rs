@@ -1,0 +1,63 @@
+use crate::{CommandError, terminal};
+use clap::Args;
+use node::{Node, NodeFolder};
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Run one organisation's node from its folder.
+///
+/// Example: entente node --dir clearing/org1
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct NodeArguments {
+    /// The node's folder, as `entente init` wrote it
+    #[arg(long)]
+    dir: PathBuf,
+    /// Stop when standard input ends, so that nodes end with the program that started them
+    #[arg(long, hide = true)]
+    stop_with_input: bool,
+}
+
+pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
+    let folder = NodeFolder::open(&arguments.dir)?;
+    let (name, config) = (folder.organisation_name().to_string(), folder.config.clone());
+    let interruptions = terminal::interruptions()?;
+    let node = Node::start(folder)?;
+    let report = node.report();
+    println!(
+        "{name} at height {}: checkpoint {}, {} blocks replayed in {:.1} s; Postgres {}, HTTP {}",
+        report.height,
+        report.checkpoint,
+        report.replayed,
+        report.time.as_secs_f64(),
+        config.postgres,
+        config.http
+    );
+    for repair in &report.repairs {
+        println!("repaired: {repair}");
+    }
+    if arguments.stop_with_input {
+        std::thread::spawn(|| {
+            let mut input = std::io::stdin();
+            while matches!(input.read(&mut [0; 64]), Ok(read) if read > 0) {}
+            // Whoever started us is gone; nothing is lost, the next start recovers.
+            std::process::exit(0);
+        });
+    }
+    let mut told = None;
+    while interruptions.recv_timeout(Duration::from_millis(200)).is_err() {
+        let reason = node.not_serving();
+        if reason != told {
+            if let Some(reason) = &reason {
+                eprintln!("entente: this node does not serve: {reason}");
+            }
+            told = reason;
+        }
+    }
+    node.stop();
+    match told {
+        Some(reason) => Err(reason.into()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,54 @@
+use crate::CommandError;
+use clap::Args;
+use client::{Client, Status};
+use comfy_table::{Table, presets};
+use crypto::{SecretKey, Signature};
+use types::{Credential, Identity};
+
+/// Show height, state and health of nodes.
+///
+/// Example: entente status 127.0.0.1:7200 127.0.0.1:7201
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct StatusArguments {
+    /// HTTP addresses of the nodes
+    #[arg(required = true)]
+    addresses: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["address", "organisation", "height", "state digest", "memory MB", "health"]);
+    let mut silent = 0;
+    for address in &arguments.addresses {
+        match runtime.block_on(ask(address)) {
+            Ok(status) => table.add_row([
+                address.clone(),
+                status.organisation,
+                status.height.to_string(),
+                status.state_digest.chars().take(16).collect(),
+                (status.resident_bytes / 1_000_000).to_string(),
+                status.not_serving.unwrap_or_else(|| "serving".to_string()),
+            ]),
+            Err(error) => {
+                silent += 1;
+                table.add_row([address.clone(), String::new(), String::new(), String::new(), String::new(), error.to_string()])
+            }
+        };
+    }
+    println!("{table}");
+    if silent == arguments.addresses.len() {
+        return Err("no node answers; start them with `entente node --dir FOLDER`".into());
+    }
+    Ok(())
+}
+
+async fn ask(address: &str) -> Result<Status, client::ClientError> {
+    // A status needs no signature.
+    let key = SecretKey::generate();
+    let credential = Credential { organisation: 0, signature: Signature([0; 64]) };
+    let url = if address.contains("://") { address.to_string() } else { format!("http://{address}") };
+    Client::new(&url, Identity::new(crypto::Digest::ZERO, key, credential))?.status().await
+}

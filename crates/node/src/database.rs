@@ -1,0 +1,270 @@
+//! What the gateway asks, answered by the node's parts.
+
+use crate::history;
+use crate::metrics::NodeMetrics;
+use crate::published::Published;
+use crate::receipts::Receipts;
+use async_trait::async_trait;
+use bytes::Bytes;
+use engine::Verifier;
+use gateway::{
+    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter, TransactionRow,
+};
+use ledger::Ledger;
+use ordering::{Ordering, SubmitError};
+use state::Snapshot;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use tokio::sync::mpsc;
+use types::{
+    Catalog, Charter, DataType, Identity, Outcome, Payload, Receipt, RejectReason, SqlError, SqlState,
+    StatementResult, SubmissionRefusal, SubmissionReply, TransactionId, Value,
+};
+
+/// How many blocks ahead the expiry height of a session's transaction lies.
+const SESSION_EXPIRY_BLOCKS: u64 = 2_000;
+/// How long a session waits for its receipt.
+const SESSION_WAIT: Duration = Duration::from_secs(60);
+/// Steps that a plain SELECT may take; it runs on this node alone.
+const QUERY_STEPS_MAX: u64 = 100_000_000;
+
+/// The parts of a node that answer clients.
+pub(crate) struct NodeDatabase {
+    pub(crate) charter: Arc<Charter>,
+    pub(crate) organisation: usize,
+    pub(crate) session: Identity,
+    pub(crate) ordering: Arc<dyn Ordering>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) verifier: Arc<Verifier>,
+    pub(crate) published: Arc<Published>,
+    pub(crate) receipts: Arc<Receipts>,
+    pub(crate) metrics: Arc<NodeMetrics>,
+    pub(crate) started: Instant,
+}
+
+impl NodeDatabase {
+    /// Hands transactions to ordering and the replies to `replies`, now or when they are recorded. Verifies
+    /// signatures, so it is called on a thread that may work.
+    fn submit_now(&self, transactions: Vec<Bytes>, replies: &mpsc::Sender<SubmissionReply>) {
+        let judged = self.verifier.check(&transactions);
+        let height = self.published.newest().0;
+        let (mut waiting, mut ordered) = (Vec::new(), Vec::new());
+        for (position, (bytes, verdict)) in transactions.into_iter().zip(judged).enumerate() {
+            let position = position as u32;
+            // A receiver that has gone asked for nothing.
+            let reply = |result| drop(replies.try_send(SubmissionReply { position, result }));
+            let transaction = match verdict {
+                Ok(transaction) => transaction,
+                Err((_, reason)) => {
+                    reply(Err(SubmissionRefusal::Rejected(reason)));
+                    continue;
+                }
+            };
+            let expires_at = transaction.signed.transaction.expires_at;
+            if expires_at <= height
+                && let Some(receipt) = self.executed_receipt(&transaction.id)
+            {
+                reply(Ok(receipt));
+                continue;
+            }
+            if expires_at <= height || expires_at > height + u64::from(self.charter.expiry_blocks_max) {
+                let reason = RejectReason::Expired { height: height + 1, expires_at };
+                reply(Err(SubmissionRefusal::Rejected(reason)));
+                continue;
+            }
+            if !self.receipts.wait(transaction.id, position, expires_at, replies.clone()) {
+                reply(Err(SubmissionRefusal::Full));
+                continue;
+            }
+            // Looked up after the registration, so that a block recorded meanwhile is not missed.
+            if let Some(receipt) = self.executed_receipt(&transaction.id) {
+                self.receipts.publish(std::slice::from_ref(&receipt), |_, _| None);
+                continue;
+            }
+            waiting.push((position, transaction.id));
+            ordered.push(bytes);
+        }
+        let verdicts = self.ordering.submit(ordered);
+        for ((position, id), verdict) in waiting.into_iter().zip(verdicts) {
+            let refusal = match verdict {
+                Ok(_) => continue,
+                Err(SubmitError::Rejected(reason)) => SubmissionRefusal::Rejected(reason),
+                Err(_) => SubmissionRefusal::Full,
+            };
+            self.receipts.cancel(&id);
+            drop(replies.try_send(SubmissionReply { position, result: Err(refusal) }));
+        }
+    }
+
+    /// The receipt of a transaction that was executed (and not merely rejected, which may change).
+    fn executed_receipt(&self, id: &TransactionId) -> Option<Receipt> {
+        let receipt = self.receipt(id)?;
+        (!matches!(receipt.outcome, Outcome::Rejected(_))).then_some(receipt)
+    }
+
+    fn serving(&self) -> Result<(), SqlError> {
+        match self.published.not_serving() {
+            None => Ok(()),
+            Some(reason) => Err(SqlError::new(
+                SqlState::CANNOT_CONNECT_NOW,
+                format!("this node does not serve: {reason}"),
+            )
+            .hint("Connect to another organisation's node.")),
+        }
+    }
+
+    fn logged<T: Default>(&self, result: Result<T, ledger::LedgerError>) -> T {
+        result.unwrap_or_else(|error| {
+            tracing::error!(%error, "the ledger cannot be read");
+            T::default()
+        })
+    }
+}
+
+fn refused(refusal: SubmissionRefusal) -> SqlError {
+    match refusal {
+        SubmissionRefusal::Rejected(reason) => history::rejection(&reason),
+        SubmissionRefusal::Full => {
+            SqlError::new(SqlState::TOO_MANY_CONNECTIONS, SubmissionRefusal::Full.to_string())
+        }
+        SubmissionRefusal::Unknown => {
+            SqlError::new(SqlState::QUERY_CANCELED, SubmissionRefusal::Unknown.to_string())
+        }
+    }
+}
+
+#[async_trait]
+impl Database for NodeDatabase {
+    fn catalog(&self) -> Arc<Catalog> {
+        self.published.library().catalog().clone()
+    }
+
+    fn prepare(&self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError> {
+        let library = self.published.library();
+        let prepared = sql::prepare(&library, sql, parameter_types)?;
+        let kind = match prepared.kind() {
+            sql::StatementKind::Read | sql::StatementKind::Empty => StatementKind::Read,
+            _ => StatementKind::Write,
+        };
+        Ok(Prepared {
+            parameters: prepared.parameters().to_vec(),
+            columns: prepared.columns().to_vec(),
+            kind,
+            catalog_version: library.catalog().version,
+            plan: Arc::new(prepared),
+        })
+    }
+
+    fn query(&self, prepared: &Prepared, parameters: &[Value]) -> Result<StatementResult, SqlError> {
+        self.serving()?;
+        let plan = prepared.plan.downcast_ref::<sql::Prepared>().ok_or_else(|| {
+            SqlError::new(SqlState::INTERNAL_ERROR, "the statement was prepared by another database")
+        })?;
+        let snapshot = self.published.state().snapshot();
+        if snapshot.catalog().version != prepared.catalog_version {
+            let message = "the tables have changed since the statement was prepared";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Prepare it again."));
+        }
+        let now_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_millis());
+        let results = plan.query(snapshot.as_ref(), parameters, QUERY_STEPS_MAX, now_ms as u64)?;
+        Ok(results.into_iter().next_back().unwrap_or_default())
+    }
+
+    async fn execute(&self, payload: Payload) -> Result<Vec<StatementResult>, SqlError> {
+        self.serving()?;
+        let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter.expiry_blocks_max));
+        let signed = self.session.sign(payload, self.published.newest().0 + ahead);
+        let bytes = Bytes::from(signed.to_bytes());
+        if bytes.len() > types::limits::TRANSACTION_BYTES_MAX {
+            let error = types::TransactionError::TooLarge { found: bytes.len() };
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string()));
+        }
+        let (replies, mut reply) = mpsc::channel(1);
+        self.submit_now(vec![bytes], &replies);
+        drop(replies);
+        let result = match tokio::time::timeout(SESSION_WAIT, reply.recv()).await {
+            Ok(Some(reply)) => reply.result,
+            Ok(None) | Err(_) => Err(SubmissionRefusal::Unknown),
+        };
+        match result.map_err(refused)?.outcome {
+            Outcome::Committed(results) => Ok(results),
+            Outcome::Aborted(error) => Err(error),
+            Outcome::Conflict => Err(SqlError::new(
+                SqlState::SERIALIZATION_FAILURE,
+                "the transaction conflicts with another one of its block",
+            )
+            .hint("Submit it again.")),
+            Outcome::Rejected(reason) => Err(history::rejection(&reason)),
+        }
+    }
+
+    async fn submit(&self, transactions: Vec<Bytes>) -> mpsc::Receiver<SubmissionReply> {
+        let (replies, receiver) = mpsc::channel(transactions.len().max(1));
+        // Signatures are verified here: tell the runtime that this thread is busy for a while.
+        tokio::task::block_in_place(|| self.submit_now(transactions, &replies));
+        receiver
+    }
+
+    fn receipt(&self, id: &TransactionId) -> Option<Receipt> {
+        self.logged(self.ledger.receipt(id))
+    }
+
+    fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow> {
+        self.logged(history::blocks(&self.charter, &self.ledger, heights, limit))
+    }
+
+    fn transactions(&self, filter: &TransactionFilter, limit: usize) -> Vec<TransactionRow> {
+        self.logged(history::transactions(&self.charter, &self.ledger, filter, limit))
+    }
+
+    fn nodes(&self) -> Vec<NodeRow> {
+        let newest = self.published.newest();
+        let members = self.charter.organisations.iter().enumerate();
+        members
+            .map(|(position, organisation)| {
+                let known = (position == self.organisation).then_some(newest);
+                NodeRow {
+                    organisation: organisation.name.clone(),
+                    address: organisation.address.clone(),
+                    node_key: organisation.node_key.to_string(),
+                    is_this_node: position == self.organisation,
+                    height: known.map(|(height, _)| height),
+                    state_digest: known.map(|(_, digest)| digest),
+                }
+            })
+            .collect()
+    }
+
+    fn status(&self) -> NodeStatus {
+        let (height, state_digest) = self.published.newest();
+        let recent = self.published.recent().into_iter();
+        NodeStatus {
+            organisation: self.charter.organisations[self.organisation].name.clone(),
+            ledger: self.charter.ledger().to_string(),
+            height,
+            state_digest: state_digest.to_string(),
+            recent: recent
+                .map(|(height, digest)| StateAt { height, state_digest: digest.to_string() })
+                .collect(),
+            pending: self.ordering.status().pending_transactions as u64,
+            uptime_seconds: self.started.elapsed().as_secs(),
+            protocol: self.charter.protocol.clone(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            resident_bytes: resident_bytes(),
+            not_serving: self.published.not_serving(),
+        }
+    }
+
+    fn metrics(&self) -> String {
+        self.metrics.text() + &self.ordering.metrics()
+    }
+}
+
+/// Resident memory of this process, 0 where the system does not tell.
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm")
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()));
+    pages.unwrap_or(0) * 4096
+}

@@ -1,0 +1,120 @@
+use std::path::PathBuf;
+use types::{CharterError, IdentityError};
+
+/// Why a node cannot start, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// A file of the node's folder cannot be read or written.
+    #[error("cannot {action} {path}: {error}")]
+    File {
+        /// `read` or `write`.
+        action: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What the operating system says.
+        error: std::io::Error,
+    },
+    /// `node.toml` is not one.
+    #[error("{path} is no node configuration as `entente init` writes it: {reason}")]
+    Config {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The charter cannot be used.
+    #[error("{path}: {error}")]
+    Charter {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: CharterError,
+    },
+    /// A key file holds no key.
+    #[error("{path}: {reason}")]
+    Key {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The session identity does not fit.
+    #[error("{path}: {error}")]
+    Identity {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: IdentityError,
+    },
+    /// The session identity is another network's.
+    #[error("{path} signs for ledger {found}, the charter is ledger {expected}; run `entente init` for this charter")]
+    OtherLedger {
+        /// Which file.
+        path: PathBuf,
+        /// Digest of the charter.
+        expected: crypto::Digest,
+        /// Ledger of the identity.
+        found: crypto::Digest,
+    },
+    /// The folder to initialise is not empty.
+    #[error("{0} exists and is not empty; choose another folder, or remove it")]
+    FolderNotEmpty(PathBuf),
+    /// Options of a new network make no sense.
+    #[error("{0}")]
+    Options(String),
+    /// The ledger's files.
+    #[error(transparent)]
+    Ledger(#[from] ledger::LedgerError),
+    /// The ordering service.
+    #[error(transparent)]
+    Ordering(#[from] ordering::OrderingError),
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] engine::EngineError),
+    /// The gateway.
+    #[error(transparent)]
+    Gateway(#[from] gateway::GatewayError),
+    /// A certificate that does not prove its block.
+    #[error(
+        "the block at height {height} has no valid certificate: {reason}; the data folder or a member is not to be \
+         trusted"
+    )]
+    Certificate {
+        /// Which block.
+        height: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Replay gives another state than was recorded.
+    #[error(
+        "replay of block {height} gives state {found}, the ledger recorded {expected}: the ledger or this program was \
+         changed; restore the folder `ledger` from a copy"
+    )]
+    Diverged {
+        /// The first height that differs.
+        height: u64,
+        /// Recorded state digest.
+        expected: crypto::Digest,
+        /// Replayed state digest.
+        found: crypto::Digest,
+    },
+    /// Blocks are missing between ledger and ordering.
+    #[error(
+        "the ledger ends at height {ledger}, ordering delivers height {delivered} and no longer has the blocks between; \
+         restore the folder `ledger` from a copy"
+    )]
+    Gap {
+        /// Tip of the ledger.
+        ledger: u64,
+        /// Height that came.
+        delivered: u64,
+    },
+    /// A thread could not be started.
+    #[error("cannot start the thread {name}: {error}")]
+    Thread {
+        /// Which.
+        name: &'static str,
+        /// What the operating system says.
+        error: std::io::Error,
+    },
+}

@@ -1,0 +1,236 @@
+use crate::NodeError;
+use crypto::SecretKey;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use types::{Charter, Identity, Organisation};
+
+/// `node.toml`: where a node listens and how many threads it uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeConfig {
+    /// Where it listens for the other organisations' nodes.
+    pub listen: SocketAddr,
+    /// Where it listens for Postgres clients.
+    pub postgres: SocketAddr,
+    /// Where it listens for HTTP.
+    pub http: SocketAddr,
+    /// Threads of the deterministic core.
+    pub threads: usize,
+}
+
+/// A node's folder, read and checked whole.
+///
+/// ```text
+///  charter.toml    the ledger's configuration, the same for every member
+///  node.toml       NodeConfig
+///  node.key        secret key that votes are signed with
+///  session.toml    identity that signs for psql users
+///  client.toml     identity of a client that signs for itself
+///  root.key        the organisation's root key (kept elsewhere in production)
+///  ledger/         blocks, certificates, receipts
+///  checkpoints/    the two newest states
+///  ordering/       this node's votes; never lost, copied or rolled back
+/// ```
+pub struct NodeFolder {
+    /// The folder.
+    pub path: PathBuf,
+    /// The charter.
+    pub charter: Charter,
+    /// Position of this node's organisation in the charter.
+    pub organisation: usize,
+    /// The configuration.
+    pub config: NodeConfig,
+    /// Signs votes.
+    pub node_key: SecretKey,
+    /// Signs for psql users.
+    pub session: Identity,
+}
+
+fn read(path: &Path) -> Result<String, NodeError> {
+    std::fs::read_to_string(path)
+        .map_err(|error| NodeError::File { action: "read", path: path.to_path_buf(), error })
+}
+
+fn write(path: &Path, content: &str) -> Result<(), NodeError> {
+    std::fs::write(path, content)
+        .map_err(|error| NodeError::File { action: "write", path: path.to_path_buf(), error })
+}
+
+/// Writes a file that its owner alone can read.
+fn write_secret(path: &Path, content: &str) -> Result<(), NodeError> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(content.as_bytes()))
+        .map_err(|error| NodeError::File { action: "write", path: path.to_path_buf(), error })
+}
+
+fn create(path: &Path) -> Result<(), NodeError> {
+    std::fs::create_dir_all(path)
+        .map_err(|error| NodeError::File { action: "create", path: path.to_path_buf(), error })
+}
+
+impl NodeFolder {
+    /// Reads and checks everything that starting the node needs.
+    ///
+    /// # Errors
+    /// Names the file and what is wrong with it.
+    pub fn open(path: &Path) -> Result<NodeFolder, NodeError> {
+        let charter_path = path.join("charter.toml");
+        let charter = Charter::from_toml(&read(&charter_path)?)
+            .map_err(|error| NodeError::Charter { path: charter_path, error })?;
+        let config_path = path.join("node.toml");
+        let config: NodeConfig = toml::from_str(&read(&config_path)?)
+            .map_err(|error| NodeError::Config { path: config_path, reason: error.to_string() })?;
+        let key_path = path.join("node.key");
+        let node_key = SecretKey::from_hex(&read(&key_path)?)
+            .map_err(|error| NodeError::Key { path: key_path.clone(), reason: error.to_string() })?;
+        let organisation = charter.member(&node_key.public_key()).ok_or_else(|| NodeError::Key {
+            path: key_path,
+            reason: format!("no organisation of the charter has the node key {}", node_key.public_key()),
+        })?;
+        let session_path = path.join("session.toml");
+        let session = Identity::from_toml(&read(&session_path)?)
+            .map_err(|error| NodeError::Identity { path: session_path.clone(), error })?;
+        if session.ledger() != charter.ledger() {
+            let (expected, found) = (charter.ledger(), session.ledger());
+            return Err(NodeError::OtherLedger { path: session_path, expected, found });
+        }
+        Ok(NodeFolder { path: path.to_path_buf(), charter, organisation, config, node_key, session })
+    }
+
+    /// Name of this node's organisation.
+    pub fn organisation_name(&self) -> &str {
+        &self.charter.organisations[self.organisation].name
+    }
+}
+
+/// What a new network is to be.
+#[derive(Clone, Debug)]
+pub struct NetworkOptions {
+    /// How many organisations.
+    pub organisations: usize,
+    /// First of the ports on loopback; organisation number `i` (from 0) listens on `port_base + i` for nodes,
+    /// `port_base + 100 + i` for Postgres clients and `port_base + 200 + i` for HTTP.
+    pub port_base: u16,
+    /// Threads of each node's core.
+    pub threads: usize,
+    /// Charter to start from; members and signatures are filled in.
+    pub charter: Charter,
+}
+
+/// A new network on one machine, as `entente init` and `entente demo` write it.
+pub struct Network {
+    /// The signed charter.
+    pub charter: Charter,
+    /// Folders of the nodes, in charter order.
+    pub folders: Vec<PathBuf>,
+    /// One client per organisation, whose key the organisation vouches for; also in `client.toml` of its folder.
+    pub clients: Vec<Identity>,
+}
+
+impl Network {
+    /// Makes keys, charter and node folders `org1`, `org2`, … under `path`.
+    ///
+    /// # Errors
+    /// The folder is not empty, the options make no sense, or a file cannot be written.
+    pub fn create(path: &Path, options: &NetworkOptions) -> Result<Network, NodeError> {
+        let members = options.organisations;
+        let last_port = usize::from(options.port_base) + 200 + members;
+        if members == 0 || members > 100 || last_port > usize::from(u16::MAX) {
+            let reason = format!(
+                "expected 1 to 100 organisations and ports below 65536, found {members} organisations from port {}",
+                options.port_base
+            );
+            return Err(NodeError::Options(reason));
+        }
+        if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(NodeError::FolderNotEmpty(path.to_path_buf()));
+        }
+        let port = |offset: usize, member: usize| {
+            SocketAddr::from(([127, 0, 0, 1], options.port_base + (offset + member) as u16))
+        };
+        let roots: Vec<SecretKey> = (0..members).map(|_| SecretKey::generate()).collect();
+        let nodes: Vec<SecretKey> = (0..members).map(|_| SecretKey::generate()).collect();
+        let mut charter = options.charter.clone();
+        charter.organisations = (0..members)
+            .map(|member| Organisation {
+                name: format!("org{}", member + 1),
+                root_key: roots[member].public_key(),
+                node_key: nodes[member].public_key(),
+                address: port(0, member).to_string(),
+            })
+            .collect();
+        for (member, root) in roots.iter().enumerate() {
+            charter.sign(member, root);
+        }
+        charter.check().map_err(|error| NodeError::Charter { path: path.join("charter.toml"), error })?;
+        let (mut folders, mut clients) = (Vec::new(), Vec::new());
+        for (member, (root, node)) in roots.iter().zip(&nodes).enumerate() {
+            let folder = path.join(format!("org{}", member + 1));
+            create(&folder)?;
+            let config = NodeConfig {
+                listen: port(0, member),
+                postgres: port(100, member),
+                http: port(200, member),
+                threads: options.threads,
+            };
+            write(&folder.join("charter.toml"), &charter.to_toml())?;
+            write(&folder.join("node.toml"), &toml::to_string(&config).expect("plain fields"))?;
+            write_secret(&folder.join("root.key"), &root.to_hex())?;
+            write_secret(&folder.join("node.key"), &node.to_hex())?;
+            let session = Identity::issue(charter.ledger(), root, member as u16);
+            write_secret(&folder.join("session.toml"), &session.to_toml())?;
+            let client = Identity::issue(charter.ledger(), root, member as u16);
+            write_secret(&folder.join("client.toml"), &client.to_toml())?;
+            clients.push(client);
+            folders.push(folder);
+        }
+        Ok(Network { charter, folders, clients })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> NetworkOptions {
+        NetworkOptions {
+            organisations: 4,
+            port_base: 7000,
+            threads: 1,
+            charter: Charter::with_defaults("test", 1),
+        }
+    }
+
+    #[test]
+    fn a_new_network_can_be_opened_and_mistakes_are_named() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let network = Network::create(place.path(), &options()).expect("an empty folder");
+        for (member, folder) in network.folders.iter().enumerate() {
+            let opened = NodeFolder::open(folder).expect("what create wrote");
+            assert_eq!(opened.organisation, member);
+            assert_eq!(opened.charter, network.charter);
+        }
+        let again = Network::create(place.path(), &options());
+        assert!(matches!(again, Err(NodeError::FolderNotEmpty(_))));
+
+        let folder = &network.folders[1];
+        std::fs::copy(network.folders[2].join("node.toml"), folder.join("node.key")).expect("copied");
+        let error = NodeFolder::open(folder).err().expect("no key").to_string();
+        assert!(error.contains("node.key"), "{error}");
+
+        std::fs::write(folder.join("node.key"), SecretKey::generate().to_hex()).expect("written");
+        let error = NodeFolder::open(folder).err().expect("a stranger's key").to_string();
+        assert!(error.contains("no organisation of the charter"), "{error}");
+    }
+
+    #[test]
+    fn three_organisations_are_too_few() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let few = NetworkOptions { organisations: 3, ..options() };
+        let error = Network::create(place.path(), &few).err().expect("too few").to_string();
+        assert!(error.contains("at least 4 organisations"), "{error}");
+    }
+}

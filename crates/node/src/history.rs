@@ -1,0 +1,186 @@
+//! The ledger as rows: what `entente.blocks` and `entente.transactions` show.
+
+use gateway::{BlockRow, TransactionFilter, TransactionOutcome, TransactionRow};
+use ledger::{BlockRecord, BlockSummary, Ledger, LedgerError};
+use std::ops::RangeInclusive;
+use types::{Charter, Outcome, Payload, Receipt, RejectReason, SignedTransaction, SqlError, Value, format_value};
+
+/// Characters of a call that a row shows.
+const CALL_CHARACTERS_MAX: usize = 200;
+
+fn organisation(charter: &Charter, position: u16) -> String {
+    match charter.organisations.get(usize::from(position)) {
+        Some(organisation) => organisation.name.clone(),
+        None => format!("organisation {position}"),
+    }
+}
+
+/// Blocks of a range of heights, the newest first.
+pub(crate) fn blocks(
+    charter: &Charter,
+    ledger: &Ledger,
+    heights: RangeInclusive<u64>,
+    limit: usize,
+) -> Result<Vec<BlockRow>, LedgerError> {
+    let summaries = ledger.summaries(heights).rev().take(limit);
+    summaries.map(|summary| summary.map(|summary| block_row(charter, summary))).collect()
+}
+
+fn block_row(charter: &Charter, summary: BlockSummary) -> BlockRow {
+    let BlockSummary { header, header_digest, receipts_root, state_digest, counts, block_bytes, .. } = summary;
+    BlockRow {
+        height: header.height,
+        timestamp_ms: header.timestamp_ms,
+        transactions: header.transactions,
+        committed: counts.committed,
+        aborted: counts.aborted + counts.conflicts + counts.rejected,
+        proposer: organisation(charter, header.proposer),
+        digest: header_digest,
+        previous: header.previous,
+        receipts_root,
+        state_digest,
+        bytes: u64::from(block_bytes),
+    }
+}
+
+/// Transactions that pass the filter, the newest first.
+pub(crate) fn transactions(
+    charter: &Charter,
+    ledger: &Ledger,
+    filter: &TransactionFilter,
+    limit: usize,
+) -> Result<Vec<TransactionRow>, LedgerError> {
+    let tip = ledger.tip().map_or(0, |(height, _)| height);
+    let heights = filter.heights.clone().unwrap_or(1..=tip);
+    let (mut first, mut last) = ((*heights.start()).max(1), (*heights.end()).min(tip));
+    if let Some(id) = &filter.id {
+        let Some((height, _)) = ledger.locate(id)? else { return Ok(Vec::new()) };
+        (first, last) = (first.max(height), last.min(height));
+    }
+    let mut rows = Vec::new();
+    for height in (first..=last).rev() {
+        let Some(record) = ledger.read(height)? else { continue };
+        rows.extend(rows_of_block(charter, &record, filter).take(limit - rows.len()));
+        if rows.len() == limit {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
+fn rows_of_block<'a>(
+    charter: &'a Charter,
+    record: &'a BlockRecord,
+    filter: &'a TransactionFilter,
+) -> impl Iterator<Item = TransactionRow> + 'a {
+    let both = record.block.transactions.iter().zip(&record.outcome.receipts).rev();
+    both.filter(|(_, receipt)| filter.id.is_none_or(|id| receipt.transaction == id))
+        .map(|(bytes, receipt)| transaction_row(charter, bytes, receipt))
+}
+
+fn transaction_row(charter: &Charter, bytes: &[u8], receipt: &Receipt) -> TransactionRow {
+    let (outcome, sqlstate, message) = match &receipt.outcome {
+        Outcome::Committed(_) => (TransactionOutcome::Committed, None, None),
+        Outcome::Aborted(error) => {
+            (TransactionOutcome::Aborted, Some(error.state.to_string()), Some(error.message.clone()))
+        }
+        Outcome::Conflict => (TransactionOutcome::Aborted, Some("40001".to_string()), None),
+        Outcome::Rejected(reason) => {
+            let error = rejection(reason);
+            (TransactionOutcome::Rejected, Some(error.state.to_string()), Some(error.message))
+        }
+    };
+    let row = TransactionRow {
+        height: receipt.height,
+        index: receipt.index,
+        id: receipt.transaction,
+        organisation: String::new(),
+        client: String::new(),
+        request: types::RequestId::default(),
+        call: String::new(),
+        outcome,
+        sqlstate,
+        message,
+    };
+    match SignedTransaction::from_bytes(bytes) {
+        Ok(signed) => TransactionRow {
+            organisation: organisation(charter, signed.credential.organisation),
+            client: signed.transaction.client.to_string(),
+            request: signed.transaction.request,
+            call: call_text(&signed.transaction.payload),
+            ..row
+        },
+        Err(_) => row,
+    }
+}
+
+/// A payload for people: `send_payment(1, 2, 300)`, the SQL text, or what was loaded.
+fn call_text(payload: &Payload) -> String {
+    let text = match payload {
+        Payload::Call { procedure, arguments } => {
+            let arguments: Vec<String> = arguments.iter().map(literal).collect();
+            format!("{procedure}({})", arguments.join(", "))
+        }
+        Payload::Script { sql, .. } => sql.split_whitespace().collect::<Vec<_>>().join(" "),
+        Payload::Insert { table, rows, .. } => format!("COPY {table} ({} rows)", rows.len()),
+    };
+    match text.char_indices().nth(CALL_CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn literal(value: &Value) -> String {
+    match (value, format_value(value)) {
+        (_, None) => "NULL".to_string(),
+        (Value::Text(text), _) => format!("'{}'", text.replace('\'', "''")),
+        (Value::TimestampTz(_), Some(text)) => format!("'{text}'"),
+        (_, Some(text)) => text,
+    }
+}
+
+/// A rejection as an error with SQLSTATE and what to do.
+pub(crate) fn rejection(reason: &RejectReason) -> SqlError {
+    use types::SqlState;
+    match reason {
+        RejectReason::Malformed(what) => SqlError::new(SqlState::PROTOCOL_VIOLATION, what.clone()),
+        RejectReason::Unsigned(what) => SqlError::new(SqlState(*b"28000"), what.clone()),
+        RejectReason::Expired { height, expires_at } => SqlError::new(
+            SqlState::SERIALIZATION_FAILURE,
+            format!("the transaction may stand up to height {expires_at}, its block is {height}"),
+        )
+        .hint("Sign it again with an expiry height ahead of the ledger's, but not further than the charter allows."),
+        RejectReason::Duplicate { height, index } => SqlError::new(
+            SqlState::UNIQUE_VIOLATION,
+            format!("the same transaction stands at height {height}, position {index}; it has committed once"),
+        ),
+        RejectReason::RequestReused { height, index } => SqlError::new(
+            SqlState::UNIQUE_VIOLATION,
+            format!(
+                "the client has used this request id for another transaction, at height {height}, position {index}"
+            ),
+        )
+        .hint("Choose a new request id for each transaction."),
+        RejectReason::BlockBudget => SqlError::new(
+            SqlState::OUT_OF_MEMORY,
+            "the block's meter budget (charter: meter.block_steps) was spent before this transaction's turn",
+        )
+        .hint("Submit it again later."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_read_like_sql() {
+        let arguments = vec![Value::BigInt(1), Value::text("it's"), Value::Null];
+        let call = Payload::Call { procedure: "p".into(), arguments };
+        assert_eq!(call_text(&call), "p(1, 'it''s', NULL)");
+        let script = Payload::Script { sql: "INSERT  INTO t\n VALUES (1)".into(), parameters: vec![] };
+        assert_eq!(call_text(&script), "INSERT INTO t VALUES (1)");
+        let long = Payload::Script { sql: "ü".repeat(1_000), parameters: vec![] };
+        assert_eq!(call_text(&long).chars().count(), CALL_CHARACTERS_MAX + 1);
+    }
+}

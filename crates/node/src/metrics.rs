@@ -1,0 +1,136 @@
+//! One registry; names are `entente_<stage>_<what>_<unit>`.
+
+use engine::ExecutedBlock;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+use std::time::Duration;
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct StageLabel {
+    stage: &'static str,
+}
+
+/// What a node counts and measures.
+pub(crate) struct NodeMetrics {
+    registry: Registry,
+    transactions: Family<OutcomeLabel, Counter>,
+    reexecuted: Counter,
+    executions: Counter,
+    blocks: Counter,
+    flushes: Counter,
+    height: Gauge,
+    queue: Family<StageLabel, Gauge>,
+    latency: Family<StageLabel, Histogram>,
+}
+
+/// The parts of a block's way that have a latency of their own.
+pub(crate) const VERIFY: &str = "verify";
+pub(crate) const EXECUTE: &str = "execute";
+pub(crate) const RECORD: &str = "record";
+
+impl NodeMetrics {
+    pub(crate) fn new() -> NodeMetrics {
+        let mut registry = Registry::default();
+        let metrics = NodeMetrics {
+            transactions: Family::default(),
+            reexecuted: Counter::default(),
+            executions: Counter::default(),
+            blocks: Counter::default(),
+            flushes: Counter::default(),
+            height: Gauge::default(),
+            queue: Family::default(),
+            latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
+            registry: Registry::default(),
+        };
+        let transactions = metrics.transactions.clone();
+        registry.register("entente_execute_transactions", "Transactions by outcome", transactions);
+        registry.register("entente_execute_executions", "Simulations, repeated included", metrics.executions.clone());
+        registry.register("entente_execute_reexecuted", "Transactions that ran twice", metrics.reexecuted.clone());
+        registry.register("entente_record_blocks", "Blocks recorded", metrics.blocks.clone());
+        registry.register("entente_record_flushes", "Flushes of the ledger's files", metrics.flushes.clone());
+        registry.register("entente_record_height", "Height of the newest recorded block", metrics.height.clone());
+        registry.register("entente_pipeline_queue_blocks", "Blocks that wait for a stage", metrics.queue.clone());
+        registry.register_with_unit(
+            "entente_pipeline_stage",
+            "Time that a stage or a part of it works on one block",
+            Unit::Seconds,
+            metrics.latency.clone(),
+        );
+        NodeMetrics { registry, ..metrics }
+    }
+
+    pub(crate) fn waiting(&self, stage: &'static str, blocks: usize) {
+        self.queue.get_or_create(&StageLabel { stage }).set(blocks as i64);
+    }
+
+    pub(crate) fn worked(&self, stage: &'static str, time: Duration) {
+        self.latency.get_or_create(&StageLabel { stage }).observe(time.as_secs_f64());
+    }
+
+    pub(crate) fn executed(&self, block: &ExecutedBlock) {
+        let statistics = &block.statistics;
+        let outcomes = [
+            ("committed", statistics.committed),
+            ("business_abort", statistics.business_aborts),
+            ("conflict_abort", statistics.conflict_aborts),
+            ("rejected", statistics.rejected),
+        ];
+        for (outcome, count) in outcomes {
+            self.transactions.get_or_create(&OutcomeLabel { outcome }).inc_by(count);
+        }
+        self.reexecuted.inc_by(statistics.reexecuted);
+        self.executions.inc_by(statistics.executions);
+        let times = &block.times;
+        let parts = [
+            ("execute_admit", times.admit),
+            ("execute_protocol", times.protocol),
+            ("execute_apply", times.apply),
+            ("execute_digest", times.digest),
+            ("execute_receipts", times.receipts),
+        ];
+        for (part, time) in parts {
+            self.worked(part, time);
+        }
+    }
+
+    pub(crate) fn recorded(&self, blocks: u64, height: u64) {
+        self.blocks.inc_by(blocks);
+        self.flushes.inc();
+        self.height.set(height as i64);
+    }
+
+    /// Prometheus text.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_stage_thing_and_unit() {
+        let metrics = NodeMetrics::new();
+        metrics.recorded(3, 17);
+        metrics.waiting(RECORD, 2);
+        metrics.worked(VERIFY, Duration::from_millis(2));
+        let text = metrics.text();
+        assert!(text.contains("entente_record_height 17"), "{text}");
+        assert!(text.contains("entente_pipeline_queue_blocks{stage=\"record\"} 2"), "{text}");
+        assert!(text.contains("entente_pipeline_stage_seconds_count{stage=\"verify\"} 1"), "{text}");
+    }
+}

@@ -1,0 +1,217 @@
+use crate::admission::VerifierAdmission;
+use crate::checkpoints::Checkpoints;
+use crate::database::NodeDatabase;
+use crate::metrics::NodeMetrics;
+use crate::pipeline::{self, Shared};
+use crate::published::Published;
+use crate::receipts::Receipts;
+use crate::recovery::{Recovered, recover};
+use crate::{NodeError, NodeFolder};
+use engine::Verifier;
+use gateway::Database;
+use ledger::{CheckpointStore, Ledger, OpenReport};
+use ordering::bft::{self, BftConfig};
+use ordering::solo::{self, SoloConfig};
+use ordering::{Admission, CertificateVerifier, MempoolLimits, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Threads that serve clients.
+const GATEWAY_THREADS: usize = 2;
+/// How long stopping waits for clients' connections.
+const GATEWAY_STOP: Duration = Duration::from_millis(500);
+
+/// What starting a node found.
+#[derive(Clone, Debug)]
+pub struct StartReport {
+    /// Height of the checkpoint that was loaded; 0 for none.
+    pub checkpoint: u64,
+    /// Blocks executed again.
+    pub replayed: u64,
+    /// Height at which the node stands.
+    pub height: u64,
+    /// What was repaired or left out on the way: torn records, checkpoints that could not be used.
+    pub repairs: Vec<String>,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// A running node.
+pub struct Node {
+    ordering: Arc<dyn Ordering>,
+    database: Arc<NodeDatabase>,
+    published: Arc<Published>,
+    stages: Vec<JoinHandle<()>>,
+    gateway: Option<tokio::runtime::Runtime>,
+    report: StartReport,
+}
+
+impl Node {
+    /// Recovers the state from the folder, joins the network and serves clients. Returns when the node listens, not
+    /// when it has caught up.
+    ///
+    /// # Errors
+    /// Whatever keeps the node from starting, with what to do; nothing runs then.
+    pub fn start(folder: NodeFolder) -> Result<Node, NodeError> {
+        let start = Instant::now();
+        let NodeFolder { path, charter, organisation, config, node_key, session } = folder;
+        let charter = Arc::new(charter);
+        let gateway = gateway_runtime()?;
+        let (postgres, http) = gateway.block_on(async {
+            let postgres = gateway::bind(config.postgres, "the Postgres protocol").await?;
+            let http = gateway::bind(config.http, "HTTP").await?;
+            Ok::<_, NodeError>((postgres, http))
+        })?;
+
+        let (ledger, opened) = Ledger::open(path.join("ledger"), charter.ledger())?;
+        let ledger = Arc::new(ledger);
+        let checkpoints = CheckpointStore::open(path.join("checkpoints"), charter.ledger())?;
+        let verifier = Arc::new(Verifier::new(&charter));
+        let pool = core_threads(config.threads)?;
+        let recovered = pool.install(|| recover(&charter, &verifier, &ledger, &checkpoints))?;
+        let Recovered { engine, checkpoint, replayed, refused } = recovered;
+        let mut repairs = refused;
+        repairs.extend(ledger_repairs(&opened));
+
+        let admission: Arc<dyn Admission> = Arc::new(VerifierAdmission(verifier.clone()));
+        let height = engine.height();
+        let ordering = match charter.ordering.as_str() {
+            "solo" => {
+                let last = ledger.header(height)?;
+                let mempool = MempoolLimits::default();
+                solo::start(SoloConfig { charter: charter.clone(), node_key, last, mempool }, admission)?
+            }
+            _ => bft::start(
+                BftConfig {
+                    charter: charter.clone(),
+                    organisation,
+                    node_key,
+                    storage: path.join("ordering"),
+                    listen: config.listen,
+                    start: height,
+                    mempool: MempoolLimits::default(),
+                    worker_threads: 2,
+                },
+                admission,
+            )?,
+        };
+
+        let state = engine.state().clone();
+        let published = Published::new(state, engine.library().clone(), height, engine.state_digest());
+        let (published, receipts) = (Arc::new(published), Arc::new(Receipts::new()));
+        let metrics = Arc::new(NodeMetrics::new());
+        let certificates = CertificateVerifier::new(&charter)
+            .map_err(|error| NodeError::Certificate { height: 0, reason: error.to_string() })?;
+        let (checkpoints, checkpoint_thread) = Checkpoints::start(checkpoints)?;
+        let shared = Arc::new(Shared {
+            ordering: ordering.clone(),
+            ledger: ledger.clone(),
+            verifier: verifier.clone(),
+            certificates,
+            published: published.clone(),
+            receipts: receipts.clone(),
+            metrics: metrics.clone(),
+            pool,
+            checkpoint_blocks: u64::from(charter.checkpoint_blocks),
+        });
+        let mut stages = pipeline::start(shared, engine, checkpoints)?;
+        stages.push(checkpoint_thread);
+        let database = Arc::new(NodeDatabase {
+            charter,
+            organisation,
+            session,
+            ordering: ordering.clone(),
+            ledger,
+            verifier,
+            published: published.clone(),
+            receipts,
+            metrics,
+            started: Instant::now(),
+        });
+        serve(&gateway, &database, postgres, http);
+        let report = StartReport { checkpoint, replayed, height, repairs, time: start.elapsed() };
+        Ok(Node { ordering, database, published, stages, gateway: Some(gateway), report })
+    }
+
+    /// What starting found.
+    pub fn report(&self) -> &StartReport {
+        &self.report
+    }
+
+    /// What clients are answered with.
+    pub fn database(&self) -> Arc<dyn Database> {
+        self.database.clone()
+    }
+
+    /// Why the node does not serve, if so.
+    pub fn not_serving(&self) -> Option<String> {
+        self.published.not_serving()
+    }
+
+    /// Stops in good order: no more clients, no more blocks, everything that was ordered is recorded.
+    pub fn stop(mut self) {
+        if let Some(gateway) = self.gateway.take() {
+            gateway.shutdown_timeout(GATEWAY_STOP);
+        }
+        self.ordering.stop();
+        for stage in self.stages.drain(..) {
+            // A stage that panicked has said so in `not_serving`.
+            let _ = stage.join();
+        }
+    }
+}
+
+fn serve(
+    gateway: &tokio::runtime::Runtime,
+    database: &Arc<NodeDatabase>,
+    postgres: tokio::net::TcpListener,
+    http: tokio::net::TcpListener,
+) {
+    let asked: Arc<dyn Database> = database.clone();
+    let published = database.published.clone();
+    gateway.spawn(async move {
+        if let Err(error) = gateway::serve_postgres(postgres, asked).await {
+            published.stop_serving(error.to_string());
+        }
+    });
+    let asked: Arc<dyn Database> = database.clone();
+    let published = database.published.clone();
+    gateway.spawn(async move {
+        if let Err(error) = gateway::serve_http(http, asked).await {
+            published.stop_serving(error.to_string());
+        }
+    });
+}
+
+fn ledger_repairs(opened: &OpenReport) -> Vec<String> {
+    let mut repairs = Vec::new();
+    if opened.bytes_cut > 0 {
+        repairs.push(format!("{} bytes of a torn block were cut off the ledger", opened.bytes_cut));
+    }
+    if let Some(height) = opened.flushed_lost {
+        repairs.push(format!("the ledger once reached height {height}; what is missing is fetched again"));
+    }
+    if opened.indexes_rebuilt > 0 {
+        repairs.push(format!("{} index files of the ledger are made again", opened.indexes_rebuilt));
+    }
+    repairs
+}
+
+fn gateway_runtime() -> Result<tokio::runtime::Runtime, NodeError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(GATEWAY_THREADS)
+        .max_blocking_threads(16)
+        .thread_name("gateway")
+        .enable_all()
+        .build()
+        .map_err(|error| NodeError::Thread { name: "gateway", error })
+}
+
+fn core_threads(threads: usize) -> Result<rayon::ThreadPool, NodeError> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.max(1))
+        .thread_name(|number| format!("core {number}"))
+        .build()
+        .map_err(|error| NodeError::Thread { name: "core", error: std::io::Error::other(error) })
+}

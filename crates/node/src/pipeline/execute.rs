@@ -1,0 +1,50 @@
+//! Reads the queue of verified blocks; fills the queue of `record`. Owns the engine.
+
+use super::Shared;
+use super::verify::Verified;
+use crate::NodeError;
+use crate::checkpoints::{CheckpointRequest, Checkpoints};
+use crate::metrics::EXECUTE;
+use crossbeam_channel::{Receiver, Sender};
+use engine::Engine;
+use ledger::{BlockOutcome, BlockRecord};
+use state::CheckpointHeader;
+use std::time::Instant;
+
+pub(super) fn run(
+    shared: &Shared,
+    mut engine: Engine,
+    checkpoints: &Checkpoints,
+    verified: &Receiver<Verified>,
+    executed: &Sender<BlockRecord>,
+) -> Result<(), NodeError> {
+    for Verified { block, certificate, verified: judged } in verified {
+        shared.metrics.waiting(EXECUTE, verified.len());
+        let start = Instant::now();
+        let result = shared.pool.install(|| engine.execute(&judged))?;
+        shared.verifier.forget(&judged);
+        shared.published.applied(engine.library());
+        shared.metrics.executed(&result);
+        shared.metrics.worked(EXECUTE, start.elapsed());
+        if engine.height().is_multiple_of(shared.checkpoint_blocks) {
+            checkpoints.request(CheckpointRequest {
+                header: CheckpointHeader {
+                    ledger: block.header.ledger,
+                    height: engine.height(),
+                    state_digest: engine.state_digest(),
+                },
+                snapshot: engine.state().snapshot(),
+                live: engine.live().content(),
+            });
+        }
+        let outcome = BlockOutcome {
+            receipts: result.receipts,
+            receipts_root: result.receipts_root,
+            state_digest: result.state_digest,
+        };
+        if executed.send(BlockRecord { block, certificate, outcome }).is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Reads the queue of executed blocks; writes the ledger, hands out receipts, acknowledges to ordering.
+
+use super::Shared;
+use crate::NodeError;
+use crate::metrics::RECORD;
+use crossbeam_channel::Receiver;
+use ledger::BlockRecord;
+use std::time::Instant;
+
+/// Blocks that share one flush.
+const GROUP_BLOCKS: usize = 64;
+
+/// Appends what waits, flushes once, and only then tells anybody: a receipt is sent when its block is final and on
+/// this node's disk.
+pub(super) fn run(shared: &Shared, executed: &Receiver<BlockRecord>) -> Result<(), NodeError> {
+    while let Ok(first) = executed.recv() {
+        let mut group = vec![first];
+        group.extend(executed.try_iter().take(GROUP_BLOCKS - 1));
+        shared.metrics.waiting(RECORD, executed.len());
+        let start = Instant::now();
+        for record in &group {
+            shared.ledger.append(record)?;
+        }
+        shared.ledger.flush()?;
+        shared.metrics.worked(RECORD, start.elapsed());
+        publish(shared, &group);
+    }
+    Ok(())
+}
+
+fn publish(shared: &Shared, group: &[BlockRecord]) {
+    let original = |height, index| match shared.ledger.receipt_at(height, index) {
+        Ok(receipt) => receipt,
+        Err(error) => {
+            tracing::error!(height, index, %error, "a recorded receipt cannot be read");
+            None
+        }
+    };
+    for record in group {
+        let height = record.block.header.height;
+        shared.published.recorded(height, record.outcome.state_digest);
+        shared.receipts.publish(&record.outcome.receipts, original);
+    }
+    let Some(last) = group.last() else { return };
+    let height = last.block.header.height;
+    shared.metrics.recorded(group.len() as u64, height);
+    shared.receipts.expire(height);
+    shared.ordering.acknowledge(height);
+}

@@ -1,0 +1,76 @@
+use parking_lot::RwLock;
+use sql::Library;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use state::State;
+
+use crypto::Digest;
+
+/// State digests that a node remembers for `/status`.
+const RECENT_DIGESTS: usize = 1_000;
+
+/// What the pipeline has made visible: the newest applied state for reads, the newest recorded height for the world.
+pub(crate) struct Published {
+    state: Arc<State>,
+    inner: RwLock<Inner>,
+}
+
+struct Inner {
+    library: Arc<Library>,
+    recent: VecDeque<(u64, Digest)>,
+    not_serving: Option<String>,
+}
+
+impl Published {
+    pub(crate) fn new(state: Arc<State>, library: Arc<Library>, height: u64, digest: Digest) -> Published {
+        let recent = VecDeque::from([(height, digest)]);
+        Published { state, inner: RwLock::new(Inner { library, recent, not_serving: None }) }
+    }
+
+    /// The tables.
+    pub(crate) fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    /// The compiled catalog of the newest applied block.
+    pub(crate) fn library(&self) -> Arc<Library> {
+        self.inner.read().library.clone()
+    }
+
+    /// A block was applied.
+    pub(crate) fn applied(&self, library: &Arc<Library>) {
+        if !Arc::ptr_eq(&self.inner.read().library, library) {
+            self.inner.write().library = library.clone();
+        }
+    }
+
+    /// A block was recorded.
+    pub(crate) fn recorded(&self, height: u64, digest: Digest) {
+        let mut inner = self.inner.write();
+        if inner.recent.len() == RECENT_DIGESTS {
+            inner.recent.pop_front();
+        }
+        inner.recent.push_back((height, digest));
+    }
+
+    /// Height and state digest of the newest recorded block.
+    pub(crate) fn newest(&self) -> (u64, Digest) {
+        *self.inner.read().recent.back().expect("it starts with one and never loses the last")
+    }
+
+    /// Heights and digests of the last blocks, ascending.
+    pub(crate) fn recent(&self) -> Vec<(u64, Digest)> {
+        self.inner.read().recent.iter().copied().collect()
+    }
+
+    /// The node cannot go on.
+    pub(crate) fn stop_serving(&self, reason: String) {
+        tracing::error!(reason, "the node stops serving");
+        self.inner.write().not_serving.get_or_insert(reason);
+    }
+
+    /// Why the node does not serve.
+    pub(crate) fn not_serving(&self) -> Option<String> {
+        self.inner.read().not_serving.clone()
+    }
+}

@@ -1,0 +1,86 @@
+//! From the files of a node's folder to an engine at the ledger's tip: the newest good checkpoint, then the blocks
+//! after it.
+
+use crate::NodeError;
+use engine::{Engine, Verifier};
+use crypto::Digest;
+use ledger::{CheckpointStore, Ledger};
+use state::CheckpointHeader;
+use std::sync::Arc;
+use types::Charter;
+
+/// An engine at the ledger's tip, and how it got there.
+pub struct Recovered {
+    /// The engine.
+    pub engine: Engine,
+    /// Height of the checkpoint that was loaded; 0 where everything was replayed.
+    pub checkpoint: u64,
+    /// Blocks executed again.
+    pub replayed: u64,
+    /// Checkpoints that could not be used, and why.
+    pub refused: Vec<String>,
+}
+
+/// Loads the newest checkpoint that is whole and whose replay agrees with the ledger; falls back to older ones and at
+/// last to replaying every block.
+///
+/// # Errors
+/// [`NodeError::Diverged`] where even full replay differs from the record; errors of the ledger's files.
+pub fn recover(
+    charter: &Arc<Charter>,
+    verifier: &Verifier,
+    ledger: &Ledger,
+    checkpoints: &CheckpointStore,
+) -> Result<Recovered, NodeError> {
+    let tip = ledger.tip().map_or(0, |(height, _)| height);
+    let mut refused = Vec::new();
+    for height in checkpoints.newest() {
+        if height > tip {
+            refused.push(format!("checkpoint {height} lies above the ledger's tip {tip}"));
+            continue;
+        }
+        let attempt = load(charter, ledger, checkpoints, height)
+            .and_then(|engine| replay(engine, verifier, ledger).map_err(|error| error.to_string()));
+        match attempt {
+            Ok((engine, replayed)) => return Ok(Recovered { engine, checkpoint: height, replayed, refused }),
+            Err(reason) => refused.push(format!("checkpoint {height}: {reason}")),
+        }
+    }
+    let (engine, replayed) = replay(Engine::new(charter.clone())?, verifier, ledger)?;
+    Ok(Recovered { engine, checkpoint: 0, replayed, refused })
+}
+
+fn load(
+    charter: &Arc<Charter>,
+    ledger: &Ledger,
+    checkpoints: &CheckpointStore,
+    height: u64,
+) -> Result<Engine, String> {
+    let mut reader = checkpoints.read(height).map_err(|error| error.to_string())?;
+    let checkpoint = state::read_checkpoint(&mut reader).map_err(|error| error.to_string())?;
+    reader.finish().map_err(|error| error.to_string())?;
+    let recorded = ledger.summary(height).map_err(|error| error.to_string())?;
+    let state_digest = recorded.map_or(Digest::ZERO, |summary| summary.state_digest);
+    let expected = CheckpointHeader { ledger: charter.ledger(), height, state_digest };
+    if checkpoint.header != expected {
+        return Err(format!("expected the state {expected:?}, found {:?}", checkpoint.header));
+    }
+    let state = Arc::new(checkpoint.state);
+    Engine::at(charter.clone(), state, checkpoint.live, height, state_digest).map_err(|error| error.to_string())
+}
+
+/// Executes the blocks that the ledger has above the engine's height and compares every state digest.
+fn replay(mut engine: Engine, verifier: &Verifier, ledger: &Ledger) -> Result<(Engine, u64), NodeError> {
+    let mut replayed = 0;
+    for record in ledger.blocks_from(engine.height() + 1) {
+        let record = record?;
+        let block = verifier.trust_block(&record.block, &record.outcome.receipts);
+        let executed = engine.execute(&block)?;
+        let (expected, found) = (record.outcome.state_digest, executed.state_digest);
+        if expected != found || record.outcome.receipts_root != executed.receipts_root {
+            return Err(NodeError::Diverged { height: block.header.height, expected, found });
+        }
+        replayed += 1;
+    }
+    Ok((engine, replayed))
+}
