@@ -1,17 +1,25 @@
 //! PL/pgSQL, the language of contracts, in PostgreSQL 15's dialect.
 //!
 //! ```text
-//! text ──parse──▶ ast::Body ──compile──▶ CompiledProcedure ──call──▶ INOUT and OUT values
+//! text ──parse──▶ ast::Body ──compile──▶ CompiledProcedure ──call──▶ OUT and INOUT values
 //!                               │ binds expressions and statements        │ runs on an Execution
 //! ```
 //!
 //! A contract that is accepted gives the same result on a real PostgreSQL; what cannot is refused when the procedure
 //! is created, by name, with SQLSTATE 0A000.
 
-pub mod ast;
+mod ast;
+mod compile;
+mod compile_statement;
 mod conditions;
+mod interpret;
 mod parse;
 mod parse_statement;
+mod program;
 mod tokens;
+mod variables;
 
+pub(crate) use compile::compile;
+pub(crate) use interpret::call;
 pub use parse::parse;
+pub use program::CompiledProcedure;

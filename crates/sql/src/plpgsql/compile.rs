@@ -1,0 +1,527 @@
+//! Compiling a body: names become slots, blocks and loops become jumps, expressions and statements are bound once.
+//!
+//! Statements of SQL, CALL and RAISE are compiled in [`super::compile_statement`], names and types in
+//! [`super::variables`].
+
+use super::ast::{Block, Branch, CaseBranch, Expression, Name, Statement, StatementKind, Target};
+use super::program::{Address, CompiledProcedure, Instruction, RangeStart, RowsStart};
+use super::variables::Variables;
+use crate::expression::{self, Binder, Source};
+use crate::statement::BoundStatement;
+use crate::table::Tables;
+use sqlparser::ast as sql;
+use std::sync::Arc;
+use types::{DataType, ParameterMode, Procedure, SqlError, SqlState};
+
+/// Compiles a procedure against the tables of a catalog. Procedures that it calls are looked up when it runs.
+///
+/// # Errors
+/// What is wrong in the body, with its position in the body.
+pub(crate) fn compile(tables: &Tables, procedure: &Procedure) -> Result<CompiledProcedure, SqlError> {
+    let body = super::parse(&procedure.body)?;
+    let mut compiler = Compiler::new(tables, procedure)?;
+    let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+    for parameter in &procedure.parameters {
+        // Parameters have no length, precision or scale, as in PostgreSQL.
+        let slot = compiler.variables.declare_parameter(&parameter.name, parameter.data_type.family())?;
+        if parameter.mode != ParameterMode::Out {
+            inputs.push(slot);
+        }
+        if parameter.mode != ParameterMode::In {
+            outputs.push(slot);
+        }
+    }
+    compiler.block(&body.block)?;
+    compiler.emit(Instruction::Return);
+    Ok(CompiledProcedure {
+        slots: compiler.variables.slots()?,
+        found: compiler.variables.found,
+        code: compiler.code.into(),
+        inputs: inputs.into(),
+        outputs: outputs.into(),
+        ranges: compiler.ranges.most,
+        cursors: compiler.cursors.most,
+        looks_at_matched: compiler.looks_at_matched,
+    })
+}
+
+/// Things of which each level of nesting needs one.
+#[derive(Default)]
+struct Nesting {
+    now: usize,
+    most: usize,
+}
+
+impl Nesting {
+    fn enter(&mut self) -> u16 {
+        let index = self.now;
+        self.now += 1;
+        self.most = self.most.max(self.now);
+        // The parser limits nesting to far less.
+        index as u16
+    }
+
+    fn leave(&mut self) {
+        self.now -= 1;
+    }
+}
+
+/// A block or loop around the statement that is compiled.
+struct Enclosing {
+    label: Option<String>,
+    /// Where CONTINUE goes; `None` for a block.
+    next_turn: Option<Address>,
+    /// FOR sets FOUND when it is left.
+    sets_found: bool,
+    /// Jumps to its end, which is not known yet.
+    exits: Vec<Address>,
+}
+
+/// The compiler of one procedure.
+pub(super) struct Compiler<'a> {
+    pub(super) tables: &'a Tables,
+    pub(super) variables: Variables,
+    code: Vec<Instruction>,
+    enclosing: Vec<Enclosing>,
+    ranges: Nesting,
+    cursors: Nesting,
+    pub(super) looks_at_matched: bool,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(tables: &'a Tables, procedure: &Procedure) -> Result<Compiler<'a>, SqlError> {
+        let variables = Variables::new(&procedure.name, Arc::from(procedure.body.as_str()))?;
+        Ok(Compiler {
+            tables,
+            variables,
+            code: Vec::new(),
+            enclosing: Vec::new(),
+            ranges: Nesting::default(),
+            cursors: Nesting::default(),
+            looks_at_matched: false,
+        })
+    }
+
+    /// Appends an instruction and gives its address.
+    pub(super) fn emit(&mut self, instruction: Instruction) -> Address {
+        let address = self.here();
+        self.code.push(instruction);
+        address
+    }
+
+    /// Address of the next instruction.
+    fn here(&self) -> Address {
+        // A body is far shorter than 4 GiB: it fits in a transaction.
+        self.code.len() as Address
+    }
+
+    /// The jump at `address` goes to the next instruction.
+    fn land(&mut self, address: Address) {
+        let here = self.here();
+        match &mut self.code[address as usize] {
+            Instruction::Jump { to }
+            | Instruction::JumpIf { to, .. }
+            | Instruction::JumpUnless { to, .. }
+            | Instruction::RangeNext { end: to, .. }
+            | Instruction::RowsNext { end: to, .. } => *to = here,
+            _ => debug_assert!(false, "only jumps land"),
+        }
+    }
+
+    fn land_all(&mut self, addresses: Vec<Address>) {
+        for address in addresses {
+            self.land(address);
+        }
+    }
+
+    /// True where the statement may run more than once in a call.
+    fn is_repeated(&self) -> bool {
+        self.enclosing.iter().any(|enclosing| enclosing.next_turn.is_some())
+    }
+
+    /// A bound expression, after the instructions that look at what it needs.
+    pub(super) fn expression(&mut self, expression: &Expression) -> Result<expression::Expression, SqlError> {
+        self.prepare_names(&expression.expression)?;
+        let binder = Binder::new(self.variables.scope(), Source::Nothing { place: "PL/pgSQL expressions" });
+        binder.bind(&expression.expression).map_err(|error| or_at(error, expression.position))
+    }
+
+    /// A bound expression, of this type as an assignment makes it; `what` is assigned.
+    pub(super) fn expression_of(
+        &mut self,
+        expression: &Expression,
+        data_type: DataType,
+        what: &str,
+    ) -> Result<expression::Expression, SqlError> {
+        let bound = self.expression(expression)?;
+        super::variables::coerce(bound, data_type, what).map_err(|error| or_at(error, expression.position))
+    }
+
+    /// A bound condition.
+    fn condition(&mut self, condition: &Expression) -> Result<expression::Expression, SqlError> {
+        self.expression_of(condition, DataType::Boolean, "a condition")
+    }
+
+    /// Emits what must happen before these names are read: a look at FOUND, a check that a record has a row.
+    pub(super) fn prepare_names<T: sql::Visit>(&mut self, tree: &T) -> Result<(), SqlError> {
+        let used = self.variables.names_used(tree)?;
+        if used.found {
+            self.looks_at_matched = true;
+            self.emit(Instruction::LookAtFound);
+        }
+        for (flag, record) in used.unassigned_records {
+            self.emit(Instruction::RequireRecord { flag, record });
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, block: &Block) -> Result<(), SqlError> {
+        let before = self.variables.assigned_records();
+        self.variables.push_block(block.label.as_ref());
+        for declaration in &block.declarations {
+            self.declaration(declaration)?;
+        }
+        self.enclosing.push(Enclosing {
+            label: block.label.as_ref().map(|label| label.text.clone()),
+            next_turn: None,
+            sets_found: false,
+            exits: Vec::new(),
+        });
+        self.statements(&block.statements)?;
+        self.leave_enclosing();
+        self.variables.pop_block();
+        if block.label.is_some() {
+            // EXIT may have skipped the assignments.
+            self.variables.restore_assigned(before);
+        }
+        Ok(())
+    }
+
+    fn leave_enclosing(&mut self) {
+        if let Some(enclosing) = self.enclosing.pop() {
+            self.land_all(enclosing.exits);
+        }
+    }
+
+    fn declaration(&mut self, declaration: &super::ast::Declaration) -> Result<(), SqlError> {
+        let position = declaration.name.position;
+        let tables = self.tables;
+        let Some(declared) =
+            self.variables.declared_type(tables, declaration).map_err(|error| or_at(error, position))?
+        else {
+            let flag = self.variables.declare_record(declaration)?;
+            if self.is_repeated() {
+                self.emit(Instruction::Clear { slot: flag });
+            }
+            return Ok(());
+        };
+        let what = format!("variable \"{}\"", declaration.name.text);
+        let default = match &declaration.default {
+            Some(default) => Some(self.expression_of(default, declared, &what)?),
+            None => None,
+        };
+        let slot = self.variables.declare(declaration, declared)?;
+        match default {
+            Some(value) => {
+                self.emit(Instruction::Assign { slot, value });
+                if declaration.not_null {
+                    self.emit(Instruction::RefuseNull { slot, variable: declaration.name.text.as_str().into() });
+                }
+            }
+            None if self.is_repeated() => {
+                self.emit(Instruction::Clear { slot });
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn statements(&mut self, statements: &[Statement]) -> Result<(), SqlError> {
+        for statement in statements {
+            self.statement(statement).map_err(|error| or_at(error, statement.position))?;
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Result<(), SqlError> {
+        match &statement.kind {
+            StatementKind::Block(block) => self.block(block),
+            StatementKind::Assign { target, value } => self.assignment(target, value),
+            StatementKind::If { branches, otherwise } => self.if_statement(branches, otherwise),
+            StatementKind::Case { operand, branches, otherwise } => {
+                self.case_statement(operand.as_ref(), branches, otherwise.as_deref())
+            }
+            StatementKind::Loop { label, body } => self.while_loop(label.as_ref(), None, body),
+            StatementKind::While { label, condition, body } => {
+                self.while_loop(label.as_ref(), Some(condition), body)
+            }
+            StatementKind::ForRange { .. } => self.range_loop(&statement.kind),
+            StatementKind::ForRows { label, targets, query, body } => {
+                self.row_loop(label.as_ref(), targets, query, body)
+            }
+            StatementKind::Exit { label, condition } => self.exit(label.as_ref(), condition.as_ref()),
+            StatementKind::Continue { label, condition } => {
+                self.next_turn(label.as_ref(), condition.as_ref())
+            }
+            StatementKind::Return => {
+                self.emit(Instruction::Return);
+                Ok(())
+            }
+            StatementKind::Null => Ok(()),
+            other => self.simple_statement(other),
+        }
+    }
+
+    fn assignment(&mut self, target: &Target, value: &Expression) -> Result<(), SqlError> {
+        let variable = self.variables.assignable(target)?;
+        let value = self.expression_of(value, variable.data_type, &format!("variable \"{}\"", variable.name))?;
+        let (slot, not_null) = (variable.slot, variable.not_null);
+        self.emit(Instruction::Assign { slot, value });
+        if not_null {
+            self.emit(Instruction::RefuseNull { slot, variable: target.text().into() });
+        }
+        Ok(())
+    }
+
+    /// A jump that is taken unless the condition is true, to a place that [`Compiler::land`] tells.
+    fn jump_unless(&mut self, condition: expression::Expression) -> Address {
+        self.emit(Instruction::JumpUnless { condition, to: 0 })
+    }
+
+    fn if_statement(&mut self, branches: &[Branch], otherwise: &[Statement]) -> Result<(), SqlError> {
+        let mut ends = Vec::new();
+        let before = self.variables.assigned_records();
+        for (index, branch) in branches.iter().enumerate() {
+            let condition = self.condition(&branch.condition)?;
+            let skip = self.jump_unless(condition);
+            self.statements(&branch.statements)?;
+            self.variables.restore_assigned(before.clone());
+            if index + 1 < branches.len() || !otherwise.is_empty() {
+                ends.push(self.emit(Instruction::Jump { to: 0 }));
+            }
+            self.land(skip);
+        }
+        self.statements(otherwise)?;
+        self.variables.restore_assigned(before);
+        self.land_all(ends);
+        Ok(())
+    }
+
+    fn case_statement(
+        &mut self,
+        operand: Option<&Expression>,
+        branches: &[CaseBranch],
+        otherwise: Option<&[Statement]>,
+    ) -> Result<(), SqlError> {
+        let mut ends = Vec::new();
+        let operand = match operand {
+            Some(operand) => Some(self.case_operand(operand)?),
+            None => None,
+        };
+        let before = self.variables.assigned_records();
+        for branch in branches {
+            let Some(first) = branch.values.first() else { continue };
+            let condition = match &operand {
+                None => self.condition(first)?,
+                Some(name) => {
+                    let list = branch.values.iter().map(|value| value.expression.clone()).collect();
+                    let subject = Box::new(sql::Expr::Identifier(sql::Ident::with_quote('"', name)));
+                    let expression = sql::Expr::InList { expr: subject, list, negated: false };
+                    self.condition(&Expression { expression, position: first.position })?
+                }
+            };
+            let skip = self.jump_unless(condition);
+            self.statements(&branch.statements)?;
+            self.variables.restore_assigned(before.clone());
+            ends.push(self.emit(Instruction::Jump { to: 0 }));
+            self.land(skip);
+        }
+        match otherwise {
+            Some(statements) => self.statements(statements)?,
+            None => {
+                self.emit(Instruction::CaseNotFound);
+            }
+        }
+        self.variables.restore_assigned(before);
+        self.land_all(ends);
+        if operand.is_some() {
+            self.variables.pop_block();
+        }
+        Ok(())
+    }
+
+    /// Keeps the operand in a variable of a block of its own, and gives its name.
+    fn case_operand(&mut self, operand: &Expression) -> Result<String, SqlError> {
+        let value = self.expression(operand)?;
+        let data_type = match value.data_type {
+            DataType::Unknown => DataType::Text(None),
+            known => known,
+        };
+        let value = super::variables::coerce(value, data_type, "the operand of CASE")?;
+        self.variables.push_block(None);
+        let name = format!("__case_variable_{}__", self.code.len());
+        let slot = self.variables.declare_plain(&name, data_type)?;
+        self.emit(Instruction::Assign { slot, value });
+        Ok(name)
+    }
+
+    fn enter_loop(&mut self, label: Option<&Name>, sets_found: bool) {
+        let next_turn = Some(self.here());
+        let label = label.map(|label| label.text.clone());
+        self.enclosing.push(Enclosing { label, next_turn, sets_found, exits: Vec::new() });
+    }
+
+    /// The jump back, and the place behind the loop.
+    fn close_loop(&mut self, leaving: Option<Address>) {
+        let Some(enclosing) = self.enclosing.pop() else { return };
+        self.emit(Instruction::Jump { to: enclosing.next_turn.unwrap_or(0) });
+        if let Some(leaving) = leaving {
+            self.land(leaving);
+        }
+        self.land_all(enclosing.exits);
+    }
+
+    fn while_loop(
+        &mut self,
+        label: Option<&Name>,
+        condition: Option<&Expression>,
+        body: &[Statement],
+    ) -> Result<(), SqlError> {
+        let before = self.variables.assigned_records();
+        self.variables.push_block(label);
+        self.enter_loop(label, false);
+        let leaving = match condition {
+            Some(condition) => {
+                let condition = self.condition(condition)?;
+                Some(self.jump_unless(condition))
+            }
+            None => None,
+        };
+        self.statements(body)?;
+        self.close_loop(leaving);
+        self.variables.pop_block();
+        self.variables.restore_assigned(before);
+        Ok(())
+    }
+
+    fn range_loop(&mut self, kind: &StatementKind) -> Result<(), SqlError> {
+        let StatementKind::ForRange { label, variable, reverse, first, last, step, body } = kind else {
+            return Ok(());
+        };
+        let bound = |compiler: &mut Compiler<'a>, expression: &Expression| {
+            compiler.expression_of(expression, DataType::Integer, "the bound of a FOR loop")
+        };
+        let first = bound(self, first)?;
+        let last = bound(self, last)?;
+        let step = match step {
+            Some(step) => Some(bound(self, step)?),
+            None => None,
+        };
+        let before = self.variables.assigned_records();
+        self.variables.push_block(label.as_ref());
+        let slot = self.variables.declare_plain(&variable.text, DataType::Integer)?;
+        let range = self.ranges.enter();
+        self.emit(Instruction::RangeStart(Box::new(RangeStart { range, first, last, step, reverse: *reverse })));
+        self.enter_loop(label.as_ref(), true);
+        let leaving = self.emit(Instruction::RangeNext { range, slot, end: 0 });
+        self.statements(body)?;
+        self.close_loop(Some(leaving));
+        self.ranges.leave();
+        self.variables.pop_block();
+        self.variables.restore_assigned(before);
+        Ok(())
+    }
+
+    fn row_loop(
+        &mut self,
+        label: Option<&Name>,
+        targets: &[Target],
+        query: &sql::Statement,
+        body: &[Statement],
+    ) -> Result<(), SqlError> {
+        let bound = self.statement_of_sql(query)?;
+        let BoundStatement::Select(query) = bound else {
+            return Err(SqlError::unsupported("a FOR loop over anything but SELECT"));
+        };
+        let target = self.row_target(targets, &query.columns, false)?;
+        let before = self.variables.assigned_records();
+        self.variables.push_block(label);
+        let cursor = self.cursors.enter();
+        self.emit(Instruction::RowsStart(Box::new(RowsStart { cursor, query, flag: target.flag })));
+        self.enter_loop(label, true);
+        let leaving = self.emit(Instruction::RowsNext { cursor, stores: target.stores, end: 0 });
+        self.statements(body)?;
+        self.close_loop(Some(leaving));
+        self.cursors.leave();
+        self.variables.pop_block();
+        self.variables.restore_assigned(before);
+        Ok(())
+    }
+
+    /// Index among the enclosing blocks and loops of the one that a statement names.
+    fn find_enclosing(&self, label: Option<&Name>) -> Result<usize, SqlError> {
+        let fits = |enclosing: &Enclosing| match label {
+            Some(label) => enclosing.label.as_deref() == Some(label.text.as_str()),
+            None => enclosing.next_turn.is_some(),
+        };
+        self.enclosing.iter().rposition(fits).ok_or_else(|| {
+            let message = "there is no block or loop to leave here".to_string();
+            SqlError::new(SqlState::SYNTAX_ERROR, message)
+        })
+    }
+
+    /// The jump over what is not done where the condition is false.
+    fn unless(&mut self, condition: Option<&Expression>) -> Result<Option<Address>, SqlError> {
+        match condition {
+            Some(condition) => {
+                let condition = self.condition(condition)?;
+                Ok(Some(self.jump_unless(condition)))
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn exit(&mut self, label: Option<&Name>, condition: Option<&Expression>) -> Result<(), SqlError> {
+        let index = self.find_enclosing(label)?;
+        let sets_found = self.enclosing[index..].iter().any(|enclosing| enclosing.sets_found);
+        let address = match condition {
+            Some(condition) if !sets_found => {
+                let condition = self.condition(condition)?;
+                self.emit(Instruction::JumpIf { condition, to: 0 })
+            }
+            _ => {
+                let skip = self.unless(condition)?;
+                if sets_found {
+                    self.emit(Instruction::SetFound);
+                }
+                let jump = self.emit(Instruction::Jump { to: 0 });
+                if let Some(skip) = skip {
+                    self.land(skip);
+                }
+                jump
+            }
+        };
+        self.enclosing[index].exits.push(address);
+        Ok(())
+    }
+
+    fn next_turn(&mut self, label: Option<&Name>, condition: Option<&Expression>) -> Result<(), SqlError> {
+        let index = self.find_enclosing(label)?;
+        let skip = self.unless(condition)?;
+        // The loops inside of the one that goes on are left.
+        if self.enclosing[index + 1..].iter().any(|enclosing| enclosing.sets_found) {
+            self.emit(Instruction::SetFound);
+        }
+        let to = self.enclosing[index].next_turn.unwrap_or(0);
+        self.emit(Instruction::Jump { to });
+        if let Some(skip) = skip {
+            self.land(skip);
+        }
+        Ok(())
+    }
+}
+
+/// The error at this position, unless it has one.
+pub(super) fn or_at(error: SqlError, position: u32) -> SqlError {
+    if error.position.is_some() { error } else { error.at(position) }
+}

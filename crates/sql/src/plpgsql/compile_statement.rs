@@ -1,0 +1,226 @@
+//! Compiling statements of SQL, CALL, RAISE and ASSERT.
+
+use super::ast::{Expression, IntoClause, Name, Raise, RaiseLevel, RaiseSubject, StatementKind, Target};
+use super::compile::{Compiler, or_at};
+use super::program::{
+    Call, ChangeInto, Instruction, RaiseMessage, RaisePlan, RowTarget, SelectInto, Store, Variable,
+};
+use super::variables::coercion;
+use crate::statement::{BoundCall, BoundStatement, bind_statement};
+use sqlparser::ast as sql;
+use types::{DataType, OutputColumn, SqlError, SqlState};
+
+impl Compiler<'_> {
+    /// A statement without statements inside.
+    pub(super) fn simple_statement(&mut self, kind: &StatementKind) -> Result<(), SqlError> {
+        match kind {
+            StatementKind::Sql { statement, into } => self.sql_statement(statement, into.as_ref()),
+            StatementKind::Perform { query } => match self.statement_of_sql(query)? {
+                BoundStatement::Select(select) => {
+                    self.emit(Instruction::Perform(Box::new(select)));
+                    Ok(())
+                }
+                _ => Err(SqlError::unsupported("PERFORM of anything but an expression or SELECT")),
+            },
+            StatementKind::Call { procedure, arguments } => self.call(procedure, arguments),
+            StatementKind::GetDiagnostics { targets } => self.row_count(targets),
+            StatementKind::Raise(raise) => self.raise(raise),
+            StatementKind::Assert { condition, message } => self.assert(condition, message.as_ref()),
+            other => Err(SqlError::new(
+                SqlState::INTERNAL_ERROR,
+                format!("a statement with statements inside was taken for a simple one: {other:?}"),
+            )),
+        }
+    }
+
+    /// A bound statement, after the instructions that look at what it needs.
+    pub(super) fn statement_of_sql(&mut self, statement: &sql::Statement) -> Result<BoundStatement, SqlError> {
+        self.prepare_names(statement)?;
+        bind_statement(self.tables, self.variables.scope(), statement)
+    }
+
+    fn sql_statement(
+        &mut self,
+        statement: &sql::Statement,
+        into: Option<&IntoClause>,
+    ) -> Result<(), SqlError> {
+        let bound = self.statement_of_sql(statement)?;
+        let Some(into) = into else {
+            if bound.returns_rows() {
+                let select = matches!(bound, BoundStatement::Select(_));
+                let error = SqlError::new(SqlState::SYNTAX_ERROR, "query has no destination for result data");
+                return Err(match select {
+                    true => error.hint(
+                        "If you want to discard the results of a SELECT, use PERFORM instead.",
+                    ),
+                    false => error,
+                });
+            }
+            self.emit(Instruction::Change(Box::new(bound)));
+            return Ok(());
+        };
+        if !bound.returns_rows() {
+            return Err(SqlError::new(
+                SqlState::SYNTAX_ERROR,
+                "INTO used with a command that cannot return data",
+            ));
+        }
+        let target = self.row_target(&into.targets, bound.columns(), into.strict)?;
+        self.emit(match bound {
+            BoundStatement::Select(query) => {
+                Instruction::SelectInto(Box::new(SelectInto { query, target }))
+            }
+            statement => Instruction::ChangeInto(Box::new(ChangeInto { statement, target })),
+        });
+        Ok(())
+    }
+
+    /// Where the columns of a row go: all into a record, or one by one into scalars.
+    pub(super) fn row_target(
+        &mut self,
+        targets: &[Target],
+        columns: &[OutputColumn],
+        strict: bool,
+    ) -> Result<RowTarget, SqlError> {
+        if let [target] = targets
+            && self.variables.is_record(target)
+        {
+            let fields: Vec<(String, DataType)> = columns
+                .iter()
+                .map(|column| (column.name.clone(), known_type(column.data_type)))
+                .collect();
+            let (stores, flag) = self.variables.assign_record(target, &fields)?;
+            return Ok(RowTarget { stores: stores.into(), flag: Some(flag), strict });
+        }
+        let mut stores = Vec::with_capacity(targets.len());
+        for (index, target) in targets.iter().enumerate() {
+            if self.variables.is_record(target) {
+                let message = "record variable cannot be part of multiple-item INTO list";
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(target.position()));
+            }
+            // A column that is not there is NULL, whatever its type.
+            let from = columns.get(index).map_or(DataType::Unknown, |column| known_type(column.data_type));
+            stores.push(self.store(target, from)?);
+        }
+        Ok(RowTarget { stores: stores.into(), flag: None, strict })
+    }
+
+    fn store(&self, target: &Target, from: DataType) -> Result<Store, SqlError> {
+        let variable = self.variables.assignable(target)?;
+        let what = format!("variable \"{}\"", variable.name);
+        let coercion = coercion(from, variable.data_type, &what)
+            .map_err(|error| or_at(error, target.position()))?;
+        let not_null = variable.not_null.then(|| variable.name.into());
+        Ok(Store { slot: variable.slot, coercion, not_null })
+    }
+
+    fn call(&mut self, procedure: &Name, arguments: &[Expression]) -> Result<(), SqlError> {
+        let mut bound = Vec::with_capacity(arguments.len());
+        let mut variables = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let target = target_of(&argument.expression);
+            let variable = target.and_then(|target| self.variables.assignable(&target).ok());
+            variables.push(variable.map(|variable| Variable {
+                slot: variable.slot,
+                data_type: variable.data_type,
+                not_null: variable.not_null.then(|| variable.name.into()),
+            }));
+            bound.push(self.expression(argument)?);
+        }
+        let call = BoundCall { procedure: procedure.text.clone(), arguments: bound };
+        self.emit(Instruction::Call(Box::new(Call::new(call, variables))));
+        Ok(())
+    }
+
+    fn row_count(&mut self, targets: &[Target]) -> Result<(), SqlError> {
+        let stores = targets
+            .iter()
+            .map(|target| self.store(target, DataType::BigInt))
+            .collect::<Result<Vec<Store>, SqlError>>()?;
+        self.looks_at_matched = true;
+        self.emit(Instruction::RowCount { stores: stores.into() });
+        Ok(())
+    }
+
+    fn raise(&mut self, raise: &Raise) -> Result<(), SqlError> {
+        let mut state = SqlState::RAISE_EXCEPTION;
+        let message = match &raise.subject {
+            RaiseSubject::Nothing => {
+                state = SqlState(*b"0Z002");
+                let message = "RAISE without parameters cannot be used outside an exception handler";
+                RaiseMessage::Format { pieces: [message.into()].into(), arguments: [].into() }
+            }
+            RaiseSubject::Format { text, arguments } => {
+                let arguments = arguments
+                    .iter()
+                    .map(|argument| self.expression(argument))
+                    .collect::<Result<Vec<_>, SqlError>>()?;
+                RaiseMessage::Format { pieces: pieces_of(text).into(), arguments: arguments.into() }
+            }
+            RaiseSubject::Condition { name, state: named } => {
+                state = *named;
+                RaiseMessage::Condition(name.as_str().into())
+            }
+            RaiseSubject::Options => RaiseMessage::Code,
+        };
+        let mut options = Vec::with_capacity(raise.options.len());
+        for (option, expression) in &raise.options {
+            options.push((*option, self.expression(expression)?));
+        }
+        // Without parameters it is an error at every level.
+        let ends = raise.level == RaiseLevel::Exception || raise.subject == RaiseSubject::Nothing;
+        let plan = RaisePlan { ends, state, message, options: options.into() };
+        self.emit(Instruction::Raise(Box::new(plan)));
+        Ok(())
+    }
+
+    fn assert(&mut self, condition: &Expression, message: Option<&Expression>) -> Result<(), SqlError> {
+        let condition = self.expression_of(condition, DataType::Boolean, "a condition")?;
+        let message = match message {
+            Some(message) => {
+                Some(self.expression_of(message, DataType::Text(None), "the message of ASSERT")?)
+            }
+            None => None,
+        };
+        self.emit(Instruction::Assert(Box::new((condition, message))));
+        Ok(())
+    }
+}
+
+/// A column of literals of unknown type is text.
+fn known_type(data_type: DataType) -> DataType {
+    match data_type {
+        DataType::Unknown => DataType::Text(None),
+        known => known,
+    }
+}
+
+/// The variable that an argument is, if it is nothing else.
+fn target_of(expression: &sql::Expr) -> Option<Target> {
+    let part = |name: &sql::Ident| {
+        let text = crate::scope::name_of(name).ok()?;
+        Some(Name { text, position: 1 })
+    };
+    let parts = match expression {
+        sql::Expr::Identifier(name) => vec![part(name)?],
+        sql::Expr::CompoundIdentifier(names) => names.iter().map(part).collect::<Option<Vec<_>>>()?,
+        _ => return None,
+    };
+    Some(Target { parts })
+}
+
+/// The text of a format between its arguments.
+fn pieces_of(format: &str) -> Vec<Box<str>> {
+    let mut pieces = Vec::new();
+    let mut piece = String::new();
+    let mut characters = format.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '%' if characters.next_if_eq(&'%').is_some() => piece.push('%'),
+            '%' => pieces.push(std::mem::take(&mut piece).into()),
+            other => piece.push(other),
+        }
+    }
+    pieces.push(piece.into());
+    pieces
+}

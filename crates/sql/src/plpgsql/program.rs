@@ -1,0 +1,194 @@
+//! What a procedure is compiled into: one list of instructions over one frame of values.
+//!
+//! Blocks, branches and loops are jumps, so that running needs no recursion but that of nested calls. Names, types
+//! and conversions have been settled; an instruction only evaluates and stores.
+
+use crate::expression::Expression;
+use crate::statement::{BoundCall, BoundSelect, BoundStatement};
+use types::{DataType, SqlState};
+
+/// A procedure, ready to run.
+#[derive(Debug)]
+pub struct CompiledProcedure {
+    /// The instructions; the last one is [`Instruction::Return`].
+    pub(super) code: Box<[Instruction]>,
+    /// Values in the frame.
+    pub(super) slots: usize,
+    /// Slots of the IN and INOUT parameters, in order.
+    pub(super) inputs: Box<[u16]>,
+    /// Slots of the OUT and INOUT parameters, in order.
+    pub(super) outputs: Box<[u16]>,
+    /// Slot of FOUND.
+    pub(super) found: u16,
+    /// Integer loops inside each other, at most.
+    pub(super) ranges: usize,
+    /// Row loops inside each other, at most.
+    pub(super) cursors: usize,
+    /// Whether anything reads FOUND or ROW_COUNT.
+    pub(super) looks_at_matched: bool,
+}
+
+/// Position in the code.
+pub(super) type Address = u32;
+
+/// A step. Everything that is large is boxed, so that the list is compact.
+#[derive(Debug)]
+pub(super) enum Instruction {
+    /// `slot := value`, already of the variable's type.
+    Assign { slot: u16, value: Expression },
+    /// Ends with 22004 if the variable holds NULL.
+    RefuseNull { slot: u16, variable: Box<str> },
+    /// The variable holds NULL.
+    Clear { slot: u16 },
+    /// Ends with 55000 if no row has been assigned to the record with this flag.
+    RequireRecord { flag: u16, record: Box<str> },
+    /// Goes on elsewhere.
+    Jump { to: Address },
+    /// Goes on elsewhere if the condition is true.
+    JumpIf { condition: Expression, to: Address },
+    /// Goes on elsewhere if the condition is false or NULL.
+    JumpUnless { condition: Expression, to: Address },
+    /// Evaluates the bounds of an integer loop.
+    RangeStart(Box<RangeStart>),
+    /// Takes the next number, or leaves the loop and sets FOUND.
+    RangeNext { range: u16, slot: u16, end: Address },
+    /// Evaluates the query of a row loop.
+    RowsStart(Box<RowsStart>),
+    /// Takes the next row, or leaves the loop and sets FOUND.
+    RowsNext { cursor: u16, stores: Box<[Store]>, end: Address },
+    /// A loop that had a turn was left early: FOUND is true.
+    SetFound,
+    /// FOUND is about to be read.
+    LookAtFound,
+    /// SELECT … INTO
+    SelectInto(Box<SelectInto>),
+    /// PERFORM
+    Perform(Box<BoundSelect>),
+    /// INSERT, UPDATE or DELETE without INTO.
+    Change(Box<BoundStatement>),
+    /// INSERT, UPDATE or DELETE … RETURNING … INTO
+    ChangeInto(Box<ChangeInto>),
+    /// CALL
+    Call(Box<Call>),
+    /// GET DIAGNOSTICS … = ROW_COUNT
+    RowCount { stores: Box<[Store]> },
+    /// RAISE
+    Raise(Box<RaisePlan>),
+    /// ASSERT
+    Assert(Box<(Expression, Option<Expression>)>),
+    /// CASE without ELSE, and nothing fits.
+    CaseNotFound,
+    /// The end.
+    Return,
+}
+
+/// How a value becomes one of the variable's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coercion {
+    /// It is one.
+    None,
+    /// By the cast that an assignment makes.
+    Assign(DataType),
+    /// By writing it as text and reading that: what PL/pgSQL does where there is no cast.
+    ThroughText(DataType),
+}
+
+/// Where a value goes.
+#[derive(Debug)]
+pub(super) struct Store {
+    /// The variable.
+    pub slot: u16,
+    /// How it becomes one of the variable's type.
+    pub coercion: Coercion,
+    /// Name of the variable if it refuses NULL.
+    pub not_null: Option<Box<str>>,
+}
+
+/// Where a row goes: column by column; what the row does not have is NULL.
+#[derive(Debug)]
+pub(super) struct RowTarget {
+    /// By column.
+    pub stores: Box<[Store]>,
+    /// A record's flag that it has a row.
+    pub flag: Option<u16>,
+    /// STRICT
+    pub strict: bool,
+}
+
+/// The bounds of an integer loop.
+#[derive(Debug)]
+pub(super) struct RangeStart {
+    pub range: u16,
+    pub first: Expression,
+    pub last: Expression,
+    pub step: Option<Expression>,
+    pub reverse: bool,
+}
+
+/// The query of a row loop.
+#[derive(Debug)]
+pub(super) struct RowsStart {
+    pub cursor: u16,
+    pub query: BoundSelect,
+    pub flag: Option<u16>,
+}
+
+/// SELECT … INTO
+#[derive(Debug)]
+pub(super) struct SelectInto {
+    pub query: BoundSelect,
+    pub target: RowTarget,
+}
+
+/// A change with RETURNING … INTO
+#[derive(Debug)]
+pub(super) struct ChangeInto {
+    pub statement: BoundStatement,
+    pub target: RowTarget,
+}
+
+/// CALL. The procedure is looked up when it runs, so that its parameters' modes are not known here.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub statement: BoundStatement,
+    /// For every argument that is a variable: its slot, its type, and its name if it refuses NULL.
+    pub variables: Box<[Option<Variable>]>,
+}
+
+/// A variable as an argument of CALL.
+#[derive(Debug)]
+pub(super) struct Variable {
+    pub slot: u16,
+    pub data_type: DataType,
+    pub not_null: Option<Box<str>>,
+}
+
+impl Call {
+    pub fn new(call: BoundCall, variables: Vec<Option<Variable>>) -> Call {
+        Call { statement: BoundStatement::Call(call), variables: variables.into() }
+    }
+}
+
+/// RAISE
+#[derive(Debug)]
+pub(super) struct RaisePlan {
+    /// False below EXCEPTION: everything is evaluated, nothing is reported.
+    pub ends: bool,
+    /// The code without ERRCODE.
+    pub state: SqlState,
+    /// The message without MESSAGE.
+    pub message: RaiseMessage,
+    /// USING, in order.
+    pub options: Box<[(super::ast::RaiseOption, Expression)]>,
+}
+
+/// What RAISE says.
+#[derive(Debug)]
+pub(super) enum RaiseMessage {
+    /// Text between the arguments, one more than there are arguments.
+    Format { pieces: Box<[Box<str>]>, arguments: Box<[Expression]> },
+    /// The condition's name.
+    Condition(Box<str>),
+    /// The code, or the name that ERRCODE gives.
+    Code,
+}

@@ -1,0 +1,450 @@
+//! The variables of a procedure while it is compiled: what they hold, what they refuse, who uses them.
+
+use super::ast::{Declaration, DeclaredType, Name, Target};
+use super::compile::or_at;
+use super::program::{Coercion, Store};
+use crate::expression::{Expression, Kind, bind_data_type};
+use crate::scope::{VariableScope, name_of};
+use crate::table::Tables;
+use sqlparser::ast as sql;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use types::{DataType, SqlError, SqlState, assign, can_cast_in_assignment};
+
+/// Name of the hidden field that says whether a record has a row. No identifier can be this.
+const ASSIGNED_FIELD: &str = "\0assigned";
+
+/// What is known of a slot that has a name.
+#[derive(Clone, Debug)]
+pub(super) struct VariableInfo {
+    /// Where it stands in the frame.
+    pub slot: u16,
+    /// As it is declared.
+    pub name: String,
+    /// As it is declared.
+    pub data_type: DataType,
+    /// CONSTANT
+    pub constant: bool,
+    /// NOT NULL
+    pub not_null: bool,
+}
+
+/// What is known of a record.
+struct RecordInfo {
+    /// Slot of the flag; it also tells which record is meant.
+    flag: u16,
+    name: String,
+    constant: bool,
+    /// The row's columns, from the first query that it holds rows of.
+    fields: Option<Vec<(String, DataType)>>,
+    slots: Vec<u16>,
+    /// A row has certainly been assigned at this point of the program.
+    assigned: bool,
+}
+
+/// The names in an expression or statement that ask for something first.
+#[derive(Default)]
+pub(super) struct NamesUsed {
+    /// It reads FOUND.
+    pub found: bool,
+    /// Flag and name of each record that may have no row yet.
+    pub unassigned_records: Vec<(u16, Box<str>)>,
+}
+
+/// The variables of a procedure.
+pub(super) struct Variables {
+    scope: VariableScope,
+    by_slot: Vec<Option<VariableInfo>>,
+    records: Vec<RecordInfo>,
+    /// Slot of FOUND.
+    pub(super) found: u16,
+}
+
+impl Variables {
+    /// FOUND, and an empty block for the parameters, which has the procedure's name as its label.
+    pub(super) fn new(procedure: &str, body: Arc<str>) -> Result<Variables, SqlError> {
+        let scope = VariableScope::for_procedure(Some(body));
+        let mut variables = Variables { scope, by_slot: Vec::new(), records: Vec::new(), found: 0 };
+        variables.found = variables.declare_plain("found", DataType::Boolean)?;
+        variables.scope.push_block(Some(procedure.to_string()));
+        Ok(variables)
+    }
+
+    /// The scope that expressions are bound in.
+    pub(super) fn scope(&self) -> &VariableScope {
+        &self.scope
+    }
+
+    /// Values in the frame.
+    ///
+    /// # Errors
+    /// 54000 for more than an instruction can name.
+    pub(super) fn slots(&self) -> Result<usize, SqlError> {
+        to_slot(self.scope.slots()).map(usize::from)
+    }
+
+    /// Opens a block.
+    pub(super) fn push_block(&mut self, label: Option<&Name>) {
+        self.scope.push_block(label.map(|label| label.text.clone()));
+    }
+
+    /// Closes it.
+    pub(super) fn pop_block(&mut self) {
+        self.scope.pop_block();
+    }
+
+    fn remember(&mut self, slot: usize, info: VariableInfo) {
+        if self.by_slot.len() <= slot {
+            self.by_slot.resize(slot + 1, None);
+        }
+        self.by_slot[slot] = Some(info);
+    }
+
+    /// A parameter.
+    pub(super) fn declare_parameter(&mut self, name: &str, data_type: DataType) -> Result<u16, SqlError> {
+        let slot = self.scope.declare_parameter(name, data_type)?;
+        let info = VariableInfo {
+            slot: to_slot(slot)?,
+            name: name.to_string(),
+            data_type,
+            constant: false,
+            not_null: false,
+        };
+        self.remember(slot, info);
+        to_slot(slot)
+    }
+
+    /// A variable that refuses nothing.
+    pub(super) fn declare_plain(&mut self, name: &str, data_type: DataType) -> Result<u16, SqlError> {
+        let slot = self.scope.declare(name, data_type)?;
+        let info = VariableInfo {
+            slot: to_slot(slot)?,
+            name: name.to_string(),
+            data_type,
+            constant: false,
+            not_null: false,
+        };
+        self.remember(slot, info);
+        to_slot(slot)
+    }
+
+    /// A scalar variable of a DECLARE section.
+    pub(super) fn declare(
+        &mut self,
+        declaration: &Declaration,
+        data_type: DataType,
+    ) -> Result<u16, SqlError> {
+        let name = &declaration.name;
+        let declared = self.scope.declare(&name.text, data_type);
+        let slot = declared.map_err(|error| or_at(error, name.position))?;
+        let info = VariableInfo {
+            slot: to_slot(slot)?,
+            name: name.text.clone(),
+            data_type,
+            constant: declaration.constant,
+            not_null: declaration.not_null,
+        };
+        self.remember(slot, info);
+        to_slot(slot)
+    }
+
+    /// A record; gives the slot of its flag. Its fields come with the first query that is assigned to it.
+    pub(super) fn declare_record(&mut self, declaration: &Declaration) -> Result<u16, SqlError> {
+        let name = &declaration.name;
+        if declaration.default.is_some() || declaration.not_null {
+            let error = SqlError::unsupported("a default or NOT NULL for a record");
+            return Err(error.at(name.position));
+        }
+        let hidden = [(ASSIGNED_FIELD.to_string(), DataType::Boolean)];
+        let declared = self.scope.declare_record(&name.text, &hidden);
+        let slots = declared.map_err(|error| or_at(error, name.position))?;
+        let flag = to_slot(slots[0])?;
+        self.records.push(RecordInfo {
+            flag,
+            name: name.text.clone(),
+            constant: declaration.constant,
+            fields: None,
+            slots: Vec::new(),
+            assigned: false,
+        });
+        Ok(flag)
+    }
+
+    /// The type of a declaration; `None` for a record.
+    pub(super) fn declared_type(
+        &self,
+        tables: &Tables,
+        declaration: &Declaration,
+    ) -> Result<Option<DataType>, SqlError> {
+        match &declaration.declared {
+            DeclaredType::Record => Ok(None),
+            DeclaredType::Scalar(data_type, position) => {
+                bind_data_type(data_type).map(Some).map_err(|error| or_at(error, *position))
+            }
+            DeclaredType::Alias(target) => Err(SqlError::unsupported("ALIAS").at(target.position())),
+            DeclaredType::Like(target) => {
+                self.type_of(tables, target).map(Some).map_err(|error| or_at(error, target.position()))
+            }
+        }
+    }
+
+    /// The type of `variable%TYPE` or `table.column%TYPE`.
+    fn type_of(&self, tables: &Tables, target: &Target) -> Result<DataType, SqlError> {
+        let parts: Vec<&str> = target.parts.iter().map(|part| part.text.as_str()).collect();
+        if let Some(variable) = self.scope.resolve(&parts) {
+            return Ok(variable.data_type);
+        }
+        match parts.as_slice() {
+            [table, column] => {
+                let table = tables.get(table)?;
+                let ordinal = table.ordinal(column).ok_or_else(|| {
+                    let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+                    SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+                })?;
+                Ok(table.columns[ordinal].data_type)
+            }
+            [_] => {
+                let message = format!("variable \"{}\" does not exist", target.text());
+                Err(SqlError::new(SqlState::SYNTAX_ERROR, message))
+            }
+            _ => Err(SqlError::unsupported("a schema in %TYPE")),
+        }
+    }
+
+    /// The scalar variable that an assignment names.
+    ///
+    /// # Errors
+    /// 42601 where there is none, 22005 for a CONSTANT, 0A000 for a whole record.
+    pub(super) fn assignable(&self, target: &Target) -> Result<VariableInfo, SqlError> {
+        let parts: Vec<&str> = target.parts.iter().map(|part| part.text.as_str()).collect();
+        let position = target.position();
+        let by_number = match parts.as_slice() {
+            [text] => text.strip_prefix('$').and_then(|number| number.parse().ok()),
+            _ => None,
+        };
+        let slot = match by_number {
+            Some(number) => Some(self.scope.parameter(number).map_err(|error| or_at(error, position))?.slot),
+            None => self.scope.resolve(&parts).map(|variable| variable.slot),
+        };
+        let Some(slot) = slot else { return Err(self.not_assignable(target)) };
+        let Some(info) = self.by_slot.get(slot).cloned().flatten() else {
+            return Err(self.not_assignable(target));
+        };
+        if info.constant {
+            let message = format!("variable \"{}\" is declared CONSTANT", info.name);
+            return Err(SqlError::new(SqlState(*b"22005"), message).at(position));
+        }
+        Ok(info)
+    }
+
+    fn not_assignable(&self, target: &Target) -> SqlError {
+        let position = target.position();
+        match target.parts.as_slice() {
+            [name] if self.record(&name.text).is_some() => {
+                SqlError::unsupported("assigning to a whole record other than by SELECT INTO or FOR").at(position)
+            }
+            [record, field] if self.record(&record.text).is_some_and(|record| record.fields.is_some()) => {
+                no_field(&record.text, &field.text).at(position)
+            }
+            [record, _] if self.record(&record.text).is_some() => not_assigned(&record.text).at(position),
+            _ => {
+                let message = format!("\"{}\" is not a known variable", target.text());
+                SqlError::new(SqlState::SYNTAX_ERROR, message).at(position)
+            }
+        }
+    }
+
+    /// Index of the innermost record of this name.
+    fn record_index(&self, name: &str) -> Option<usize> {
+        let fields = self.scope.record_fields(name)?;
+        let flag = fields.first()?.1.slot;
+        self.records.iter().position(|record| usize::from(record.flag) == flag)
+    }
+
+    fn record(&self, name: &str) -> Option<&RecordInfo> {
+        self.record_index(name).map(|index| &self.records[index])
+    }
+
+    /// True where a target is a record and nothing else.
+    pub(super) fn is_record(&self, target: &Target) -> bool {
+        match target.parts.as_slice() {
+            [name] => {
+                self.scope.resolve(&[name.text.as_str()]).is_none() && self.record(&name.text).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// A record gets rows with these columns: stores for each, and the slot of its flag.
+    ///
+    /// # Errors
+    /// 0A000 where it has got rows with other columns before, 22005 for a CONSTANT.
+    pub(super) fn assign_record(
+        &mut self,
+        target: &Target,
+        columns: &[(String, DataType)],
+    ) -> Result<(Vec<Store>, u16), SqlError> {
+        let name = &target.parts[0].text;
+        let position = target.position();
+        let Some(index) = self.record_index(name) else { return Err(self.not_assignable(target)) };
+        if self.records[index].constant {
+            let message = format!("variable \"{name}\" is declared CONSTANT");
+            return Err(SqlError::new(SqlState(*b"22005"), message).at(position));
+        }
+        match &self.records[index].fields {
+            Some(fields) if fields == columns => {}
+            Some(_) => {
+                return Err(SqlError::unsupported(format!("rows of different columns in record \"{name}\""))
+                    .hint("Declare another record for the other query.")
+                    .at(position));
+            }
+            None => {
+                let slots = self.scope.define_fields(name, columns);
+                let slots = slots.into_iter().map(to_slot).collect::<Result<Vec<u16>, SqlError>>()?;
+                for (slot, (field, data_type)) in slots.iter().zip(columns) {
+                    let info = VariableInfo {
+                        slot: *slot,
+                        name: format!("{name}.{field}"),
+                        data_type: *data_type,
+                        constant: false,
+                        not_null: false,
+                    };
+                    self.remember(usize::from(*slot), info);
+                }
+                self.records[index].fields = Some(columns.to_vec());
+                self.records[index].slots = slots;
+            }
+        }
+        let record = &mut self.records[index];
+        record.assigned = true;
+        let store = |slot: &u16| Store { slot: *slot, coercion: Coercion::None, not_null: None };
+        Ok((record.slots.iter().map(store).collect(), record.flag))
+    }
+
+    /// For every record, whether it certainly has a row here.
+    pub(super) fn assigned_records(&self) -> Vec<bool> {
+        self.records.iter().map(|record| record.assigned).collect()
+    }
+
+    /// Back to what was certain before a part of the program that may not have run.
+    pub(super) fn restore_assigned(&mut self, before: Vec<bool>) {
+        for (index, record) in self.records.iter_mut().enumerate() {
+            record.assigned = before.get(index).copied().unwrap_or(false);
+        }
+    }
+
+    /// What the names in an expression or statement ask for.
+    ///
+    /// # Errors
+    /// 0A000 for a whole record, 42703 for a field that a record does not have, 55000 for a field of a record that
+    /// cannot have a row yet.
+    pub(super) fn names_used<T: sql::Visit>(&self, tree: &T) -> Result<NamesUsed, SqlError> {
+        let mut used = NamesUsed::default();
+        let flow = sql::visit_expressions(tree, |expression| {
+            let checked = match expression {
+                sql::Expr::Identifier(name) => self.name_used(&[name], &mut used),
+                sql::Expr::CompoundIdentifier(names) => {
+                    self.name_used(&names.iter().collect::<Vec<_>>(), &mut used)
+                }
+                _ => Ok(()),
+            };
+            match checked {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            }
+        });
+        match flow {
+            ControlFlow::Continue(()) => Ok(used),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    fn name_used(&self, names: &[&sql::Ident], used: &mut NamesUsed) -> Result<(), SqlError> {
+        let Some(first) = names.first() else { return Ok(()) };
+        let names: Vec<String> = names.iter().map(|name| name_of(name)).collect::<Result<_, _>>()?;
+        let parts: Vec<&str> = names.iter().map(String::as_str).collect();
+        let resolved = self.scope.resolve(&parts);
+        used.found |= resolved.is_some_and(|variable| variable.slot == usize::from(self.found));
+        let Some(record) = self.record(parts[0]) else { return Ok(()) };
+        let error = match (parts.as_slice(), resolved) {
+            ([_], None) => SqlError::unsupported("a whole record in an expression"),
+            ([_, field], None) => match record.fields {
+                Some(_) => no_field(&record.name, field),
+                None => not_assigned(&record.name),
+            },
+            ([_, _], Some(variable)) => {
+                let is_field = record.slots.iter().any(|slot| usize::from(*slot) == variable.slot);
+                let known = used.unassigned_records.iter().any(|(flag, _)| *flag == record.flag);
+                if is_field && !record.assigned && !known {
+                    used.unassigned_records.push((record.flag, record.name.as_str().into()));
+                }
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        Err(self.scope.located(error, first.span))
+    }
+}
+
+/// A position in the frame as instructions hold it.
+fn to_slot(slot: usize) -> Result<u16, SqlError> {
+    u16::try_from(slot).map_err(|_| {
+        let message = format!("a procedure has more than {} variables and fields", u16::MAX);
+        SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+    })
+}
+
+fn no_field(record: &str, field: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_COLUMN, format!("record \"{record}\" has no field \"{field}\""))
+}
+
+/// What reading a record without a row ends with.
+pub(super) fn not_assigned(record: &str) -> SqlError {
+    SqlError::new(SqlState(*b"55000"), format!("record \"{record}\" is not assigned yet"))
+        .detail("The tuple structure of a not-yet-assigned record is indeterminate.")
+}
+
+/// How PL/pgSQL makes a value of one type one of another: by assignment, or through text.
+///
+/// # Errors
+/// 42804 where no value could be converted.
+pub(super) fn coercion(from: DataType, to: DataType, what: &str) -> Result<Coercion, SqlError> {
+    let same = from == to || (from.family() == to && from != DataType::Unknown);
+    if same {
+        return Ok(Coercion::None);
+    }
+    let is_text = matches!(from, DataType::Text(_) | DataType::Unknown);
+    if is_text || can_cast_in_assignment(from, to) {
+        return Ok(Coercion::Assign(to));
+    }
+    if from == DataType::Boolean || from == DataType::TimestampTz || to == DataType::TimestampTz {
+        let message = format!("{what} is of type {to} but expression is of type {from}");
+        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+            .hint("You will need to rewrite or cast the expression."));
+    }
+    Ok(Coercion::ThroughText(to))
+}
+
+/// The expression, of this type.
+///
+/// # Errors
+/// As [`coercion`].
+pub(super) fn coerce(value: Expression, to: DataType, what: &str) -> Result<Expression, SqlError> {
+    let assigned = |value: Expression, data_type: DataType| Expression {
+        kind: Kind::Assign(Box::new(value)),
+        data_type,
+    };
+    match coercion(value.data_type, to, what)? {
+        Coercion::None => Ok(value),
+        Coercion::Assign(to) => {
+            // A constant is converted once; where that fails, the error belongs to the run.
+            if let Some(constant) = value.as_constant()
+                && let Ok(constant) = assign(constant.clone(), to)
+            {
+                return Ok(Expression::constant(constant, to));
+            }
+            Ok(assigned(value, to))
+        }
+        Coercion::ThroughText(to) => Ok(assigned(assigned(value, DataType::Text(None)), to)),
+    }
+}

@@ -1,0 +1,17 @@
+CREATE PROCEDURE by_name() LANGUAGE plpgsql AS $$ BEGIN RAISE division_by_zero; END; $$;
+CREATE PROCEDURE by_code() LANGUAGE plpgsql AS $$ BEGIN RAISE SQLSTATE 'AB123'; END; $$;
+CREATE PROCEDURE by_name_with_message() LANGUAGE plpgsql AS $$ BEGIN RAISE unique_violation USING MESSAGE = 'taken: ' || 5; END; $$;
+CREATE PROCEDURE by_using() LANGUAGE plpgsql AS $$ BEGIN RAISE USING ERRCODE = 'foreign_key_violation'; END; $$;
+CREATE PROCEDURE by_using_message() LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING MESSAGE = 'only this', HINT := 'h'; END; $$;
+CREATE PROCEDURE unknown_code(code text) LANGUAGE plpgsql AS $$ BEGIN RAISE 'x' USING ERRCODE = code; END; $$;
+CREATE PROCEDURE nothing() LANGUAGE plpgsql AS $$ BEGIN RAISE; END; $$;
+CALL by_name();
+CALL by_code();
+CALL by_name_with_message();
+CALL by_using();
+CALL by_using_message();
+CALL unknown_code('23514');
+CALL unknown_code('check_violation');
+CALL unknown_code('no such thing');
+CALL unknown_code(NULL);
+CALL nothing();

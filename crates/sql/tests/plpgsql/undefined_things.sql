@@ -1,0 +1,10 @@
+CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN CALL missing(1, 'x'); END; $$;
+CALL p();
+CALL missing(1);
+CREATE PROCEDURE takes_integer(n integer) LANGUAGE plpgsql AS $$ BEGIN NULL; END; $$;
+CALL takes_integer(1);
+CALL takes_integer('1');
+CALL takes_integer();
+CALL takes_integer(1, 2);
+CALL takes_integer(true);
+CALL takes_integer(1.5);
