@@ -1,19 +1,42 @@
-//! What transactions see and leave behind.
+//! The state, and what transactions see of it and leave behind.
 //!
 //! - [`Snapshot`]: the state after a batch, read by key and by key range.
 //! - [`Simulate`]: a transaction that can be run on a snapshot without changing it; what that finds is its
 //!   [`Effects`]: [`Read`]s, [`Scan`]s, [`Command`]s and a result (`protocols.md`, section 1).
 //! - [`Overlay`]: a snapshot with changes in front of it, for transactions that run one after the other.
+//! - [`State`]: the tables, at the newest [`Version`] and at every version of which somebody holds a snapshot.
+//! - [`BlockChanges`] and [`BlockDigest`]: what a block did, as one digest that is chained to those before.
+//! - [`LiveRequests`]: the transaction ids that have not expired.
+//! - [`write_checkpoint`] and [`read_checkpoint`]: all of this as a stream of bytes, the same on every node.
 //!
 //! ```text
 //!  transaction ──simulate──▶ Effects ──protocol──▶ after-images ──State::apply──▶ next snapshot
-//!       ▲                                                                            │
+//!       ▲                                               │                            │
+//!       │                                          BlockChanges ──▶ BlockDigest      │
 //!       └────────────────────────────── Snapshot ◀───────────────────────────────────┘
 //! ```
+//!
+//! ```
+//! use state::{AfterImage, RowId, Snapshot, State, Version};
+//! use std::sync::Arc;
+//! use types::{Key, TableId, Value};
+//!
+//! let state = State::new(Arc::default());
+//! let before = state.snapshot();
+//! let row = RowId { table: TableId(1), key: Key::encode([&Value::BigInt(7)])? };
+//! let image = AfterImage { row: row.clone(), value: Some(Arc::from([Value::BigInt(7), Value::text("seven")])) };
+//! state.apply(Version::after_batch(1, 0), &[image], None);
+//! assert!(before.get(row.table, &row.key).is_none(), "a snapshot does not change");
+//! assert!(state.snapshot().get(row.table, &row.key).is_some());
+//! # Ok::<(), types::SqlError>(())
+//! ```
 
+mod checkpoint;
 mod command;
+mod digest;
 mod effects;
 mod hash;
+mod live_requests;
 mod overlay;
 mod plain;
 mod shard;
@@ -21,11 +44,16 @@ mod snapshot;
 mod state;
 mod version;
 
+pub use checkpoint::{
+    Checkpoint, CheckpointError, CheckpointHeader, content_digest, read_checkpoint, write_checkpoint,
+};
 pub use command::apply_command;
+pub use digest::{BlockChanges, BlockDigest, TableDigest};
 pub use effects::{
     AfterImage, Command, CommandKind, Effects, Read, RowChange, RowFunction, RowId, RowPredicate, Scan,
     Simulate,
 };
+pub use live_requests::{LiveContent, LiveRequest, LiveRequests};
 pub use overlay::Overlay;
 pub use plain::PlainState;
 pub use snapshot::{KeyRange, Snapshot};

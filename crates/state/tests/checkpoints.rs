@@ -1,0 +1,153 @@
+//! Checkpoints: the same bytes on every node, the same state after reading, an error for every damage.
+
+use crypto::{Digest, PublicKey};
+use state::{
+    AfterImage, Checkpoint, CheckpointError, CheckpointHeader, KeyRange, LiveRequests, PlainState, RowId,
+    Snapshot, State, Version, content_digest, read_checkpoint, write_checkpoint,
+};
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use types::{Catalog, ClientId, Column, DataType, Key, RequestId, Row, Table, TableId, TransactionId, Value};
+
+const HEADER: CheckpointHeader =
+    CheckpointHeader { ledger: Digest([1; 32]), height: 40, state_digest: Digest([2; 32]) };
+
+fn catalog() -> Arc<Catalog> {
+    let column =
+        |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+    let table = |id: u32| Table {
+        id: TableId(id),
+        name: format!("t{id}"),
+        columns: vec![column("k", DataType::BigInt), column("v", DataType::Text(None))],
+        primary_key: vec![0],
+        primary_key_name: String::from("t_pkey"),
+        checks: vec![],
+    };
+    // Names in another order than numbers.
+    let tables =
+        [7, 3, 9].iter().enumerate().map(|(at, id)| (format!("name{at}"), Arc::new(table(*id)))).collect();
+    Arc::new(Catalog { version: 3, next_table: 10, tables, ..Catalog::default() })
+}
+
+fn image(table: u32, number: i64, text: &str) -> AfterImage {
+    let key = Key::encode([&Value::BigInt(number)]).unwrap();
+    let row: Row = Arc::from([Value::BigInt(number), Value::text(text)]);
+    AfterImage { row: RowId { table: TableId(table), key }, value: Some(row) }
+}
+
+fn live() -> LiveRequests {
+    let mut live = LiveRequests::new();
+    for height in 30..=40 {
+        live.begin_block(height);
+        for index in 0..5u32 {
+            let number = (height * 10) as u8 + index as u8;
+            let client = ClientId { key: PublicKey([index as u8; 32]), request: RequestId([number; 16]) };
+            live.admit(client, TransactionId(Digest([number; 32])), index, height + 4 + u64::from(index % 3))
+                .unwrap();
+        }
+    }
+    live
+}
+
+/// A state with `rows` rows in each of two tables; how it came about depends on `batches`.
+fn state(rows: i64, batches: usize) -> State {
+    let state = State::new(catalog());
+    let mut changes: Vec<AfterImage> =
+        [3, 7].iter().flat_map(|table| (0..rows).map(|number| image(*table, number, "text"))).collect();
+    changes.sort_by(|a, b| a.row.cmp(&b.row));
+    let mut height = 0;
+    for batch in changes.chunks(changes.len().div_ceil(batches).max(1)) {
+        height += 1;
+        let gone = |image: &AfterImage| AfterImage { row: image.row.clone(), value: None };
+        state.apply(Version::after_batch(height, 0), batch, None);
+        state.apply(Version::after_batch(height, 1), &batch.iter().map(gone).collect::<Vec<_>>(), None);
+        state.apply(Version::after_batch(height, 2), batch, None);
+    }
+    state
+}
+
+fn written(state: &State, live: &LiveRequests) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_checkpoint(&HEADER, &*state.snapshot(), &live.content(), &mut bytes).unwrap();
+    bytes
+}
+
+fn rows_of(snapshot: &dyn Snapshot) -> PlainState {
+    let mut plain = PlainState::new(snapshot.catalog().clone());
+    for table in [3, 7, 9].map(TableId) {
+        snapshot.scan(table, &KeyRange::ALL, false, &mut |key, row| {
+            plain.apply(&AfterImage { row: RowId { table, key: key.clone() }, value: Some(row.clone()) });
+            ControlFlow::Continue(())
+        });
+    }
+    plain
+}
+
+#[test]
+fn a_checkpoint_read_is_the_state_that_was_written() {
+    for rows in [0, 1, 6_000] {
+        let (before, live) = (state(rows, 1), live());
+        let bytes = written(&before, &live);
+        let Checkpoint { header, state, live: live_read } = read_checkpoint(&bytes[..]).unwrap();
+        assert_eq!(header, HEADER);
+        assert_eq!(state.version(), Version::after_block(HEADER.height));
+        assert_eq!(rows_of(&*state.snapshot()), rows_of(&*before.snapshot()));
+        assert_eq!(state.catalog_digest(), before.catalog_digest());
+        assert_eq!((state.rows(TableId(3)), state.rows(TableId(9))), (rows as u64, 0));
+        assert!(live_read.content().iter().eq(live.content().iter()));
+        assert_eq!(live_read.height(), HEADER.height);
+        assert_eq!(written(&state, &live_read), bytes, "and is written the same again");
+    }
+}
+
+#[test]
+fn equal_states_have_equal_checkpoints_whatever_led_to_them() {
+    let (one, other) = (state(500, 1), state(500, 37));
+    assert_eq!(written(&one, &live()), written(&other, &live()));
+    let digest = content_digest(&*one.snapshot());
+    assert_eq!(digest, content_digest(&*other.snapshot()));
+    assert_eq!(digest, content_digest(&rows_of(&*one.snapshot())), "the plain state has the same content");
+    one.apply(Version::after_batch(90, 0), &[image(3, 400, "other")], None);
+    assert_ne!(digest, content_digest(&*one.snapshot()));
+}
+
+#[test]
+fn a_state_read_from_a_checkpoint_goes_on() {
+    let bytes = written(&state(100, 1), &live());
+    let Checkpoint { state, mut live, .. } = read_checkpoint(&bytes[..]).unwrap();
+    let before = state.snapshot();
+    state.apply(Version::after_batch(41, 0), &[image(3, 5, "new"), image(3, 100, "more")], None);
+    assert_eq!(rows_of(&*before), rows_of(&*read_checkpoint(&bytes[..]).unwrap().state.snapshot()));
+    assert_eq!(state.rows(TableId(3)), 101);
+    live.begin_block(41);
+    let known = live.content().iter().next().unwrap();
+    assert!(live.admit(known.client, known.id, 0, 50).is_err());
+}
+
+#[test]
+fn every_flipped_byte_and_every_torn_end_is_an_error() {
+    let bytes = written(&state(3, 1), &live());
+    for at in 0..bytes.len() {
+        for flip in [1, 0x80, 0xff] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= flip;
+            assert!(read_checkpoint(&damaged[..]).is_err(), "byte {at} flipped");
+        }
+        assert!(read_checkpoint(&bytes[..at]).is_err(), "torn after {at} bytes");
+    }
+    let longer = [&bytes[..], &[0]].concat();
+    assert!(matches!(read_checkpoint(&longer[..]), Err(CheckpointError::Damaged { .. })));
+    assert!(matches!(read_checkpoint(&b"something else entirely"[..]), Err(CheckpointError::Format { .. })));
+}
+
+/// Claims of lengths and counts are not believed: reading ends where the bytes end, without the memory for the claim.
+#[test]
+fn claimed_lengths_do_not_take_memory() {
+    let bytes = written(&state(0, 1), &LiveRequests::new());
+    let catalog_length = 8 + 4 + 72;
+    let mut claims = bytes[..catalog_length].to_vec();
+    claims.extend_from_slice(&u32::MAX.to_le_bytes());
+    let endless = claims.as_slice().chain(std::io::repeat(0).take(1 << 20));
+    assert!(matches!(read_checkpoint(endless), Err(CheckpointError::Read(_))));
+}
