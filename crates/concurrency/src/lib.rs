@@ -2,8 +2,63 @@
 //! number of threads.
 //!
 //! A [`Protocol`] is offered [`Batch`]es in ledger order and polled for [`BatchResult`]s; some work on one batch at a
-//! time, others on two, others on all that wait. Rules: `protocols.md`.
+//! time, others on two, others on all that wait. [`protocol()`] makes one by its name:
+//!
+//! - `serial`: one transaction after the other. The yardstick for everything else.
+//! - `harmony`: simulate all on one snapshot, decide by rw edges alone, place the commands of the accepted ones, run
+//!   the rejected ones one after the other at the end. Nobody is aborted for a conflict. After HarmonyBC ("When
+//!   Private Blockchain Meets Deterministic Database", Lai, Liu, Lo; section 3), with the corrections of
+//!   `protocols.md`.
+//!
+//! ```text
+//!            ┌─ optimistic ────────────────────────────────────────────────────────────┐
+//!  offer ──▶ │ simulate all ──▶ decide ──▶ place ─────────────▶ run what is left over  │ ──poll──▶ outcomes,
+//!            │ (in parallel)    (edges)    (judge, then fold,   (serially, by number)  │           after-images
+//!            │                              rows in parallel)                          │
+//!            └─────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! [`checker`] holds the ground truth that every random test ends in: the dependency graph, a serial replay in its
+//! order, every value read compared.
+//!
+//! ```
+//! use concurrency::{Batch, Protocol, ProtocolOptions, Snapshots, TransactionOutcome, protocol};
+//! use state::{Effects, PlainState, Simulate, Snapshot};
+//! use std::sync::Arc;
+//!
+//! struct Nothing;
+//! impl Simulate for Nothing {
+//!     fn simulate(&self, _: &dyn Snapshot) -> Effects {
+//!         let (reads, scans, commands) = Default::default();
+//!         Effects { reads, scans, commands, result: Ok(vec![]), steps: 1, catalog: None }
+//!     }
+//! }
+//! struct Empty;
+//! impl Snapshots for Empty {
+//!     fn newest(&self) -> Arc<dyn Snapshot> {
+//!         Arc::new(PlainState::default())
+//!     }
+//! }
+//!
+//! let mut harmony = protocol("harmony", ProtocolOptions::default())?;
+//! let transactions: Vec<Arc<dyn Simulate>> = vec![Arc::new(Nothing)];
+//! harmony.offer(Batch { height: 1, number: 0, transactions, steps_left: 1_000, forget: false });
+//! let result = harmony.poll(&Empty).expect("one batch was offered");
+//! assert_eq!(result.outcomes, [TransactionOutcome::Committed(vec![])]);
+//! # Ok::<(), concurrency::UnknownProtocol>(())
+//! ```
 
+pub mod checker;
+mod conflict;
+mod execution;
+mod harmony;
+mod optimistic;
+mod placement;
 mod protocol;
+mod serial;
+mod written_rows;
 
-pub use protocol::{Batch, BatchResult, BatchStatistics, Protocol, Snapshots, TransactionOutcome};
+pub use protocol::{
+    Batch, BatchResult, BatchStatistics, History, Protocol, ProtocolOptions, Snapshots, TransactionOutcome,
+    UnknownProtocol, protocol,
+};

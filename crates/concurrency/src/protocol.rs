@@ -1,3 +1,5 @@
+use crate::harmony::Harmony;
+use crate::serial::Serial;
 use state::{AfterImage, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{SqlError, StatementResult};
@@ -10,7 +12,9 @@ pub struct Batch {
     pub number: u32,
     /// In ledger order; the position here is the transaction's number in the batch.
     pub transactions: Vec<Arc<dyn Simulate>>,
-    /// Logical steps that executions of this batch may still spend; every execution counts, also a repeated one.
+    /// Logical steps that executions of this batch may still spend; every execution counts, also a repeated one. A
+    /// transaction runs if the executions before it, in the order in which a serial machine would run them, left
+    /// anything.
     pub steps_left: u64,
     /// The previous block was a checkpoint height: nothing may depend on what came before (`protocols.md`,
     /// section 2), so that a node that restarts there decides the same.
@@ -43,7 +47,19 @@ pub struct BatchStatistics {
     pub guards_failed: u64,
 }
 
+/// The order in which a batch took effect. Every transaction that was executed and not given up (`Committed` and
+/// `Aborted`) stands in exactly one of the lists; to run them one after the other, first `placed`, then `serial`,
+/// gives the same results, values read and state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// Those whose execution on the batch's snapshot counts, by place.
+    pub placed: Vec<u32>,
+    /// Those that ran one after the other behind them, each on the state that the one before left.
+    pub serial: Vec<u32>,
+}
+
 /// What a batch came to.
+#[derive(Clone, Debug, PartialEq)]
 pub struct BatchResult {
     /// Height of its block.
     pub height: u64,
@@ -51,9 +67,12 @@ pub struct BatchResult {
     pub number: u32,
     /// One per transaction, in order.
     pub outcomes: Vec<TransactionOutcome>,
-    /// One per changed row, by table and key.
+    /// One per row whose value differs from what it was before the batch, by table and key.
     pub changes: Vec<AfterImage>,
-    /// Logical steps spent.
+    /// The order in which the transactions took effect.
+    pub history: History,
+    /// Logical steps spent. Less than the whole of the last execution may have been left for it, so this exceeds
+    /// [`Batch::steps_left`] by at most one transaction's limit.
     pub steps: u64,
     /// Counts.
     pub statistics: BatchStatistics,
@@ -82,4 +101,38 @@ pub trait Protocol: Send {
 
     /// No batch follows for now: what was offered is decided without waiting for more.
     fn finish(&mut self) {}
+}
+
+/// What a charter says about its protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProtocolOptions {
+    /// If in the previous batch at least this share of the transactions (in percent) ran twice, the next batch runs
+    /// serially at once; above 100: never.
+    pub serial_threshold_percent: u8,
+}
+
+impl Default for ProtocolOptions {
+    /// Never serially at once.
+    fn default() -> ProtocolOptions {
+        ProtocolOptions { serial_threshold_percent: 101 }
+    }
+}
+
+/// No protocol has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected the name of a protocol, `harmony` or `serial`, found `{0}`; correct the charter's `protocol`"
+)]
+pub struct UnknownProtocol(pub String);
+
+/// A protocol that has seen nothing yet, by the name that charters use: `harmony` or `serial`.
+///
+/// # Errors
+/// The name is unknown.
+pub fn protocol(id: &str, options: ProtocolOptions) -> Result<Box<dyn Protocol>, UnknownProtocol> {
+    match id {
+        "harmony" => Ok(Box::new(Harmony::new(options))),
+        "serial" => Ok(Box::new(Serial::default())),
+        _ => Err(UnknownProtocol(id.to_string())),
+    }
 }

@@ -1,0 +1,176 @@
+//! Single executions: what they cost, and how effects apply to a state that nobody else changes.
+
+use crate::TransactionOutcome;
+use rayon::prelude::*;
+use state::{Command, Effects, Overlay, RowChange, RowId, Simulate, Snapshot};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use types::{Row, SqlError, SqlState};
+
+/// Transactions that one task simulates one after the other.
+const CHUNK: usize = 16;
+
+/// Logical steps that a batch may spend. A transaction runs while anything is left.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limit: u64,
+    spent: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(limit: u64) -> Budget {
+        Budget { limit, spent: 0 }
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spent >= self.limit
+    }
+
+    pub(crate) fn charge(&mut self, steps: u64) {
+        self.spent = self.spent.saturating_add(steps);
+    }
+
+    pub(crate) fn spent(&self) -> u64 {
+        self.spent
+    }
+}
+
+/// Runs a transaction and keeps the promises that protocols rely on: an error leaves no commands.
+pub(crate) fn execute(transaction: &dyn Simulate, snapshot: &dyn Snapshot) -> Effects {
+    let mut effects = transaction.simulate(snapshot);
+    if effects.catalog.take().is_some() {
+        let error = SqlError::unsupported("a schema change together with other transactions")
+            .hint("submit it as a transaction of its own");
+        effects.result = Err(error);
+    }
+    if effects.result.is_err() {
+        effects.commands.clear();
+    }
+    effects
+}
+
+/// Runs all transactions on one snapshot, in parallel. `None`: the budget was gone before its turn, which depends on
+/// the transactions before it and not on the threads.
+pub(crate) fn simulate_all(
+    transactions: &[Arc<dyn Simulate>],
+    snapshot: &dyn Snapshot,
+    budget: &mut Budget,
+) -> Vec<Option<Effects>> {
+    let mut effects: Vec<Option<Effects>> = Vec::new();
+    effects.resize_with(transactions.len(), || None);
+    let limit = budget.limit.saturating_sub(budget.spent);
+    let spent: Vec<AtomicU64> = transactions.chunks(CHUNK).map(|_| AtomicU64::new(0)).collect();
+    effects.par_chunks_mut(CHUNK).zip(transactions.par_chunks(CHUNK)).enumerate().for_each(
+        |(chunk, (effects, transactions))| {
+            // What is known of the chunks before is at most what they spend in the end, so nothing that has a turn
+            // is left out; it only saves work.
+            let before =
+                spent[..chunk].iter().fold(0u64, |sum, s| sum.saturating_add(s.load(Ordering::Relaxed)));
+            let mut own = 0u64;
+            for (effects, transaction) in effects.iter_mut().zip(transactions) {
+                if before.saturating_add(own) >= limit {
+                    break;
+                }
+                let found = execute(transaction.as_ref(), snapshot);
+                own = own.saturating_add(found.steps);
+                spent[chunk].store(own, Ordering::Relaxed);
+                *effects = Some(found);
+            }
+        },
+    );
+    for effects in &mut effects {
+        if budget.is_spent() {
+            *effects = None;
+        } else {
+            budget.charge(effects.as_ref().expect("everything before the end of the budget has run").steps);
+        }
+    }
+    effects
+}
+
+/// Runs a transaction on the state as it stands and applies what it does.
+pub(crate) fn run_now(
+    transaction: &dyn Simulate,
+    state: &mut Overlay<'_>,
+    budget: &mut Budget,
+) -> TransactionOutcome {
+    if budget.is_spent() {
+        return TransactionOutcome::OverBudget;
+    }
+    let effects = execute(transaction, state);
+    budget.charge(effects.steps);
+    match effects.result.and_then(|results| apply_now(&effects.commands, state).map(|()| results)) {
+        Ok(results) => TransactionOutcome::Committed(results),
+        Err(error) => TransactionOutcome::Aborted(error),
+    }
+}
+
+/// Applies commands to the state that they were simulated on: nothing may fail.
+fn apply_now(commands: &[Command], state: &mut Overlay<'_>) -> Result<(), SqlError> {
+    let mut undo: Vec<(&RowId, Option<Row>)> = Vec::new();
+    for command in commands {
+        let before = state.current(&command.row);
+        match step(command, before.as_ref()) {
+            Step::Unchanged => {}
+            Step::Changed(after) => {
+                undo.push((&command.row, before));
+                state.set(command.row.clone(), after);
+            }
+            failed @ (Step::Again | Step::Error(_)) => {
+                debug_assert!(false, "{command:?} succeeds on the state that it was simulated on");
+                for (row, before) in undo.into_iter().rev() {
+                    state.set(row.clone(), before);
+                }
+                return Err(match failed {
+                    Step::Error(error) => error,
+                    _ => SqlError::new(
+                        SqlState::INTERNAL_ERROR,
+                        "a guard failed on the state that it was made on",
+                    ),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a command comes to at its place.
+pub(crate) enum Step {
+    /// It matched nothing, and nobody minds.
+    Unchanged,
+    /// The row has this value now.
+    Changed(Option<Row>),
+    /// Whether it matched is not what the transaction saw: the transaction has to run again.
+    Again,
+    /// A business abort.
+    Error(SqlError),
+}
+
+/// Evaluates one command on its row as the commands before it left it.
+///
+/// An error stands even where the guard says that nothing should have matched: a serial run would end in it at this
+/// very step, before anything could be made of the guard.
+pub(crate) fn step(command: &Command, row: Option<&Row>) -> Step {
+    let change = match command.function.apply(row) {
+        Ok(change) => change,
+        Err(error) => return Step::Error(error),
+    };
+    let matched = change != RowChange::Unmatched;
+    if command.guard.is_some_and(|seen| seen != matched) {
+        return Step::Again;
+    }
+    match change {
+        RowChange::Unmatched => Step::Unchanged,
+        RowChange::Put(row) => Step::Changed(Some(row)),
+        RowChange::Delete => Step::Changed(None),
+    }
+}
+
+/// Whether two values of a row are two states.
+pub(crate) fn differs(before: Option<&Row>, after: Option<&Row>) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => !Arc::ptr_eq(before, after) && before != after,
+        (None, None) => false,
+        _ => true,
+    }
+}

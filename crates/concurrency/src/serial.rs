@@ -1,0 +1,62 @@
+//! One transaction after the other.
+
+use crate::execution::{Budget, differs, run_now};
+use crate::{Batch, BatchResult, BatchStatistics, History, Protocol, Snapshots, TransactionOutcome};
+use state::{AfterImage, Overlay, Snapshot};
+use std::collections::VecDeque;
+
+/// Runs every transaction on the state that the one before it left: the yardstick for correctness, and for what
+/// everything else costs.
+#[derive(Default)]
+pub(crate) struct Serial {
+    waiting: VecDeque<Batch>,
+}
+
+impl Protocol for Serial {
+    fn id(&self) -> &'static str {
+        "serial"
+    }
+
+    fn offer(&mut self, batch: Batch) {
+        self.waiting.push_back(batch);
+    }
+
+    fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
+        let batch = self.waiting.pop_front()?;
+        Some(run(&batch, snapshots.newest().as_ref()))
+    }
+}
+
+/// Runs a whole batch in order.
+pub(crate) fn run(batch: &Batch, snapshot: &dyn Snapshot) -> BatchResult {
+    let mut budget = Budget::new(batch.steps_left);
+    let mut state = Overlay::new(snapshot);
+    let mut history = History::default();
+    let mut outcomes = Vec::with_capacity(batch.transactions.len());
+    for (number, transaction) in batch.transactions.iter().enumerate() {
+        let outcome = run_now(transaction.as_ref(), &mut state, &mut budget);
+        if outcome != TransactionOutcome::OverBudget {
+            history.serial.push(number as u32);
+        }
+        outcomes.push(outcome);
+    }
+    let executions = history.serial.len() as u64;
+    BatchResult {
+        height: batch.height,
+        number: batch.number,
+        outcomes,
+        changes: changes_since(state, snapshot),
+        history,
+        steps: budget.spent(),
+        statistics: BatchStatistics { executions, ..BatchStatistics::default() },
+    }
+}
+
+/// The changed rows of `state` that are not what they were in `before`.
+pub(crate) fn changes_since(state: Overlay<'_>, before: &dyn Snapshot) -> Vec<AfterImage> {
+    let mut changes = state.into_changes();
+    changes.retain(|change| {
+        differs(before.get(change.row.table, &change.row.key).as_ref(), change.value.as_ref())
+    });
+    changes
+}
