@@ -146,13 +146,12 @@ pub(crate) enum Step {
     Error(SqlError),
 }
 
-/// Evaluates one command on its row as the commands before it left it.
-///
-/// An error stands even where the guard says that nothing should have matched: a serial run would end in it at this
-/// very step, before anything could be made of the guard.
+/// Evaluates one command on its row as the commands before it left it. An error where the transaction saw that
+/// nothing matched is a guard that does not hold: what matches nothing meets no error.
 pub(crate) fn step(command: &Command, row: Option<&Row>) -> Step {
     let change = match command.function.apply(row) {
         Ok(change) => change,
+        Err(_) if command.guard == Some(false) => return Step::Again,
         Err(error) => return Step::Error(error),
     };
     let matched = change != RowChange::Unmatched;
