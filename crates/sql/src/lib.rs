@@ -1,1 +1,36 @@
-//! SQL and PL/pgSQL: parsing, planning and simulation into effects
+//! SQL and PL/pgSQL: parsing, binding, and running transactions on a snapshot into [`state::Effects`].
+//!
+//! ```text
+//!  types::Catalog ──Library::new──▶ Library (tables, procedures, scripts: everything bound)
+//!                                      │
+//!  types::Payload ──Invocation::new────┤ simulate(snapshot) ──▶ state::Effects ──▶ a protocol
+//!  SQL text ───────prepare─────────────┴ Prepared ──query(snapshot)──▶ rows for the client
+//! ```
+//!
+//! - [`Library`]: a catalog with everything compiled. A schema change makes a new catalog and that a new library.
+//! - [`Invocation`]: one transaction, ready to run: implements [`state::Simulate`].
+//! - [`Prepared`]: a script bound for the gateway: its parameters, columns and kind, and reads outside of transactions.
+//!
+//! PostgreSQL 15 says how everything behaves; what is not supported is refused by name with SQLSTATE `0A000` when it
+//! is bound. What registers a read and what becomes a command is section 1 of the protocol rules: `command.rs` and
+//! `execution/`.
+
+mod aggregate;
+mod command;
+mod ddl;
+mod execution;
+mod expression;
+mod library;
+mod parse;
+mod plpgsql;
+mod predicate;
+mod prepare;
+mod scope;
+mod simulate;
+mod statement;
+mod table;
+
+pub use execution::Context;
+pub use library::Library;
+pub use prepare::{Prepared, StatementKind, prepare};
+pub use simulate::{Invocation, is_schema_change};

@@ -1,0 +1,340 @@
+//! Commands: what INSERT, UPDATE and DELETE make of one row, at whatever place they get in the order.
+
+use crate::expression::{Capture, Environment, Expression, Kind};
+use crate::table::TablePlan;
+use smallvec::SmallVec;
+use state::{Command, CommandKind, RowChange, RowFunction, RowId};
+use std::sync::Arc;
+use types::{ArithmeticOperator, ColumnSet, DataType, Key, Row, SqlError, Value};
+
+/// Inserts a row that was checked when it was made.
+struct InsertFunction {
+    table: Arc<TablePlan>,
+    row: Row,
+}
+
+impl RowFunction for InsertFunction {
+    fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
+        match row {
+            None => Ok(RowChange::Put(self.row.clone())),
+            Some(_) => Err(self.table.duplicate_key(&self.row)),
+        }
+    }
+}
+
+/// The command of an INSERT.
+pub(crate) fn insert_command(table: &Arc<TablePlan>, key: Key, row: Row) -> Command {
+    Command {
+        row: RowId { table: table.id, key },
+        function: Arc::new(InsertFunction { table: table.clone(), row: row.clone() }),
+        kind: CommandKind::Insert(row),
+        uses: ColumnSet::EXISTS,
+        writes: ColumnSet::ALL,
+        guard: None,
+        can_fail: !table.key.is_empty(),
+        addition: None,
+    }
+}
+
+/// What an UPDATE does with one row, the same for every execution.
+#[derive(Debug)]
+pub(crate) struct UpdatePlan {
+    /// The table.
+    pub table: Arc<TablePlan>,
+    /// What must be true of the row besides its key.
+    filter: Option<Expression>,
+    /// By ordinal, ascending.
+    assignments: Vec<(u16, Assignment)>,
+    /// The values that do not depend on the row, over the statement's frame.
+    known: Vec<(u16, Expression)>,
+    /// Assigned columns in which NULL is refused.
+    not_null: Vec<u16>,
+    /// Positions of the table's checks that look at an assigned column.
+    checks: Vec<usize>,
+    /// Variables that `filter` and the assignments need.
+    capture: Capture,
+    /// Columns that the command uses, with `exists`.
+    pub uses: ColumnSet,
+    /// Columns that it writes.
+    pub writes: ColumnSet,
+    /// False only if nothing but the known values can make it fail.
+    can_fail: bool,
+    /// The only assignment is `column = column ± amount` on an integer column; the flag: minus.
+    addition: Option<(u16, bool, Expression)>,
+}
+
+#[derive(Debug)]
+enum Assignment {
+    /// Position among the known values.
+    Known(usize),
+    /// Over the row and the captured values.
+    Computed(Expression),
+}
+
+impl UpdatePlan {
+    /// `assignments`: ordinal and value, cast to the column's type. `filter`: what the command itself asks of the row.
+    pub fn new(
+        table: Arc<TablePlan>,
+        filter: Vec<Expression>,
+        mut assignments: Vec<(u16, Expression)>,
+    ) -> UpdatePlan {
+        assignments.sort_by_key(|(ordinal, _)| *ordinal);
+        let writes = assignments
+            .iter()
+            .fold(ColumnSet::EMPTY, |set, (ordinal, _)| set | ColumnSet::column(usize::from(*ordinal)));
+        let assigned = |ordinal: usize| assignments.iter().any(|(known, _)| usize::from(*known) == ordinal);
+        let checks: Vec<usize> = (0..table.checks.len())
+            .filter(|index| {
+                table.checks[*index].condition.any(&mut |expression| {
+                    matches!(expression.kind, Kind::Column(ordinal) if assigned(usize::from(ordinal)))
+                })
+            })
+            .collect();
+        let mut uses = ColumnSet::EXISTS;
+        for index in &checks {
+            table.checks[*index].condition.any(&mut |expression| {
+                if let Kind::Column(ordinal) = expression.kind
+                    && !assigned(usize::from(ordinal))
+                {
+                    uses |= ColumnSet::column(usize::from(ordinal));
+                }
+                false
+            });
+        }
+        let not_null: Vec<u16> = assignments
+            .iter()
+            .map(|(ordinal, _)| *ordinal)
+            .filter(|ordinal| table.columns[usize::from(*ordinal)].not_null)
+            .collect();
+        let addition = match (filter.is_empty(), checks.is_empty(), assignments.as_slice()) {
+            (true, true, [(ordinal, value)]) => addition_of(&table, *ordinal, value),
+            _ => None,
+        };
+        let mut capture = Capture::default();
+        let filter = crate::predicate::conjunction(filter).map(|mut filter| {
+            uses |= filter.columns();
+            capture.renumber(&mut filter);
+            filter
+        });
+        let mut can_fail = filter.as_ref().is_some_and(Expression::can_fail) || !checks.is_empty();
+        let mut known = Vec::new();
+        let assignments = assignments
+            .into_iter()
+            .map(|(ordinal, mut value)| {
+                if value.is_row_independent() {
+                    known.push((ordinal, value));
+                    return (ordinal, Assignment::Known(known.len() - 1));
+                }
+                uses |= value.columns();
+                can_fail |= value.can_fail() || not_null.contains(&ordinal);
+                capture.renumber(&mut value);
+                (ordinal, Assignment::Computed(value))
+            })
+            .collect();
+        UpdatePlan {
+            table,
+            filter,
+            assignments,
+            known,
+            not_null,
+            checks,
+            capture,
+            uses,
+            writes,
+            can_fail,
+            addition,
+        }
+    }
+
+    /// The values that are the same for every row. An error is kept: it is raised only if a row matches.
+    pub fn known_values(&self, environment: &Environment<'_>) -> KnownValues {
+        self.known
+            .iter()
+            .map(|(_, value)| value.evaluate(environment).map_err(Box::new))
+            .collect()
+    }
+
+    /// The command on one row.
+    pub fn command(
+        self: &Arc<UpdatePlan>,
+        key: Key,
+        known: &KnownValues,
+        environment: &Environment<'_>,
+    ) -> Command {
+        let known_fails = self.known.iter().zip(known).any(|((ordinal, _), value)| match value {
+            Ok(value) => value.is_null() && self.not_null.contains(ordinal),
+            Err(_) => true,
+        });
+        let values = self.known.iter().zip(known);
+        let values =
+            values.filter_map(|((ordinal, _), value)| value.as_ref().ok().map(|v| (*ordinal, v.clone())));
+        let kind = CommandKind::Update { known: values.collect() };
+        let addition = self.addition.as_ref().and_then(|addition| self.bounded_addition(addition, environment));
+        Command {
+            row: RowId { table: self.table.id, key },
+            function: Arc::new(UpdateFunction {
+                plan: self.clone(),
+                known: known.clone(),
+                captured: self.capture.values(environment.frame).collect(),
+                now: environment.now,
+            }),
+            kind,
+            uses: self.uses,
+            writes: self.writes,
+            guard: None,
+            can_fail: self.can_fail || known_fails,
+            addition,
+        }
+    }
+
+    fn bounded_addition(
+        &self,
+        (ordinal, minus, amount): &(u16, bool, Expression),
+        environment: &Environment<'_>,
+    ) -> Option<(u16, i128, i128, i128)> {
+        let amount = match amount.evaluate(environment).ok()? {
+            Value::Integer(amount) => i128::from(amount),
+            Value::BigInt(amount) => i128::from(amount),
+            _ => return None,
+        };
+        let (smallest, largest) = match self.table.columns[usize::from(*ordinal)].data_type {
+            DataType::Integer => (i128::from(i32::MIN), i128::from(i32::MAX)),
+            _ => (i128::from(i64::MIN), i128::from(i64::MAX)),
+        };
+        Some((*ordinal, if *minus { -amount } else { amount }, smallest, largest))
+    }
+}
+
+/// `column = column ± amount` on an integer column that is never NULL, with an amount that is the same for every row.
+fn addition_of(table: &TablePlan, ordinal: u16, value: &Expression) -> Option<(u16, bool, Expression)> {
+    let column = &table.columns[usize::from(ordinal)];
+    let integer = |data_type: DataType| matches!(data_type, DataType::Integer | DataType::BigInt);
+    if !column.not_null || !integer(column.data_type) {
+        return None;
+    }
+    let value = match &value.kind {
+        Kind::Assign(operand) | Kind::Cast(operand) if integer(operand.data_type) => operand,
+        _ => value,
+    };
+    let Kind::Arithmetic(operator, operands) = &value.kind else { return None };
+    let [left, right] = operands.as_ref();
+    let is_column = |operand: &Expression| operand.kind == Kind::Column(ordinal);
+    let amount = match operator {
+        ArithmeticOperator::Add if is_column(left) => right,
+        ArithmeticOperator::Add if is_column(right) => left,
+        ArithmeticOperator::Subtract if is_column(left) => right,
+        _ => return None,
+    };
+    let minus = *operator == ArithmeticOperator::Subtract;
+    (amount.is_row_independent() && integer(amount.data_type)).then(|| (ordinal, minus, amount.clone()))
+}
+
+/// Values of an UPDATE that do not depend on the row, or the errors that computing them gave.
+pub(crate) type KnownValues = SmallVec<[Result<Value, Box<SqlError>>; 1]>;
+
+struct UpdateFunction {
+    plan: Arc<UpdatePlan>,
+    known: KnownValues,
+    captured: SmallVec<[Value; 2]>,
+    now: i64,
+}
+
+impl RowFunction for UpdateFunction {
+    fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
+        let Some(row) = row else { return Ok(RowChange::Unmatched) };
+        let plan = &*self.plan;
+        let environment = Environment { row, frame: &self.captured, now: self.now };
+        if let Some(filter) = &plan.filter
+            && !filter.is_true(&environment)?
+        {
+            return Ok(RowChange::Unmatched);
+        }
+        let mut new_row: Row = row.iter().cloned().collect();
+        let values = Arc::get_mut(&mut new_row).expect("nobody else has the new row yet");
+        for (ordinal, assignment) in &plan.assignments {
+            values[usize::from(*ordinal)] = match assignment {
+                Assignment::Known(index) => match &self.known[*index] {
+                    Ok(value) => value.clone(),
+                    Err(error) => return Err(SqlError::clone(error)),
+                },
+                Assignment::Computed(value) => value.evaluate(&environment)?,
+            };
+        }
+        for ordinal in &plan.not_null {
+            if new_row[usize::from(*ordinal)].is_null() {
+                return Err(plan.table.null_violation(usize::from(*ordinal), &new_row));
+            }
+        }
+        let environment = Environment { row: &new_row, frame: &[], now: self.now };
+        for index in &plan.checks {
+            let check = &plan.table.checks[*index];
+            if check.condition.truth(&environment)? == Some(false) {
+                return Err(plan.table.check_violation(check, &new_row));
+            }
+        }
+        Ok(RowChange::Put(new_row))
+    }
+}
+
+/// What a DELETE does with one row, the same for every execution.
+#[derive(Debug)]
+pub(crate) struct DeletePlan {
+    /// The table.
+    pub table: Arc<TablePlan>,
+    filter: Option<Expression>,
+    capture: Capture,
+    /// Columns that the command uses, with `exists`.
+    pub uses: ColumnSet,
+    can_fail: bool,
+}
+
+impl DeletePlan {
+    /// `filter`: what the command itself asks of the row.
+    pub fn new(table: Arc<TablePlan>, filter: Vec<Expression>) -> DeletePlan {
+        let mut capture = Capture::default();
+        let mut filter = crate::predicate::conjunction(filter);
+        if let Some(filter) = &mut filter {
+            capture.renumber(filter);
+        }
+        let uses = filter.as_ref().map_or(ColumnSet::EMPTY, Expression::columns) | ColumnSet::EXISTS;
+        let can_fail = filter.as_ref().is_some_and(Expression::can_fail);
+        DeletePlan { table, filter, capture, uses, can_fail }
+    }
+
+    /// The command on one row.
+    pub fn command(self: &Arc<DeletePlan>, key: Key, environment: &Environment<'_>) -> Command {
+        Command {
+            row: RowId { table: self.table.id, key },
+            function: Arc::new(DeleteFunction {
+                plan: self.clone(),
+                captured: self.capture.values(environment.frame).collect(),
+                now: environment.now,
+            }),
+            kind: CommandKind::Delete,
+            uses: self.uses,
+            writes: ColumnSet::ALL,
+            guard: None,
+            can_fail: self.can_fail,
+            addition: None,
+        }
+    }
+}
+
+struct DeleteFunction {
+    plan: Arc<DeletePlan>,
+    captured: SmallVec<[Value; 2]>,
+    now: i64,
+}
+
+impl RowFunction for DeleteFunction {
+    fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
+        let Some(row) = row else { return Ok(RowChange::Unmatched) };
+        match &self.plan.filter {
+            Some(filter) => {
+                let environment = Environment { row, frame: &self.captured, now: self.now };
+                Ok(if filter.is_true(&environment)? { RowChange::Delete } else { RowChange::Unmatched })
+            }
+            None => Ok(RowChange::Delete),
+        }
+    }
+}

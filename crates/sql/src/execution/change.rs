@@ -1,0 +1,192 @@
+//! INSERT, UPDATE and DELETE.
+
+use super::Execution;
+use crate::command::insert_command;
+use crate::expression::Environment;
+use crate::predicate::Condition;
+use crate::statement::{
+    Access, BoundDelete, BoundInsert, BoundUpdate, InsertSource, Returning, StatementOutput, resolve_key,
+    resolve_range,
+};
+use crate::table::TablePlan;
+use std::sync::Arc;
+use types::{ColumnSet, Key, Row, SqlError, SqlState, Value, limits};
+
+/// What the row of a hidden key counts: height, position in the block, draw.
+const HIDDEN_KEY_BYTES: usize = 8 + 4 + 4;
+
+impl Execution<'_> {
+    pub(super) fn insert(&mut self, insert: &BoundInsert, frame: &[Value]) -> Result<StatementOutput, SqlError> {
+        let mut output = StatementOutput::default();
+        let mut rows = Vec::new();
+        match &insert.source {
+            InsertSource::Rows(expressions) => {
+                for expressions in expressions {
+                    let environment = self.environment(&[], frame);
+                    let row = expressions.iter().map(|expression| expression.evaluate(&environment));
+                    rows.push(row.collect::<Result<Row, _>>()?);
+                }
+            }
+            InsertSource::Select(select, targets) => {
+                for source in self.select(select, frame, None)? {
+                    let environment = self.environment(&source, frame);
+                    let row = targets.iter().map(|target| target.evaluate(&environment));
+                    rows.push(row.collect::<Result<Row, _>>()?);
+                }
+            }
+        }
+        self.begin_change();
+        for row in rows {
+            self.insert_row(&insert.table, row.clone())?;
+            output.affected += 1;
+            if let Some(returning) = &insert.returning {
+                output.rows.push(self.returned(returning, &row, frame)?);
+            }
+        }
+        output.columns = returning_columns(&insert.returning);
+        Ok(output)
+    }
+
+    /// Inserts a row whose values have the types of the columns.
+    ///
+    /// # Errors
+    /// NOT NULL, CHECK, a key that exists, a limit.
+    pub fn insert_row(&mut self, table: &Arc<TablePlan>, row: Row) -> Result<(), SqlError> {
+        self.charge(1)?;
+        table.check_row(&row)?;
+        check_row_bytes(&row)?;
+        let key = match table.key.as_slice() {
+            [] => self.draw_key()?,
+            key => Key::encode(key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?,
+        };
+        self.apply(insert_command(table, key, row)).map(|_| ())
+    }
+
+    /// A hidden key that no other row has and that keeps the order of insertion.
+    fn draw_key(&mut self) -> Result<Key, SqlError> {
+        let mut bytes = [0; HIDDEN_KEY_BYTES];
+        bytes[..8].copy_from_slice(&self.context.height.to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.context.index.to_be_bytes());
+        bytes[12..].copy_from_slice(&self.draws.to_be_bytes());
+        self.draws = self.draws.checked_add(1).ok_or_else(|| {
+            SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a transaction inserts at most 2^32 rows")
+        })?;
+        Ok(Key::from_bytes(&bytes))
+    }
+
+    pub(super) fn update(&mut self, update: &BoundUpdate, frame: &[Value]) -> Result<StatementOutput, SqlError> {
+        self.begin_change();
+        let mut output = StatementOutput { columns: returning_columns(&update.returning), ..Default::default() };
+        let environment = self.environment(&[], frame);
+        let table = &update.plan.table;
+        if let Access::Key(parts) = &update.access {
+            let Some(key) = resolve_key(parts, &environment)? else { return Ok(output) };
+            let known = update.plan.known_values(&environment);
+            let command = update.plan.command(key, &known, &environment);
+            self.update_row(update, command, &mut output, frame)?;
+            return Ok(output);
+        }
+        let keys = self.keys_to_change(table, &update.access, &update.filter, update.filter_columns, frame)?;
+        let known = update.plan.known_values(&environment);
+        for key in keys {
+            let command = update.plan.command(key, &known, &environment);
+            self.update_row(update, command, &mut output, frame)?;
+        }
+        Ok(output)
+    }
+
+    fn update_row(
+        &mut self,
+        update: &BoundUpdate,
+        command: state::Command,
+        output: &mut StatementOutput,
+        frame: &[Value],
+    ) -> Result<(), SqlError> {
+        self.charge(1)?;
+        let Some(returning) = &update.returning else {
+            output.affected += u64::from(self.apply(command)?);
+            return Ok(());
+        };
+        let key = command.row.key.clone();
+        let matched = self.apply(command)?;
+        self.look_at_matched();
+        let table = &update.plan.table;
+        self.register_read(table.id, &key, returning.uses);
+        if let Some(row) = self.current(table.id, &key).filter(|_| matched) {
+            output.affected += 1;
+            output.rows.push(self.returned(returning, &row, frame)?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn delete(&mut self, delete: &BoundDelete, frame: &[Value]) -> Result<StatementOutput, SqlError> {
+        self.begin_change();
+        let mut output = StatementOutput { columns: returning_columns(&delete.returning), ..Default::default() };
+        let environment = self.environment(&[], frame);
+        let table = &delete.plan.table;
+        let keys = match &delete.access {
+            Access::Key(parts) => resolve_key(parts, &environment)?.into_iter().collect(),
+            access => self.keys_to_change(table, access, &delete.filter, delete.filter_columns, frame)?,
+        };
+        for key in keys {
+            self.charge(1)?;
+            let command = delete.plan.command(key.clone(), &environment);
+            let Some(returning) = &delete.returning else {
+                output.affected += u64::from(self.apply(command)?);
+                continue;
+            };
+            self.register_read(table.id, &key, returning.uses | delete.plan.uses);
+            let row = self.current(table.id, &key);
+            let matched = self.apply(command)?;
+            self.look_at_matched();
+            if let Some(row) = row.filter(|_| matched) {
+                output.affected += 1;
+                output.rows.push(self.returned(returning, &row, frame)?);
+            }
+        }
+        Ok(output)
+    }
+
+    /// The rows that an UPDATE or DELETE changes, all found before the first is changed.
+    fn keys_to_change(
+        &mut self,
+        table: &TablePlan,
+        access: &Access,
+        filter: &Option<Condition>,
+        filter_columns: ColumnSet,
+        frame: &[Value],
+    ) -> Result<Vec<Key>, SqlError> {
+        let Access::Range { equal, lower, upper } = access else { return Ok(Vec::new()) };
+        match resolve_range(equal, lower, upper, &self.environment(&[], frame))? {
+            Some(range) => self.matching_keys(table, range, filter, filter_columns, frame),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn returned(&self, returning: &Returning, row: &[Value], frame: &[Value]) -> Result<Vec<Value>, SqlError> {
+        let environment = Environment { row, frame, now: self.now };
+        returning.projection.iter().map(|expression| expression.evaluate(&environment)).collect()
+    }
+}
+
+fn returning_columns(returning: &Option<Returning>) -> Arc<[types::OutputColumn]> {
+    returning.as_ref().map(|returning| returning.columns.clone()).unwrap_or_default()
+}
+
+/// Refuses a row that is too long to store.
+fn check_row_bytes(row: &[Value]) -> Result<(), SqlError> {
+    let bytes: usize = row
+        .iter()
+        .map(|value| match value {
+            Value::Text(text) => text.len() + 5,
+            Value::Numeric(_) => 18,
+            _ => 9,
+        })
+        .sum();
+    if bytes > limits::ROW_BYTES_MAX {
+        let message =
+            format!("the row has {bytes} bytes, the limit is {} (ROW_BYTES_MAX)", limits::ROW_BYTES_MAX);
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    Ok(())
+}

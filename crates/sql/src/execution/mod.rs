@@ -1,0 +1,333 @@
+//! Running bound statements on a snapshot, and what that leaves as effects.
+
+mod change;
+mod own;
+mod select;
+
+pub(crate) use select::check_result_rows;
+
+use crate::expression::{Environment, Expression};
+use crate::library::Library;
+use crate::plpgsql;
+use crate::statement::{BoundCall, BoundStatement, StatementOutput};
+use own::{OwnRow, OwnRows, without};
+use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
+use types::{
+    ColumnSet, Key, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState, StatementResult, TableId,
+    TransactionId, Value, can_cast_implicitly, cast, limits,
+};
+
+/// Milliseconds from 1970-01-01 to 2000-01-01.
+const EPOCH_DIFFERENCE_MS: i64 = 946_684_800_000;
+
+/// Where and when a transaction runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Height of its block.
+    pub height: u64,
+    /// The block's time, milliseconds since 1970-01-01 00:00 UTC: `now()`.
+    pub timestamp_ms: u64,
+    /// Position of the transaction in its block.
+    pub index: u32,
+    /// What identifies the transaction.
+    pub transaction: TransactionId,
+    /// Logical steps that it may take.
+    pub step_limit: u64,
+}
+
+impl Context {
+    /// `now()`, in microseconds since 2000-01-01 00:00 UTC.
+    pub(crate) fn now(&self) -> i64 {
+        let milliseconds = i64::try_from(self.timestamp_ms).unwrap_or(i64::MAX / 2000);
+        milliseconds.saturating_sub(EPOCH_DIFFERENCE_MS).saturating_mul(1000)
+    }
+}
+
+/// One execution of one transaction.
+pub(crate) struct Execution<'a> {
+    library: &'a Library,
+    snapshot: &'a dyn Snapshot,
+    context: Context,
+    now: i64,
+    reads: Vec<Read>,
+    scans: Vec<Scan>,
+    commands: Vec<Command>,
+    own: OwnRows,
+    /// Whether reads are registered: not for queries outside of transactions.
+    registers: bool,
+    /// Commands of the last data-changing statement, and whether each matched.
+    last_commands: usize,
+    last_matched: Vec<bool>,
+    steps: u64,
+    depth: usize,
+    /// Hidden keys given out.
+    draws: u32,
+}
+
+impl<'a> Execution<'a> {
+    /// Nothing has run yet.
+    pub fn new(library: &'a Library, snapshot: &'a dyn Snapshot, context: Context) -> Execution<'a> {
+        Execution {
+            library,
+            snapshot,
+            context,
+            now: context.now(),
+            reads: Vec::with_capacity(4),
+            scans: Vec::new(),
+            commands: Vec::with_capacity(4),
+            own: OwnRows::default(),
+            registers: true,
+            last_commands: 0,
+            last_matched: Vec::new(),
+            steps: 0,
+            depth: 0,
+            draws: 0,
+        }
+    }
+
+    /// For queries whose reads nobody asks for.
+    pub fn without_registration(mut self) -> Execution<'a> {
+        self.registers = false;
+        self
+    }
+
+    /// Takes logical steps off the limit.
+    ///
+    /// # Errors
+    /// `57014` where there are none left.
+    #[inline]
+    pub fn charge(&mut self, steps: u64) -> Result<(), SqlError> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > self.context.step_limit { Err(self.out_of_steps()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn out_of_steps(&mut self) -> SqlError {
+        let limit = self.context.step_limit;
+        self.steps = limit;
+        SqlError::new(
+            SqlState::QUERY_CANCELED,
+            format!("the transaction needs more than {limit} steps, the limit that the ledger sets"),
+        )
+        .hint("Touch fewer rows, or split the work into several transactions.")
+    }
+
+    /// `now()`, in microseconds since 2000-01-01 00:00 UTC.
+    pub fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// The value of an expression without columns. `frame` holds the variables by slot.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    #[inline]
+    pub fn evaluate(&mut self, expression: &Expression, frame: &[Value]) -> Result<Value, SqlError> {
+        expression.evaluate(&Environment { row: &[], frame, now: self.now })
+    }
+
+    /// Whether a condition without columns is true (and not NULL).
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    #[inline]
+    pub fn is_true(&mut self, expression: &Expression, frame: &[Value]) -> Result<bool, SqlError> {
+        expression.is_true(&Environment { row: &[], frame, now: self.now })
+    }
+
+    /// Runs a statement. `frame` holds the variables by slot, or the parameters of a script.
+    ///
+    /// # Errors
+    /// What the statement ends with; the transaction is over then.
+    pub fn run(&mut self, statement: &BoundStatement, frame: &[Value]) -> Result<StatementOutput, SqlError> {
+        self.charge(1)?;
+        match statement {
+            BoundStatement::Select(select) => {
+                let rows = self.select(select, frame, None)?;
+                Ok(StatementOutput {
+                    affected: rows.len() as u64,
+                    columns: select.columns.clone(),
+                    rows,
+                    call_outputs: Vec::new(),
+                })
+            }
+            BoundStatement::Insert(insert) => self.insert(insert, frame),
+            BoundStatement::Update(update) => self.update(update, frame),
+            BoundStatement::Delete(delete) => self.delete(delete, frame),
+            BoundStatement::Call(call) => self.call_bound(call, frame),
+        }
+    }
+
+    /// Somebody looks at how many rows the last data-changing statement matched (FOUND, ROW_COUNT, the command tag):
+    /// its commands are guarded from now on.
+    pub fn look_at_matched(&mut self) {
+        for (command, matched) in self.commands[self.last_commands..].iter_mut().zip(&self.last_matched) {
+            command.guard = Some(*matched);
+        }
+    }
+
+    fn call_bound(&mut self, call: &BoundCall, frame: &[Value]) -> Result<StatementOutput, SqlError> {
+        let procedure = self.library.definition(&call.procedure).ok_or_else(|| {
+            let types: Vec<String> =
+                call.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
+            no_procedure(&call.procedure, &types.join(", "))
+        })?;
+        let parameters = &procedure.parameters;
+        let fits = parameters.len() == call.arguments.len()
+            && parameters.iter().zip(&call.arguments).all(|(parameter, argument)| {
+                parameter.mode == ParameterMode::Out
+                    || can_cast_implicitly(argument.data_type, parameter.data_type)
+            });
+        if !fits {
+            let types: Vec<String> =
+                call.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
+            return Err(no_procedure(&call.procedure, &types.join(", ")));
+        }
+        let mut arguments = Vec::with_capacity(parameters.len());
+        for (parameter, argument) in parameters.iter().zip(&call.arguments) {
+            if parameter.mode != ParameterMode::Out {
+                // Parameters have no length, precision or scale, as in PostgreSQL.
+                arguments.push(cast(self.evaluate(argument, frame)?, parameter.data_type.family())?);
+            }
+        }
+        let values = self.call(&call.procedure, arguments)?;
+        let outputs = parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode != ParameterMode::In);
+        let (call_outputs, columns): (Vec<usize>, Vec<OutputColumn>) =
+            outputs.map(|(position, parameter)| (position, output_column(position, parameter))).unzip();
+        let rows = if columns.is_empty() { Vec::new() } else { vec![values] };
+        Ok(StatementOutput { affected: 0, columns: columns.into(), rows, call_outputs })
+    }
+
+    /// Calls a procedure with one value per IN and INOUT parameter, of the parameters' types; gives the OUT and INOUT
+    /// values.
+    ///
+    /// # Errors
+    /// What the procedure ends with.
+    pub fn call(&mut self, name: &str, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError> {
+        if self.depth >= limits::NESTING_MAX {
+            let message = format!(
+                "calls are nested more than {} deep (NESTING_MAX) in procedure \"{name}\"",
+                limits::NESTING_MAX
+            );
+            return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
+        }
+        self.charge(1)?;
+        let library = self.library;
+        let procedure = library.procedure(name)?;
+        self.depth += 1;
+        let result = plpgsql::call(procedure, self, arguments);
+        self.depth -= 1;
+        result
+    }
+
+    /// What the transaction left behind.
+    pub fn finish(mut self, result: Result<Vec<StatementResult>, SqlError>) -> Effects {
+        if result.is_err() {
+            // What commands had used was observed: it is why the program came to this error.
+            let used = self.commands.drain(..).map(|command| Read { row: command.row, columns: command.uses });
+            self.reads.extend(used);
+        }
+        Effects {
+            reads: self.reads,
+            scans: self.scans,
+            commands: self.commands,
+            result,
+            steps: self.steps,
+            catalog: None,
+        }
+    }
+
+    fn environment<'b>(&self, row: &'b [Value], frame: &'b [Value]) -> Environment<'b> {
+        Environment { row, frame, now: self.now }
+    }
+
+    /// The row as it stands for this transaction, without registering anything.
+    fn current(&self, table: TableId, key: &Key) -> Option<Row> {
+        match self.own.position(table, key) {
+            Some(position) => self.own.get(position).value.clone(),
+            None => self.snapshot.get(table, key),
+        }
+    }
+
+    /// Registers that these columns of a row were looked at.
+    fn register_read(&mut self, table: TableId, key: &Key, columns: ColumnSet) {
+        if !self.registers {
+            return;
+        }
+        let columns = match self.own.position(table, key) {
+            Some(position) => {
+                let own = self.own.get(position);
+                without(columns, own.written) | own.uses
+            }
+            None => columns,
+        };
+        let row = RowId { table, key: key.clone() };
+        self.reads.push(Read { row, columns: columns | ColumnSet::EXISTS });
+    }
+
+    /// A new data-changing statement begins.
+    fn begin_change(&mut self) {
+        self.last_commands = self.commands.len();
+        self.last_matched.clear();
+    }
+
+    /// Applies a command to the row as it stands and records it. Gives whether it matched.
+    fn apply(&mut self, command: Command) -> Result<bool, SqlError> {
+        let position = self.own.position(command.row.table, &command.row.key);
+        let fetched;
+        let current = match position {
+            Some(position) => self.own.get(position).value.as_ref(),
+            None => {
+                fetched = self.snapshot.get(command.row.table, &command.row.key);
+                fetched.as_ref()
+            }
+        };
+        let change = match command.function.apply(current) {
+            Ok(change) => change,
+            Err(error) => {
+                // An error that shows the whole row has looked at all of it.
+                let shown = error.detail.is_some() && !matches!(command.kind, state::CommandKind::Insert(_));
+                let columns = if shown { ColumnSet::ALL } else { command.uses };
+                self.reads.push(Read { row: command.row, columns });
+                return Err(error);
+            }
+        };
+        let matched = change != RowChange::Unmatched;
+        let written = if matched { command.writes } else { ColumnSet::EMPTY };
+        let value = match change {
+            RowChange::Unmatched => current.cloned(),
+            RowChange::Put(row) => Some(row),
+            RowChange::Delete => None,
+        };
+        match position {
+            Some(position) => {
+                let own = self.own.get_mut(position);
+                own.value = value;
+                own.uses |= command.uses;
+                own.written |= written;
+            }
+            None => {
+                self.own.push(OwnRow { row: command.row.clone(), value, uses: command.uses, written });
+            }
+        }
+        self.commands.push(command);
+        self.last_matched.push(matched);
+        Ok(matched)
+    }
+}
+
+/// The column in which CALL shows an OUT or INOUT parameter.
+pub(crate) fn output_column(position: usize, parameter: &Parameter) -> OutputColumn {
+    let name = match parameter.name.as_str() {
+        "" => format!("column{}", position + 1),
+        name => name.to_string(),
+    };
+    OutputColumn { name, data_type: parameter.data_type.family() }
+}
+
+#[cold]
+pub(crate) fn no_procedure(name: &str, types: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("procedure {name}({types}) does not exist")).hint(
+        "No procedure matches the given name and argument types. You might need to add explicit type casts.",
+    )
+}

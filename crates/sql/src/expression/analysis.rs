@@ -1,0 +1,286 @@
+//! What can be told of an expression without evaluating it.
+
+use super::{Environment, Expression, Function, Kind};
+use types::{ColumnSet, DataType, Value};
+
+impl Expression {
+    /// The operands, in order of evaluation.
+    pub fn operands(&self) -> Vec<&Expression> {
+        match &self.kind {
+            Kind::Constant(_) | Kind::Column(_) | Kind::Slot(_) | Kind::Now | Kind::Aggregate(_) => Vec::new(),
+            Kind::Cast(operand)
+            | Kind::Assign(operand)
+            | Kind::Negate(operand)
+            | Kind::Not(operand)
+            | Kind::IsNull(_, operand)
+            | Kind::IsTruth(_, _, operand) => vec![operand],
+            Kind::Arithmetic(_, operands)
+            | Kind::Concatenate(operands)
+            | Kind::Compare(_, operands)
+            | Kind::Distinct(_, operands)
+            | Kind::Like(_, operands) => operands.iter().collect(),
+            Kind::And(operands)
+            | Kind::Or(operands)
+            | Kind::InList(_, operands)
+            | Kind::Coalesce(operands)
+            | Kind::Extreme(_, operands)
+            | Kind::Function(_, operands) => operands.iter().collect(),
+            Kind::Case(branches, otherwise) => branches
+                .iter()
+                .flat_map(|(condition, result)| [condition, result])
+                .chain([otherwise.as_ref()])
+                .collect(),
+        }
+    }
+
+    /// The operands, to be changed.
+    pub fn operands_mut(&mut self) -> Vec<&mut Expression> {
+        match &mut self.kind {
+            Kind::Constant(_) | Kind::Column(_) | Kind::Slot(_) | Kind::Now | Kind::Aggregate(_) => Vec::new(),
+            Kind::Cast(operand)
+            | Kind::Assign(operand)
+            | Kind::Negate(operand)
+            | Kind::Not(operand)
+            | Kind::IsNull(_, operand)
+            | Kind::IsTruth(_, _, operand) => vec![operand],
+            Kind::Arithmetic(_, operands)
+            | Kind::Concatenate(operands)
+            | Kind::Compare(_, operands)
+            | Kind::Distinct(_, operands)
+            | Kind::Like(_, operands) => operands.iter_mut().collect(),
+            Kind::And(operands)
+            | Kind::Or(operands)
+            | Kind::InList(_, operands)
+            | Kind::Coalesce(operands)
+            | Kind::Extreme(_, operands)
+            | Kind::Function(_, operands) => operands.iter_mut().collect(),
+            Kind::Case(branches, otherwise) => branches
+                .iter_mut()
+                .flat_map(|(condition, result)| [condition, result])
+                .chain([otherwise.as_mut()])
+                .collect(),
+        }
+    }
+
+    /// True where this expression or one inside of it fulfils `test`.
+    pub fn any(&self, test: &mut dyn FnMut(&Expression) -> bool) -> bool {
+        test(self) || self.operands().into_iter().any(|operand| operand.any(test))
+    }
+
+    /// The columns that it looks at.
+    pub fn columns(&self) -> ColumnSet {
+        let mut columns = ColumnSet::EMPTY;
+        self.any(&mut |expression| {
+            if let Kind::Column(ordinal) = expression.kind {
+                columns |= ColumnSet::column(usize::from(ordinal));
+            }
+            false
+        });
+        columns
+    }
+
+    /// Whether it looks at the variable of this slot.
+    pub fn uses_slot(&self, slot: usize) -> bool {
+        self.any(&mut |expression| expression.as_slot() == Some(slot))
+    }
+
+    /// True where its value is the same for every row.
+    pub fn is_row_independent(&self) -> bool {
+        !self.any(&mut |expression| matches!(expression.kind, Kind::Column(_) | Kind::Aggregate(_)))
+    }
+
+    /// True where it has the same value wherever and whenever it is evaluated.
+    pub fn is_constant(&self) -> bool {
+        !self.any(&mut |expression| {
+            matches!(expression.kind, Kind::Column(_) | Kind::Slot(_) | Kind::Now | Kind::Aggregate(_))
+        })
+    }
+
+    /// The conditions that must all be true for this one to be true.
+    pub fn into_conjuncts(self) -> Vec<Expression> {
+        match self.kind {
+            Kind::And(operands) => operands.into_iter().flat_map(Expression::into_conjuncts).collect(),
+            _ => vec![self],
+        }
+    }
+
+    /// False only where evaluation gives no error, whatever the row and the variables.
+    pub fn can_fail(&self) -> bool {
+        let fails = match &self.kind {
+            Kind::Cast(operand) | Kind::Assign(operand) => !is_total_cast(operand.data_type, self.data_type),
+            Kind::Arithmetic(..) | Kind::Negate(_) | Kind::Concatenate(_) | Kind::Like(..) => true,
+            Kind::Function(function, _) => function.can_fail(),
+            Kind::Aggregate(_) => true,
+            _ => false,
+        };
+        fails || self.operands().into_iter().any(Expression::can_fail)
+    }
+
+    /// The values that a condition may have where only some columns are known.
+    pub fn possible_truths(&self, known: &[Option<Value>], frame: &[Value], now: i64) -> Truths {
+        match &self.kind {
+            Kind::And(operands) => operands.iter().fold(Truths::TRUE, |truths, operand| {
+                truths.and(operand.possible_truths(known, frame, now))
+            }),
+            Kind::Or(operands) => operands
+                .iter()
+                .fold(Truths::TRUE, |truths, operand| {
+                    truths.and(operand.possible_truths(known, frame, now).not())
+                })
+                .not(),
+            Kind::Not(operand) => operand.possible_truths(known, frame, now).not(),
+            _ => self.evaluate_known(known, frame, now),
+        }
+    }
+
+    /// Evaluates where every column it needs is known.
+    fn evaluate_known(&self, known: &[Option<Value>], frame: &[Value], now: i64) -> Truths {
+        let mut row = Vec::new();
+        let unknown = self.any(&mut |expression| match expression.kind {
+            Kind::Column(ordinal) => match known.get(usize::from(ordinal)) {
+                Some(Some(value)) => {
+                    let ordinal = usize::from(ordinal);
+                    if row.len() <= ordinal {
+                        row.resize(ordinal + 1, Value::Null);
+                    }
+                    row[ordinal] = value.clone();
+                    false
+                }
+                _ => true,
+            },
+            _ => false,
+        });
+        if unknown {
+            return Truths::ANY;
+        }
+        match self.truth(&Environment { row: &row, frame, now }) {
+            Ok(Some(true)) => Truths::TRUE,
+            Ok(Some(false)) => Truths::FALSE,
+            Ok(None) => Truths::NULL,
+            Err(_) => Truths::ANY,
+        }
+    }
+}
+
+/// A set of truth values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Truths(u8);
+
+impl Truths {
+    pub const TRUE: Truths = Truths(1);
+    pub const FALSE: Truths = Truths(2);
+    pub const NULL: Truths = Truths(4);
+    pub const ANY: Truths = Truths(7);
+
+    /// Whether true is among them.
+    pub fn may_be_true(self) -> bool {
+        self.0 & Truths::TRUE.0 != 0
+    }
+
+    fn contains(self, other: Truths) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    fn not(self) -> Truths {
+        let swapped = ((self.0 & 1) << 1) | ((self.0 & 2) >> 1);
+        Truths(swapped | (self.0 & Truths::NULL.0))
+    }
+
+    /// Every AND of a value of this set with one of the other.
+    fn and(self, other: Truths) -> Truths {
+        let mut result = 0;
+        if self.contains(Truths::TRUE) && other.contains(Truths::TRUE) {
+            result |= Truths::TRUE.0;
+        }
+        if self.contains(Truths::FALSE) || other.contains(Truths::FALSE) {
+            result |= Truths::FALSE.0;
+        }
+        let undecided = |a: Truths, b: Truths| {
+            a.contains(Truths::NULL) && (b.contains(Truths::NULL) || b.contains(Truths::TRUE))
+        };
+        if undecided(self, other) || undecided(other, self) {
+            result |= Truths::NULL.0;
+        }
+        Truths(result)
+    }
+}
+
+fn is_total_cast(from: DataType, to: DataType) -> bool {
+    use DataType::{BigInt, Boolean, Double, Integer, Numeric, Text};
+    from == to
+        || matches!(
+            (from, to),
+            (Integer, BigInt | Double | Numeric(None))
+                | (BigInt, Double | Numeric(None))
+                | (Numeric(_), Numeric(None) | Double)
+                | (Text(_), Text(None))
+                | (Integer | BigInt | Boolean | Numeric(_) | Double, Text(None))
+        )
+}
+
+/// The variables that some expressions need, gathered so that a command carries these values and no others.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Capture {
+    /// Slots of the frame, in the order of the captured values.
+    pub slots: Vec<u16>,
+}
+
+impl Capture {
+    /// Renumbers the variables of `expression` to positions among the captured values.
+    pub fn renumber(&mut self, expression: &mut Expression) {
+        if let Kind::Slot(slot) = &mut expression.kind {
+            let position = self.slots.iter().position(|known| known == slot).unwrap_or_else(|| {
+                self.slots.push(*slot);
+                self.slots.len() - 1
+            });
+            *slot = position as u16;
+        }
+        expression.operands_mut().into_iter().for_each(|operand| self.renumber(operand));
+    }
+
+    /// The values to carry.
+    pub fn values<'a>(&'a self, frame: &'a [Value]) -> impl Iterator<Item = Value> + 'a {
+        self.slots.iter().map(|slot| frame.get(usize::from(*slot)).cloned().unwrap_or_default())
+    }
+}
+
+impl Function {
+    fn can_fail(self) -> bool {
+        !matches!(self, Function::Length | Function::Lower | Function::Upper | Function::Position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expression::Comparison;
+
+    #[test]
+    fn a_condition_on_unknown_columns_may_be_true_unless_a_known_one_decides() {
+        let integer = |value| Expression::constant(Value::Integer(value), DataType::Integer);
+        let equals = |ordinal, value| Expression {
+            kind: Kind::Compare(
+                Comparison::Equal,
+                Box::new([Expression::column(ordinal, DataType::Integer), integer(value)]),
+            ),
+            data_type: DataType::Boolean,
+        };
+        let both = |kind: fn(Vec<Expression>) -> Kind| Expression {
+            kind: kind(vec![equals(0, 1), equals(1, 2)]),
+            data_type: DataType::Boolean,
+        };
+        let may = |expression: &Expression, known: &[Option<Value>]| {
+            expression.possible_truths(known, &[], 0).may_be_true()
+        };
+        let (and, or) = (both(Kind::And), both(Kind::Or));
+        assert!(may(&and, &[None, None]) && may(&or, &[None, None]));
+        assert!(may(&and, &[Some(Value::Integer(1)), None]));
+        assert!(!may(&and, &[Some(Value::Integer(5)), None]));
+        assert!(!may(&and, &[None, Some(Value::Null)]));
+        assert!(may(&or, &[Some(Value::Integer(5)), None]));
+        assert!(!may(&or, &[Some(Value::Integer(5)), Some(Value::Integer(5))]));
+        let not = Expression { kind: Kind::Not(Box::new(and)), data_type: DataType::Boolean };
+        assert!(may(&not, &[Some(Value::Integer(5)), None]));
+        assert!(!may(&not, &[Some(Value::Integer(1)), Some(Value::Integer(2))]));
+    }
+}

@@ -1,0 +1,954 @@
+//! Binding: syntax tree to expression, with PostgreSQL's types and errors.
+
+use super::{Comparison, Expression, Kind, LikeForm};
+use crate::aggregate::Aggregate;
+use crate::scope::{Variable, VariableScope, name_of};
+use crate::table::TablePlan;
+use sqlparser::ast::{self, BinaryOperator, Expr, Ident, Spanned, UnaryOperator, ValueWithSpan};
+use sqlparser::tokenizer::Span;
+use std::cell::{Cell, RefCell};
+use types::{
+    ArithmeticOperator, DataType, Numeric, SqlError, SqlState, Value, arithmetic_result, can_cast_explicitly,
+    can_cast_implicitly, can_cast_in_assignment, cast, common_type, limits, negate,
+};
+
+/// The row that column names are looked up in.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// There is none.
+    Nothing,
+    /// There is none, and DEFAULT says so in its own words.
+    Default,
+    /// A table under the name that the statement gives it.
+    Table {
+        /// The table.
+        table: &'a TablePlan,
+        /// Its name or alias.
+        name: &'a str,
+    },
+}
+
+/// Binds the expressions of one clause.
+pub(crate) struct Binder<'a> {
+    pub(super) scope: &'a VariableScope,
+    source: Source<'a>,
+    /// Aggregates found so far.
+    pub(super) aggregates: RefCell<Vec<Aggregate>>,
+    /// The clause, where aggregates are not allowed.
+    pub(super) no_aggregates_in: Cell<Option<&'static str>>,
+    depth: Cell<usize>,
+}
+
+/// Nesting of expressions: the parser counts parentheses, this also chains of operators.
+pub(crate) const OPERATORS_MAX: usize = 256;
+
+impl<'a> Binder<'a> {
+    /// For expressions without aggregates.
+    pub fn new(scope: &'a VariableScope, source: Source<'a>) -> Binder<'a> {
+        Binder {
+            scope,
+            source,
+            aggregates: RefCell::default(),
+            no_aggregates_in: Cell::new(Some("WHERE")),
+            depth: Cell::new(0),
+        }
+    }
+
+    /// Says in which clause the expressions stand; `None`: where aggregates are allowed.
+    pub fn in_clause(&self, clause: Option<&'static str>) -> &Self {
+        self.no_aggregates_in.set(clause);
+        self
+    }
+
+    /// The aggregates that were met.
+    pub fn take_aggregates(&self) -> Vec<Aggregate> {
+        self.aggregates.take()
+    }
+
+    /// Binds an expression; a literal of unknown type stays one.
+    ///
+    /// # Errors
+    /// Unknown names, wrong types, what is not supported.
+    pub fn bind(&self, expr: &Expr) -> Result<Expression, SqlError> {
+        let depth = self.depth.get();
+        if depth >= OPERATORS_MAX {
+            return Err(too_deep());
+        }
+        self.depth.set(depth + 1);
+        let bound = self.bind_one(expr).map(fold);
+        self.depth.set(depth);
+        bound
+    }
+
+    /// Binds an expression whose type must be known in the end: what is not is text.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`].
+    pub fn bind_known(&self, expr: &Expr) -> Result<Expression, SqlError> {
+        let bound = self.bind(expr)?;
+        self.known(bound)
+    }
+
+    pub(super) fn known(&self, expression: Expression) -> Result<Expression, SqlError> {
+        match expression.data_type {
+            DataType::Unknown => self.cast_to(expression, DataType::Text(None)),
+            _ => Ok(expression),
+        }
+    }
+
+    /// Binds a condition.
+    ///
+    /// # Errors
+    /// `42804` where it is not boolean; as [`Binder::bind`].
+    pub fn bind_condition(&self, expr: &Expr, clause: &str) -> Result<Expression, SqlError> {
+        let condition = self.bind(expr)?;
+        self.boolean(condition, clause, expr.span())
+    }
+
+    fn boolean(&self, condition: Expression, clause: &str, span: Span) -> Result<Expression, SqlError> {
+        match condition.data_type {
+            DataType::Boolean => Ok(condition),
+            DataType::Unknown => self.cast_to(condition, DataType::Boolean),
+            other => {
+                let message = format!("argument of {clause} must be type boolean, not type {other}");
+                Err(self.at(SqlError::new(SqlState::DATATYPE_MISMATCH, message), span))
+            }
+        }
+    }
+
+    pub(super) fn at(&self, error: SqlError, span: Span) -> SqlError {
+        self.scope.located(error, span)
+    }
+
+    /// The dispatch; each group has its own function, which keeps the stack of the recursion small.
+    fn bind_one(&self, expr: &Expr) -> Result<Expression, SqlError> {
+        match expr {
+            Expr::Nested(inner) => self.bind(inner),
+            Expr::Identifier(name) => self.bind_name(name),
+            Expr::CompoundIdentifier(parts) => self.bind_qualified(parts),
+            Expr::Value(value) => self.bind_literal(value),
+            Expr::BinaryOp { left, op, right } => self.bind_binary(expr, left, op, right),
+            Expr::UnaryOp { op, expr } => self.bind_unary(*op, expr),
+            Expr::Cast { .. } | Expr::TypedString(_) => self.bind_cast(expr),
+            Expr::Function(function) => self.bind_function(function),
+            Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::IsTrue(_)
+            | Expr::IsNotTrue(_)
+            | Expr::IsFalse(_)
+            | Expr::IsNotFalse(_)
+            | Expr::IsUnknown(_)
+            | Expr::IsNotUnknown(_) => self.bind_is(expr),
+            Expr::IsDistinctFrom(left, right) => self.bind_distinct(true, left, right),
+            Expr::IsNotDistinctFrom(left, right) => self.bind_distinct(false, left, right),
+            Expr::Between { expr, negated, low, high } => self.bind_between(expr, *negated, low, high),
+            Expr::InList { expr, list, negated } => self.bind_in_list(expr, list, *negated),
+            Expr::Like { negated, any: false, expr, pattern, escape_char } => {
+                self.bind_like(*negated, false, expr, pattern, escape_char.as_ref())
+            }
+            Expr::ILike { negated, any: false, expr, pattern, escape_char } => {
+                self.bind_like(*negated, true, expr, pattern, escape_char.as_ref())
+            }
+            Expr::Case { operand, conditions, else_result, .. } => {
+                self.bind_case(operand.as_deref(), conditions, else_result.as_deref())
+            }
+            Expr::Ceil { .. }
+            | Expr::Floor { .. }
+            | Expr::Position { .. }
+            | Expr::Substring { .. }
+            | Expr::Trim { .. }
+            | Expr::Extract { .. } => self.bind_syntax_function(expr),
+            Expr::Collate { expr: inner, collation } => self.bind_collate(inner, collation),
+            _ => Err(self.at(unsupported_expression(expr), expr.span())),
+        }
+    }
+
+    fn bind_collate(&self, inner: &Expr, collation: &ast::ObjectName) -> Result<Expression, SqlError> {
+        match collation.to_string().trim_matches('"') {
+            "C" | "POSIX" | "default" | "pg_catalog.default" => self.bind(inner),
+            other => Err(SqlError::unsupported(format_args!("the collation \"{other}\""))
+                .hint("Text compares by bytes: COLLATE \"C\".")),
+        }
+    }
+
+    fn bind_name(&self, ident: &Ident) -> Result<Expression, SqlError> {
+        let name = name_of(ident)?;
+        let column = self.column(&name);
+        let variable = self.scope.resolve(&[&name]);
+        match (column, variable) {
+            (Some(_), Some(_)) => Err(self.ambiguous(&name, ident.span)),
+            (Some(column), None) => Ok(column),
+            (None, Some(variable)) => Ok(variable_expression(variable)),
+            (None, None) => Err(self.at(self.no_column(&name), ident.span)),
+        }
+    }
+
+    fn column(&self, name: &str) -> Option<Expression> {
+        let Source::Table { table, .. } = self.source else { return None };
+        let ordinal = table.ordinal(name)?;
+        Some(Expression::column(ordinal, table.columns[ordinal].data_type))
+    }
+
+    fn ambiguous(&self, name: &str, span: Span) -> SqlError {
+        let error =
+            SqlError::new(SqlState::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous"))
+                .detail("It could refer to either a PL/pgSQL variable or a table column.");
+        self.at(error, span)
+    }
+
+    fn no_column(&self, name: &str) -> SqlError {
+        if let Source::Default = self.source {
+            return SqlError::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot use column reference in DEFAULT expression",
+            );
+        }
+        if self.scope.is_record(name) {
+            return SqlError::unsupported(format_args!("the whole row \"{name}\" as a value"))
+                .hint("Name its fields.");
+        }
+        if matches!(self.source, Source::Table { name: table, .. } if table == name) {
+            return SqlError::unsupported(format_args!("the whole row \"{name}\" as a value"))
+                .hint("Name its columns.");
+        }
+        SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"))
+    }
+
+    fn bind_qualified(&self, parts: &[Ident]) -> Result<Expression, SqlError> {
+        let names = parts.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
+        let span = parts.first().map_or(Span::empty(), |part| part.span);
+        let parts: Vec<&str> = match names.as_slice() {
+            [schema, rest @ ..] if schema == "public" && rest.len() == 2 => rest,
+            all => all,
+        }
+        .iter()
+        .map(String::as_str)
+        .collect();
+        let [qualifier, name] = parts.as_slice() else {
+            let what = format_args!("the qualified name {}", names.join("."));
+            return Err(self.at(SqlError::unsupported(what), span));
+        };
+        if matches!(self.source, Source::Table { name: table, .. } if table == *qualifier) {
+            if let Some(column) = self.column(name) {
+                return match self.scope.resolve(&parts) {
+                    Some(_) => Err(self.ambiguous(&parts.join("."), span)),
+                    None => Ok(column),
+                };
+            }
+            if self.scope.resolve(&parts).is_none() {
+                let message = format!("column {qualifier}.{name} does not exist");
+                return Err(self.at(SqlError::new(SqlState::UNDEFINED_COLUMN, message), span));
+            }
+        }
+        match self.scope.resolve(&parts) {
+            Some(variable) => Ok(variable_expression(variable)),
+            None if self.scope.is_record(qualifier) => {
+                let message = format!("record \"{qualifier}\" has no field \"{name}\"");
+                Err(self.at(SqlError::new(SqlState::UNDEFINED_COLUMN, message), span))
+            }
+            None => {
+                let error = match self.source {
+                    Source::Table { table, .. } if table.name == *qualifier => SqlError::new(
+                        SqlState::UNDEFINED_TABLE,
+                        format!("invalid reference to FROM-clause entry for table \"{qualifier}\""),
+                    )
+                    .hint("Use the alias that the statement gives the table."),
+                    _ => SqlError::new(
+                        SqlState::UNDEFINED_TABLE,
+                        format!("missing FROM-clause entry for table \"{qualifier}\""),
+                    ),
+                };
+                Err(self.at(error, span))
+            }
+        }
+    }
+
+    fn bind_literal(&self, value: &ValueWithSpan) -> Result<Expression, SqlError> {
+        let unknown = |text: &str| Expression::constant(Value::text(text), DataType::Unknown);
+        Ok(match &value.value {
+            ast::Value::Number(text, false) => {
+                number(text, false).map_err(|error| self.at(error, value.span))?
+            }
+            ast::Value::SingleQuotedString(text) | ast::Value::EscapedStringLiteral(text) => {
+                check_literal(text)?;
+                unknown(text)
+            }
+            ast::Value::DollarQuotedString(text) => {
+                check_literal(&text.value)?;
+                unknown(&text.value)
+            }
+            ast::Value::Boolean(truth) => Expression::constant(Value::Boolean(*truth), DataType::Boolean),
+            ast::Value::Null => Expression::constant(Value::Null, DataType::Unknown),
+            ast::Value::Placeholder(name) => {
+                let number = name.strip_prefix('$').and_then(|digits| digits.parse().ok());
+                let Some(number) = number else {
+                    let error =
+                        SqlError::new(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{name}\""));
+                    return Err(self.at(error, value.span));
+                };
+                let parameter = self.scope.parameter(number);
+                variable_expression(parameter.map_err(|error| self.at(error, value.span))?)
+            }
+            other => {
+                let what = format_args!("the literal {other}");
+                return Err(self.at(SqlError::unsupported(what), value.span));
+            }
+        })
+    }
+
+    fn bind_unary(&self, op: UnaryOperator, operand: &Expr) -> Result<Expression, SqlError> {
+        match op {
+            UnaryOperator::Not => {
+                let operand = self.bind_condition(operand, "NOT")?;
+                Ok(boolean(Kind::Not(Box::new(operand))))
+            }
+            UnaryOperator::Minus | UnaryOperator::Plus => {
+                if let (UnaryOperator::Minus, Expr::Value(value)) = (op, operand)
+                    && let ast::Value::Number(text, false) = &value.value
+                {
+                    return number(text, true);
+                }
+                let operand = self.bind(operand)?;
+                let operand = match operand.data_type {
+                    DataType::Unknown => self.cast_to(operand, DataType::Double)?,
+                    _ => operand,
+                };
+                if arithmetic_result(ArithmeticOperator::Add, operand.data_type, operand.data_type).is_none() {
+                    return Err(no_operator(&format!("{op} {}", operand.data_type)));
+                }
+                if op == UnaryOperator::Plus {
+                    return Ok(operand);
+                }
+                let data_type = operand.data_type.family();
+                Ok(Expression { kind: Kind::Negate(Box::new(operand)), data_type })
+            }
+            other => Err(SqlError::unsupported(format_args!("the operator {other}"))),
+        }
+    }
+
+    fn bind_binary(
+        &self,
+        whole: &Expr,
+        left: &Expr,
+        op: &BinaryOperator,
+        right: &Expr,
+    ) -> Result<Expression, SqlError> {
+        use ArithmeticOperator::{Add, Divide, Multiply, Remainder, Subtract};
+        let comparison = match op {
+            BinaryOperator::And | BinaryOperator::Or => return self.bind_logical(whole, op),
+            BinaryOperator::Plus => return self.bind_arithmetic(Add, left, right),
+            BinaryOperator::Minus => return self.bind_arithmetic(Subtract, left, right),
+            BinaryOperator::Multiply => return self.bind_arithmetic(Multiply, left, right),
+            BinaryOperator::Divide => return self.bind_arithmetic(Divide, left, right),
+            BinaryOperator::Modulo => return self.bind_arithmetic(Remainder, left, right),
+            BinaryOperator::StringConcat => return self.bind_concatenation(left, right),
+            BinaryOperator::PGLikeMatch => return self.bind_like(false, false, left, right, None),
+            BinaryOperator::PGNotLikeMatch => return self.bind_like(true, false, left, right, None),
+            BinaryOperator::PGILikeMatch => return self.bind_like(false, true, left, right, None),
+            BinaryOperator::PGNotILikeMatch => return self.bind_like(true, true, left, right, None),
+            BinaryOperator::Eq => Comparison::Equal,
+            BinaryOperator::NotEq => Comparison::NotEqual,
+            BinaryOperator::Lt => Comparison::Less,
+            BinaryOperator::LtEq => Comparison::LessOrEqual,
+            BinaryOperator::Gt => Comparison::Greater,
+            BinaryOperator::GtEq => Comparison::GreaterOrEqual,
+            other => {
+                let error = SqlError::unsupported(format_args!("the operator {other}"));
+                return Err(self.at(error, left.span()));
+            }
+        };
+        let (left_bound, right_bound) = (self.bind(left)?, self.bind(right)?);
+        self.compare(comparison, left_bound, right_bound).map_err(|error| self.at(error, left.span()))
+    }
+
+    /// A chain of ANDs or ORs becomes one node, without recursion along the chain.
+    fn bind_logical(&self, whole: &Expr, op: &BinaryOperator) -> Result<Expression, SqlError> {
+        let clause = if *op == BinaryOperator::And { "AND" } else { "OR" };
+        let mut operands = Vec::new();
+        let mut rest = whole;
+        loop {
+            match rest {
+                Expr::BinaryOp { left, op: next, right } if next == op => {
+                    operands.push(right.as_ref());
+                    rest = left;
+                }
+                first => {
+                    operands.push(first);
+                    break;
+                }
+            }
+        }
+        let mut bound = Vec::with_capacity(operands.len());
+        for operand in operands.into_iter().rev() {
+            let operand = self.bind_condition(operand, clause)?;
+            match operand.kind {
+                Kind::And(inner) if clause == "AND" => bound.extend(inner),
+                Kind::Or(inner) if clause == "OR" => bound.extend(inner),
+                kind => bound.push(boolean(kind)),
+            }
+        }
+        Ok(boolean(if clause == "AND" { Kind::And(bound) } else { Kind::Or(bound) }))
+    }
+
+    fn bind_arithmetic(
+        &self,
+        op: ArithmeticOperator,
+        left: &Expr,
+        right: &Expr,
+    ) -> Result<Expression, SqlError> {
+        let span = left.span();
+        let (left, right) = (self.bind(left)?, self.bind(right)?);
+        self.arithmetic(op, left, right).map_err(|error| self.at(error, span))
+    }
+
+    pub(super) fn arithmetic(
+        &self,
+        op: ArithmeticOperator,
+        left: Expression,
+        right: Expression,
+    ) -> Result<Expression, SqlError> {
+        let (from, to) = (left.data_type, right.data_type);
+        if from == DataType::Unknown && to == DataType::Unknown {
+            let message = format!("operator is not unique: unknown {op} unknown");
+            return Err(SqlError::new(SqlState(*b"42725"), message)
+                .hint("Could not choose a best candidate operator. You might need to add explicit type casts."));
+        }
+        let Some(data_type) = arithmetic_result(op, from, to) else {
+            return Err(no_operator(&format!("{from} {op} {to}")));
+        };
+        let left = self.number_operand(left, data_type)?;
+        let right = self.number_operand(right, data_type)?;
+        Ok(Expression { kind: Kind::Arithmetic(op, Box::new([left, right])), data_type })
+    }
+
+    /// Integers of both widths meet as they are: arithmetic and comparison know how.
+    fn number_operand(&self, operand: Expression, target: DataType) -> Result<Expression, SqlError> {
+        match (operand.data_type, target) {
+            (DataType::Integer | DataType::BigInt, DataType::Integer | DataType::BigInt) => Ok(operand),
+            _ => self.cast_to(operand, target.family()),
+        }
+    }
+
+    fn bind_concatenation(&self, left: &Expr, right: &Expr) -> Result<Expression, SqlError> {
+        let (left, right) = (self.bind(left)?, self.bind(right)?);
+        let text = |operand: &Expression| matches!(operand.data_type, DataType::Text(_) | DataType::Unknown);
+        if !text(&left) && !text(&right) {
+            return Err(no_operator(&format!("{} || {}", left.data_type, right.data_type)));
+        }
+        let operands = Box::new([self.known(left)?, self.known(right)?]);
+        Ok(Expression { kind: Kind::Concatenate(operands), data_type: DataType::Text(None) })
+    }
+
+    pub(super) fn compare(
+        &self,
+        comparison: Comparison,
+        left: Expression,
+        right: Expression,
+    ) -> Result<Expression, SqlError> {
+        let operands = self.comparable(comparison.symbol(), left, right)?;
+        Ok(boolean(Kind::Compare(comparison, Box::new(operands))))
+    }
+
+    /// Both with the type in which they compare.
+    fn comparable(
+        &self,
+        symbol: &str,
+        left: Expression,
+        right: Expression,
+    ) -> Result<[Expression; 2], SqlError> {
+        let Some(common) = common_type([left.data_type, right.data_type]) else {
+            return Err(no_operator(&format!("{} {symbol} {}", left.data_type, right.data_type)));
+        };
+        Ok([self.number_operand(left, common)?, self.number_operand(right, common)?])
+    }
+
+    fn bind_distinct(&self, distinct: bool, left: &Expr, right: &Expr) -> Result<Expression, SqlError> {
+        let operands = self.comparable("=", self.bind(left)?, self.bind(right)?)?;
+        Ok(boolean(Kind::Distinct(distinct, Box::new(operands))))
+    }
+
+    fn bind_is(&self, expr: &Expr) -> Result<Expression, SqlError> {
+        let truth = |operand: &Expr, truth: Option<bool>, expected: bool| {
+            let operand = self.bind_condition(operand, "IS TRUE")?;
+            Ok(boolean(Kind::IsTruth(truth, expected, Box::new(operand))))
+        };
+        let null = |operand: &Expr, expected: bool| {
+            let operand = self.bind_known(operand)?;
+            Ok(boolean(Kind::IsNull(expected, Box::new(operand))))
+        };
+        match expr {
+            Expr::IsNull(operand) => null(operand, true),
+            Expr::IsNotNull(operand) => null(operand, false),
+            Expr::IsTrue(operand) => truth(operand, Some(true), true),
+            Expr::IsNotTrue(operand) => truth(operand, Some(true), false),
+            Expr::IsFalse(operand) => truth(operand, Some(false), true),
+            Expr::IsNotFalse(operand) => truth(operand, Some(false), false),
+            Expr::IsUnknown(operand) => truth(operand, None, true),
+            Expr::IsNotUnknown(operand) => truth(operand, None, false),
+            other => Err(unsupported_expression(other)),
+        }
+    }
+
+    fn bind_between(
+        &self,
+        operand: &Expr,
+        negated: bool,
+        low: &Expr,
+        high: &Expr,
+    ) -> Result<Expression, SqlError> {
+        let value = self.bind(operand)?;
+        let lower = self.compare(Comparison::GreaterOrEqual, value.clone(), self.bind(low)?)?;
+        let upper = self.compare(Comparison::LessOrEqual, value, self.bind(high)?)?;
+        let both = boolean(Kind::And(vec![lower, upper]));
+        Ok(if negated { boolean(Kind::Not(Box::new(both))) } else { both })
+    }
+
+    fn bind_in_list(&self, operand: &Expr, list: &[Expr], negated: bool) -> Result<Expression, SqlError> {
+        let mut operands = vec![self.bind(operand)?];
+        for element in list {
+            operands.push(self.bind(element)?);
+        }
+        let Some(common) = common_type(operands.iter().map(Expression::data_type)) else {
+            let other = operands.iter().find(|other| {
+                common_type([operands[0].data_type, other.data_type]).is_none()
+            });
+            let other = other.map_or(DataType::Unknown, Expression::data_type);
+            return Err(no_operator(&format!("{} = {other}", operands[0].data_type)));
+        };
+        let operands = operands.into_iter().map(|operand| self.number_operand(operand, common));
+        let mut operands = operands.collect::<Result<Vec<_>, _>>()?;
+        if let [_, _] = operands.as_slice()
+            && let (Some(right), Some(left)) = (operands.pop(), operands.pop())
+        {
+            let comparison = if negated { Comparison::NotEqual } else { Comparison::Equal };
+            return Ok(boolean(Kind::Compare(comparison, Box::new([left, right]))));
+        }
+        Ok(boolean(Kind::InList(!negated, operands)))
+    }
+
+    fn bind_like(
+        &self,
+        negated: bool,
+        ignore_case: bool,
+        text: &Expr,
+        pattern: &Expr,
+        escape: Option<&ValueWithSpan>,
+    ) -> Result<Expression, SqlError> {
+        let escape = match escape.map(|escape| &escape.value) {
+            None => Some('\\'),
+            Some(ast::Value::SingleQuotedString(text)) if text.chars().count() <= 1 => text.chars().next(),
+            Some(_) => {
+                let error = SqlError::new(SqlState(*b"22019"), "invalid escape string")
+                    .hint("Escape string must be empty or one character.");
+                return Err(error);
+            }
+        };
+        let (text, pattern) = (self.bind(text)?, self.bind(pattern)?);
+        let is_text =
+            |operand: &Expression| matches!(operand.data_type, DataType::Text(_) | DataType::Unknown);
+        if !is_text(&text) || !is_text(&pattern) {
+            let symbol = match (negated, ignore_case) {
+                (false, false) => "~~",
+                (true, false) => "!~~",
+                (false, true) => "~~*",
+                (true, true) => "!~~*",
+            };
+            return Err(no_operator(&format!("{} {symbol} {}", text.data_type, pattern.data_type)));
+        }
+        let operands = Box::new([self.known(text)?, self.known(pattern)?]);
+        Ok(boolean(Kind::Like(LikeForm { negated, ignore_case, escape }, operands)))
+    }
+
+    fn bind_case(
+        &self,
+        operand: Option<&Expr>,
+        conditions: &[ast::CaseWhen],
+        otherwise: Option<&Expr>,
+    ) -> Result<Expression, SqlError> {
+        let operand = operand.map(|operand| self.bind(operand)).transpose()?;
+        let mut branches = Vec::with_capacity(conditions.len());
+        let mut results = Vec::with_capacity(conditions.len() + 1);
+        for when in conditions {
+            branches.push(match &operand {
+                Some(operand) => {
+                    self.compare(Comparison::Equal, operand.clone(), self.bind(&when.condition)?)?
+                }
+                None => self.bind_condition(&when.condition, "CASE/WHEN")?,
+            });
+            results.push(self.bind(&when.result)?);
+        }
+        results.push(match otherwise {
+            Some(otherwise) => self.bind(otherwise)?,
+            None => Expression::constant(Value::Null, DataType::Unknown),
+        });
+        let (mut results, data_type) = self.unify(results, "CASE")?;
+        let otherwise = Box::new(results.pop().expect("the result of ELSE was pushed"));
+        let branches = branches.into_iter().zip(results).collect();
+        Ok(Expression { kind: Kind::Case(branches, otherwise), data_type })
+    }
+
+    /// All cast to their common type.
+    pub(super) fn unify(
+        &self,
+        expressions: Vec<Expression>,
+        construct: &str,
+    ) -> Result<(Vec<Expression>, DataType), SqlError> {
+        let Some(common) = common_type(expressions.iter().map(Expression::data_type)) else {
+            let mut types = expressions.iter().map(Expression::data_type);
+            let first = types.find(|data_type| *data_type != DataType::Unknown).unwrap_or(DataType::Unknown);
+            let other = types.find(|other| common_type([first, *other]).is_none()).unwrap_or(first);
+            let message = format!("{construct} types {} and {} cannot be matched", first.family(), other.family());
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        };
+        let cast = expressions.into_iter().map(|expression| self.cast_to(expression, common));
+        Ok((cast.collect::<Result<_, _>>()?, common))
+    }
+
+    fn bind_cast(&self, expr: &Expr) -> Result<Expression, SqlError> {
+        match expr {
+            Expr::Cast {
+                kind: ast::CastKind::Cast | ast::CastKind::DoubleColon,
+                expr,
+                data_type,
+                array: false,
+                format: None,
+            } => {
+                let target = bind_data_type(data_type)?;
+                let operand = self.bind(expr)?;
+                self.explicit_cast(operand, target).map_err(|error| self.at(error, expr.span()))
+            }
+            Expr::TypedString(typed) => {
+                let target = bind_data_type(&typed.data_type)?;
+                let operand = self.bind_literal(&typed.value)?;
+                self.explicit_cast(operand, target).map_err(|error| self.at(error, typed.value.span))
+            }
+            other => Err(unsupported_expression(other)),
+        }
+    }
+
+    fn explicit_cast(&self, operand: Expression, target: DataType) -> Result<Expression, SqlError> {
+        if operand.data_type == DataType::Unknown {
+            return self.unknown_to(operand, target, true);
+        }
+        if !can_cast_explicitly(operand.data_type, target) {
+            let message = format!("cannot cast type {} to {}", operand.data_type.family(), target.family());
+            return Err(SqlError::new(SqlState(*b"42846"), message));
+        }
+        Ok(converted(operand, target, Kind::Cast))
+    }
+
+    /// An implicit cast, which the caller knows to exist.
+    ///
+    /// # Errors
+    /// A literal of unknown type that is no such value.
+    pub fn cast_to(&self, operand: Expression, target: DataType) -> Result<Expression, SqlError> {
+        if operand.data_type == DataType::Unknown {
+            return self.unknown_to(operand, target, false);
+        }
+        Ok(fold(converted(operand, target, Kind::Cast)))
+    }
+
+    fn unknown_to(
+        &self,
+        operand: Expression,
+        target: DataType,
+        explicit: bool,
+    ) -> Result<Expression, SqlError> {
+        match operand.kind {
+            Kind::Constant(Value::Null) => Ok(Expression::constant(Value::Null, target)),
+            Kind::Constant(value) => {
+                let value = if explicit { cast(value, target)? } else { types::assign(value, target)? };
+                Ok(Expression::constant(value, target))
+            }
+            Kind::Slot(slot) => {
+                self.scope.infer(usize::from(slot), target.family());
+                let parameter = Expression { kind: Kind::Slot(slot), data_type: target.family() };
+                Ok(converted(parameter, target, Kind::Cast))
+            }
+            _ => Ok(converted(operand, target, Kind::Cast)),
+        }
+    }
+
+    /// The expression as the value of a column, by the rules of assignment.
+    ///
+    /// # Errors
+    /// `42804` where there is no such cast.
+    pub fn assign_to_column(
+        &self,
+        expression: Expression,
+        column: &str,
+        target: DataType,
+    ) -> Result<Expression, SqlError> {
+        if expression.data_type == DataType::Unknown {
+            return self.unknown_to(expression, target, false);
+        }
+        if !can_cast_in_assignment(expression.data_type, target) {
+            let message = format!(
+                "column \"{column}\" is of type {} but expression is of type {}",
+                target.family_name(),
+                expression.data_type.family_name()
+            );
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+                .hint("You will need to rewrite or cast the expression."));
+        }
+        Ok(fold(converted(expression, target, Kind::Assign)))
+    }
+
+    /// The expression as an argument of this type, by the rules of function calls.
+    pub(super) fn argument(&self, expression: Expression, target: DataType) -> Option<Expression> {
+        can_cast_implicitly(expression.data_type, target).then(|| self.cast_to(expression, target).ok())?
+    }
+}
+
+/// PostgreSQL's name of a type in messages about columns: without length, precision and scale.
+trait FamilyName {
+    fn family_name(self) -> String;
+}
+
+impl FamilyName for DataType {
+    fn family_name(self) -> String {
+        match self {
+            DataType::Text(Some(_)) => "character varying".to_string(),
+            other => other.family().to_string(),
+        }
+    }
+}
+
+/// A cast, or the expression itself where the value is of that type already.
+fn converted(operand: Expression, target: DataType, kind: fn(Box<Expression>) -> Kind) -> Expression {
+    let same = operand.data_type == target
+        || (operand.data_type.family() == target.family() && target == target.family());
+    if same {
+        return Expression { data_type: target, ..operand };
+    }
+    Expression { kind: kind(Box::new(operand)), data_type: target }
+}
+
+/// Evaluates what is constant. What gives an error stays: it is raised only if it is evaluated.
+pub(super) fn fold(expression: Expression) -> Expression {
+    if expression.as_constant().is_some() || !expression.is_constant() {
+        return expression;
+    }
+    match expression.evaluate_constant(0) {
+        Ok(value) => Expression::constant(value, expression.data_type),
+        Err(_) => expression,
+    }
+}
+
+pub(super) fn boolean(kind: Kind) -> Expression {
+    Expression { kind, data_type: DataType::Boolean }
+}
+
+fn variable_expression(variable: Variable) -> Expression {
+    Expression::slot(variable.slot, variable.data_type)
+}
+
+fn number(text: &str, negative: bool) -> Result<Expression, SqlError> {
+    let signed = if negative { format!("-{text}") } else { text.to_string() };
+    if let Ok(value) = signed.parse::<i32>() {
+        return Ok(Expression::constant(Value::Integer(value), DataType::Integer));
+    }
+    if let Ok(value) = signed.parse::<i64>() {
+        return Ok(Expression::constant(Value::BigInt(value), DataType::BigInt));
+    }
+    let value = Value::Numeric(Numeric::parse(text)?);
+    let value = if negative { negate(&value)? } else { value };
+    Ok(Expression::constant(value, DataType::Numeric(None)))
+}
+
+fn check_literal(text: &str) -> Result<(), SqlError> {
+    if text.len() > limits::TEXT_BYTES_MAX {
+        let message = format!(
+            "the text has {} bytes, the limit is {} (TEXT_BYTES_MAX)",
+            text.len(),
+            limits::TEXT_BYTES_MAX
+        );
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    if text.contains('\0') {
+        let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
+        return Err(SqlError::new(SqlState(*b"22021"), message));
+    }
+    Ok(())
+}
+
+pub(crate) fn too_deep() -> SqlError {
+    let message = format!("an expression is nested more than {OPERATORS_MAX} operators deep (OPERATORS_MAX)");
+    SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message).hint("Split it, or use a list with IN.")
+}
+
+pub(super) fn no_operator(form: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {form}")).hint(
+        "No operator matches the given name and argument types. You might need to add explicit type casts.",
+    )
+}
+
+pub(super) fn unsupported_expression(expr: &Expr) -> SqlError {
+    match expr {
+        Expr::Subquery(_) | Expr::InSubquery { .. } | Expr::Exists { .. } => {
+            SqlError::unsupported("a subquery in an expression")
+                .hint("Read it into a variable first, with SELECT … INTO in a procedure.")
+        }
+        Expr::Interval(_) => SqlError::unsupported("INTERVAL"),
+        Expr::AtTimeZone { .. } => SqlError::unsupported("AT TIME ZONE"),
+        Expr::Array(_) => SqlError::unsupported("ARRAY"),
+        Expr::AnyOp { .. } => SqlError::unsupported("ANY").hint("Use a list with IN."),
+        Expr::AllOp { .. } => SqlError::unsupported("ALL with an operator"),
+        Expr::SimilarTo { .. } => SqlError::unsupported("SIMILAR TO").hint("Use LIKE."),
+        Expr::RLike { .. } => SqlError::unsupported("a regular expression").hint("Use LIKE."),
+        Expr::Tuple(_) => SqlError::unsupported("a row constructor"),
+        Expr::Overlay { .. } => SqlError::unsupported("OVERLAY"),
+        Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_) => SqlError::unsupported("GROUPING SETS"),
+        Expr::IsNormalized { .. } => SqlError::unsupported("IS NORMALIZED"),
+        Expr::Like { .. } | Expr::ILike { .. } => SqlError::unsupported("LIKE ANY"),
+        other => SqlError::unsupported(format_args!("the expression {}", shortened(&other.to_string()))),
+    }
+}
+
+/// The beginning of a construct, for errors.
+pub(crate) fn shortened(text: &str) -> String {
+    const SHOWN_MAX: usize = 60;
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+/// The type that SQL writes.
+///
+/// # Errors
+/// `0A000` names a type that is not supported, `42704` one that does not exist, `22023` a precision that cannot be.
+pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlError> {
+    use ast::{DataType as Sql, ExactNumberInfo as Info, TimezoneInfo};
+    Ok(match data_type {
+        Sql::Boolean | Sql::Bool => DataType::Boolean,
+        Sql::Int(None) | Sql::Integer(None) | Sql::Int4(None) => DataType::Integer,
+        Sql::BigInt(None) | Sql::Int8(None) => DataType::BigInt,
+        Sql::Numeric(info) | Sql::Decimal(info) | Sql::Dec(info) => numeric_type(info)?,
+        Sql::DoublePrecision | Sql::Float8 | Sql::Float(Info::None) => DataType::Double,
+        Sql::Float(Info::Precision(25..=53)) => DataType::Double,
+        Sql::Text => DataType::Text(None),
+        Sql::Varchar(length) | Sql::CharacterVarying(length) | Sql::CharVarying(length) => text_type(length)?,
+        Sql::Timestamp(None, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => DataType::TimestampTz,
+        Sql::Timestamp(Some(6), TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => DataType::TimestampTz,
+        Sql::Timestamp(None, _) => {
+            return Err(SqlError::unsupported("the type timestamp without time zone").hint("Use timestamptz."));
+        }
+        Sql::Real | Sql::Float4 | Sql::Float(_) => {
+            return Err(SqlError::unsupported("the type real").hint("Use double precision."));
+        }
+        Sql::SmallInt(_) | Sql::Int2(_) => {
+            return Err(SqlError::unsupported("the type smallint").hint("Use integer."));
+        }
+        Sql::Char(_) | Sql::Character(_) => {
+            return Err(SqlError::unsupported("the type character").hint("Use varchar(n) or text."));
+        }
+        Sql::Custom(name, modifiers) if modifiers.is_empty() => match name.to_string().to_ascii_lowercase().as_str() {
+            "serial" | "bigserial" | "smallserial" => {
+                return Err(SqlError::unsupported(format_args!("the type {name}"))
+                    .hint("Choose keys in the client, or leave the primary key out: rows keep the order of insertion."));
+            }
+            other => {
+                let message = format!("type \"{other}\" does not exist");
+                return Err(SqlError::new(SqlState(*b"42704"), message));
+            }
+        },
+        other => {
+            let name = other.to_string().to_ascii_lowercase();
+            return Err(SqlError::unsupported(format_args!("the type {}", shortened(&name))));
+        }
+    })
+}
+
+fn numeric_type(info: &ast::ExactNumberInfo) -> Result<DataType, SqlError> {
+    let (precision, scale) = match info {
+        ast::ExactNumberInfo::None => return Ok(DataType::Numeric(None)),
+        ast::ExactNumberInfo::Precision(precision) => (*precision, 0),
+        ast::ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+    };
+    let max = limits::NUMERIC_PRECISION_MAX;
+    let error = |message: String| Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    match (u8::try_from(precision), u8::try_from(scale)) {
+        (Ok(precision), _) if precision == 0 || precision > max => {
+            error(format!("NUMERIC precision {precision} must be between 1 and {max}"))
+        }
+        (Ok(precision), Ok(scale)) if scale <= precision => Ok(DataType::Numeric(Some((precision, scale)))),
+        (Ok(precision), _) => error(format!("NUMERIC scale {scale} must be between 0 and {precision}")),
+        (Err(_), _) => error(format!("NUMERIC precision {precision} must be between 1 and {max}")),
+    }
+}
+
+fn text_type(length: &Option<ast::CharacterLength>) -> Result<DataType, SqlError> {
+    match length {
+        None => Ok(DataType::Text(None)),
+        Some(ast::CharacterLength::IntegerLength { length, unit: None }) => match u32::try_from(*length) {
+            Ok(0) => {
+                let message = "length for type varchar must be at least 1";
+                Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message))
+            }
+            Ok(length) if length <= 10_485_760 => Ok(DataType::Text(Some(length))),
+            _ => {
+                let message = "length for type varchar cannot exceed 10485760";
+                Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message))
+            }
+        },
+        Some(other) => Err(SqlError::unsupported(format_args!("the type varchar({other})"))),
+    }
+}
+
+/// The name that PostgreSQL gives an output column without AS.
+pub(crate) fn output_name(expr: &Expr) -> String {
+    figured_name(expr).map_or_else(|| "?column?".to_string(), |(name, _)| name)
+}
+
+/// Name and strength: a name that comes from a cast or CASE yields to one from inside of it.
+fn figured_name(expr: &Expr) -> Option<(String, u8)> {
+    let strong = |name: &str| Some((name.to_string(), 2));
+    match expr {
+        Expr::Identifier(name) => Some((name_of(name).unwrap_or_default(), 2)),
+        Expr::CompoundIdentifier(parts) => Some((parts.last().and_then(|p| name_of(p).ok())?, 2)),
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => figured_name(inner),
+        Expr::Function(function) => {
+            let name = function.name.0.last()?.as_ident()?;
+            Some((name_of(name).unwrap_or_default(), 2))
+        }
+        Expr::Cast { expr, data_type, .. } => match figured_name(expr) {
+            Some((name, 2)) => Some((name, 2)),
+            _ => Some((internal_type_name(data_type)?, 1)),
+        },
+        Expr::TypedString(typed) => Some((internal_type_name(&typed.data_type)?, 1)),
+        Expr::Value(value) if matches!(value.value, ast::Value::Boolean(_)) => Some(("bool".to_string(), 1)),
+        Expr::Case { else_result, .. } => match else_result.as_deref().and_then(figured_name) {
+            Some((name, 2)) => Some((name, 2)),
+            _ => Some(("case".to_string(), 1)),
+        },
+        Expr::Ceil { .. } => strong("ceil"),
+        Expr::Floor { .. } => strong("floor"),
+        Expr::Position { .. } => strong("position"),
+        Expr::Substring { shorthand, .. } => strong(if *shorthand { "substr" } else { "substring" }),
+        Expr::Extract { .. } => strong("extract"),
+        Expr::Trim { trim_where, .. } => strong(match trim_where {
+            Some(ast::TrimWhereField::Leading) => "ltrim",
+            Some(ast::TrimWhereField::Trailing) => "rtrim",
+            _ => "btrim",
+        }),
+        _ => None,
+    }
+}
+
+fn internal_type_name(data_type: &ast::DataType) -> Option<String> {
+    let name = match bind_data_type(data_type).ok()? {
+        DataType::Boolean => "bool",
+        DataType::Integer => "int4",
+        DataType::BigInt => "int8",
+        DataType::Numeric(_) => "numeric",
+        DataType::Double => "float8",
+        DataType::Text(_) => match data_type {
+            ast::DataType::Text => "text",
+            _ => "varchar",
+        },
+        DataType::TimestampTz => "timestamptz",
+        DataType::Unknown => return None,
+    };
+    Some(name.to_string())
+}

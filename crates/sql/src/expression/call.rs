@@ -1,0 +1,307 @@
+//! Binding of functions and aggregates.
+
+use super::bind::{fold, unsupported_expression};
+use super::functions::{Signature, refused, resolve};
+use super::{Binder, Comparison, Expression, Kind};
+use crate::aggregate::{Aggregate, AggregateFunction};
+use crate::scope::name_of;
+use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
+use sqlparser::tokenizer::Span;
+use types::{ArithmeticOperator, DataType, SqlError, SqlState, Value};
+
+impl Binder<'_> {
+    pub(super) fn bind_function(&self, function: &ast::Function) -> Result<Expression, SqlError> {
+        let span = function.name.span();
+        let name = match function.name.0.as_slice() {
+            [name] => name.as_ident(),
+            [schema, name] if schema.to_string().eq_ignore_ascii_case("pg_catalog") => name.as_ident(),
+            _ => None,
+        };
+        let Some(name) = name else {
+            let what = format_args!("the qualified function name {}", function.name);
+            return Err(self.at(SqlError::unsupported(what), span));
+        };
+        let name = name_of(name)?;
+        if function.over.is_some() {
+            return Err(self.at(SqlError::unsupported("a window function"), span));
+        }
+        if function.null_treatment.is_some()
+            || !function.within_group.is_empty()
+            || !matches!(function.parameters, FunctionArguments::None)
+        {
+            return Err(self.at(SqlError::unsupported(format_args!("this form of the function {name}")), span));
+        }
+        let bound = match AggregateFunction::named(&name) {
+            Some(aggregate) => self.bind_aggregate(aggregate, &name, function, span),
+            None => self.bind_scalar(&name, function, span),
+        };
+        bound.map_err(|error| self.at(error, span))
+    }
+
+    fn bind_scalar(&self, name: &str, function: &ast::Function, span: Span) -> Result<Expression, SqlError> {
+        if let Some(hint) = refused(name) {
+            return Err(SqlError::unsupported(format_args!("the function {name}()")).hint(hint));
+        }
+        let arguments = match &function.args {
+            FunctionArguments::None => Vec::new(),
+            FunctionArguments::Subquery(_) => {
+                return Err(SqlError::unsupported("a subquery as an argument"));
+            }
+            FunctionArguments::List(list) => {
+                if function.filter.is_some() || list.duplicate_treatment.is_some() {
+                    let message = format!("DISTINCT or FILTER specified, but {name} is not an aggregate function");
+                    return Err(SqlError::new(SqlState(*b"42809"), message));
+                }
+                if !list.clauses.is_empty() {
+                    return Err(SqlError::unsupported(format_args!("this form of the function {name}")));
+                }
+                list.args.iter().map(|argument| self.bind(plain_argument(argument)?)).collect::<Result<_, _>>()?
+            }
+        };
+        self.call(name, arguments, span)
+    }
+
+    /// A call by name: what has a form of its own, then the functions of the table.
+    fn call(&self, name: &str, arguments: Vec<Expression>, span: Span) -> Result<Expression, SqlError> {
+        match (name, arguments.len()) {
+            ("now" | "transaction_timestamp" | "current_timestamp", 0) => {
+                Ok(Expression { kind: Kind::Now, data_type: DataType::TimestampTz })
+            }
+            ("current_timestamp", 1) => Err(SqlError::unsupported("current_timestamp with a precision")),
+            ("coalesce", 1..) => {
+                let (operands, data_type) = self.unify(arguments, "COALESCE")?;
+                Ok(Expression { kind: Kind::Coalesce(operands), data_type })
+            }
+            ("greatest" | "least", 1..) => {
+                let (operands, data_type) = self.unify(arguments, &name.to_ascii_uppercase())?;
+                Ok(Expression { kind: Kind::Extreme(name == "greatest", operands), data_type })
+            }
+            ("nullif", 2) => self.bind_nullif(arguments),
+            ("mod", 2) => {
+                let mut arguments = arguments.into_iter();
+                match (arguments.next(), arguments.next()) {
+                    (Some(left), Some(right))
+                        if left.data_type != DataType::Double && right.data_type != DataType::Double =>
+                    {
+                        self.arithmetic(ArithmeticOperator::Remainder, left, right)
+                    }
+                    _ => Err(no_function(name, &[DataType::Double, DataType::Double])),
+                }
+            }
+            ("concat", 1..) => self.bind_concat(arguments),
+            _ => self.call_resolved(name, arguments, span),
+        }
+    }
+
+    fn call_resolved(
+        &self,
+        name: &str,
+        arguments: Vec<Expression>,
+        span: Span,
+    ) -> Result<Expression, SqlError> {
+        let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
+        let missing = || self.at(no_function(name, &types), span);
+        let Signature { function, arguments: targets, result } = resolve(name, &types).ok_or_else(missing)?;
+        if targets.len() != arguments.len() {
+            return Err(missing());
+        }
+        let mut cast = Vec::with_capacity(arguments.len());
+        for (argument, target) in arguments.into_iter().zip(targets) {
+            if argument.data_type == DataType::Unknown {
+                cast.push(self.cast_to(argument, target)?);
+            } else {
+                cast.push(self.argument(argument, target).ok_or_else(missing)?);
+            }
+        }
+        Ok(Expression { kind: Kind::Function(function, cast), data_type: result })
+    }
+
+    /// `NULLIF(a, b)` is `CASE WHEN a = b THEN NULL ELSE a END`.
+    fn bind_nullif(&self, arguments: Vec<Expression>) -> Result<Expression, SqlError> {
+        let mut arguments = arguments.into_iter().map(|argument| {
+            if argument.data_type == DataType::Unknown && argument.as_constant().is_none() {
+                self.known(argument)
+            } else {
+                Ok(argument)
+            }
+        });
+        let (Some(value), Some(other)) = (arguments.next(), arguments.next()) else {
+            return Err(no_function("nullif", &[]));
+        };
+        let (value, other) = (value?, other?);
+        let equal = self.compare(Comparison::Equal, value.clone(), other)?;
+        let value = self.known(value)?;
+        let data_type = value.data_type;
+        let null = Expression::constant(Value::Null, data_type);
+        Ok(Expression { kind: Kind::Case(vec![(equal, null)], Box::new(value)), data_type })
+    }
+
+    /// `concat` takes NULL for the empty text.
+    fn bind_concat(&self, arguments: Vec<Expression>) -> Result<Expression, SqlError> {
+        let text = |value: Expression| Expression {
+            kind: Kind::Coalesce(vec![
+                match value.data_type {
+                    DataType::Text(_) => value,
+                    _ => Expression { kind: Kind::Cast(Box::new(value)), data_type: DataType::Text(None) },
+                },
+                Expression::constant(Value::text(""), DataType::Text(None)),
+            ]),
+            data_type: DataType::Text(None),
+        };
+        let mut joined: Option<Expression> = None;
+        for argument in arguments {
+            if argument.data_type == DataType::Boolean {
+                return Err(SqlError::unsupported("concat() of a boolean").hint("Cast it to text."));
+            }
+            let next = fold(text(self.known(argument)?));
+            joined = Some(match joined {
+                None => next,
+                Some(before) => fold(Expression {
+                    kind: Kind::Concatenate(Box::new([before, next])),
+                    data_type: DataType::Text(None),
+                }),
+            });
+        }
+        joined.ok_or_else(|| no_function("concat", &[]))
+    }
+
+    fn bind_aggregate(
+        &self,
+        function: AggregateFunction,
+        name: &str,
+        call: &ast::Function,
+        span: Span,
+    ) -> Result<Expression, SqlError> {
+        if let Some(clause) = self.no_aggregates_in.get() {
+            let message = match clause {
+                "aggregate" => "aggregate function calls cannot be nested".to_string(),
+                clause => format!("aggregate functions are not allowed in {clause}"),
+            };
+            return Err(self.at(SqlError::new(SqlState::GROUPING_ERROR, message), span));
+        }
+        let FunctionArguments::List(list) = &call.args else {
+            return Err(no_function(name, &[]));
+        };
+        if !list.clauses.is_empty() {
+            return Err(SqlError::unsupported(format_args!("ORDER BY inside of {name}()")));
+        }
+        self.no_aggregates_in.set(Some("aggregate"));
+        let parts = self.aggregate_parts(function, name, list, call.filter.as_deref());
+        self.no_aggregates_in.set(None);
+        let (argument, data_type, filter) = parts?;
+        let distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
+        let aggregate = Aggregate { function, argument, distinct, filter, data_type };
+        let mut aggregates = self.aggregates.borrow_mut();
+        let number = aggregates.iter().position(|known| *known == aggregate).unwrap_or_else(|| {
+            aggregates.push(aggregate);
+            aggregates.len() - 1
+        });
+        Ok(Expression { kind: Kind::Aggregate(number as u16), data_type })
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn aggregate_parts(
+        &self,
+        function: AggregateFunction,
+        name: &str,
+        list: &ast::FunctionArgumentList,
+        filter: Option<&Expr>,
+    ) -> Result<(Option<Expression>, DataType, Option<Expression>), SqlError> {
+        let filter = filter.map(|filter| self.bind_condition(filter, "FILTER")).transpose()?;
+        let (argument, data_type) = match list.args.as_slice() {
+            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if function == AggregateFunction::Count => {
+                (None, DataType::BigInt)
+            }
+            [argument] => {
+                let bound = self.bind(plain_argument(argument)?)?;
+                let bound = match (bound.data_type, function) {
+                    (DataType::Unknown, AggregateFunction::And | AggregateFunction::Or) => {
+                        self.cast_to(bound, DataType::Boolean)?
+                    }
+                    _ => self.known(bound)?,
+                };
+                let Some((operand, result)) = function.types(bound.data_type) else {
+                    return Err(no_function(name, &[bound.data_type]));
+                };
+                let operand =
+                    if function == AggregateFunction::Count { bound } else { self.cast_to(bound, operand)? };
+                (Some(operand), result)
+            }
+            [] => {
+                let message = format!("{name}(*) must be used to call a parameterless aggregate function");
+                return Err(SqlError::new(SqlState(*b"42809"), message));
+            }
+            _ => return Err(SqlError::unsupported(format_args!("{name}() with several arguments"))),
+        };
+        Ok((argument, data_type, filter))
+    }
+
+    /// Functions for which SQL has a syntax of their own.
+    pub(super) fn bind_syntax_function(&self, expr: &Expr) -> Result<Expression, SqlError> {
+        let span = expr.span();
+        match expr {
+            Expr::Ceil { expr: operand, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
+                self.call("ceil", vec![self.bind(operand)?], span)
+            }
+            Expr::Floor { expr: operand, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
+                self.call("floor", vec![self.bind(operand)?], span)
+            }
+            Expr::Position { expr: part, r#in: text } => {
+                let arguments = vec![self.bind(text)?, self.bind(part)?];
+                self.call("strpos", arguments, span)
+            }
+            Expr::Substring { expr: text, substring_from, substring_for, .. } => {
+                let from = match substring_from {
+                    Some(from) => self.bind(from)?,
+                    None => Expression::constant(Value::Integer(1), DataType::Integer),
+                };
+                let mut arguments = vec![self.bind(text)?, from];
+                if let Some(count) = substring_for {
+                    arguments.push(self.bind(count)?);
+                }
+                if arguments[1..].iter().any(|argument| matches!(argument.data_type, DataType::Text(_))) {
+                    return Err(SqlError::unsupported("SUBSTRING with a pattern"));
+                }
+                self.call("substring", arguments, span)
+            }
+            Expr::Trim { trim_where, trim_what, expr: text, trim_characters } => {
+                let name = match trim_where {
+                    Some(ast::TrimWhereField::Leading) => "ltrim",
+                    Some(ast::TrimWhereField::Trailing) => "rtrim",
+                    _ => "btrim",
+                };
+                let mut arguments = vec![self.bind(text)?];
+                if let Some(what) = trim_what {
+                    arguments.push(self.bind(what)?);
+                }
+                for characters in trim_characters.iter().flatten() {
+                    arguments.push(self.bind(characters)?);
+                }
+                self.call(name, arguments, span)
+            }
+            Expr::Extract { field, expr: instant, .. } => {
+                let field = field.to_string().trim_matches('\'').to_ascii_lowercase();
+                let field = Expression::constant(Value::text(field), DataType::Text(None));
+                self.call("extract", vec![field, self.bind(instant)?], span)
+            }
+            other => Err(unsupported_expression(other)),
+        }
+    }
+}
+
+fn plain_argument(argument: &FunctionArg) -> Result<&Expr, SqlError> {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
+        FunctionArg::Unnamed(_) => Err(SqlError::unsupported("* as an argument")),
+        _ => Err(SqlError::unsupported("a named argument").hint("Give the arguments in their order.")),
+    }
+}
+
+#[cold]
+fn no_function(name: &str, types: &[DataType]) -> SqlError {
+    let types: Vec<String> = types.iter().map(|data_type| data_type.family().to_string()).collect();
+    let message = format!("function {name}({}) does not exist", types.join(", "));
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(
+        "No function matches the given name and argument types. You might need to add explicit type casts.",
+    )
+}

@@ -1,0 +1,229 @@
+//! Evaluation of bound expressions.
+
+use super::pattern::like;
+use super::{Expression, Kind};
+use std::cmp::Ordering;
+use types::{DataType, SqlError, SqlState, Value, arithmetic, assign, cast, concatenate, negate};
+
+/// What an expression is evaluated in.
+#[derive(Clone, Copy)]
+pub(crate) struct Environment<'a> {
+    /// The row at hand; empty where there is none.
+    pub row: &'a [Value],
+    /// Variables by slot.
+    pub frame: &'a [Value],
+    /// The block's time, microseconds since 2000-01-01 00:00 UTC.
+    pub now: i64,
+}
+
+impl Expression {
+    /// The value.
+    ///
+    /// # Errors
+    /// What arithmetic, casts and functions raise.
+    pub fn evaluate(&self, environment: &Environment<'_>) -> Result<Value, SqlError> {
+        match &self.kind {
+            Kind::Constant(value) => Ok(value.clone()),
+            Kind::Column(ordinal) => value_at(environment.row, *ordinal, "column").cloned(),
+            Kind::Slot(slot) => value_at(environment.frame, *slot, "variable").cloned(),
+            Kind::Now => Ok(Value::TimestampTz(environment.now)),
+            Kind::Cast(operand) => cast(operand.evaluate(environment)?, self.data_type),
+            Kind::Assign(operand) => assign(operand.evaluate(environment)?, self.data_type),
+            Kind::Arithmetic(operator, operands) => {
+                let (mut left, mut right) = (Value::Null, Value::Null);
+                let left = operands[0].borrow(environment, &mut left)?;
+                let right = operands[1].borrow(environment, &mut right)?;
+                arithmetic(*operator, left, right)
+            }
+            Kind::Negate(operand) => negate(&operand.evaluate(environment)?),
+            Kind::Concatenate(operands) => {
+                let (mut left, mut right) = (Value::Null, Value::Null);
+                let left = operands[0].borrow(environment, &mut left)?;
+                let right = operands[1].borrow(environment, &mut right)?;
+                concatenate(left, right)
+            }
+            Kind::Case(branches, otherwise) => {
+                for (condition, result) in branches {
+                    if condition.is_true(environment)? {
+                        return result.evaluate(environment);
+                    }
+                }
+                otherwise.evaluate(environment)
+            }
+            Kind::Coalesce(operands) => {
+                for operand in operands {
+                    let value = operand.evaluate(environment)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(Value::Null)
+            }
+            Kind::Extreme(largest, operands) => extreme(*largest, operands, environment),
+            Kind::Function(function, arguments) => function.evaluate(arguments, environment),
+            Kind::Aggregate(_) => Err(broken("an aggregate outside of a grouping")),
+            _ => Ok(self.truth(environment)?.map_or(Value::Null, Value::Boolean)),
+        }
+    }
+
+    /// The value, without a copy where it stands somewhere already.
+    #[inline]
+    pub fn borrow<'a>(
+        &'a self,
+        environment: &'a Environment<'a>,
+        place: &'a mut Value,
+    ) -> Result<&'a Value, SqlError> {
+        match &self.kind {
+            Kind::Constant(value) => Ok(value),
+            Kind::Column(ordinal) => value_at(environment.row, *ordinal, "column"),
+            Kind::Slot(slot) => value_at(environment.frame, *slot, "variable"),
+            _ => {
+                *place = self.evaluate(environment)?;
+                Ok(place)
+            }
+        }
+    }
+
+    /// True where the condition is true, and not where it is NULL.
+    ///
+    /// # Errors
+    /// As [`Expression::evaluate`].
+    #[inline]
+    pub fn is_true(&self, environment: &Environment<'_>) -> Result<bool, SqlError> {
+        Ok(self.truth(environment)? == Some(true))
+    }
+
+    /// The value of a condition; `None` is NULL.
+    pub fn truth(&self, environment: &Environment<'_>) -> Result<Option<bool>, SqlError> {
+        match &self.kind {
+            Kind::Compare(comparison, operands) => {
+                let (mut left, mut right) = (Value::Null, Value::Null);
+                let left = operands[0].borrow(environment, &mut left)?;
+                let right = operands[1].borrow(environment, &mut right)?;
+                Ok(left.compare(right).map(|order| comparison.holds(order)))
+            }
+            Kind::Distinct(distinct, operands) => {
+                let left = operands[0].evaluate(environment)?;
+                let right = operands[1].evaluate(environment)?;
+                let differs = match left.compare(&right) {
+                    Some(order) => order != Ordering::Equal,
+                    None => left.is_null() != right.is_null(),
+                };
+                Ok(Some(differs == *distinct))
+            }
+            Kind::And(operands) => connect(operands, environment, false),
+            Kind::Or(operands) => connect(operands, environment, true),
+            Kind::Not(operand) => Ok(operand.truth(environment)?.map(|truth| !truth)),
+            Kind::IsNull(expected, operand) => {
+                let mut place = Value::Null;
+                Ok(Some(operand.borrow(environment, &mut place)?.is_null() == *expected))
+            }
+            Kind::IsTruth(truth, expected, operand) => {
+                Ok(Some((operand.truth(environment)? == *truth) == *expected))
+            }
+            Kind::InList(expected, operands) => in_list(*expected, operands, environment),
+            Kind::Like(form, operands) => {
+                let (text, pattern) =
+                    (operands[0].evaluate(environment)?, operands[1].evaluate(environment)?);
+                match (&text, &pattern) {
+                    (Value::Text(text), Value::Text(pattern)) => {
+                        Ok(Some(like(text, pattern, *form)? != form.negated))
+                    }
+                    _ => Ok(None),
+                }
+            }
+            _ => {
+                let mut place = Value::Null;
+                match self.borrow(environment, &mut place)? {
+                    Value::Boolean(truth) => Ok(Some(*truth)),
+                    Value::Null => Ok(None),
+                    other => Err(broken(&format!("a condition of type {}", other.data_type()))),
+                }
+            }
+        }
+    }
+
+    /// The value of an expression without columns and variables.
+    pub fn evaluate_constant(&self, now: i64) -> Result<Value, SqlError> {
+        self.evaluate(&Environment { row: &[], frame: &[], now })
+    }
+}
+
+#[inline]
+fn value_at<'a>(values: &'a [Value], index: u16, what: &str) -> Result<&'a Value, SqlError> {
+    values.get(usize::from(index)).ok_or_else(|| broken(&format!("{what} {index} has no value")))
+}
+
+#[cold]
+pub(crate) fn broken(what: &str) -> SqlError {
+    SqlError::new(SqlState::INTERNAL_ERROR, format!("an invariant of the SQL executor is broken: {what}"))
+}
+
+/// AND (`decisive` is false) and OR (`decisive` is true): the first decisive operand decides, NULL beats the rest.
+fn connect(
+    operands: &[Expression],
+    environment: &Environment<'_>,
+    decisive: bool,
+) -> Result<Option<bool>, SqlError> {
+    let mut result = Some(!decisive);
+    for operand in operands {
+        match operand.truth(environment)? {
+            Some(truth) if truth == decisive => return Ok(Some(decisive)),
+            Some(_) => {}
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+fn in_list(
+    expected: bool,
+    operands: &[Expression],
+    environment: &Environment<'_>,
+) -> Result<Option<bool>, SqlError> {
+    let Some((operand, list)) = operands.split_first() else { return Err(broken("IN without operand")) };
+    let value = operand.evaluate(environment)?;
+    let mut unknown = false;
+    for element in list {
+        let mut place = Value::Null;
+        match value.compare(element.borrow(environment, &mut place)?) {
+            Some(Ordering::Equal) => return Ok(Some(expected)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(!expected) })
+}
+
+fn extreme(
+    largest: bool,
+    operands: &[Expression],
+    environment: &Environment<'_>,
+) -> Result<Value, SqlError> {
+    let mut best = Value::Null;
+    for operand in operands {
+        let value = operand.evaluate(environment)?;
+        let better = match value.compare(&best) {
+            Some(order) => order == if largest { Ordering::Greater } else { Ordering::Less },
+            None => best.is_null(),
+        };
+        if better {
+            best = value;
+        }
+    }
+    Ok(best)
+}
+
+impl Expression {
+    /// The expression as a value of `target`, by the rules of assignment in PL/pgSQL: what has no cast goes through
+    /// its text form.
+    pub fn assigned(self, target: DataType) -> Expression {
+        if self.data_type == target {
+            return self;
+        }
+        match (&self.kind, target) {
+            (Kind::Assign(_) | Kind::Cast(_), _) if self.data_type == target => self,
+            _ => Expression { kind: Kind::Assign(Box::new(self)), data_type: target },
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Scalar functions.
+
+use super::evaluate::broken;
+use super::{Environment, Expression};
+use smallvec::SmallVec;
+use types::{DataType, Numeric, SqlError, SqlState, Value, absolute, limits};
+
+/// A function that is NULL where an argument is NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    /// `abs(number)`
+    Abs,
+    /// `ceil(number)`
+    Ceil,
+    /// `floor(number)`
+    Floor,
+    /// `round(number [, digits])`
+    Round,
+    /// `trunc(number [, digits])`
+    Trunc,
+    /// `sign(number)`
+    Sign,
+    /// `length(text)`, in characters
+    Length,
+    /// `octet_length(text)`
+    OctetLength,
+    /// `lower(text)`, ASCII letters only, as in the C collation
+    Lower,
+    /// `upper(text)`
+    Upper,
+    /// `substr(text, from [, count])`
+    Substring,
+    /// `btrim(text [, characters])`
+    TrimBoth,
+    /// `ltrim(text [, characters])`
+    TrimLeft,
+    /// `rtrim(text [, characters])`
+    TrimRight,
+    /// `replace(text, from, to)`
+    Replace,
+    /// `strpos(text, part)`, from 1; 0 where it is not in it
+    Position,
+    /// `left(text, count)`
+    Left,
+    /// `right(text, count)`
+    Right,
+    /// `repeat(text, count)`
+    Repeat,
+    /// `date_part(field, timestamp)`
+    DatePart,
+    /// `extract(field from timestamp)`
+    Extract,
+    /// `date_trunc(field, timestamp)`
+    DateTrunc,
+}
+
+impl Function {
+    /// The function's value.
+    pub(super) fn evaluate(
+        self,
+        arguments: &[Expression],
+        environment: &Environment<'_>,
+    ) -> Result<Value, SqlError> {
+        let mut values: SmallVec<[Value; 3]> = SmallVec::new();
+        for argument in arguments {
+            let value = argument.evaluate(environment)?;
+            if value.is_null() {
+                return Ok(Value::Null);
+            }
+            values.push(value);
+        }
+        match values.as_slice() {
+            [Value::Text(text)] => self.of_text(text),
+            [Value::Text(text), Value::Integer(number)] => self.of_text_and_number(text, *number),
+            [Value::Text(text), Value::Integer(from), Value::Integer(count)] => {
+                substring(text, *from, Some(*count))
+            }
+            [Value::Text(text), Value::Text(other)] => self.of_texts(text, other),
+            [Value::Text(text), Value::Text(from), Value::Text(to)] => replace(text, from, to),
+            [Value::Text(field), Value::TimestampTz(instant)] => self.of_timestamp(field, *instant),
+            [Value::Numeric(number)] => self.of_numeric(*number, 0),
+            [Value::Numeric(number), Value::Integer(digits)] => self.of_numeric(*number, *digits),
+            [Value::Double(number)] => Ok(Value::Double(self.of_double(*number)?)),
+            [number @ (Value::Integer(_) | Value::BigInt(_))] if self == Function::Abs => absolute(number),
+            _ => Err(self.misplaced()),
+        }
+    }
+
+    #[cold]
+    fn misplaced(self) -> SqlError {
+        broken(&format!("{self:?} was bound for other types"))
+    }
+
+    fn of_numeric(self, number: Numeric, digits: i32) -> Result<Value, SqlError> {
+        Ok(Value::Numeric(match self {
+            Function::Abs => number.abs(),
+            Function::Ceil => number.ceil()?,
+            Function::Floor => number.floor()?,
+            Function::Round => number.round(digits)?,
+            Function::Trunc => number.trunc(digits)?,
+            Function::Sign => number.sign(),
+            _ => return Err(self.misplaced()),
+        }))
+    }
+
+    fn of_double(self, number: f64) -> Result<f64, SqlError> {
+        Ok(match self {
+            Function::Abs => number.abs(),
+            Function::Ceil => number.ceil(),
+            Function::Floor => number.floor(),
+            Function::Round => number.round_ties_even(),
+            Function::Trunc => number.trunc(),
+            Function::Sign if number == 0.0 || number.is_nan() => if number.is_nan() { f64::NAN } else { 0.0 },
+            Function::Sign => number.signum(),
+            _ => return Err(self.misplaced()),
+        })
+    }
+
+    fn of_text(self, text: &str) -> Result<Value, SqlError> {
+        const SPACE: &[char] = &[' '];
+        Ok(match self {
+            Function::Length => Value::Integer(text.chars().count() as i32),
+            Function::OctetLength => Value::Integer(text.len() as i32),
+            Function::Lower => Value::text(text.to_ascii_lowercase()),
+            Function::Upper => Value::text(text.to_ascii_uppercase()),
+            Function::TrimBoth => Value::text(text.trim_matches(SPACE)),
+            Function::TrimLeft => Value::text(text.trim_start_matches(SPACE)),
+            Function::TrimRight => Value::text(text.trim_end_matches(SPACE)),
+            _ => return Err(self.misplaced()),
+        })
+    }
+
+    fn of_texts(self, text: &str, other: &str) -> Result<Value, SqlError> {
+        let among = |character: char| other.contains(character);
+        Ok(match self {
+            Function::TrimBoth => Value::text(text.trim_matches(among)),
+            Function::TrimLeft => Value::text(text.trim_start_matches(among)),
+            Function::TrimRight => Value::text(text.trim_end_matches(among)),
+            Function::Position => {
+                let found = text.find(other).map_or(0, |at| text[..at].chars().count() + 1);
+                Value::Integer(found as i32)
+            }
+            _ => return Err(self.misplaced()),
+        })
+    }
+
+    fn of_text_and_number(self, text: &str, number: i32) -> Result<Value, SqlError> {
+        let count = |number: i32| {
+            if number >= 0 {
+                number as usize
+            } else {
+                text.chars().count().saturating_sub(number.unsigned_abs() as usize)
+            }
+        };
+        let byte = |characters: usize| text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at);
+        match self {
+            Function::Substring => substring(text, number, None),
+            Function::Left => Ok(Value::text(&text[..byte(count(number))])),
+            Function::Right => {
+                let length = text.chars().count();
+                Ok(Value::text(&text[byte(length.saturating_sub(count(number)))..]))
+            }
+            Function::Repeat => {
+                let times = usize::try_from(number).unwrap_or(0);
+                check_length(text.len().saturating_mul(times))?;
+                Ok(Value::text(text.repeat(times)))
+            }
+            _ => Err(self.misplaced()),
+        }
+    }
+
+    fn of_timestamp(self, field: &str, instant: i64) -> Result<Value, SqlError> {
+        match self {
+            Function::DateTrunc => super::time::truncate(field, instant).map(Value::TimestampTz),
+            Function::Extract => super::time::extract(field, instant).map(Value::Numeric),
+            Function::DatePart => {
+                super::time::extract(field, instant).map(|number| Value::Double(number.to_f64()))
+            }
+            _ => Err(self.misplaced()),
+        }
+    }
+}
+
+fn check_length(bytes: usize) -> Result<(), SqlError> {
+    if bytes > limits::TEXT_BYTES_MAX {
+        let message = format!(
+            "the text would have {bytes} bytes, the limit is {} (TEXT_BYTES_MAX)",
+            limits::TEXT_BYTES_MAX
+        );
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    Ok(())
+}
+
+/// Characters from position `from` (1 is the first); what lies before the text counts as well.
+fn substring(text: &str, from: i32, count: Option<i32>) -> Result<Value, SqlError> {
+    let start = i64::from(from) - 1;
+    let end = match count {
+        Some(count) if count < 0 => {
+            return Err(SqlError::new(SqlState(*b"22011"), "negative substring length not allowed"));
+        }
+        Some(count) => start + i64::from(count),
+        None => i64::MAX,
+    };
+    let characters = text.chars().skip(start.max(0) as usize);
+    Ok(Value::text(characters.take((end - start.max(0)).max(0) as usize).collect::<String>()))
+}
+
+fn replace(text: &str, from: &str, to: &str) -> Result<Value, SqlError> {
+    if from.is_empty() {
+        return Ok(Value::text(text));
+    }
+    let found = text.matches(from).count();
+    check_length((text.len() - found * from.len()).saturating_add(found.saturating_mul(to.len())))?;
+    Ok(Value::text(text.replace(from, to)))
+}
+
+/// What a call of a name with some argument types means.
+pub(super) struct Signature {
+    /// The function.
+    pub function: Function,
+    /// Types that the arguments are cast to.
+    pub arguments: Vec<DataType>,
+    /// Type of the result.
+    pub result: DataType,
+}
+
+/// The function that PostgreSQL calls; `None` where there is none.
+pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
+    use DataType::{Double, Integer, TimestampTz};
+    const TEXT: DataType = DataType::Text(None);
+    const NUMERIC: DataType = DataType::Numeric(None);
+    let signature = |function, arguments: &[DataType], result| {
+        Some(Signature { function, arguments: arguments.to_vec(), result })
+    };
+    let family: Vec<DataType> = arguments.iter().map(|argument| argument.family()).collect();
+    let number = |function| match family.as_slice() {
+        [NUMERIC] => signature(function, &[NUMERIC], NUMERIC),
+        // PostgreSQL prefers double precision among the types that an integer can become.
+        [Integer | DataType::BigInt | Double | DataType::Unknown] => signature(function, &[Double], Double),
+        _ => None,
+    };
+    let trim = |function| match family.len() {
+        1 => signature(function, &[TEXT], TEXT),
+        2 => signature(function, &[TEXT, TEXT], TEXT),
+        _ => None,
+    };
+    match name {
+        "abs" => match family.as_slice() {
+            [number @ (Integer | DataType::BigInt)] => signature(Function::Abs, &[*number], *number),
+            _ => number(Function::Abs),
+        },
+        "ceil" | "ceiling" => number(Function::Ceil),
+        "floor" => number(Function::Floor),
+        "sign" => number(Function::Sign),
+        "round" | "trunc" => {
+            let function = if name == "round" { Function::Round } else { Function::Trunc };
+            match family.len() {
+                2 => signature(function, &[NUMERIC, Integer], NUMERIC),
+                _ => number(function),
+            }
+        }
+        "length" | "char_length" | "character_length" => signature(Function::Length, &[TEXT], Integer),
+        "octet_length" => signature(Function::OctetLength, &[TEXT], Integer),
+        "lower" => signature(Function::Lower, &[TEXT], TEXT),
+        "upper" => signature(Function::Upper, &[TEXT], TEXT),
+        "substr" | "substring" => match family.len() {
+            2 if family[1] == TEXT => None,
+            2 => signature(Function::Substring, &[TEXT, Integer], TEXT),
+            _ => signature(Function::Substring, &[TEXT, Integer, Integer], TEXT),
+        },
+        "btrim" => trim(Function::TrimBoth),
+        "ltrim" => trim(Function::TrimLeft),
+        "rtrim" => trim(Function::TrimRight),
+        "replace" => signature(Function::Replace, &[TEXT, TEXT, TEXT], TEXT),
+        "strpos" => signature(Function::Position, &[TEXT, TEXT], Integer),
+        "left" => signature(Function::Left, &[TEXT, Integer], TEXT),
+        "right" => signature(Function::Right, &[TEXT, Integer], TEXT),
+        "repeat" => signature(Function::Repeat, &[TEXT, Integer], TEXT),
+        "date_part" => signature(Function::DatePart, &[TEXT, TimestampTz], Double),
+        "extract" => signature(Function::Extract, &[TEXT, TimestampTz], NUMERIC),
+        "date_trunc" => signature(Function::DateTrunc, &[TEXT, TimestampTz], TimestampTz),
+        _ => None,
+    }
+}
+
+/// A function whose value differs between nodes or depends on the session, and what to use instead.
+pub(super) fn refused(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "random" | "setseed" | "random_normal" => "Pass a random number as an argument.",
+        "gen_random_uuid" | "uuid_generate_v4" | "uuid_generate_v1" => "Pass the identifier as an argument.",
+        "clock_timestamp" | "statement_timestamp" | "timeofday" => "Use now(), the time of the block.",
+        "nextval" | "currval" | "lastval" | "setval" => {
+            "Choose keys in the client, or leave the primary key out: rows keep the order of insertion."
+        }
+        "current_date" | "current_time" | "localtime" | "localtimestamp" => "Use now(), the time of the block.",
+        "pg_sleep" | "txid_current" | "pg_backend_pid" | "pg_current_xact_id" => {
+            "Every node must compute the same; leave it out."
+        }
+        "current_user" | "session_user" | "user" | "current_role" | "version" | "current_database"
+        | "current_schema" | "current_catalog" => "It depends on the session; pass it as an argument.",
+        _ => return None,
+    })
+}

@@ -1,0 +1,180 @@
+//! Expressions bound to ordinals and slots: what is evaluated at run time, without names and syntax trees.
+
+mod analysis;
+mod bind;
+mod call;
+mod evaluate;
+mod functions;
+mod pattern;
+mod time;
+
+pub(crate) use analysis::Capture;
+pub(crate) use bind::{Binder, OPERATORS_MAX, Source, bind_data_type, output_name, shortened, too_deep};
+pub(crate) use evaluate::{Environment, broken};
+pub(crate) use functions::Function;
+
+use types::{ArithmeticOperator, DataType, Value};
+
+/// A typed expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Expression {
+    /// What it computes.
+    pub kind: Kind,
+    /// Type of the result.
+    pub data_type: DataType,
+}
+
+/// What an expression computes. Operands have been cast: a node meets values of the types that it was bound for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// A value.
+    Constant(Value),
+    /// Column of the row at hand; after grouping, column of the group.
+    Column(u16),
+    /// Variable or parameter.
+    Slot(u16),
+    /// The block's time.
+    Now,
+    /// An explicit cast to the expression's type.
+    Cast(Box<Expression>),
+    /// A cast on assignment: too long a text is an error.
+    Assign(Box<Expression>),
+    /// `+ - * / %`
+    Arithmetic(ArithmeticOperator, Box<[Expression; 2]>),
+    /// `-x`
+    Negate(Box<Expression>),
+    /// `||`
+    Concatenate(Box<[Expression; 2]>),
+    /// `= <> < <= > >=`
+    Compare(Comparison, Box<[Expression; 2]>),
+    /// `IS [NOT] DISTINCT FROM`; the flag: distinct gives true.
+    Distinct(bool, Box<[Expression; 2]>),
+    /// Three-valued AND of all.
+    And(Vec<Expression>),
+    /// Three-valued OR of all.
+    Or(Vec<Expression>),
+    /// `NOT`
+    Not(Box<Expression>),
+    /// `IS NULL`; the flag: NULL gives true.
+    IsNull(bool, Box<Expression>),
+    /// `IS [NOT] TRUE`, `FALSE`, `UNKNOWN` (`None`); the flag: being it gives true.
+    IsTruth(Option<bool>, bool, Box<Expression>),
+    /// First the operand, then the list; the flag: being in it gives true.
+    InList(bool, Vec<Expression>),
+    /// Text and pattern.
+    Like(LikeForm, Box<[Expression; 2]>),
+    /// Conditions with results, and the result otherwise.
+    Case(Vec<(Expression, Expression)>, Box<Expression>),
+    /// The first that is not NULL.
+    Coalesce(Vec<Expression>),
+    /// The largest (smallest: the flag is false) that is not NULL.
+    Extreme(bool, Vec<Expression>),
+    /// A function that is NULL where an argument is.
+    Function(Function, Vec<Expression>),
+    /// An aggregate of the query, by number; only between binding and grouping.
+    Aggregate(u16),
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// Whether an order of the operands makes it true.
+    #[inline]
+    pub fn holds(self, order: std::cmp::Ordering) -> bool {
+        match self {
+            Comparison::Equal => order.is_eq(),
+            Comparison::NotEqual => order.is_ne(),
+            Comparison::Less => order.is_lt(),
+            Comparison::LessOrEqual => order.is_le(),
+            Comparison::Greater => order.is_gt(),
+            Comparison::GreaterOrEqual => order.is_ge(),
+        }
+    }
+
+    /// The comparison with its operands exchanged.
+    pub fn mirrored(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            same => same,
+        }
+    }
+
+    /// How SQL writes it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Equal => "=",
+            Comparison::NotEqual => "<>",
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterOrEqual => ">=",
+        }
+    }
+}
+
+/// How LIKE compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LikeForm {
+    /// NOT LIKE.
+    pub negated: bool,
+    /// ILIKE.
+    pub ignore_case: bool,
+    /// What takes the meaning from `%`, `_` and itself.
+    pub escape: Option<char>,
+}
+
+impl Expression {
+    /// A value.
+    pub fn constant(value: Value, data_type: DataType) -> Expression {
+        Expression { kind: Kind::Constant(value), data_type }
+    }
+
+    /// A column.
+    pub fn column(ordinal: usize, data_type: DataType) -> Expression {
+        Expression { kind: Kind::Column(ordinal as u16), data_type }
+    }
+
+    /// A variable.
+    pub fn slot(slot: usize, data_type: DataType) -> Expression {
+        Expression { kind: Kind::Slot(slot as u16), data_type }
+    }
+
+    /// Type of the result.
+    pub fn data_type(&self) -> DataType {
+        self.data_type
+    }
+
+    /// The value, where it is a constant.
+    pub fn as_constant(&self) -> Option<&Value> {
+        match &self.kind {
+            Kind::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The slot, where it is nothing but a variable.
+    pub fn as_slot(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Slot(slot) => Some(usize::from(*slot)),
+            _ => None,
+        }
+    }
+}

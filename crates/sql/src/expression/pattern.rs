@@ -1,0 +1,87 @@
+//! LIKE and ILIKE.
+
+use super::LikeForm;
+use types::{SqlError, SqlState};
+
+/// A pattern's element.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Element {
+    /// `%`
+    Any,
+    /// `_`
+    One,
+    /// A character that stands for itself.
+    Literal(char),
+}
+
+/// Whether `text` matches `pattern`, without looking at `form.negated`.
+///
+/// # Errors
+/// `22025` where the pattern ends in its escape character.
+pub(super) fn like(text: &str, pattern: &str, form: LikeForm) -> Result<bool, SqlError> {
+    let fold = |character: char| if form.ignore_case { character.to_ascii_lowercase() } else { character };
+    let mut elements = Vec::with_capacity(pattern.len());
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        elements.push(if Some(character) == form.escape {
+            let Some(escaped) = characters.next() else {
+                let message = "LIKE pattern must not end with escape character";
+                return Err(SqlError::new(SqlState(*b"22025"), message));
+            };
+            Element::Literal(fold(escaped))
+        } else {
+            match character {
+                '%' => Element::Any,
+                '_' => Element::One,
+                literal => Element::Literal(fold(literal)),
+            }
+        });
+    }
+    Ok(matches(&text.chars().map(fold).collect::<Vec<_>>(), &elements))
+}
+
+/// Goes back to the last `%` only, which is enough: time is bounded by the product of both lengths.
+fn matches(text: &[char], pattern: &[Element]) -> bool {
+    let (mut at, mut element) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while at < text.len() {
+        match pattern.get(element) {
+            Some(Element::Any) => {
+                element += 1;
+                retry = Some((at, element));
+                continue;
+            }
+            Some(Element::One) => {}
+            Some(Element::Literal(literal)) if *literal == text[at] => {}
+            _ => match retry {
+                Some((start, after)) => {
+                    at = start + 1;
+                    element = after;
+                    retry = Some((at, after));
+                    continue;
+                }
+                None => return false,
+            },
+        }
+        at += 1;
+        element += 1;
+    }
+    pattern[element..].iter().all(|rest| *rest == Element::Any)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_as_in_postgresql() {
+        let form = LikeForm { negated: false, ignore_case: false, escape: Some('\\') };
+        let check = |text: &str, pattern: &str| like(text, pattern, form).expect("a good pattern");
+        assert!(check("abc", "a%") && check("abc", "_b_") && check("", "%") && check("abc", "%c"));
+        assert!(!check("abc", "b") && !check("abc", "a_") && !check("", "_"));
+        assert!(check("a%c", "a\\%c") && !check("abc", "a\\%c"));
+        assert!(check("mississippi", "%iss%ppi") && !check("mississippi", "%iss%ppx"));
+        assert!(like("ABC", "a%", LikeForm { ignore_case: true, ..form }).expect("a good pattern"));
+        assert!(like("abc", "abc\\", form).is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! Conditions as scans register them.
+
+use crate::expression::{Capture, Environment, Expression, Kind};
+use smallvec::SmallVec;
+use state::RowPredicate;
+use std::sync::Arc;
+use types::{DataType, SqlError, Value};
+
+/// The AND of all; `None` where there are none.
+pub(crate) fn conjunction(mut conditions: Vec<Expression>) -> Option<Expression> {
+    match conditions.len() {
+        0 | 1 => conditions.pop(),
+        _ => Some(Expression { kind: Kind::And(conditions), data_type: DataType::Boolean }),
+    }
+}
+
+/// A condition of a statement, with the variables it needs gathered.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition {
+    /// Over the table's columns and the captured values.
+    pub expression: Arc<Expression>,
+    /// The variables.
+    pub capture: Capture,
+}
+
+impl Condition {
+    /// All of these must be true; `None` where there are none.
+    pub fn all(conditions: Vec<Expression>) -> Option<Condition> {
+        let mut expression = conjunction(conditions)?;
+        let mut capture = Capture::default();
+        capture.renumber(&mut expression);
+        Some(Condition { expression: Arc::new(expression), capture })
+    }
+
+    /// The condition with the values of the variables.
+    pub fn with_values(&self, frame: &[Value], now: i64) -> CapturedCondition {
+        let values = self.capture.values(frame).collect();
+        CapturedCondition { expression: self.expression.clone(), values, now }
+    }
+}
+
+impl Condition {
+    /// Whether the condition is true for this row, without keeping the variables' values.
+    ///
+    /// # Errors
+    /// As evaluation.
+    pub fn is_true_in(&self, row: &[Value], frame: &[Value], now: i64) -> Result<bool, SqlError> {
+        let values: SmallVec<[Value; 4]> = self.capture.values(frame).collect();
+        self.expression.is_true(&Environment { row, frame: &values, now })
+    }
+}
+
+/// A condition with the values of its variables.
+pub(crate) struct CapturedCondition {
+    expression: Arc<Expression>,
+    values: Vec<Value>,
+    now: i64,
+}
+
+impl CapturedCondition {
+    /// Whether the condition is true for this row.
+    ///
+    /// # Errors
+    /// As evaluation.
+    pub fn is_true(&self, row: &[Value]) -> Result<bool, SqlError> {
+        self.expression.is_true(&Environment { row, frame: &self.values, now: self.now })
+    }
+}
+
+impl RowPredicate for CapturedCondition {
+    fn may_match(&self, known: &[Option<Value>]) -> bool {
+        self.expression.possible_truths(known, &self.values, self.now).may_be_true()
+    }
+}

@@ -1,0 +1,294 @@
+//! Scripts bound on a library: what the gateway prepares, and what a transaction runs.
+
+use crate::ddl::{SchemaChange, bind_schema_change};
+use crate::execution::{Context, Execution, check_result_rows};
+use crate::expression::shortened;
+use crate::library::Library;
+use crate::parse::{ParsedStatement, parse_script};
+use crate::scope::{VariableScope, name_of};
+use crate::statement::{BoundStatement, bind_statement, no_column, table_name};
+use sqlparser::ast::{CopyOption, CopySource, CopyTarget, Statement};
+use state::Snapshot;
+use std::sync::Arc;
+use types::{
+    DataType, OutputColumn, ParameterMode, SqlError, SqlState, StatementResult, TransactionId, Value, assign,
+    limits,
+};
+
+/// What a script does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StatementKind {
+    /// It reads only: any node answers it from its newest snapshot.
+    Read,
+    /// It changes rows or calls a procedure: it is a transaction.
+    Write,
+    /// It changes the catalog: a transaction that runs alone.
+    SchemaChange,
+    /// `COPY table (columns) FROM STDIN`, in the text format: becomes transactions that insert.
+    Copy {
+        /// The table.
+        table: String,
+        /// The columns in the order of the data.
+        columns: Vec<OutputColumn>,
+    },
+    /// It has no statement.
+    Empty,
+}
+
+/// A script bound on a library.
+pub struct Prepared {
+    library: Option<Arc<Library>>,
+    /// In order.
+    pub(crate) steps: Vec<Step>,
+    parameters: Vec<DataType>,
+    columns: Vec<OutputColumn>,
+    kind: StatementKind,
+}
+
+/// One statement.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A query or a change of rows.
+    Statement(BoundStatement),
+    /// DDL.
+    Schema(Box<SchemaChange>),
+    /// COPY, which does not run here.
+    Copy,
+}
+
+/// Parses and binds a script. `parameter_types`: the types of `$1`, `$2`, … that the client has said
+/// ([`DataType::Unknown`] where it left one open); more of them may be inferred.
+///
+/// # Errors
+/// What is wrong in the script, with its position; `0A000` names what is not supported.
+pub fn prepare(
+    library: &Arc<Library>,
+    sql: &str,
+    parameter_types: &[DataType],
+) -> Result<Prepared, SqlError> {
+    let mut prepared = bind_script(library, sql, parameter_types)?;
+    prepared.library = Some(library.clone());
+    Ok(prepared)
+}
+
+impl Prepared {
+    /// Types of the parameters.
+    pub fn parameters(&self) -> &[DataType] {
+        &self.parameters
+    }
+
+    /// Columns of the last statement's rows; empty where it returns none.
+    pub fn columns(&self) -> &[OutputColumn] {
+        &self.columns
+    }
+
+    /// What the script does.
+    pub fn kind(&self) -> StatementKind {
+        self.kind.clone()
+    }
+
+    /// Runs a script of [`StatementKind::Read`] on a snapshot, outside of any transaction. `timestamp_ms` is `now()`,
+    /// in milliseconds since 1970-01-01 00:00 UTC.
+    ///
+    /// # Errors
+    /// What a statement ends with; `25006` where the script does not only read.
+    pub fn query(
+        &self,
+        snapshot: &dyn Snapshot,
+        parameters: &[Value],
+        step_limit: u64,
+        timestamp_ms: u64,
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        let Some(library) = self.library.as_ref().filter(|_| self.kind == StatementKind::Read) else {
+            let message = "only a script that reads can be run outside of a transaction";
+            return Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
+        };
+        let context =
+            Context { height: 0, timestamp_ms, index: 0, transaction: TransactionId::default(), step_limit };
+        let mut execution = Execution::new(library, snapshot, context).without_registration();
+        let frame = self.frame(parameters)?;
+        self.run_steps(&mut execution, &frame, false)
+    }
+
+    /// The parameters' values with the types that the script was bound for.
+    ///
+    /// # Errors
+    /// `08P01` where there are too few or too many; a value that does not fit.
+    pub(crate) fn frame(&self, parameters: &[Value]) -> Result<Vec<Value>, SqlError> {
+        if parameters.len() != self.parameters.len() {
+            let message = format!(
+                "bind message supplies {} parameters, but prepared statement requires {}",
+                parameters.len(),
+                self.parameters.len()
+            );
+            return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, message));
+        }
+        let values = parameters.iter().zip(&self.parameters);
+        values.map(|(value, data_type)| assign(value.clone(), *data_type)).collect()
+    }
+
+    /// Runs the statements in order. The client of a transaction sees every command tag, so row counts are guarded,
+    /// and gets its rows in a receipt, so there are not too many.
+    pub(crate) fn run_steps(
+        &self,
+        execution: &mut Execution<'_>,
+        frame: &[Value],
+        in_receipt: bool,
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        let mut results = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let Step::Statement(statement) = step else {
+                return Err(SqlError::unsupported("a schema change among other statements"));
+            };
+            let output = execution.run(statement, frame)?;
+            if matches!(statement, BoundStatement::Update(_) | BoundStatement::Delete(_)) {
+                execution.look_at_matched();
+            }
+            if in_receipt {
+                check_result_rows(output.rows.len())?;
+            }
+            results.push(StatementResult {
+                tag: statement.tag(output.affected),
+                columns: output.columns.to_vec(),
+                rows: output.rows,
+            });
+        }
+        Ok(results)
+    }
+}
+
+/// Binds a script without keeping the library.
+pub(crate) fn bind_script(library: &Library, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+    let scope = VariableScope::for_script(types, sql);
+    let mut steps = Vec::new();
+    let mut copy = None;
+    for statement in parse_script(sql)? {
+        if let ParsedStatement::Sql(statement) = &statement
+            && let Statement::Copy { .. } = statement.as_ref()
+        {
+            copy = Some(bind_copy(library, statement)?);
+            steps.push(Step::Copy);
+            continue;
+        }
+        steps.push(bind_step(library, &scope, statement)?);
+    }
+    let kind = kind_of(&steps, copy)?;
+    let parameters = scope.parameter_types();
+    if parameters.len() > limits::ARGUMENTS_MAX {
+        let message = format!("a script has at most {} parameters (ARGUMENTS_MAX)", limits::ARGUMENTS_MAX);
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    let parameters = parameters.into_iter().map(|data_type| match data_type {
+        // What nothing has told is text, as in PostgreSQL.
+        DataType::Unknown => DataType::Text(None),
+        known => known,
+    });
+    let columns = steps.last().map_or_else(Vec::new, |step| step_columns(library, step));
+    Ok(Prepared { library: None, steps, parameters: parameters.collect(), columns, kind })
+}
+
+fn bind_step(
+    library: &Library,
+    scope: &VariableScope,
+    statement: ParsedStatement,
+) -> Result<Step, SqlError> {
+    if let Some(change) = bind_schema_change(&statement)? {
+        return Ok(Step::Schema(Box::new(change)));
+    }
+    let ParsedStatement::Sql(statement) = statement else {
+        return Err(SqlError::unsupported("this statement"));
+    };
+    let mut bound = bind_statement(library.tables(), scope, &statement)?;
+    if let BoundStatement::Call(call) = &mut bound
+        && let Some(procedure) = library.definition(&call.procedure)
+    {
+        call.infer(scope, &procedure.parameters);
+    }
+    Ok(Step::Statement(bound))
+}
+
+/// Columns of CALL are known from the procedure.
+fn step_columns(library: &Library, step: &Step) -> Vec<OutputColumn> {
+    match step {
+        Step::Statement(BoundStatement::Call(call)) => {
+            library.definition(&call.procedure).map_or_else(Vec::new, |procedure| {
+                let outputs = procedure.parameters.iter().enumerate();
+                let outputs = outputs.filter(|(_, parameter)| parameter.mode != ParameterMode::In);
+                outputs.map(|(position, parameter)| crate::execution::output_column(position, parameter)).collect()
+            })
+        }
+        Step::Statement(statement) => statement.columns().to_vec(),
+        Step::Schema(_) | Step::Copy => Vec::new(),
+    }
+}
+
+fn kind_of(steps: &[Step], copy: Option<StatementKind>) -> Result<StatementKind, SqlError> {
+    if let Some(copy) = copy {
+        return match steps {
+            [_] => Ok(copy),
+            _ => Err(SqlError::unsupported("COPY among other statements").hint("Send it alone.")),
+        };
+    }
+    let changes = steps.iter().filter(|step| matches!(step, Step::Schema(_))).count();
+    if changes > 0 {
+        return match changes == steps.len() {
+            true => Ok(StatementKind::SchemaChange),
+            false => Err(SqlError::unsupported("a schema change among other statements")
+                .hint("Send CREATE and DROP in a script of their own.")),
+        };
+    }
+    let read = |step: &Step| matches!(step, Step::Statement(statement) if statement.is_read());
+    Ok(match steps {
+        [] => StatementKind::Empty,
+        steps if steps.iter().all(read) => StatementKind::Read,
+        _ => StatementKind::Write,
+    })
+}
+
+fn bind_copy(library: &Library, statement: &Statement) -> Result<StatementKind, SqlError> {
+    let Statement::Copy { source, to, target, options, legacy_options, values } = statement else {
+        return Err(SqlError::unsupported("this form of COPY"));
+    };
+    let CopySource::Table { table_name: name, columns } = source else {
+        return Err(SqlError::unsupported("COPY of a query"));
+    };
+    if *to {
+        return Err(SqlError::unsupported("COPY TO").hint("Use SELECT."));
+    }
+    if *target != CopyTarget::Stdin {
+        return Err(SqlError::unsupported("COPY FROM a file").hint("Use COPY … FROM STDIN, or \\copy in psql."));
+    }
+    let text = |option: &CopyOption| {
+        matches!(option, CopyOption::Format(format) if format.value.eq_ignore_ascii_case("text"))
+    };
+    if let Some(option) = options.iter().find(|option| !text(option)) {
+        return Err(SqlError::unsupported(format_args!("COPY with {}", shortened(&option.to_string())))
+            .hint("Send the text format with its defaults."));
+    }
+    if let Some(option) = legacy_options.first() {
+        return Err(SqlError::unsupported(format_args!("COPY with {}", shortened(&option.to_string())))
+            .hint("Send the text format with its defaults."));
+    }
+    if !values.is_empty() {
+        return Err(SqlError::unsupported("data in the text of COPY"));
+    }
+    let table = library.tables().get(&table_name(name)?)?;
+    let column = |column: &crate::table::ColumnPlan| OutputColumn {
+        name: column.name.clone(),
+        data_type: column.data_type,
+    };
+    let mut found: Vec<OutputColumn> = Vec::new();
+    for ident in columns {
+        let name = name_of(ident)?;
+        let ordinal = table.ordinal(&name).ok_or_else(|| no_column(table, &name))?;
+        if found.iter().any(|known| known.name == name) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        found.push(column(&table.columns[ordinal]));
+    }
+    if columns.is_empty() {
+        found = table.columns.iter().map(column).collect();
+    }
+    Ok(StatementKind::Copy { table: table.name.clone(), columns: found })
+}

@@ -1,0 +1,266 @@
+//! Names that expressions may use besides columns: variables of PL/pgSQL and parameters `$n`.
+
+use sqlparser::ast::Ident;
+use sqlparser::tokenizer::{Location, Span};
+use std::cell::RefCell;
+use std::sync::Arc;
+use types::{DataType, SqlError, SqlState, limits};
+
+/// Which slot of the frame a name stands for.
+///
+/// Blocks nest; the innermost declaration of a name wins; `label.name` finds the variable of the block with that label.
+/// Slots are never used twice, so that a frame is one vector for the whole procedure.
+#[derive(Clone, Default)]
+pub(crate) struct VariableScope {
+    /// Innermost last.
+    blocks: Vec<Block>,
+    /// By slot.
+    types: Vec<DataType>,
+    /// Slot of `$1`, `$2`, … in a procedure.
+    positions: Vec<usize>,
+    /// Types of `$1`, `$2`, … in a script, [`DataType::Unknown`] until a use tells. `None` in a procedure.
+    script: Option<RefCell<Vec<DataType>>>,
+    /// The text that the spans of the syntax tree point into.
+    source: Option<Arc<str>>,
+}
+
+#[derive(Clone, Default)]
+struct Block {
+    label: Option<String>,
+    variables: Vec<(String, usize)>,
+    records: Vec<(String, Vec<(String, usize)>)>,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Variable {
+    /// Position in the frame.
+    pub slot: usize,
+    /// The declared type.
+    pub data_type: DataType,
+}
+
+impl VariableScope {
+    /// The scope of a procedure, with one unlabelled outermost block.
+    pub fn for_procedure(source: Option<Arc<str>>) -> VariableScope {
+        VariableScope { blocks: vec![Block::default()], source, ..VariableScope::default() }
+    }
+
+    /// The scope of a script: parameters only, those beyond `types` are inferred.
+    pub fn for_script(types: &[DataType], source: &str) -> VariableScope {
+        VariableScope {
+            script: Some(RefCell::new(types.to_vec())),
+            source: Some(Arc::from(source)),
+            ..VariableScope::default()
+        }
+    }
+
+    /// Opens a block inside the current one.
+    pub fn push_block(&mut self, label: Option<String>) {
+        self.blocks.push(Block { label, ..Block::default() });
+    }
+
+    /// Closes the innermost block: its names are unknown from now on, its slots stay taken.
+    pub fn pop_block(&mut self) {
+        self.blocks.pop();
+    }
+
+    /// Declares a variable in the innermost block and gives its slot.
+    ///
+    /// # Errors
+    /// `42601` where the block has that name already.
+    pub fn declare(&mut self, name: &str, data_type: DataType) -> Result<usize, SqlError> {
+        self.check_duplicate(name)?;
+        let slot = self.add_slot(data_type);
+        self.innermost().variables.push((name.to_string(), slot));
+        Ok(slot)
+    }
+
+    /// Declares the next parameter: `$n`, and its name where it has one.
+    ///
+    /// # Errors
+    /// `42601` where the name is taken.
+    pub fn declare_parameter(&mut self, name: &str, data_type: DataType) -> Result<usize, SqlError> {
+        let slot =
+            if name.is_empty() { self.add_slot(data_type) } else { self.declare(name, data_type)? };
+        self.positions.push(slot);
+        Ok(slot)
+    }
+
+    /// Declares a row variable in the innermost block: one slot per field, reached as `name.field`. Gives the slots.
+    ///
+    /// # Errors
+    /// `42601` where the block has that name already.
+    pub fn declare_record(
+        &mut self,
+        name: &str,
+        fields: &[(String, DataType)],
+    ) -> Result<Vec<usize>, SqlError> {
+        self.check_duplicate(name)?;
+        let named: Vec<(String, usize)> =
+            fields.iter().map(|(field, data_type)| (field.clone(), self.add_slot(*data_type))).collect();
+        let slots = named.iter().map(|(_, slot)| *slot).collect();
+        self.innermost().records.push((name.to_string(), named));
+        Ok(slots)
+    }
+
+    /// Gives the innermost row variable of this name more fields, in the block that it was declared in: a record of
+    /// PL/pgSQL has none until a query says which. Gives their slots.
+    pub fn define_fields(&mut self, name: &str, fields: &[(String, DataType)]) -> Vec<usize> {
+        let slots: Vec<usize> = fields.iter().map(|(_, data_type)| self.add_slot(*data_type)).collect();
+        let mut records = self.blocks.iter_mut().rev().flat_map(|block| &mut block.records);
+        if let Some((_, known)) = records.find(|(known, _)| known == name) {
+            known.extend(fields.iter().zip(&slots).map(|((field, _), slot)| (field.clone(), *slot)));
+        }
+        slots
+    }
+
+    fn check_duplicate(&mut self, name: &str) -> Result<(), SqlError> {
+        let block = self.innermost();
+        let taken = block.variables.iter().any(|(known, _)| known == name)
+            || block.records.iter().any(|(known, _)| known == name);
+        if taken {
+            let message = format!("duplicate declaration of \"{name}\"");
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+        Ok(())
+    }
+
+    fn innermost(&mut self) -> &mut Block {
+        if self.blocks.is_empty() {
+            self.blocks.push(Block::default());
+        }
+        self.blocks.last_mut().expect("there is one now")
+    }
+
+    fn add_slot(&mut self, data_type: DataType) -> usize {
+        self.types.push(data_type);
+        self.types.len() - 1
+    }
+
+    /// A slot without a name.
+    pub fn declare_hidden(&mut self, data_type: DataType) -> usize {
+        self.add_slot(data_type)
+    }
+
+    /// Values that a frame of this scope holds.
+    pub fn slots(&self) -> usize {
+        self.types.len()
+    }
+
+    /// The variable of this name: one part, or `label.name`, or `record.field`.
+    pub fn resolve(&self, parts: &[&str]) -> Option<Variable> {
+        let slot = self.blocks.iter().rev().find_map(|block| match parts {
+            [name] => find(&block.variables, name),
+            [qualifier, name] => block
+                .records
+                .iter()
+                .find(|(record, _)| record == qualifier)
+                .and_then(|(_, fields)| find(fields, name))
+                .or_else(|| {
+                    (block.label.as_deref() == Some(*qualifier)).then(|| find(&block.variables, name))?
+                }),
+            _ => None,
+        })?;
+        Some(Variable { slot, data_type: self.types[slot] })
+    }
+
+    /// True where `name` is a row variable.
+    pub fn is_record(&self, name: &str) -> bool {
+        self.blocks.iter().any(|block| block.records.iter().any(|(record, _)| record == name))
+    }
+
+    /// Fields of the innermost row variable of this name, with their slots, in the order of declaration.
+    pub fn record_fields(&self, name: &str) -> Option<Vec<(String, Variable)>> {
+        let (_, fields) =
+            self.blocks.iter().rev().find_map(|block| block.records.iter().find(|(known, _)| known == name))?;
+        let variable = |slot: usize| Variable { slot, data_type: self.types[slot] };
+        Some(fields.iter().map(|(field, slot)| (field.clone(), variable(*slot))).collect())
+    }
+
+    /// The parameter `$number`.
+    ///
+    /// # Errors
+    /// `42P02` where there is none.
+    pub(crate) fn parameter(&self, number: usize) -> Result<Variable, SqlError> {
+        if let (Some(types), 1..=limits::ARGUMENTS_MAX) = (&self.script, number) {
+            let mut types = types.borrow_mut();
+            if types.len() < number {
+                types.resize(number, DataType::Unknown);
+            }
+            return Ok(Variable { slot: number - 1, data_type: types[number - 1] });
+        }
+        match number.checked_sub(1).and_then(|index| self.positions.get(index)) {
+            Some(slot) => Ok(Variable { slot: *slot, data_type: self.types[*slot] }),
+            None => {
+                let message = format!("there is no parameter ${number}");
+                Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, message))
+            }
+        }
+    }
+
+    /// A use told the type of a script's parameter.
+    pub(crate) fn infer(&self, slot: usize, data_type: DataType) {
+        if let Some(types) = &self.script
+            && let Some(known) = types.borrow_mut().get_mut(slot)
+            && *known == DataType::Unknown
+        {
+            *known = data_type;
+        }
+    }
+
+    /// Types of a script's parameters as far as they are known.
+    pub(crate) fn parameter_types(&self) -> Vec<DataType> {
+        self.script.as_ref().map(|types| types.borrow().clone()).unwrap_or_default()
+    }
+
+    /// Position of a span's begin in the source, in characters from 1.
+    pub(crate) fn position(&self, span: Span) -> Option<u32> {
+        position_in(self.source.as_deref()?, span.start)
+    }
+
+    /// The error at the span's position, where the source is known.
+    pub(crate) fn located(&self, error: SqlError, span: Span) -> SqlError {
+        match self.position(span) {
+            Some(position) if error.position.is_none() => error.at(position),
+            _ => error,
+        }
+    }
+}
+
+fn find(variables: &[(String, usize)], name: &str) -> Option<usize> {
+    variables.iter().find(|(known, _)| known == name).map(|(_, slot)| *slot)
+}
+
+/// Characters from 1 of a line and column, both from 1.
+pub(crate) fn position_in(source: &str, location: Location) -> Option<u32> {
+    if location.line == 0 {
+        return None;
+    }
+    let mut line_start = 0;
+    for _ in 1..location.line {
+        line_start += source[line_start..].find('\n')? + 1;
+    }
+    let characters = source[..line_start].chars().count() as u64 + location.column;
+    u32::try_from(characters).ok()
+}
+
+/// A name as PostgreSQL knows it: in lower case unless it was quoted.
+///
+/// # Errors
+/// `42622` where it is longer than [`limits::NAME_BYTES_MAX`].
+pub(crate) fn name_of(ident: &Ident) -> Result<String, SqlError> {
+    let name = match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_ascii_lowercase(),
+    };
+    if name.len() > limits::NAME_BYTES_MAX {
+        let message = format!(
+            "identifier \"{name}\" has {} bytes, the limit is {} (NAME_BYTES_MAX)",
+            name.len(),
+            limits::NAME_BYTES_MAX
+        );
+        return Err(SqlError::new(SqlState::NAME_TOO_LONG, message));
+    }
+    Ok(name)
+}

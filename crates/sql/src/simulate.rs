@@ -1,0 +1,156 @@
+//! Transactions, ready to run.
+
+use crate::ddl::change_catalog;
+use crate::execution::{Context, Execution};
+use crate::library::Library;
+use crate::parse;
+use crate::prepare::{StatementKind, Step};
+use crate::statement::{default_row, no_column};
+use state::{Effects, Simulate, Snapshot};
+use std::sync::Arc;
+use types::{
+    Catalog, DataType, OutputColumn, ParameterMode, Payload, Row, SqlError, SqlState, StatementResult, Value,
+    assign, cast,
+};
+
+/// True where the transaction changes the schema: it runs alone.
+pub fn is_schema_change(payload: &Payload) -> bool {
+    match payload {
+        Payload::Script { sql, .. } => parse::is_schema_change(sql),
+        Payload::Call { .. } | Payload::Insert { .. } => false,
+    }
+}
+
+/// One transaction, ready to run on a snapshot as often as a protocol needs.
+pub struct Invocation {
+    library: Arc<Library>,
+    context: Context,
+    payload: Arc<Payload>,
+}
+
+impl Invocation {
+    /// The transaction with this payload. `library` must be that of the catalog of the snapshots it will run on.
+    pub fn new(library: Arc<Library>, context: Context, payload: impl Into<Arc<Payload>>) -> Invocation {
+        Invocation { library, context, payload: payload.into() }
+    }
+
+    fn call(
+        &self,
+        execution: &mut Execution<'_>,
+        name: &str,
+        arguments: &[Value],
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        let procedure = self
+            .library
+            .definition(name)
+            .ok_or_else(|| crate::execution::no_procedure(name, &types_of(arguments)))?;
+        let inputs = || procedure.parameters.iter().filter(|parameter| parameter.mode != ParameterMode::Out);
+        let fits = inputs().count() == arguments.len()
+            && inputs().zip(arguments).all(|(parameter, argument)| {
+                let found = argument.data_type();
+                // A text may be a literal of unknown type, as psql sends it.
+                found == DataType::Text(None) || types::can_cast_implicitly(found, parameter.data_type)
+            });
+        if !fits {
+            return Err(crate::execution::no_procedure(name, &types_of(arguments)));
+        }
+        let values = inputs().zip(arguments);
+        let values =
+            values.map(|(parameter, argument)| cast(argument.clone(), parameter.data_type.family()));
+        let outputs = execution.call(name, values.collect::<Result<_, _>>()?)?;
+        let parameters = procedure.parameters.iter().enumerate();
+        let parameters = parameters.filter(|(_, parameter)| parameter.mode != ParameterMode::In);
+        let columns: Vec<OutputColumn> = parameters
+            .map(|(position, parameter)| crate::execution::output_column(position, parameter))
+            .collect();
+        let rows = if columns.is_empty() { Vec::new() } else { vec![outputs] };
+        Ok(vec![StatementResult { tag: "CALL".to_string(), columns, rows }])
+    }
+
+    fn script(
+        &self,
+        execution: &mut Execution<'_>,
+        sql: &str,
+        parameters: &[Value],
+        catalog: &mut Option<Arc<Catalog>>,
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
+        let script = self.library.script(sql, &types)?;
+        match script.kind() {
+            StatementKind::SchemaChange => {
+                let changes = script.steps.iter().filter_map(|step| match step {
+                    Step::Schema(change) => Some(change.as_ref()),
+                    _ => None,
+                });
+                let mut results = Vec::new();
+                let changed = change_catalog(self.library.catalog(), changes, &mut results)?;
+                *catalog = changed.map(Arc::new);
+                Ok(results)
+            }
+            StatementKind::Copy { .. } => {
+                Err(SqlError::unsupported("COPY in a transaction").hint("Insert the rows."))
+            }
+            _ => {
+                let frame = script.frame(parameters)?;
+                script.run_steps(execution, &frame, true)
+            }
+        }
+    }
+
+    fn insert(
+        &self,
+        execution: &mut Execution<'_>,
+        table: &str,
+        columns: &[String],
+        rows: &[Vec<Value>],
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        let table = self.library.tables().get(table)?;
+        let mut targets = Vec::with_capacity(columns.len());
+        for name in columns {
+            let ordinal = table.ordinal(name).ok_or_else(|| no_column(table, name))?;
+            if targets.contains(&ordinal) {
+                let message = format!("column \"{name}\" specified more than once");
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+            }
+            targets.push(ordinal);
+        }
+        let mut defaults = Vec::with_capacity(table.columns.len());
+        for default in default_row(table) {
+            defaults.push(execution.evaluate(&default, &[])?);
+        }
+        for values in rows {
+            if values.len() != targets.len() {
+                let message =
+                    format!("a row has {} values, expected {} as columns are named", values.len(), targets.len());
+                return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message));
+            }
+            let mut row = defaults.clone();
+            for (ordinal, value) in targets.iter().zip(values) {
+                row[*ordinal] = assign(value.clone(), table.columns[*ordinal].data_type)?;
+            }
+            execution.insert_row(table, Row::from(row))?;
+        }
+        Ok(vec![StatementResult { tag: format!("COPY {}", rows.len()), ..StatementResult::default() }])
+    }
+}
+
+impl Simulate for Invocation {
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
+        let mut execution = Execution::new(&self.library, snapshot, self.context);
+        let mut catalog = None;
+        let result = match self.payload.as_ref() {
+            Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),
+            Payload::Script { sql, parameters } => {
+                self.script(&mut execution, sql, parameters, &mut catalog)
+            }
+            Payload::Insert { table, columns, rows } => self.insert(&mut execution, table, columns, rows),
+        };
+        let mut effects = execution.finish(result);
+        effects.catalog = catalog;
+        effects
+    }
+}
+
+fn types_of(values: &[Value]) -> String {
+    values.iter().map(|value| value.data_type().to_string()).collect::<Vec<_>>().join(", ")
+}

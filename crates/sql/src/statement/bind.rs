@@ -1,0 +1,492 @@
+//! Binding of statements.
+
+use super::change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, Returning};
+use super::query::bind_query;
+use super::{Access, BoundCall, BoundStatement};
+use crate::command::{DeletePlan, UpdatePlan};
+use crate::expression::{Binder, Expression, Source, output_name};
+use crate::predicate::Condition;
+use crate::scope::{VariableScope, name_of};
+use crate::table::{TablePlan, Tables};
+use sqlparser::ast::{
+    self, AssignmentTarget, Expr, FromTable, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    SelectItem, SetExpr, Spanned, Statement, TableFactor, TableObject, TableWithJoins,
+};
+use std::sync::Arc;
+use types::{ColumnSet, DataType, OutputColumn, SqlError, SqlState, Value};
+
+/// Binds SELECT, INSERT, UPDATE, DELETE or CALL.
+///
+/// # Errors
+/// Unknown names, wrong types; `0A000` for what is not supported, by name.
+pub(crate) fn bind_statement(
+    tables: &Tables,
+    scope: &VariableScope,
+    statement: &Statement,
+) -> Result<BoundStatement, SqlError> {
+    match statement {
+        Statement::Query(query) => Ok(BoundStatement::Select(bind_query(tables, scope, query)?)),
+        Statement::Insert(insert) => bind_insert(tables, scope, insert).map(BoundStatement::Insert),
+        Statement::Update(update) => bind_update(tables, scope, update).map(BoundStatement::Update),
+        Statement::Delete(delete) => bind_delete(tables, scope, delete).map(BoundStatement::Delete),
+        Statement::Call(call) => bind_call(scope, call).map(BoundStatement::Call),
+        other => Err(unsupported_statement(other)),
+    }
+}
+
+/// The error that names a statement which is not supported.
+pub(crate) fn unsupported_statement(statement: &Statement) -> SqlError {
+    let text = statement.to_string();
+    let words = text.split_whitespace().take_while(|word| {
+        word.chars().all(|character| character.is_ascii_uppercase()) && word.len() > 1
+    });
+    let name = words.take(3).collect::<Vec<_>>().join(" ");
+    let error = SqlError::unsupported(if name.is_empty() { "this statement" } else { name.as_str() });
+    match statement {
+        Statement::CreateFunction(_) => error.hint("Use CREATE PROCEDURE with LANGUAGE plpgsql."),
+        Statement::CreateIndex(_) => error.hint("Tables are read by primary key or by a range of it."),
+        Statement::CreateSequence { .. } => error.hint("Choose keys in the client."),
+        Statement::AlterTable(_) => error.hint("Drop the table and create it again."),
+        Statement::Truncate(_) => error.hint("Use DELETE, or drop the table and create it again."),
+        Statement::Merge(_) => error.hint("Use UPDATE and INSERT in a procedure."),
+        _ => error,
+    }
+}
+
+/// The name of a table, in the schema `public` or in none.
+pub(crate) fn table_name(name: &ObjectName) -> Result<String, SqlError> {
+    let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+    match parts.as_slice() {
+        [name] => name_of(name),
+        [schema, name] if name_of(schema)? == "public" => name_of(name),
+        _ => Err(SqlError::unsupported(format_args!("the qualified name {name}"))
+            .hint("All tables are in the schema public.")),
+    }
+}
+
+fn find_table<'t>(
+    tables: &'t Tables,
+    scope: &VariableScope,
+    name: &ObjectName,
+) -> Result<&'t Arc<TablePlan>, SqlError> {
+    tables.get(&table_name(name)?).map_err(|error| scope.located(error, name.span()))
+}
+
+/// The only table of a FROM clause, with the name under which its columns are known.
+pub(super) fn single_table<'t>(
+    tables: &'t Tables,
+    scope: &VariableScope,
+    from: &TableWithJoins,
+) -> Result<(&'t Arc<TablePlan>, String), SqlError> {
+    if !from.joins.is_empty() {
+        return Err(scope.located(
+            SqlError::unsupported("JOIN").hint("Read one table after the other in a procedure."),
+            from.joins[0].relation.span(),
+        ));
+    }
+    let TableFactor::Table { name, alias, args, with_hints, version, with_ordinality, partitions, sample, .. } =
+        &from.relation
+    else {
+        let what = match &from.relation {
+            TableFactor::Derived { .. } => "a subquery in FROM",
+            TableFactor::NestedJoin { .. } => "JOIN",
+            _ => "this form of FROM",
+        };
+        return Err(scope.located(SqlError::unsupported(what), from.relation.span()));
+    };
+    if args.is_some()
+        || !with_hints.is_empty()
+        || version.is_some()
+        || *with_ordinality
+        || !partitions.is_empty()
+        || sample.is_some()
+    {
+        return Err(scope.located(SqlError::unsupported("a function in FROM"), name.span()));
+    }
+    let table = find_table(tables, scope, name)?;
+    let known_as = match alias {
+        None => table.name.clone(),
+        Some(alias) if alias.columns.is_empty() => name_of(&alias.name)?,
+        Some(alias) => return Err(scope.located(SqlError::unsupported("a list of column aliases"), alias.name.span)),
+    };
+    Ok((table, known_as))
+}
+
+/// The conditions of a WHERE, all of which must be true.
+pub(super) fn bind_where(
+    binder: &Binder<'_>,
+    selection: Option<&Expr>,
+) -> Result<Vec<Expression>, SqlError> {
+    let Some(selection) = selection else { return Ok(Vec::new()) };
+    let condition = binder.in_clause(Some("WHERE")).bind_condition(selection, "WHERE")?;
+    Ok(condition.into_conjuncts())
+}
+
+pub(super) fn columns_of(expressions: &[Expression]) -> ColumnSet {
+    expressions.iter().fold(ColumnSet::EMPTY, |set, expression| set | expression.columns())
+}
+
+fn bind_insert(
+    tables: &Tables,
+    scope: &VariableScope,
+    insert: &ast::Insert,
+) -> Result<BoundInsert, SqlError> {
+    refuse_insert_forms(insert)?;
+    let TableObject::TableName(name) = &insert.table else {
+        return Err(SqlError::unsupported("INSERT into this target"));
+    };
+    let table = find_table(tables, scope, name)?;
+    let known_as = match &insert.table_alias {
+        Some(alias) => name_of(&alias.alias)?,
+        None => table.name.clone(),
+    };
+    let targets = insert_targets(table, scope, &insert.columns)?;
+    let source = match &insert.source {
+        None => InsertSource::Rows(vec![default_row(table)]),
+        Some(query) => match query.body.as_ref() {
+            SetExpr::Values(values) if query.order_by.is_none() && query.limit_clause.is_none() => {
+                let explicit = !insert.columns.is_empty();
+                let rows = values.rows.iter().map(|row| insert_row(table, scope, &targets, explicit, &row.content));
+                InsertSource::Rows(rows.collect::<Result<_, _>>()?)
+            }
+            _ => insert_select(tables, table, scope, &targets, query)?,
+        },
+    };
+    let returning = bind_returning(table, &known_as, scope, insert.returning.as_deref())?;
+    Ok(BoundInsert { table: table.clone(), source, returning })
+}
+
+fn refuse_insert_forms(insert: &ast::Insert) -> Result<(), SqlError> {
+    if insert.on.is_some() {
+        return Err(SqlError::unsupported("ON CONFLICT")
+            .hint("Use UPDATE first, and INSERT where it found no row (IF NOT FOUND) in a procedure."));
+    }
+    let plain = insert.or.is_none()
+        && !insert.ignore
+        && insert.into
+        && !insert.overwrite
+        && insert.assignments.is_empty()
+        && insert.partitioned.is_none()
+        && insert.after_columns.is_empty()
+        && !insert.has_table_keyword
+        && insert.output.is_none()
+        && !insert.replace_into
+        && insert.insert_alias.is_none()
+        && insert.settings.is_none()
+        && insert.format_clause.is_none()
+        && insert.multi_table_insert_type.is_none();
+    if plain { Ok(()) } else { Err(SqlError::unsupported("this form of INSERT")) }
+}
+
+/// Ordinals of the columns that an INSERT names, or all.
+fn insert_targets(
+    table: &TablePlan,
+    scope: &VariableScope,
+    columns: &[ObjectName],
+) -> Result<Vec<usize>, SqlError> {
+    if columns.is_empty() {
+        return Ok((0..table.columns.len()).collect());
+    }
+    let mut targets = Vec::with_capacity(columns.len());
+    for column in columns {
+        targets.push(target_column(table, scope, column, &targets)?);
+    }
+    Ok(targets)
+}
+
+/// Ordinal of an assigned column, which must not be among those `assigned` already.
+fn target_column(
+    table: &TablePlan,
+    scope: &VariableScope,
+    column: &ObjectName,
+    assigned: &[usize],
+) -> Result<usize, SqlError> {
+    let [ast::ObjectNamePart::Identifier(ident)] = column.0.as_slice() else {
+        return Err(scope.located(SqlError::unsupported(format_args!("the target {column}")), column.span()));
+    };
+    let name = name_of(ident)?;
+    let Some(ordinal) = table.ordinal(&name) else {
+        return Err(scope.located(no_column(table, &name), ident.span));
+    };
+    if assigned.contains(&ordinal) {
+        let message = format!("column \"{name}\" specified more than once");
+        return Err(scope.located(SqlError::new(SqlState::DUPLICATE_COLUMN, message), ident.span));
+    }
+    Ok(ordinal)
+}
+
+pub(crate) fn no_column(table: &TablePlan, name: &str) -> SqlError {
+    let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+    SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+}
+
+/// A row of nothing but defaults.
+pub(crate) fn default_row(table: &TablePlan) -> Vec<Expression> {
+    let default = |column: &crate::table::ColumnPlan| match &column.default {
+        Some(default) => default.clone(),
+        None => Expression::constant(Value::Null, column.data_type),
+    };
+    table.columns.iter().map(default).collect()
+}
+
+fn count_mismatch(more_expressions: bool) -> SqlError {
+    let message = match more_expressions {
+        true => "INSERT has more expressions than target columns",
+        false => "INSERT has more target columns than expressions",
+    };
+    SqlError::new(SqlState::SYNTAX_ERROR, message)
+}
+
+fn insert_row(
+    table: &TablePlan,
+    scope: &VariableScope,
+    targets: &[usize],
+    explicit: bool,
+    values: &[Expr],
+) -> Result<Vec<Expression>, SqlError> {
+    // Without a list of columns the first ones may be given alone.
+    if values.len() > targets.len() || (explicit && values.len() < targets.len()) {
+        let at = values.get(targets.len()).or(values.last());
+        let error = count_mismatch(values.len() > targets.len());
+        return Err(at.map_or(error.clone(), |at| scope.located(error, at.span())));
+    }
+    let binder = Binder::new(scope, Source::Nothing);
+    binder.in_clause(Some("VALUES"));
+    let mut row = default_row(table);
+    for (ordinal, value) in targets.iter().zip(values) {
+        if is_default(value) {
+            continue;
+        }
+        let column = &table.columns[*ordinal];
+        let bound = binder.bind(value)?;
+        row[*ordinal] = binder
+            .assign_to_column(bound, &column.name, column.data_type)
+            .map_err(|error| scope.located(error, value.span()))?;
+    }
+    Ok(row)
+}
+
+fn is_default(value: &Expr) -> bool {
+    matches!(value, Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
+}
+
+fn insert_select(
+    tables: &Tables,
+    table: &TablePlan,
+    scope: &VariableScope,
+    targets: &[usize],
+    query: &ast::Query,
+) -> Result<InsertSource, SqlError> {
+    let select = bind_query(tables, scope, query)?;
+    if select.columns.len() > targets.len() {
+        return Err(count_mismatch(true));
+    }
+    let binder = Binder::new(scope, Source::Nothing);
+    let mut row = default_row(table);
+    for (position, (ordinal, output)) in targets.iter().zip(select.columns.iter()).enumerate() {
+        let column = &table.columns[*ordinal];
+        let value = Expression::column(position, output.data_type);
+        row[*ordinal] = binder.assign_to_column(value, &column.name, column.data_type)?;
+    }
+    Ok(InsertSource::Select(Box::new(select), row))
+}
+
+fn bind_returning(
+    table: &TablePlan,
+    known_as: &str,
+    scope: &VariableScope,
+    returning: Option<&[SelectItem]>,
+) -> Result<Option<Returning>, SqlError> {
+    let Some(items) = returning else { return Ok(None) };
+    let binder = Binder::new(scope, Source::Table { table, name: known_as });
+    binder.in_clause(Some("RETURNING"));
+    let (projection, columns) = bind_items(&binder, Some((table, known_as)), scope, items)?;
+    let uses = columns_of(&projection);
+    Ok(Some(Returning { projection, columns: columns.into(), uses }))
+}
+
+/// The output list of SELECT and RETURNING, `*` expanded.
+pub(super) fn bind_items(
+    binder: &Binder<'_>,
+    table: Option<(&TablePlan, &str)>,
+    scope: &VariableScope,
+    items: &[SelectItem],
+) -> Result<(Vec<Expression>, Vec<OutputColumn>), SqlError> {
+    let (mut projection, mut columns) = (Vec::new(), Vec::new());
+    for item in items {
+        let (expr, name) = match item {
+            SelectItem::UnnamedExpr(expr) => (expr, output_name(expr)),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, name_of(alias)?),
+            SelectItem::Wildcard(options) => {
+                refuse_wildcard_options(options)?;
+                let Some((table, _)) = table else {
+                    let message = "SELECT * with no tables specified is not valid";
+                    return Err(scope.located(SqlError::new(SqlState::SYNTAX_ERROR, message), item.span()));
+                };
+                expand(table, &mut projection, &mut columns);
+                continue;
+            }
+            SelectItem::QualifiedWildcard(
+                ast::SelectItemQualifiedWildcardKind::ObjectName(name),
+                options,
+            ) => {
+                refuse_wildcard_options(options)?;
+                match table {
+                    Some((table, known_as)) if table_name(name)? == known_as => {
+                        expand(table, &mut projection, &mut columns);
+                    }
+                    _ => {
+                        let message = format!("missing FROM-clause entry for table \"{name}\"");
+                        let error = SqlError::new(SqlState::UNDEFINED_TABLE, message);
+                        return Err(scope.located(error, name.span()));
+                    }
+                }
+                continue;
+            }
+            other => return Err(SqlError::unsupported(format_args!("the output {other}"))),
+        };
+        let bound = binder.bind_known(expr)?;
+        columns.push(OutputColumn { name, data_type: bound.data_type });
+        projection.push(bound);
+    }
+    Ok((projection, columns))
+}
+
+fn refuse_wildcard_options(options: &ast::WildcardAdditionalOptions) -> Result<(), SqlError> {
+    let plain = options.opt_ilike.is_none()
+        && options.opt_exclude.is_none()
+        && options.opt_except.is_none()
+        && options.opt_replace.is_none()
+        && options.opt_rename.is_none();
+    if plain { Ok(()) } else { Err(SqlError::unsupported("an option of *")) }
+}
+
+fn expand(table: &TablePlan, projection: &mut Vec<Expression>, columns: &mut Vec<OutputColumn>) {
+    for (ordinal, column) in table.columns.iter().enumerate() {
+        projection.push(Expression::column(ordinal, column.data_type));
+        columns.push(OutputColumn { name: column.name.clone(), data_type: column.data_type });
+    }
+}
+
+fn bind_update(
+    tables: &Tables,
+    scope: &VariableScope,
+    update: &ast::Update,
+) -> Result<BoundUpdate, SqlError> {
+    if update.from.is_some() {
+        return Err(SqlError::unsupported("UPDATE … FROM").hint("Read the values into variables first."));
+    }
+    if update.output.is_some() || update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() {
+        return Err(SqlError::unsupported("this form of UPDATE"));
+    }
+    let (table, known_as) = single_table(tables, scope, &update.table)?;
+    let binder = Binder::new(scope, Source::Table { table, name: &known_as });
+    let mut assigned: Vec<usize> = Vec::new();
+    let mut assignments = Vec::new();
+    for assignment in &update.assignments {
+        let AssignmentTarget::ColumnName(column) = &assignment.target else {
+            return Err(SqlError::unsupported("an assignment to several columns at once"));
+        };
+        let ordinal = target_column(table, scope, column, &assigned).map_err(assigned_twice)?;
+        assigned.push(ordinal);
+        let target = &table.columns[ordinal];
+        if table.key.contains(&(ordinal as u16)) {
+            let what = format_args!("UPDATE of \"{}\", a column of the primary key,", target.name);
+            let error = SqlError::unsupported(what).hint("Use DELETE and INSERT.");
+            return Err(scope.located(error, column.span()));
+        }
+        let value = if is_default(&assignment.value) {
+            default_row(table).swap_remove(ordinal)
+        } else {
+            let bound = binder.in_clause(Some("UPDATE")).bind(&assignment.value)?;
+            binder
+                .assign_to_column(bound, &target.name, target.data_type)
+                .map_err(|error| scope.located(error, assignment.value.span()))?
+        };
+        assignments.push((ordinal as u16, value));
+    }
+    let conditions = bind_where(&binder, update.selection.as_ref())?;
+    let returning = bind_returning(table, &known_as, scope, update.returning.as_deref())?;
+    let (access, rest) = Access::plan(table, conditions);
+    let filter_columns = columns_of(&rest);
+    let (asked_by_command, filter) = match access {
+        Access::Key(_) => (rest, None),
+        Access::Range { .. } => (Vec::new(), Condition::all(rest)),
+    };
+    let plan = Arc::new(UpdatePlan::new(table.clone(), asked_by_command, assignments));
+    Ok(BoundUpdate { plan, access, filter, filter_columns, returning })
+}
+
+/// UPDATE says it in other words than INSERT.
+fn assigned_twice(error: SqlError) -> SqlError {
+    if error.state != SqlState::DUPLICATE_COLUMN {
+        return error;
+    }
+    let message = error.message.replace("column ", "multiple assignments to same column ");
+    let message = message.replace(" specified more than once", "");
+    SqlError { state: SqlState::SYNTAX_ERROR, message, ..error }
+}
+
+fn bind_delete(
+    tables: &Tables,
+    scope: &VariableScope,
+    delete: &ast::Delete,
+) -> Result<BoundDelete, SqlError> {
+    if delete.using.is_some() {
+        return Err(SqlError::unsupported("DELETE … USING").hint("Read the keys first."));
+    }
+    if !delete.tables.is_empty() || delete.output.is_some() || !delete.order_by.is_empty() || delete.limit.is_some() {
+        return Err(SqlError::unsupported("this form of DELETE"));
+    }
+    let FromTable::WithFromKeyword(from) = &delete.from else {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error: DELETE without FROM"));
+    };
+    let [from] = from.as_slice() else {
+        return Err(SqlError::unsupported("DELETE from several tables"));
+    };
+    let (table, known_as) = single_table(tables, scope, from)?;
+    let binder = Binder::new(scope, Source::Table { table, name: &known_as });
+    let conditions = bind_where(&binder, delete.selection.as_ref())?;
+    let returning = bind_returning(table, &known_as, scope, delete.returning.as_deref())?;
+    let (access, rest) = Access::plan(table, conditions);
+    let filter_columns = columns_of(&rest);
+    let (asked_by_command, filter) = match access {
+        Access::Key(_) => (rest, None),
+        Access::Range { .. } => (Vec::new(), Condition::all(rest)),
+    };
+    let plan = Arc::new(DeletePlan::new(table.clone(), asked_by_command));
+    Ok(BoundDelete { plan, access, filter, filter_columns, returning })
+}
+
+fn bind_call(scope: &VariableScope, call: &ast::Function) -> Result<BoundCall, SqlError> {
+    let procedure = table_name(&call.name)?;
+    let binder = Binder::new(scope, Source::Nothing);
+    binder.in_clause(Some("CALL arguments"));
+    let arguments = match &call.args {
+        FunctionArguments::None => Vec::new(),
+        FunctionArguments::List(list) if list.clauses.is_empty() && list.duplicate_treatment.is_none() => list
+            .args
+            .iter()
+            .map(|argument| match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => binder.bind(expr),
+                _ => Err(SqlError::unsupported("a named argument").hint("Give the arguments in their order.")),
+            })
+            .collect::<Result<_, _>>()?,
+        _ => return Err(SqlError::unsupported("this form of CALL")),
+    };
+    Ok(BoundCall { procedure, arguments })
+}
+
+impl BoundCall {
+    /// Gives parameters of a script the types of the procedure's parameters, where nothing else has told them.
+    pub fn infer(&mut self, scope: &VariableScope, parameters: &[types::Parameter]) {
+        for (argument, parameter) in self.arguments.iter_mut().zip(parameters) {
+            if argument.data_type == DataType::Unknown
+                && let Some(slot) = argument.as_slot()
+            {
+                scope.infer(slot, parameter.data_type.family());
+                argument.data_type = parameter.data_type.family();
+            }
+        }
+    }
+}

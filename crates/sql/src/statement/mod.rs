@@ -1,0 +1,97 @@
+//! Statements bound to tables, ordinals and slots.
+
+mod access;
+mod bind;
+mod change;
+mod query;
+mod select;
+
+pub(crate) use access::{Access, resolve_key, resolve_range};
+pub(crate) use bind::{bind_statement, default_row, no_column, table_name, unsupported_statement};
+pub(crate) use change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, Returning};
+pub(crate) use select::{BoundSelect, Grouping, Scanned, SortKey};
+
+use crate::expression::Expression;
+use std::sync::Arc;
+use types::{OutputColumn, Value};
+
+/// A statement that [`crate::execution::Execution::run`] runs.
+#[derive(Debug)]
+pub(crate) enum BoundStatement {
+    /// SELECT
+    Select(BoundSelect),
+    /// INSERT
+    Insert(BoundInsert),
+    /// UPDATE
+    Update(BoundUpdate),
+    /// DELETE
+    Delete(BoundDelete),
+    /// CALL
+    Call(BoundCall),
+}
+
+/// CALL. The procedure is looked up by its name when it runs.
+#[derive(Debug)]
+pub(crate) struct BoundCall {
+    /// Name of the procedure.
+    pub procedure: String,
+    /// One per parameter, OUT parameters included.
+    pub arguments: Vec<Expression>,
+}
+
+/// What a statement gave.
+#[derive(Debug, Default)]
+pub(crate) struct StatementOutput {
+    /// Rows inserted, updated, deleted or returned: what ROW_COUNT says.
+    pub affected: u64,
+    /// Columns of `rows`; empty where the statement returns none.
+    pub columns: Arc<[OutputColumn]>,
+    /// Rows of SELECT and RETURNING; the OUT and INOUT values of CALL as one row.
+    pub rows: Vec<Vec<Value>>,
+    /// CALL: positions of the OUT and INOUT arguments, which the values of the row belong to.
+    pub call_outputs: Vec<usize>,
+}
+
+impl BoundStatement {
+    /// Columns of the rows that it returns; empty where it returns none. Those of CALL are known when it has run.
+    pub fn columns(&self) -> &[OutputColumn] {
+        match self {
+            BoundStatement::Select(select) => &select.columns,
+            BoundStatement::Insert(insert) => returned(&insert.returning),
+            BoundStatement::Update(update) => returned(&update.returning),
+            BoundStatement::Delete(delete) => returned(&delete.returning),
+            BoundStatement::Call(_) => &[],
+        }
+    }
+
+    /// True where it returns rows.
+    pub fn returns_rows(&self) -> bool {
+        match self {
+            BoundStatement::Select(_) => true,
+            BoundStatement::Insert(insert) => insert.returning.is_some(),
+            BoundStatement::Update(update) => update.returning.is_some(),
+            BoundStatement::Delete(delete) => delete.returning.is_some(),
+            BoundStatement::Call(_) => false,
+        }
+    }
+
+    /// True where it changes nothing.
+    pub fn is_read(&self) -> bool {
+        matches!(self, BoundStatement::Select(_))
+    }
+
+    /// PostgreSQL's command tag.
+    pub fn tag(&self, affected: u64) -> String {
+        match self {
+            BoundStatement::Select(_) => format!("SELECT {affected}"),
+            BoundStatement::Insert(_) => format!("INSERT 0 {affected}"),
+            BoundStatement::Update(_) => format!("UPDATE {affected}"),
+            BoundStatement::Delete(_) => format!("DELETE {affected}"),
+            BoundStatement::Call(_) => "CALL".to_string(),
+        }
+    }
+}
+
+fn returned(returning: &Option<Returning>) -> &[OutputColumn] {
+    returning.as_ref().map_or(&[], |returning| &returning.columns)
+}

@@ -1,0 +1,207 @@
+//! A table of the catalog with its defaults and checks bound.
+
+use crate::expression::{Binder, Expression, Source};
+use crate::parse::parse_expression;
+use crate::scope::VariableScope;
+use std::sync::Arc;
+use types::{ColumnSet, DataType, SqlError, SqlState, Table, TableId, Value, format_value};
+
+/// A table as statements use it.
+#[derive(Debug)]
+pub(crate) struct TablePlan {
+    /// Its number.
+    pub id: TableId,
+    /// Its name.
+    pub name: String,
+    /// The columns, in order.
+    pub columns: Vec<ColumnPlan>,
+    /// Ordinals of the primary key's columns, in key order; empty where the key is hidden.
+    pub key: Vec<u16>,
+    /// The same as a set.
+    pub key_columns: ColumnSet,
+    /// Name of the primary key's constraint.
+    pub key_name: String,
+    /// In the order of their names.
+    pub checks: Vec<CheckPlan>,
+}
+
+/// A column.
+#[derive(Debug)]
+pub(crate) struct ColumnPlan {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub data_type: DataType,
+    /// NULL is refused.
+    pub not_null: bool,
+    /// The value where none is given; cast to the column's type.
+    pub default: Option<Expression>,
+}
+
+/// A CHECK constraint.
+#[derive(Debug)]
+pub(crate) struct CheckPlan {
+    /// Its name.
+    pub name: String,
+    /// The condition over the table's columns.
+    pub condition: Expression,
+    /// The columns it looks at.
+    pub columns: ColumnSet,
+}
+
+impl TablePlan {
+    /// Binds defaults and checks.
+    ///
+    /// # Errors
+    /// What is wrong in one of them.
+    pub fn new(table: &Table) -> Result<TablePlan, SqlError> {
+        let mut plan = TablePlan {
+            id: table.id,
+            name: table.name.clone(),
+            columns: Vec::with_capacity(table.columns.len()),
+            key: table.primary_key.clone(),
+            key_columns: table.key_columns(),
+            key_name: table.primary_key_name.clone(),
+            checks: Vec::new(),
+        };
+        for column in &table.columns {
+            let default = column.default.as_ref().map(|sql| bind_default(sql, &column.name, column.data_type));
+            plan.columns.push(ColumnPlan {
+                name: column.name.clone(),
+                data_type: column.data_type,
+                not_null: column.not_null,
+                default: default.transpose()?,
+            });
+        }
+        for check in &table.checks {
+            let condition = bind_check(&plan, &check.condition)?;
+            let columns = condition.columns();
+            plan.checks.push(CheckPlan { name: check.name.clone(), condition, columns });
+        }
+        Ok(plan)
+    }
+
+    /// Ordinal of a column.
+    pub fn ordinal(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// The error of a row that breaks a CHECK.
+    #[cold]
+    pub fn check_violation(&self, check: &CheckPlan, row: &[Value]) -> SqlError {
+        let message =
+            format!("new row for relation \"{}\" violates check constraint \"{}\"", self.name, check.name);
+        SqlError::new(SqlState::CHECK_VIOLATION, message).detail(failing_row(row))
+    }
+
+    /// The error of a row with NULL where there must not be one.
+    #[cold]
+    pub fn null_violation(&self, ordinal: usize, row: &[Value]) -> SqlError {
+        let message = format!(
+            "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+            self.columns[ordinal].name, self.name
+        );
+        SqlError::new(SqlState::NOT_NULL_VIOLATION, message).detail(failing_row(row))
+    }
+
+    /// The error of a row whose key exists.
+    #[cold]
+    pub fn duplicate_key(&self, row: &[Value]) -> SqlError {
+        let names: Vec<&str> =
+            self.key.iter().map(|ordinal| self.columns[usize::from(*ordinal)].name.as_str()).collect();
+        let values: Vec<String> =
+            self.key.iter().map(|ordinal| format_value(&row[usize::from(*ordinal)]).unwrap_or_default()).collect();
+        let message = format!("duplicate key value violates unique constraint \"{}\"", self.key_name);
+        SqlError::new(SqlState::UNIQUE_VIOLATION, message).detail(format!(
+            "Key ({})=({}) already exists.",
+            names.join(", "),
+            values.join(", ")
+        ))
+    }
+}
+
+/// Characters of a value that an error shows, as PostgreSQL bounds them.
+const SHOWN_BYTES_MAX: usize = 64;
+
+fn failing_row(row: &[Value]) -> String {
+    let shown = |value: &Value| {
+        let Some(mut text) = format_value(value) else { return "null".to_string() };
+        if text.len() > SHOWN_BYTES_MAX {
+            let end = (0..=SHOWN_BYTES_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+            text.truncate(end);
+            text.push_str("...");
+        }
+        text
+    };
+    let values: Vec<String> = row.iter().map(shown).collect();
+    format!("Failing row contains ({}).", values.join(", "))
+}
+
+/// Binds the expression of DEFAULT for a column of this type.
+pub(crate) fn bind_default(sql: &str, column: &str, data_type: DataType) -> Result<Expression, SqlError> {
+    let scope = VariableScope::for_procedure(None);
+    let binder = Binder::new(&scope, Source::Default);
+    let expression = binder.bind(&parse_expression(sql)?)?;
+    binder.assign_to_column(expression, column, data_type)
+}
+
+/// Binds the condition of a CHECK.
+pub(crate) fn bind_check(plan: &TablePlan, sql: &str) -> Result<Expression, SqlError> {
+    let scope = VariableScope::for_procedure(None);
+    let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
+    let condition = binder.bind_condition(&parse_expression(sql)?, "CHECK")?;
+    if condition.any(&mut |expression| matches!(expression.kind, crate::expression::Kind::Now)) {
+        return Err(SqlError::unsupported("now() in a CHECK constraint")
+            .hint("A row that was right once would be wrong later. Check it in the procedure that writes it."));
+    }
+    Ok(condition)
+}
+
+impl TablePlan {
+    /// Checks NOT NULL and CHECKs of a whole new row, in PostgreSQL's order.
+    pub fn check_row(&self, row: &[Value]) -> Result<(), SqlError> {
+        for (ordinal, column) in self.columns.iter().enumerate() {
+            if column.not_null && row[ordinal].is_null() {
+                return Err(self.null_violation(ordinal, row));
+            }
+        }
+        let environment = crate::expression::Environment { row, frame: &[], now: 0 };
+        for check in &self.checks {
+            if check.condition.truth(&environment)? == Some(false) {
+                return Err(self.check_violation(check, row));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The tables of a catalog, bound: what statements are bound against.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tables {
+    /// By name.
+    by_name: rustc_hash::FxHashMap<String, Arc<TablePlan>>,
+}
+
+impl Tables {
+    /// Binds every table.
+    ///
+    /// # Errors
+    /// What is wrong in a default or a check.
+    pub fn new<'a>(tables: impl IntoIterator<Item = &'a Arc<Table>>) -> Result<Tables, SqlError> {
+        let mut by_name = rustc_hash::FxHashMap::default();
+        for table in tables {
+            by_name.insert(table.name.clone(), Arc::new(TablePlan::new(table)?));
+        }
+        Ok(Tables { by_name })
+    }
+
+    /// The table of this name.
+    ///
+    /// # Errors
+    /// `42P01`
+    pub fn get(&self, name: &str) -> Result<&Arc<TablePlan>, SqlError> {
+        self.by_name.get(name).ok_or_else(|| {
+            SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! The files of `slt/` are the specification of the SQL that works and of what is refused.
+
+mod support;
+
+use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
+use std::fmt;
+use support::{Database, texts};
+use types::SqlError;
+
+/// The error as the files show it: `SQLSTATE message`, then what else it says.
+#[derive(Debug)]
+struct Shown(SqlError);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0.state, self.0.message)?;
+        for (name, text) in [("DETAIL", &self.0.detail), ("HINT", &self.0.hint)] {
+            if let Some(text) = text {
+                write!(f, " {name}: {text}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Shown {}
+
+struct Tested(Database);
+
+impl DB for Tested {
+    type Error = Shown;
+    type ColumnType = DefaultColumnType;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Shown> {
+        let results = self.0.gateway(sql).map_err(Shown)?;
+        let Some(last) = results.last() else { return Ok(DBOutput::StatementComplete(0)) };
+        if last.columns.is_empty() {
+            let count = last.tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
+            return Ok(DBOutput::StatementComplete(count));
+        }
+        let mut rows = texts(last);
+        // The names of the columns are part of the specification.
+        rows.insert(0, last.columns.iter().map(|column| column.name.clone()).collect());
+        let shown = rows.into_iter().map(|row| {
+            row.into_iter().map(|text| if text.is_empty() { "(empty)".to_string() } else { text }).collect()
+        });
+        Ok(DBOutput::Rows { types: vec![DefaultColumnType::Text; last.columns.len()], rows: shown.collect() })
+    }
+
+    fn engine_name(&self) -> &str {
+        "entente"
+    }
+
+    fn error_sql_state(error: &Shown) -> Option<String> {
+        Some(error.0.state.to_string())
+    }
+}
+
+fn run(name: &str) {
+    let path = format!("{}/tests/slt/{name}.slt", env!("CARGO_MANIFEST_DIR"));
+    let mut runner = Runner::new(|| async { Ok(Tested(Database::default())) });
+    if let Err(error) = runner.run_file(&path) {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn tables() {
+    run("tables");
+}
+
+#[test]
+fn changes() {
+    run("changes");
+}
+
+#[test]
+fn queries() {
+    run("queries");
+}
+
+#[test]
+fn expressions() {
+    run("expressions");
+}
+
+#[test]
+fn functions() {
+    run("functions");
+}
+
+#[test]
+fn aggregates() {
+    run("aggregates");
+}
+
+#[test]
+fn refusals() {
+    run("refusals");
+}

@@ -1,0 +1,136 @@
+//! A tiny database in the test's process: every statement is one transaction, run on a plain state.
+
+#![allow(dead_code)]
+
+use sql::{Context, Invocation, Library, StatementKind, is_schema_change, prepare};
+use state::{AfterImage, Effects, PlainState, RowChange, Simulate, Snapshot};
+use std::sync::Arc;
+use types::{Payload, SqlError, StatementResult, TransactionId, Value, format_value};
+
+/// Steps that a transaction of a test may take.
+pub const STEP_LIMIT: u64 = 1_000_000;
+
+/// 2026-11-20 23:00:00 UTC, when the first transaction runs; each later one a second later.
+pub const START_MS: u64 = 1_795_215_600_000;
+
+pub struct Database {
+    pub library: Arc<Library>,
+    pub state: PlainState,
+    pub height: u64,
+}
+
+impl Default for Database {
+    fn default() -> Database {
+        let state = PlainState::default();
+        let library = Arc::new(Library::new(state.catalog().clone()).expect("an empty catalog"));
+        Database { library, state, height: 0 }
+    }
+}
+
+impl Database {
+    /// A database after these scripts.
+    pub fn with(scripts: &[&str]) -> Database {
+        let mut database = Database::default();
+        for script in scripts {
+            database.run(script).unwrap_or_else(|error| panic!("{script}: {error:?}"));
+        }
+        database
+    }
+
+    fn context(&self) -> Context {
+        Context {
+            height: self.height,
+            timestamp_ms: START_MS + 1000 * self.height,
+            index: 0,
+            transaction: TransactionId::default(),
+            step_limit: STEP_LIMIT,
+        }
+    }
+
+    /// What a transaction would do, without doing it.
+    pub fn effects(&self, payload: Payload) -> Effects {
+        Invocation::new(self.library.clone(), self.context(), payload).simulate(&self.state)
+    }
+
+    /// What a script would do.
+    pub fn script_effects(&self, sql: &str) -> Effects {
+        self.effects(Payload::Script { sql: sql.to_string(), parameters: Vec::new() })
+    }
+
+    /// Runs a transaction and applies its commands in order, as a serial protocol does.
+    pub fn execute(&mut self, payload: Payload) -> Result<Vec<StatementResult>, SqlError> {
+        self.height += 1;
+        let schema_change = is_schema_change(&payload);
+        let effects = self.effects(payload);
+        assert!(effects.catalog.is_none() || schema_change, "a schema change is told before it runs");
+        let results = effects.result?;
+        for command in &effects.commands {
+            let current = self.state.get(command.row.table, &command.row.key);
+            let change = command.function.apply(current.as_ref()).expect("the simulation said that it succeeds");
+            if let Some(guard) = command.guard {
+                assert_eq!(guard, change != RowChange::Unmatched);
+            }
+            let value = match change {
+                RowChange::Unmatched => continue,
+                RowChange::Put(row) => Some(row),
+                RowChange::Delete => None,
+            };
+            self.state.apply(&AfterImage { row: command.row.clone(), value });
+        }
+        if let Some(catalog) = effects.catalog {
+            let gone: Vec<_> =
+                self.state.tables.keys().copied().filter(|id| catalog.table(*id).is_none()).collect();
+            gone.iter().for_each(|id| drop(self.state.tables.remove(id)));
+            self.state.catalog = catalog.clone();
+            self.library = Arc::new(Library::new(catalog).expect("what a schema change made compiles"));
+        }
+        Ok(results)
+    }
+
+    /// Runs a script with parameters.
+    pub fn run_with(&mut self, sql: &str, parameters: Vec<Value>) -> Result<Vec<StatementResult>, SqlError> {
+        self.execute(Payload::Script { sql: sql.to_string(), parameters })
+    }
+
+    /// Runs a script.
+    pub fn run(&mut self, sql: &str) -> Result<Vec<StatementResult>, SqlError> {
+        self.run_with(sql, Vec::new())
+    }
+
+    /// Calls a procedure.
+    pub fn call(&mut self, procedure: &str, arguments: Vec<Value>) -> Result<Vec<StatementResult>, SqlError> {
+        self.execute(Payload::Call { procedure: procedure.to_string(), arguments })
+    }
+
+    /// Runs a script as the gateway does: reads outside of transactions.
+    pub fn gateway(&mut self, sql: &str) -> Result<Vec<StatementResult>, SqlError> {
+        let prepared = prepare(&self.library, sql, &[])?;
+        match prepared.kind() {
+            StatementKind::Read => {
+                prepared.query(&self.state, &[], STEP_LIMIT, START_MS + 1000 * self.height)
+            }
+            StatementKind::Empty => Ok(Vec::new()),
+            _ => self.run(sql),
+        }
+    }
+
+    /// The rows of a query, as text.
+    pub fn rows(&mut self, sql: &str) -> Vec<Vec<String>> {
+        let results = self.gateway(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        results.last().map_or_else(Vec::new, texts)
+    }
+
+    /// The error that a script ends with.
+    pub fn error(&mut self, sql: &str) -> SqlError {
+        match self.gateway(sql) {
+            Err(error) => error,
+            Ok(results) => panic!("{sql}: expected an error, got {results:?}"),
+        }
+    }
+}
+
+/// The rows of a result, NULL as `NULL`.
+pub fn texts(result: &StatementResult) -> Vec<Vec<String>> {
+    let text = |value: &Value| format_value(value).unwrap_or_else(|| "NULL".to_string());
+    result.rows.iter().map(|row| row.iter().map(text).collect()).collect()
+}
