@@ -1,1 +1,47 @@
-//! Where clients connect: the Postgres wire protocol and HTTP
+//! Where clients connect: psql and every Postgres driver through the Postgres wire protocol, clients with their own key
+//! and monitoring through HTTP.
+//!
+//! The gateway executes nothing. It speaks protocols and asks a [`Database`], which the node implements:
+//!
+//! ```text
+//! psql, drivers ──▶ serve_postgres ─┬─ SET, SHOW, …                ▶ the session's settings
+//!                                   ├─ pg_catalog, entente.blocks  ▶ DataFusion on the catalog and the history
+//!                                   ├─ SELECT                      ▶ Database::prepare, Database::query
+//!                                   └─ INSERT, CALL, DDL, COPY     ▶ Database::prepare, Database::execute
+//! client keys ────▶ serve_http ─────┬─ POST /v1/transactions       ▶ Database::submit
+//! monitoring ─────▶                 └─ /health /status /metrics    ▶ Database::status, Database::metrics
+//! ```
+//!
+//! - [`bind`] listens on an address, with an error that names a busy port and what to do.
+//! - [`serve_postgres`] and [`serve_http`] serve a listener until their future is dropped.
+//! - [`Database`] is what they need of a node; its rows and statuses are plain data.
+//! - [`limits`] are all stated limits.
+//!
+//! What differs from PostgreSQL for its users:
+//!
+//! - A statement is a transaction. A query string of several statements with a write among them is one transaction, and
+//!   so is `BEGIN; …; COMMIT` in one query string; `BEGIN` alone is refused (`0A000`). In the extended protocol every
+//!   Execute is a transaction.
+//! - COPY sends its rows in chunks of [`limits::COPY_CHUNK_BYTES`], each a transaction; the error says how many rows are
+//!   in the table.
+//! - A cancelled write may still commit: cancelling ends the wait, not the transaction.
+//! - There are no passwords yet: only loopback addresses may connect. User and database can have any name.
+//! - A query that names `pg_catalog`, `information_schema` or `entente` runs on DataFusion and cannot read tables of the
+//!   ledger at the same time.
+//! - Without a filter on `height` or `id`, `entente.blocks` and `entente.transactions` show the newest
+//!   [`limits::HISTORY_ROWS_MAX`] rows.
+
+mod catalog;
+mod database;
+mod error;
+mod http;
+pub mod limits;
+mod postgres;
+
+pub use database::{
+    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter, TransactionOutcome,
+    TransactionRow,
+};
+pub use error::{GatewayError, bind};
+pub use http::serve_http;
+pub use postgres::serve_postgres;

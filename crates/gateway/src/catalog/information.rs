@@ -1,0 +1,331 @@
+//! The schema `information_schema`, as far as drivers and tools ask for it.
+
+use super::batch::{Cell, NamedRow, batch};
+use super::objects::{DATABASE, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, SCHEMAS};
+use datafusion::arrow::datatypes::{DataType as Arrow, Field, Schema};
+use datafusion::catalog::{MemTable, MemorySchemaProvider, SchemaProvider};
+use datafusion::error::Result;
+use std::sync::Arc;
+use types::{Catalog, DataType, ParameterMode};
+
+type Columns = &'static [(&'static str, Arrow)];
+
+const TEXT: Arrow = Arrow::Utf8;
+const NUMBER: Arrow = Arrow::Int32;
+
+/// The schema, describing `objects` and the parameters in `catalog`.
+pub(super) fn schema(objects: &Objects, catalog: &Catalog) -> Result<Arc<dyn SchemaProvider>> {
+    let schema = MemorySchemaProvider::new();
+    let tables: [(&str, Columns, Vec<NamedRow>); 8] = [
+        (
+            "schemata",
+            &[("catalog_name", TEXT), ("schema_name", TEXT), ("schema_owner", TEXT)],
+            schemata(),
+        ),
+        (
+            "tables",
+            &[
+                ("table_catalog", TEXT),
+                ("table_schema", TEXT),
+                ("table_name", TEXT),
+                ("table_type", TEXT),
+                ("is_insertable_into", TEXT),
+            ],
+            tables(objects),
+        ),
+        (
+            "columns",
+            &[
+                ("table_catalog", TEXT),
+                ("table_schema", TEXT),
+                ("table_name", TEXT),
+                ("column_name", TEXT),
+                ("ordinal_position", NUMBER),
+                ("column_default", TEXT),
+                ("is_nullable", TEXT),
+                ("data_type", TEXT),
+                ("character_maximum_length", NUMBER),
+                ("numeric_precision", NUMBER),
+                ("numeric_scale", NUMBER),
+                ("udt_schema", TEXT),
+                ("udt_name", TEXT),
+                ("is_identity", TEXT),
+                ("is_generated", TEXT),
+                ("is_updatable", TEXT),
+            ],
+            columns(objects),
+        ),
+        (
+            "table_constraints",
+            &[
+                ("constraint_catalog", TEXT),
+                ("constraint_schema", TEXT),
+                ("constraint_name", TEXT),
+                ("table_catalog", TEXT),
+                ("table_schema", TEXT),
+                ("table_name", TEXT),
+                ("constraint_type", TEXT),
+                ("is_deferrable", TEXT),
+                ("initially_deferred", TEXT),
+            ],
+            constraints(objects),
+        ),
+        (
+            "key_column_usage",
+            &[
+                ("constraint_catalog", TEXT),
+                ("constraint_schema", TEXT),
+                ("constraint_name", TEXT),
+                ("table_catalog", TEXT),
+                ("table_schema", TEXT),
+                ("table_name", TEXT),
+                ("column_name", TEXT),
+                ("ordinal_position", NUMBER),
+            ],
+            key_columns(objects),
+        ),
+        (
+            "check_constraints",
+            &[
+                ("constraint_catalog", TEXT),
+                ("constraint_schema", TEXT),
+                ("constraint_name", TEXT),
+                ("check_clause", TEXT),
+            ],
+            checks(objects),
+        ),
+        (
+            "routines",
+            &[
+                ("specific_catalog", TEXT),
+                ("specific_schema", TEXT),
+                ("specific_name", TEXT),
+                ("routine_catalog", TEXT),
+                ("routine_schema", TEXT),
+                ("routine_name", TEXT),
+                ("routine_type", TEXT),
+                ("data_type", TEXT),
+                ("routine_body", TEXT),
+                ("routine_definition", TEXT),
+                ("external_language", TEXT),
+            ],
+            routines(objects),
+        ),
+        (
+            "parameters",
+            &[
+                ("specific_catalog", TEXT),
+                ("specific_schema", TEXT),
+                ("specific_name", TEXT),
+                ("ordinal_position", NUMBER),
+                ("parameter_mode", TEXT),
+                ("parameter_name", TEXT),
+                ("data_type", TEXT),
+            ],
+            parameters(catalog),
+        ),
+    ];
+    for (name, columns, rows) in tables {
+        let fields = columns.iter().map(|(name, data_type)| Field::new(*name, data_type.clone(), true));
+        let table_schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+        let rows = batch(&table_schema, &rows)?;
+        schema.register_table(name.to_string(), Arc::new(MemTable::try_new(table_schema, vec![vec![rows]])?))?;
+    }
+    Ok(Arc::new(schema))
+}
+
+fn schema_name(oid: i32) -> &'static str {
+    SCHEMAS.iter().find(|(_, other)| *other == oid).map_or("public", |(name, _)| name)
+}
+
+fn schemata() -> Vec<NamedRow> {
+    let row = |(name, _): &(&'static str, i32)| {
+        vec![("catalog_name", DATABASE.into()), ("schema_name", Cell::from(*name)), ("schema_owner", ROLE.into())]
+    };
+    SCHEMAS.iter().map(row).collect()
+}
+
+fn of(relation: &Relation) -> NamedRow {
+    vec![
+        ("table_catalog", DATABASE.into()),
+        ("table_schema", schema_name(relation.schema).into()),
+        ("table_name", relation.name.clone().into()),
+    ]
+}
+
+fn listed(objects: &Objects) -> impl Iterator<Item = &Relation> {
+    objects.relations.iter().filter(|relation| ![PG_CATALOG, INFORMATION_SCHEMA].contains(&relation.schema))
+}
+
+fn yes_or_no(yes: bool) -> Cell {
+    if yes { "YES".into() } else { "NO".into() }
+}
+
+fn tables(objects: &Objects) -> Vec<NamedRow> {
+    listed(objects)
+        .map(|relation| {
+            let base = relation.kind == "r";
+            let mut row = of(relation);
+            row.push(("table_type", if base { "BASE TABLE".into() } else { "VIEW".into() }));
+            row.push(("is_insertable_into", yes_or_no(base)));
+            row
+        })
+        .collect()
+}
+
+/// Name and internal name of a type by its object identifier.
+fn type_names(oid: i32) -> (&'static str, &'static str) {
+    match oid {
+        16 => ("boolean", "bool"),
+        20 => ("bigint", "int8"),
+        23 => ("integer", "int4"),
+        701 => ("double precision", "float8"),
+        1043 => ("character varying", "varchar"),
+        1184 => ("timestamp with time zone", "timestamptz"),
+        1700 => ("numeric", "numeric"),
+        _ => ("text", "text"),
+    }
+}
+
+fn columns(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in listed(objects) {
+        for (number, attribute) in relation.attributes.iter().enumerate() {
+            let (name, internal) = type_names(attribute.type_oid);
+            let modifier = attribute.modifier - 4;
+            let known = |value: Option<i32>| value.map_or(Cell::Null, Cell::from);
+            let numeric = attribute.type_oid == 1700 && modifier >= 0;
+            let (precision, scale) = match attribute.type_oid {
+                20 => (Some(64), Some(0)),
+                23 => (Some(32), Some(0)),
+                701 => (Some(53), None),
+                _ if numeric => (Some(modifier >> 16), Some(modifier & 0xffff)),
+                _ => (None, None),
+            };
+            let mut row = of(relation);
+            row.extend([
+                ("column_name", Cell::from(attribute.name.clone())),
+                ("ordinal_position", Cell::from(number as i32 + 1)),
+                ("column_default", attribute.default.clone().map_or(Cell::Null, Cell::from)),
+                ("is_nullable", yes_or_no(!attribute.not_null)),
+                ("data_type", name.into()),
+                ("character_maximum_length", known((attribute.type_oid == 1043 && modifier >= 0).then_some(modifier))),
+                ("numeric_precision", known(precision)),
+                ("numeric_scale", known(scale)),
+                ("udt_schema", "pg_catalog".into()),
+                ("udt_name", internal.into()),
+                ("is_identity", "NO".into()),
+                ("is_generated", "NEVER".into()),
+                ("is_updatable", yes_or_no(relation.kind == "r")),
+            ]);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn constraint_of(relation: &Relation, name: &str) -> NamedRow {
+    vec![
+        ("constraint_catalog", DATABASE.into()),
+        ("constraint_schema", schema_name(relation.schema).into()),
+        ("constraint_name", name.into()),
+    ]
+}
+
+fn constraints(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in listed(objects) {
+        for constraint in &relation.constraints {
+            let mut row = constraint_of(relation, &constraint.name);
+            row.extend(of(relation));
+            let kind = if constraint.kind == "p" { "PRIMARY KEY" } else { "CHECK" };
+            row.push(("constraint_type", kind.into()));
+            row.push(("is_deferrable", "NO".into()));
+            row.push(("initially_deferred", "NO".into()));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn key_columns(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in listed(objects) {
+        let Some(index) = &relation.index else { continue };
+        for (number, column) in index.columns.iter().enumerate() {
+            let Some(attribute) = relation.attributes.get(*column as usize - 1) else { continue };
+            let mut row = constraint_of(relation, &index.name);
+            row.extend(of(relation));
+            row.push(("column_name", attribute.name.clone().into()));
+            row.push(("ordinal_position", (number as i32 + 1).into()));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn checks(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in listed(objects) {
+        for constraint in relation.constraints.iter().filter(|constraint| constraint.kind == "c") {
+            let mut row = constraint_of(relation, &constraint.name);
+            let clause = constraint.definition.strip_prefix("CHECK ").unwrap_or(&constraint.definition);
+            row.push(("check_clause", clause.into()));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn routine_of(name: &str) -> NamedRow {
+    vec![
+        ("specific_catalog", DATABASE.into()),
+        ("specific_schema", "public".into()),
+        ("specific_name", name.into()),
+    ]
+}
+
+fn routines(objects: &Objects) -> Vec<NamedRow> {
+    let row = |routine: &super::objects::Routine| {
+        let mut row = routine_of(&routine.name);
+        row.extend([
+            ("routine_catalog", Cell::from(DATABASE)),
+            ("routine_schema", "public".into()),
+            ("routine_name", routine.name.clone().into()),
+            ("routine_type", "PROCEDURE".into()),
+            ("data_type", Cell::Null),
+            ("routine_body", "EXTERNAL".into()),
+            ("routine_definition", routine.body.clone().into()),
+            ("external_language", "PLPGSQL".into()),
+        ]);
+        row
+    };
+    objects.routines.iter().map(row).collect()
+}
+
+fn parameters(catalog: &Catalog) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for procedure in catalog.procedures.values() {
+        for (number, parameter) in procedure.parameters.iter().enumerate() {
+            let mode = match parameter.mode {
+                ParameterMode::In => "IN",
+                ParameterMode::Out => "OUT",
+                ParameterMode::InOut => "INOUT",
+            };
+            let named = !parameter.name.is_empty();
+            let data_type = match parameter.data_type {
+                DataType::Text(Some(_)) => "character varying".to_string(),
+                other => other.family().to_string(),
+            };
+            let mut row = routine_of(&procedure.name);
+            row.extend([
+                ("ordinal_position", Cell::from(number as i32 + 1)),
+                ("parameter_mode", mode.into()),
+                ("parameter_name", if named { parameter.name.clone().into() } else { Cell::Null }),
+                ("data_type", data_type.into()),
+            ]);
+            rows.push(row);
+        }
+    }
+    rows
+}

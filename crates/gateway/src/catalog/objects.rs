@@ -1,0 +1,265 @@
+//! The objects of the catalogue with their object identifiers and definitions: what `pg_class`, `pg_constraint` and
+//! the functions that print definitions agree on.
+//!
+//! Object identifiers are computed from the numbers that the ledger gives, so they are the same on every node: a table
+//! has `20000 + 4 × number`, its index, constraint and row type the three numbers after it.
+
+use crate::postgres::encode::{type_length, type_modifier};
+use types::{Catalog, DataType, ParameterMode, Procedure, Table};
+
+/// Name of the database that every session is connected to, whatever it asked for.
+pub(super) const DATABASE: &str = "entente";
+/// The role that owns everything.
+pub(super) const ROLE: &str = "entente";
+/// Object identifier of [`ROLE`].
+pub(super) const ROLE_OID: i32 = 10;
+/// Object identifier of the database.
+pub(super) const DATABASE_OID: i32 = 16_384;
+/// Schemas with their object identifiers.
+pub(super) const SCHEMAS: &[(&str, i32)] =
+    &[("pg_catalog", PG_CATALOG), ("public", PUBLIC), ("information_schema", INFORMATION_SCHEMA), ("entente", ENTENTE)];
+/// `pg_catalog`, as in every PostgreSQL.
+pub(super) const PG_CATALOG: i32 = 11;
+/// `public`, as in every PostgreSQL.
+pub(super) const PUBLIC: i32 = 2200;
+/// `information_schema`.
+pub(super) const INFORMATION_SCHEMA: i32 = 13_000;
+/// `entente`: the history of the ledger.
+pub(super) const ENTENTE: i32 = 16_000;
+/// Language of the procedures.
+pub(super) const PLPGSQL: i32 = 13_500;
+
+/// A column as `pg_attribute` shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Attribute {
+    pub(super) name: String,
+    pub(super) type_oid: i32,
+    pub(super) length: i16,
+    pub(super) modifier: i32,
+    pub(super) not_null: bool,
+    pub(super) default: Option<String>,
+}
+
+impl Attribute {
+    pub(super) fn new(name: &str, data_type: DataType) -> Attribute {
+        Attribute {
+            name: name.to_string(),
+            type_oid: data_type.oid() as i32,
+            length: type_length(data_type),
+            modifier: type_modifier(data_type),
+            not_null: false,
+            default: None,
+        }
+    }
+}
+
+/// A constraint as `pg_constraint` shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Constraint {
+    pub(super) oid: i32,
+    pub(super) name: String,
+    /// `p` or `c`.
+    pub(super) kind: &'static str,
+    pub(super) columns: Vec<i64>,
+    pub(super) definition: String,
+}
+
+/// The index behind a primary key.
+#[derive(Clone, Debug)]
+pub(super) struct Index {
+    pub(super) oid: i32,
+    pub(super) name: String,
+    pub(super) columns: Vec<i64>,
+    pub(super) definition: String,
+}
+
+/// A table as `pg_class` shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Relation {
+    pub(super) oid: i32,
+    pub(super) schema: i32,
+    pub(super) name: String,
+    /// `r` for tables, `v` for what cannot be written.
+    pub(super) kind: &'static str,
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) constraints: Vec<Constraint>,
+    pub(super) index: Option<Index>,
+}
+
+impl Relation {
+    /// A table of the ledger.
+    pub(super) fn of_table(table: &Table) -> Relation {
+        let oid = 20_000 + 4 * table.id.0 as i32;
+        let attributes = table
+            .columns
+            .iter()
+            .map(|column| Attribute {
+                not_null: column.not_null || table.primary_key.iter().any(|c| table.columns[usize::from(*c)] == *column),
+                default: column.default.clone(),
+                ..Attribute::new(&column.name, column.data_type)
+            })
+            .collect();
+        let columns: Vec<i64> = table.primary_key.iter().map(|column| i64::from(*column) + 1).collect();
+        let names: Vec<String> =
+            table.primary_key.iter().map(|column| quoted(&table.columns[usize::from(*column)].name)).collect();
+        let names = names.join(", ");
+        let mut constraints = Vec::new();
+        let mut index = None;
+        if !columns.is_empty() {
+            let name = table.primary_key_name.clone();
+            let definition = format!(
+                "CREATE UNIQUE INDEX {} ON public.{} USING btree ({names})",
+                quoted(&name),
+                quoted(&table.name)
+            );
+            index = Some(Index { oid: oid + 1, name: name.clone(), columns: columns.clone(), definition });
+            let definition = format!("PRIMARY KEY ({names})");
+            constraints.push(Constraint { oid: oid + 2, name, kind: "p", columns, definition });
+        }
+        for (number, check) in table.checks.iter().enumerate() {
+            let oid = 100_000_000 + 1_000 * table.id.0 as i32 + number as i32;
+            let definition = format!("CHECK ({})", without_parentheses(&check.condition));
+            constraints.push(Constraint {
+                oid,
+                name: check.name.clone(),
+                kind: "c",
+                columns: Vec::new(),
+                definition,
+            });
+        }
+        Relation { oid, schema: PUBLIC, name: table.name.clone(), kind: "r", attributes, constraints, index }
+    }
+
+    /// Object identifier of the type of its rows.
+    pub(super) fn row_type(&self) -> i32 {
+        if self.schema == PUBLIC { self.oid + 3 } else { 0 }
+    }
+}
+
+/// A condition without parentheses around all of it, which `CHECK (…)` adds.
+fn without_parentheses(condition: &str) -> &str {
+    let trimmed = condition.trim();
+    let Some(inner) = trimmed.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else { return trimmed };
+    let mut depth = 0_i32;
+    for character in inner.chars() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth < 0 {
+            return trimmed;
+        }
+    }
+    inner.trim()
+}
+
+/// A name as SQL needs it written.
+pub(super) fn quoted(name: &str) -> String {
+    let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$');
+    if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+/// A procedure as `pg_proc` shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Routine {
+    pub(super) oid: i32,
+    pub(super) name: String,
+    pub(super) arguments: String,
+    pub(super) definition: String,
+    pub(super) body: String,
+    /// Types of the arguments that go in.
+    pub(super) input_types: Vec<i64>,
+    /// Types, modes and names of all arguments.
+    pub(super) all_types: Vec<i64>,
+    pub(super) modes: Vec<String>,
+    pub(super) names: Vec<String>,
+}
+
+impl Routine {
+    fn of_procedure(number: usize, procedure: &Procedure) -> Routine {
+        let mode = |mode: ParameterMode| match mode {
+            ParameterMode::In => ("IN", "i"),
+            ParameterMode::Out => ("OUT", "o"),
+            ParameterMode::InOut => ("INOUT", "b"),
+        };
+        let parameters = &procedure.parameters;
+        let shown: Vec<String> = parameters
+            .iter()
+            .map(|parameter| {
+                let name = if parameter.name.is_empty() { String::new() } else { quoted(&parameter.name) + " " };
+                format!("{} {name}{}", mode(parameter.mode).0, parameter.data_type.family_name())
+            })
+            .collect();
+        let arguments = shown.join(", ");
+        let definition = format!(
+            "CREATE OR REPLACE PROCEDURE public.{}({arguments})\n LANGUAGE plpgsql\nAS $procedure${}$procedure$\n",
+            quoted(&procedure.name),
+            procedure.body
+        );
+        let input = parameters.iter().filter(|parameter| parameter.mode != ParameterMode::Out);
+        Routine {
+            oid: 50_000_000 + number as i32,
+            name: procedure.name.clone(),
+            definition,
+            body: procedure.body.clone(),
+            input_types: input.map(|parameter| i64::from(parameter.data_type.oid())).collect(),
+            all_types: parameters.iter().map(|parameter| i64::from(parameter.data_type.oid())).collect(),
+            modes: parameters.iter().map(|parameter| mode(parameter.mode).1.to_string()).collect(),
+            names: parameters.iter().map(|parameter| parameter.name.clone()).collect(),
+            arguments,
+        }
+    }
+}
+
+/// PostgreSQL leaves length, precision and scale out of the types of arguments.
+trait FamilyName {
+    fn family_name(self) -> String;
+}
+
+impl FamilyName for DataType {
+    fn family_name(self) -> String {
+        match self {
+            DataType::Text(Some(_)) => "character varying".to_string(),
+            other => other.family().to_string(),
+        }
+    }
+}
+
+/// Everything that the catalogue shows of a ledger.
+#[derive(Clone, Debug)]
+pub(super) struct Objects {
+    pub(super) relations: Vec<Relation>,
+    pub(super) routines: Vec<Routine>,
+}
+
+impl Objects {
+    /// Tables and procedures of `catalog`, and `more` relations.
+    pub(super) fn new(catalog: &Catalog, more: Vec<Relation>) -> Objects {
+        let mut relations: Vec<Relation> = catalog.tables.values().map(|table| Relation::of_table(table)).collect();
+        relations.extend(more);
+        let procedures = catalog.procedures.values().enumerate();
+        let routines = procedures.map(|(number, procedure)| Routine::of_procedure(number, procedure)).collect();
+        Objects { relations, routines }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_parentheses_around_the_whole_condition_are_dropped() {
+        assert_eq!(without_parentheses("(a > 0)"), "a > 0");
+        assert_eq!(without_parentheses("(a > 0) and (b > 0)"), "(a > 0) and (b > 0)");
+        assert_eq!(without_parentheses("a > 0"), "a > 0");
+    }
+
+    #[test]
+    fn names_are_quoted_where_sql_needs_it() {
+        assert_eq!(quoted("plain_1"), "plain_1");
+        assert_eq!(quoted("Mixed \"x\""), "\"Mixed \"\"x\"\"\"");
+        assert_eq!(quoted("1a"), "\"1a\"");
+    }
+}

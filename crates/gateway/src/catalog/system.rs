@@ -1,0 +1,369 @@
+//! The schema `pg_catalog`: the tables of `datafusion-pg-catalog`, with those that describe a ledger's own objects
+//! replaced by ours, which know keys, defaults, checks and procedures.
+
+use super::batch::{Cell, NamedRow, batch, extended};
+use super::objects::{
+    DATABASE, DATABASE_OID, ENTENTE, INFORMATION_SCHEMA, Objects, PG_CATALOG, PLPGSQL, PUBLIC, ROLE, ROLE_OID,
+    Relation, SCHEMAS,
+};
+use async_trait::async_trait;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::catalog::{CatalogProviderList, MemTable, SchemaProvider, TableProvider};
+use datafusion::error::{DataFusionError, Result};
+use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
+use datafusion_pg_catalog::pg_catalog::{PG_CATALOG_TABLES, PgCatalogSchemaProvider, PgCatalogStaticTables};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+type Provider = PgCatalogSchemaProvider<Arc<dyn CatalogProviderList>, EmptyContextProvider>;
+
+/// The schema `pg_catalog`.
+#[derive(Debug)]
+pub(super) struct SystemSchema {
+    base: Provider,
+    own: HashMap<String, Arc<dyn TableProvider>>,
+}
+
+impl SystemSchema {
+    /// Describes `objects`; `fixed` are the tables that are the same in every PostgreSQL.
+    pub(super) fn new(
+        objects: &Objects,
+        fixed: &Arc<PgCatalogStaticTables>,
+        catalogs: Arc<dyn CatalogProviderList>,
+    ) -> Result<SystemSchema> {
+        let base = PgCatalogSchemaProvider::try_new(catalogs, Arc::clone(fixed), EmptyContextProvider)?;
+        let mut own: HashMap<String, Arc<dyn TableProvider>> = HashMap::new();
+        for (name, more, rows) in tables(objects) {
+            let base_schema = base_schema(&base, name)?;
+            let schema = extended(&base_schema, more);
+            let rows = batch(&schema, &rows)?;
+            let mut batches = vec![rows];
+            if KEEP.contains(&name) {
+                batches.extend(fixed_rows(fixed, name).iter().filter_map(|batch| widened(batch, &schema)));
+            }
+            own.insert(name.to_string(), Arc::new(MemTable::try_new(schema, vec![batches])?));
+        }
+        Ok(SystemSchema { base, own })
+    }
+}
+
+/// Tables to which our rows are added instead of replacing what is there.
+const KEEP: &[&str] = &["pg_proc", "pg_language", "pg_am", "pg_type"];
+
+fn fixed_rows<'a>(fixed: &'a PgCatalogStaticTables, name: &str) -> &'a [RecordBatch] {
+    match name {
+        "pg_proc" => fixed.pg_proc.data(),
+        "pg_language" => fixed.pg_language.data(),
+        "pg_am" => fixed.pg_am.data(),
+        "pg_type" => fixed.pg_type.data(),
+        _ => &[],
+    }
+}
+
+/// The batch under the nullable schema, if that has the same columns.
+fn widened(batch: &RecordBatch, schema: &datafusion::arrow::datatypes::SchemaRef) -> Option<RecordBatch> {
+    RecordBatch::try_new(Arc::clone(schema), batch.columns().to_vec()).ok()
+}
+
+fn base_schema(base: &Provider, name: &str) -> Result<Arc<Schema>> {
+    let table = base.build_table_by_name(name)?;
+    table.map(|table| table.schema()).ok_or_else(|| DataFusionError::Internal(format!("no system table {name}")))
+}
+
+#[async_trait]
+impl SchemaProvider for SystemSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.base.table_names()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        match self.own.get(name) {
+            Some(table) => Ok(Some(Arc::clone(table))),
+            None => self.base.table(name).await,
+        }
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.own.contains_key(name) || self.base.table_exist(name)
+    }
+}
+
+type SystemTable = (&'static str, &'static [(&'static str, DataType)], Vec<NamedRow>);
+
+/// Our tables: name, columns that the base lacks, rows.
+fn tables(objects: &Objects) -> Vec<SystemTable> {
+    vec![
+        ("pg_namespace", &[], namespaces()),
+        ("pg_class", &[("reloptions", DataType::Utf8), ("relacl", DataType::Utf8)], classes(objects)),
+        ("pg_attribute", &[], attributes(objects)),
+        ("pg_attrdef", &[], defaults(objects)),
+        ("pg_constraint", &[], constraints(objects)),
+        ("pg_index", &[], indexes(objects)),
+        ("pg_proc", &[], procedures(objects)),
+        ("pg_language", &[], languages()),
+        ("pg_database", &[], databases()),
+        ("pg_roles", &[], roles()),
+        ("pg_tables", &[], table_list(objects)),
+        ("pg_settings", &[], Vec::new()),
+    ]
+}
+
+fn namespaces() -> Vec<NamedRow> {
+    let row = |(name, oid): &(&'static str, i32)| {
+        vec![("oid", Cell::from(*oid)), ("nspname", Cell::from(*name)), ("nspowner", Cell::from(ROLE_OID))]
+    };
+    SCHEMAS.iter().map(row).collect()
+}
+
+fn relation_row(relation: &Relation) -> NamedRow {
+    vec![
+        ("oid", relation.oid.into()),
+        ("relname", relation.name.clone().into()),
+        ("relnamespace", relation.schema.into()),
+        ("reltype", relation.row_type().into()),
+        ("relowner", ROLE_OID.into()),
+        ("relam", if relation.kind == "r" { 2.into() } else { 0.into() }),
+        ("relfilenode", relation.oid.into()),
+        ("reltuples", Cell::Integer(-1)),
+        ("relhasindex", relation.index.is_some().into()),
+        ("relpersistence", "p".into()),
+        ("relkind", relation.kind.into()),
+        ("relnatts", (relation.attributes.len() as i32).into()),
+        ("relchecks", (relation.constraints.iter().filter(|c| c.kind == "c").count() as i32).into()),
+        ("relispopulated", true.into()),
+        ("relreplident", "d".into()),
+    ]
+}
+
+fn classes(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in &objects.relations {
+        rows.push(relation_row(relation));
+        if let Some(index) = &relation.index {
+            rows.push(vec![
+                ("oid", index.oid.into()),
+                ("relname", index.name.clone().into()),
+                ("relnamespace", relation.schema.into()),
+                ("relowner", ROLE_OID.into()),
+                ("relam", 403.into()),
+                ("relfilenode", index.oid.into()),
+                ("relpersistence", "p".into()),
+                ("relkind", "i".into()),
+                ("relnatts", (index.columns.len() as i32).into()),
+                ("relispopulated", true.into()),
+                ("relreplident", "n".into()),
+            ]);
+        }
+    }
+    for (number, name) in PG_CATALOG_TABLES.iter().enumerate() {
+        let relation = Relation {
+            oid: 12_000 + number as i32,
+            schema: PG_CATALOG,
+            name: (*name).to_string(),
+            kind: "r",
+            attributes: Vec::new(),
+            constraints: Vec::new(),
+            index: None,
+        };
+        rows.push(relation_row(&relation));
+    }
+    rows
+}
+
+fn attributes(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in &objects.relations {
+        for (number, attribute) in relation.attributes.iter().enumerate() {
+            rows.push(vec![
+                ("attrelid", relation.oid.into()),
+                ("attname", attribute.name.clone().into()),
+                ("atttypid", attribute.type_oid.into()),
+                ("attstattarget", Cell::Integer(-1)),
+                ("attlen", i32::from(attribute.length).into()),
+                ("attnum", (number as i32 + 1).into()),
+                ("attcacheoff", Cell::Integer(-1)),
+                ("atttypmod", attribute.modifier.into()),
+                ("attbyval", (attribute.length > 0).into()),
+                ("attalign", if attribute.length == 8 { "d".into() } else { "i".into() }),
+                ("attstorage", if attribute.length > 0 { "p".into() } else { "x".into() }),
+                ("attcompression", "".into()),
+                ("attnotnull", attribute.not_null.into()),
+                ("atthasdef", attribute.default.is_some().into()),
+                ("attidentity", "".into()),
+                ("attgenerated", "".into()),
+                ("attislocal", true.into()),
+            ]);
+        }
+        let Some(index) = &relation.index else { continue };
+        for (number, column) in index.columns.iter().enumerate() {
+            let Some(attribute) = relation.attributes.get(*column as usize - 1) else { continue };
+            rows.push(vec![
+                ("attrelid", index.oid.into()),
+                ("attname", attribute.name.clone().into()),
+                ("atttypid", attribute.type_oid.into()),
+                ("attlen", i32::from(attribute.length).into()),
+                ("attnum", (number as i32 + 1).into()),
+                ("atttypmod", attribute.modifier.into()),
+                ("attidentity", "".into()),
+                ("attgenerated", "".into()),
+            ]);
+        }
+    }
+    rows
+}
+
+fn defaults(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in &objects.relations {
+        for (number, attribute) in relation.attributes.iter().enumerate() {
+            let Some(default) = &attribute.default else { continue };
+            rows.push(vec![
+                ("oid", (200_000_000 + rows.len() as i32).into()),
+                ("adrelid", relation.oid.into()),
+                ("adnum", (number as i32 + 1).into()),
+                ("adbin", default.clone().into()),
+            ]);
+        }
+    }
+    rows
+}
+
+fn constraints(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in &objects.relations {
+        for constraint in &relation.constraints {
+            let index = relation.index.as_ref().filter(|_| constraint.kind == "p");
+            let columns = constraint.columns.clone();
+            rows.push(vec![
+                ("oid", constraint.oid.into()),
+                ("conname", constraint.name.clone().into()),
+                ("connamespace", relation.schema.into()),
+                ("contype", constraint.kind.into()),
+                ("convalidated", true.into()),
+                ("conrelid", relation.oid.into()),
+                ("conindid", index.map_or(0, |index| index.oid).into()),
+                ("confupdtype", " ".into()),
+                ("confdeltype", " ".into()),
+                ("confmatchtype", " ".into()),
+                ("conislocal", true.into()),
+                ("connoinherit", (constraint.kind == "p").into()),
+                ("conkey", Cell::Integers(columns)),
+                ("conbin", Cell::Null),
+            ]);
+        }
+    }
+    rows
+}
+
+fn indexes(objects: &Objects) -> Vec<NamedRow> {
+    let with_index = objects.relations.iter().filter_map(|relation| Some((relation, relation.index.as_ref()?)));
+    let row = |(relation, index): (&Relation, &super::objects::Index)| {
+        let zeros = vec![0; index.columns.len()];
+        vec![
+            ("indexrelid", index.oid.into()),
+            ("indrelid", relation.oid.into()),
+            ("indnatts", (index.columns.len() as i32).into()),
+            ("indnkeyatts", (index.columns.len() as i32).into()),
+            ("indisunique", true.into()),
+            ("indisprimary", true.into()),
+            ("indimmediate", true.into()),
+            ("indisvalid", true.into()),
+            ("indisready", true.into()),
+            ("indislive", true.into()),
+            ("indkey", Cell::Integers(index.columns.clone())),
+            ("indcollation", Cell::Integers(zeros.clone())),
+            ("indclass", Cell::Integers(zeros.clone())),
+            ("indoption", Cell::Integers(zeros)),
+            ("indexprs", Cell::Null),
+            ("indpred", Cell::Null),
+        ]
+    };
+    with_index.map(row).collect()
+}
+
+fn procedures(objects: &Objects) -> Vec<NamedRow> {
+    let row = |routine: &super::objects::Routine| {
+        vec![
+            ("oid", routine.oid.into()),
+            ("proname", routine.name.clone().into()),
+            ("pronamespace", PUBLIC.into()),
+            ("proowner", ROLE_OID.into()),
+            ("prolang", PLPGSQL.into()),
+            ("procost", 100.into()),
+            ("prokind", "p".into()),
+            ("provolatile", "v".into()),
+            ("proparallel", "u".into()),
+            ("pronargs", (routine.input_types.len() as i32).into()),
+            ("prorettype", 2278.into()),
+            ("proargtypes", Cell::Integers(routine.input_types.clone())),
+            ("proallargtypes", Cell::Integers(routine.all_types.clone())),
+            ("proargmodes", Cell::Texts(routine.modes.clone())),
+            ("proargnames", Cell::Texts(routine.names.clone())),
+            ("prosrc", routine.body.clone().into()),
+        ]
+    };
+    objects.routines.iter().map(row).collect()
+}
+
+fn languages() -> Vec<NamedRow> {
+    vec![vec![
+        ("oid", PLPGSQL.into()),
+        ("lanname", "plpgsql".into()),
+        ("lanowner", ROLE_OID.into()),
+        ("lanispl", true.into()),
+        ("lanpltrusted", true.into()),
+    ]]
+}
+
+fn databases() -> Vec<NamedRow> {
+    vec![vec![
+        ("oid", DATABASE_OID.into()),
+        ("datname", DATABASE.into()),
+        ("datdba", ROLE_OID.into()),
+        ("encoding", 6.into()),
+        ("datlocprovider", "c".into()),
+        ("datcollate", "C".into()),
+        ("datctype", "C.UTF-8".into()),
+        ("datallowconn", true.into()),
+        ("datconnlimit", Cell::Integer(-1)),
+        ("dattablespace", 1663.into()),
+        ("daticulocale", Cell::Null),
+    ]]
+}
+
+fn roles() -> Vec<NamedRow> {
+    vec![vec![
+        ("oid", ROLE_OID.into()),
+        ("rolname", ROLE.into()),
+        ("rolsuper", true.into()),
+        ("rolinherit", true.into()),
+        ("rolcreaterole", true.into()),
+        ("rolcreatedb", false.into()),
+        ("rolcanlogin", true.into()),
+        ("rolreplication", false.into()),
+        ("rolconnlimit", Cell::Integer(-1)),
+        ("rolpassword", "********".into()),
+        ("rolbypassrls", true.into()),
+    ]]
+}
+
+fn table_list(objects: &Objects) -> Vec<NamedRow> {
+    let tables = objects.relations.iter().filter(|relation| relation.kind == "r");
+    let schema = |oid: i32| match oid {
+        PUBLIC => "public",
+        ENTENTE => "entente",
+        INFORMATION_SCHEMA => "information_schema",
+        _ => "pg_catalog",
+    };
+    tables
+        .map(|relation| {
+            vec![
+                ("schemaname", schema(relation.schema).into()),
+                ("tablename", relation.name.clone().into()),
+                ("tableowner", ROLE.into()),
+                ("hasindexes", relation.index.is_some().into()),
+            ]
+        })
+        .collect()
+}

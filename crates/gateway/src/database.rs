@@ -1,0 +1,226 @@
+use async_trait::async_trait;
+use bytes::Bytes;
+use crypto::Digest;
+use serde::Serialize;
+use std::any::Any;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use types::{
+    Catalog, DataType, OutputColumn, Payload, Receipt, RequestId, SqlError, StatementResult, SubmissionReply,
+    TransactionId, Value,
+};
+
+/// What a statement does with the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatementKind {
+    /// It reads: [`Database::query`] answers it.
+    Read,
+    /// It writes (INSERT, UPDATE, DELETE, CALL, CREATE, DROP): it becomes a transaction, [`Payload::Script`].
+    Write,
+}
+
+/// A statement that was parsed and bound.
+#[derive(Clone)]
+pub struct Prepared {
+    /// Types of `$1`, `$2`, …
+    pub parameters: Vec<DataType>,
+    /// Columns of the rows that it returns; empty where it returns none.
+    pub columns: Vec<OutputColumn>,
+    /// What it does.
+    pub kind: StatementKind,
+    /// [`Catalog::version`] that it was bound to. The gateway prepares again when the catalog has changed.
+    pub catalog_version: u64,
+    /// Whatever the database needs to run it; the gateway hands it back unread.
+    pub plan: Arc<dyn Any + Send + Sync>,
+}
+
+/// Rows of the history are asked for by these; everything that is set must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransactionFilter {
+    /// Heights, both ends included.
+    pub heights: Option<RangeInclusive<u64>>,
+    /// One transaction.
+    pub id: Option<TransactionId>,
+}
+
+/// A row of `entente.blocks`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockRow {
+    /// Its height; the first block has 1.
+    pub height: u64,
+    /// Milliseconds since 1970-01-01 00:00 UTC.
+    pub timestamp_ms: u64,
+    /// Transactions in it.
+    pub transactions: u32,
+    /// Those that committed.
+    pub committed: u32,
+    /// Those that did not.
+    pub aborted: u32,
+    /// Name of the organisation that proposed it.
+    pub proposer: String,
+    /// Digest of its header.
+    pub digest: Digest,
+    /// Digest of the previous block's header.
+    pub previous: Digest,
+    /// Merkle root over its receipts.
+    pub receipts_root: Digest,
+    /// State digest after it.
+    pub state_digest: Digest,
+    /// Length of its encoding.
+    pub bytes: u64,
+}
+
+/// How a transaction of the history ended, without its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionOutcome {
+    /// Its effects are in the state.
+    Committed,
+    /// The contract, a constraint or the protocol said no.
+    Aborted,
+    /// It was not executed.
+    Rejected,
+}
+
+impl TransactionOutcome {
+    /// As `entente.transactions` shows it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TransactionOutcome::Committed => "committed",
+            TransactionOutcome::Aborted => "aborted",
+            TransactionOutcome::Rejected => "rejected",
+        }
+    }
+}
+
+/// A row of `entente.transactions`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionRow {
+    /// Height of its block.
+    pub height: u64,
+    /// Position in the block.
+    pub index: u32,
+    /// Its id.
+    pub id: TransactionId,
+    /// Name of the organisation whose client signed it.
+    pub organisation: String,
+    /// The client's public key, as hexadecimal text.
+    pub client: String,
+    /// What the client calls it.
+    pub request: RequestId,
+    /// What it did, for people: `send_payment(1, 2, 300)`, or the SQL text.
+    pub call: String,
+    /// How it ended.
+    pub outcome: TransactionOutcome,
+    /// SQLSTATE where it did not commit.
+    pub sqlstate: Option<String>,
+    /// The error's message where it did not commit.
+    pub message: Option<String>,
+}
+
+/// A row of `entente.nodes`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRow {
+    /// Name of the organisation that runs it.
+    pub organisation: String,
+    /// Where the other nodes reach it.
+    pub address: String,
+    /// Its public key, as hexadecimal text.
+    pub node_key: String,
+    /// Whether it is the node that answers.
+    pub is_this_node: bool,
+    /// The newest height that it has attested, as far as this node knows.
+    pub height: Option<u64>,
+    /// Its state digest at that height.
+    pub state_digest: Option<Digest>,
+}
+
+/// The state digest after a block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StateAt {
+    /// The height.
+    pub height: u64,
+    /// The state digest, as hexadecimal text.
+    pub state_digest: String,
+}
+
+/// What `GET /status` answers.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+pub struct NodeStatus {
+    /// Name of the organisation.
+    pub organisation: String,
+    /// Digest of the charter, as hexadecimal text.
+    pub ledger: String,
+    /// Height of the newest applied block.
+    pub height: u64,
+    /// State digest after it, as hexadecimal text.
+    pub state_digest: String,
+    /// State digests of the last blocks (about a thousand), ascending.
+    pub recent: Vec<StateAt>,
+    /// Transactions that wait to be ordered.
+    pub pending: u64,
+    /// Seconds since the node started.
+    pub uptime_seconds: u64,
+    /// The concurrency control of the charter.
+    pub protocol: String,
+    /// Version of the program.
+    pub version: String,
+    /// Resident memory of the process in bytes.
+    pub resident_bytes: u64,
+    /// Why the node does not serve (it differs from the others, its disk is full, it catches up); `None` when it does.
+    pub not_serving: Option<String>,
+}
+
+/// What the gateway asks of a node. The gateway executes nothing itself.
+///
+/// Synchronous methods may use the CPU for long; the gateway calls them on threads where that does no harm.
+#[async_trait]
+pub trait Database: Send + Sync + 'static {
+    /// The catalog of the newest applied snapshot.
+    fn catalog(&self) -> Arc<Catalog>;
+
+    /// Parses and binds one statement on the current catalog. `parameter_types` gives the types of the first
+    /// parameters; [`DataType::Unknown`] means: infer it.
+    ///
+    /// # Errors
+    /// As PostgreSQL's Parse message; positions are in characters of `sql`, from 1.
+    fn prepare(&self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError>;
+
+    /// Runs a [`StatementKind::Read`] on the newest applied snapshot. `parameters` has one value, of the right type or
+    /// NULL, for each of [`Prepared::parameters`].
+    ///
+    /// # Errors
+    /// As PostgreSQL's Execute message.
+    fn query(&self, prepared: &Prepared, parameters: &[Value]) -> Result<StatementResult, SqlError>;
+
+    /// Signs with the session's key, orders, and waits until the transaction is final and recorded here. The result has
+    /// one entry per statement; [`Payload::Insert`] gives one.
+    ///
+    /// Dropping the future stops the wait, not the transaction.
+    ///
+    /// # Errors
+    /// The contract's error where it aborts; a fitting SQLSTATE where it is rejected or cannot be accepted.
+    async fn execute(&self, payload: Payload) -> Result<Vec<StatementResult>, SqlError>;
+
+    /// Takes canonical bytes of [`types::SignedTransaction`]s from a client with its own key. One reply per transaction
+    /// arrives as it becomes final, in any order; the channel closes after the last.
+    async fn submit(&self, transactions: Vec<Bytes>) -> mpsc::Receiver<SubmissionReply>;
+
+    /// The receipt of a transaction that is final here.
+    fn receipt(&self, id: &TransactionId) -> Option<Receipt>;
+
+    /// Blocks whose height is in `heights`, the newest first, at most `limit`.
+    fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow>;
+
+    /// Transactions that pass `filter`, the newest first, at most `limit`.
+    fn transactions(&self, filter: &TransactionFilter, limit: usize) -> Vec<TransactionRow>;
+
+    /// The nodes of the ledger in the order of the charter.
+    fn nodes(&self) -> Vec<NodeRow>;
+
+    /// What `GET /status` answers.
+    fn status(&self) -> NodeStatus;
+
+    /// Prometheus text exposition of the node's metrics.
+    fn metrics(&self) -> String;
+}

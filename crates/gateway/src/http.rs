@@ -1,0 +1,194 @@
+//! HTTP: health, status, metrics, and the door for clients that hold their own key.
+//!
+//! | request | answer |
+//! | --- | --- |
+//! | `GET /health` | 200 `ok`, or 503 and why the node does not serve |
+//! | `GET /status` | [`NodeStatus`](crate::NodeStatus) as JSON |
+//! | `GET /metrics` | Prometheus text |
+//! | `POST /v1/transactions` | body: frames ([`types::write_frame`]) with canonical bytes of signed transactions; answer: frames with [`SubmissionReply`](types::SubmissionReply)s, streamed as they become final |
+//! | `GET /v1/receipts/{id}` | the receipt as JSON; 404 while there is none |
+
+use crate::{Database, GatewayError, limits};
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures::StreamExt;
+use serde_json::json;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use types::{
+    Outcome, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX, StatementResult, TransactionId, Value,
+    format_value, frame_ranges,
+};
+
+/// Media type of frames.
+const FRAMES: &str = "application/octet-stream";
+
+#[derive(Clone)]
+struct Door {
+    database: Arc<dyn Database>,
+    requests: Arc<Semaphore>,
+}
+
+/// Serves HTTP to everybody who connects to `listener`, until the future is dropped.
+///
+/// # Errors
+/// [`GatewayError::Listener`] where the listener fails for good.
+pub async fn serve_http(listener: TcpListener, database: Arc<dyn Database>) -> Result<(), GatewayError> {
+    let serving = axum::serve(listener, router(database));
+    serving.await.map_err(|source| GatewayError::Listener { purpose: "HTTP", source })
+}
+
+fn router(database: Arc<dyn Database>) -> Router {
+    let door = Door { database, requests: Arc::new(Semaphore::new(limits::HTTP_REQUESTS_MAX)) };
+    Router::new()
+        .route("/health", get(health))
+        .route("/status", get(status))
+        .route("/metrics", get(metrics))
+        .route("/v1/transactions", post(submit))
+        .route("/v1/receipts/{id}", get(receipt))
+        .fallback(unknown)
+        .layer(DefaultBodyLimit::max(SUBMISSION_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(door.clone(), admit))
+        .with_state(door)
+}
+
+fn text(status: StatusCode, text: impl Into<String>) -> Response {
+    let mut text = text.into();
+    text.push('\n');
+    (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+}
+
+/// Refuses what is beyond the number of requests, except the question whether the node is well.
+async fn admit(State(door): State<Door>, request: Request, next: Next) -> Response {
+    if request.uri().path() == "/health" {
+        return next.run(request).await;
+    }
+    let Ok(permit) = door.requests.clone().try_acquire_owned() else {
+        let message = format!("too many requests at the same time: at most {} (HTTP_REQUESTS_MAX)", limits::HTTP_REQUESTS_MAX);
+        return text(StatusCode::SERVICE_UNAVAILABLE, message);
+    };
+    let response = next.run(request).await;
+    // The permit lasts as long as the answer streams.
+    response.map(|body| {
+        Body::from_stream(body.into_data_stream().map(move |chunk| {
+            let _held = &permit;
+            chunk
+        }))
+    })
+}
+
+async fn unknown() -> Response {
+    text(
+        StatusCode::NOT_FOUND,
+        "unknown path; there are GET /health, GET /status, GET /metrics, POST /v1/transactions and GET /v1/receipts/{id}",
+    )
+}
+
+async fn health(State(door): State<Door>) -> Response {
+    match door.database.status().not_serving {
+        None => text(StatusCode::OK, "ok"),
+        Some(reason) => text(StatusCode::SERVICE_UNAVAILABLE, reason),
+    }
+}
+
+async fn status(State(door): State<Door>) -> Response {
+    Json(door.database.status()).into_response()
+}
+
+async fn metrics(State(door): State<Door>) -> Response {
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], door.database.metrics()).into_response()
+}
+
+async fn submit(State(door): State<Door>, request: Request) -> Response {
+    let reading = axum::body::to_bytes(request.into_body(), SUBMISSION_BYTES_MAX);
+    let body = match tokio::time::timeout(limits::HTTP_BODY_TIME_MAX, reading).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(error)) => {
+            let message = format!("the body could not be read ({error}); at most {SUBMISSION_BYTES_MAX} bytes (SUBMISSION_BYTES_MAX)");
+            return text(StatusCode::PAYLOAD_TOO_LARGE, message);
+        }
+        Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
+    };
+    let transactions: Vec<Bytes> = match frame_ranges(&body) {
+        Ok(ranges) if ranges.is_empty() => return text(StatusCode::BAD_REQUEST, framing("the body is empty")),
+        Ok(ranges) => ranges.into_iter().map(|range| body.slice(range)).collect(),
+        Err(error) => return text(StatusCode::BAD_REQUEST, framing(&error.to_string())),
+    };
+    let mut replies = door.database.submit(transactions).await;
+    let frames = futures::stream::poll_fn(move |context| {
+        replies.poll_recv(context).map(|reply| reply.map(|reply| Ok::<_, std::convert::Infallible>(reply.to_frame())))
+    });
+    ([(header::CONTENT_TYPE, FRAMES)], Body::from_stream(frames)).into_response()
+}
+
+fn framing(what: &str) -> String {
+    format!(
+        "{what}; expected one frame per transaction, at most {SUBMISSION_TRANSACTIONS_MAX}: \
+         its length as u32 little-endian, then the canonical bytes of the signed transaction"
+    )
+}
+
+async fn receipt(State(door): State<Door>, Path(id): Path<String>) -> Response {
+    let Ok(digest) = id.parse() else {
+        return text(StatusCode::BAD_REQUEST, "expected a transaction id of 64 hexadecimal digits");
+    };
+    let id = TransactionId(digest);
+    let database = door.database;
+    match tokio::task::spawn_blocking(move || database.receipt(&id)).await {
+        Ok(Some(receipt)) => Json(receipt_json(&receipt)).into_response(),
+        Ok(None) => text(StatusCode::NOT_FOUND, format!("no receipt of transaction {id} here: it is not final, or was never sent")),
+        Err(error) => {
+            tracing::error!(%error, "reading a receipt panicked");
+            text(StatusCode::INTERNAL_SERVER_ERROR, "the receipt could not be read; the node's log says more")
+        }
+    }
+}
+
+/// A receipt for people and scripts. What is hashed and proved is its canonical encoding.
+fn receipt_json(receipt: &Receipt) -> serde_json::Value {
+    let mut json = json!({
+        "transaction": receipt.transaction.to_string(),
+        "height": receipt.height,
+        "index": receipt.index,
+    });
+    let details = match &receipt.outcome {
+        Outcome::Committed(results) => {
+            json!({ "outcome": "committed", "results": results.iter().map(result_json).collect::<Vec<_>>() })
+        }
+        Outcome::Aborted(error) => json!({
+            "outcome": "aborted",
+            "sqlstate": error.state.to_string(),
+            "message": error.message,
+            "detail": error.detail,
+            "hint": error.hint,
+        }),
+        Outcome::Conflict => json!({ "outcome": "aborted", "sqlstate": "40001", "message": "given up because of a conflict" }),
+        Outcome::Rejected(reason) => json!({ "outcome": "rejected", "message": format!("{reason:?}") }),
+    };
+    if let (Some(json), serde_json::Value::Object(details)) = (json.as_object_mut(), details) {
+        json.extend(details);
+    }
+    json
+}
+
+fn result_json(result: &StatementResult) -> serde_json::Value {
+    let columns: Vec<&str> = result.columns.iter().map(|column| column.name.as_str()).collect();
+    let rows: Vec<Vec<serde_json::Value>> = result.rows.iter().map(|row| row.iter().map(value_json).collect()).collect();
+    json!({ "tag": result.tag, "columns": columns, "rows": rows })
+}
+
+/// 64-bit integers and decimals are text: JSON numbers would lose digits in many readers.
+fn value_json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Boolean(value) => json!(value),
+        Value::Integer(value) => json!(value),
+        other => json!(format_value(other)),
+    }
+}

@@ -1,0 +1,44 @@
+//! Every stated limit of the gateway. What exceeds one gets an error that names it.
+
+use std::time::Duration;
+
+/// Sessions at the same time; one more gets `53300`.
+pub const CONNECTIONS_MAX: usize = 200;
+/// Connections beyond [`CONNECTIONS_MAX`] that get an error (or cancel a query) instead of being closed at once.
+pub const REFUSALS_MAX: usize = 50;
+/// Bytes of one message from a client, CopyData included; a longer one ends the connection with `08P01`.
+pub const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of the message that starts a session.
+pub const STARTUP_BYTES_MAX: usize = 10_000;
+/// Time that a client has to start its session.
+pub const STARTUP_TIME_MAX: Duration = Duration::from_secs(10);
+/// Time that a client may take to read what it was sent.
+pub const WRITE_TIME_MAX: Duration = Duration::from_secs(300);
+/// Bytes of a query string; a longer one gets `54000`.
+pub const STATEMENT_BYTES_MAX: usize = 1024 * 1024;
+/// Statements in one query string; more get `54000`.
+pub const STATEMENTS_MAX: usize = 10_000;
+/// Prepared statements of a session; more get `54000`.
+pub const PREPARED_STATEMENTS_MAX: usize = 2_000;
+/// Portals of a session; more get `54000`.
+pub const PORTALS_MAX: usize = 500;
+/// Bytes of a value of a session setting.
+pub const SETTING_BYTES_MAX: usize = 1_000;
+/// Rows that a catalogue query may return; more get `54000`.
+pub const CATALOGUE_ROWS_MAX: usize = 200_000;
+/// Memory of one catalogue query in bytes; more gets `53200`.
+pub const CATALOGUE_MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Time of one catalogue query; more gets `57014`.
+pub const CATALOGUE_TIME_MAX: Duration = Duration::from_secs(60);
+/// Rows of `entente.blocks` or `entente.transactions` that a query without a filter on height or id sees: the newest.
+pub const HISTORY_ROWS_MAX: usize = 100_000;
+/// Bytes of the rows of one transaction that COPY makes.
+pub const COPY_CHUNK_BYTES: usize = 96 * 1024;
+/// Transactions of one COPY that wait at the same time.
+pub const COPY_CHUNKS_IN_FLIGHT: usize = 4;
+/// Bytes of one line of COPY data.
+pub const COPY_LINE_BYTES_MAX: usize = 1024 * 1024;
+/// Requests over HTTP at the same time; one more gets 503.
+pub const HTTP_REQUESTS_MAX: usize = 256;
+/// Time for the body of a request over HTTP to arrive.
+pub const HTTP_BODY_TIME_MAX: Duration = Duration::from_secs(30);

@@ -1,0 +1,178 @@
+//! A socket as a sequence of messages.
+
+use super::message::{Malformed, Message, Startup, decode, decode_startup};
+use crate::limits;
+use bytes::{Buf, BytesMut};
+use pgwire::error::ErrorInfo;
+use pgwire::messages::Message as Encode;
+use pgwire::messages::response::{ErrorResponse, NoticeResponse};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use types::{SqlError, SqlState};
+
+/// Output is sent when it has grown to this many bytes.
+const FLUSH_BYTES: usize = 64 * 1024;
+/// Longer texts of errors are cut.
+const ERROR_TEXT_BYTES_MAX: usize = 8 * 1024;
+
+/// Why no message came.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    /// The connection is gone.
+    Closed,
+    /// What came is no message.
+    Malformed(Malformed),
+}
+
+/// The connection is gone: nothing can be answered any more.
+#[derive(Debug)]
+pub(super) struct Closed;
+
+impl From<std::io::Error> for Closed {
+    fn from(_: std::io::Error) -> Closed {
+        Closed
+    }
+}
+
+/// How bad an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Severity {
+    /// The statement failed.
+    Error,
+    /// The session ends.
+    Fatal,
+}
+
+/// A client's socket with what was read and not decoded, and what was encoded and not sent.
+pub(super) struct Connection {
+    stream: TcpStream,
+    input: BytesMut,
+    output: BytesMut,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream) -> Connection {
+        Connection { stream, input: BytesMut::new(), output: BytesMut::new() }
+    }
+
+    /// Reads until `length` bytes are there. May be dropped and called again: what was read stays.
+    async fn fill(&mut self, length: usize) -> Result<(), ReadError> {
+        while self.input.len() < length {
+            self.input.reserve((length - self.input.len()).min(FLUSH_BYTES));
+            match self.stream.read_buf(&mut self.input).await {
+                Ok(0) | Err(_) => return Err(ReadError::Closed),
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Length in the four bytes from `offset`, which counts itself.
+    async fn length(&mut self, offset: usize, limit: usize) -> Result<usize, ReadError> {
+        self.fill(offset + 4).await?;
+        let length = (&self.input[offset..]).get_i32();
+        match usize::try_from(length) {
+            Ok(length) if (4..=limit).contains(&length) => Ok(length),
+            _ => Err(ReadError::Malformed(Malformed::Violation(format!(
+                "invalid message length {length}: expected 4 to {limit} bytes"
+            )))),
+        }
+    }
+
+    /// Reads the message that starts a session. Can be cancelled.
+    pub(super) async fn read_startup(&mut self) -> Result<Startup, ReadError> {
+        let length = self.length(0, limits::STARTUP_BYTES_MAX).await?;
+        self.fill(length).await?;
+        let body = self.input.split_to(length).freeze().slice(4..);
+        decode_startup(body).map_err(ReadError::Malformed)
+    }
+
+    /// Reads a message. Can be cancelled: nothing is lost.
+    pub(super) async fn read_message(&mut self) -> Result<Message, ReadError> {
+        let length = self.length(1, limits::MESSAGE_BYTES_MAX).await?;
+        self.fill(length + 1).await?;
+        let message = self.input.split_to(length + 1).freeze();
+        decode(message[0], message.slice(5..)).map_err(ReadError::Malformed)
+    }
+
+    /// Appends a message to the output.
+    pub(super) fn put(&mut self, message: &impl Encode) {
+        // pgwire refuses nothing but messages beyond its length limits, which the limits of the gateway stay below.
+        if let Err(error) = message.encode(&mut self.output) {
+            tracing::error!(%error, "a message could not be encoded");
+        }
+    }
+
+    /// Appends the single byte that answers a request for encryption.
+    pub(super) fn put_refusal_of_encryption(&mut self) {
+        self.output.extend_from_slice(b"N");
+    }
+
+    /// The output, for messages that are written in place.
+    pub(super) fn output(&mut self) -> &mut BytesMut {
+        &mut self.output
+    }
+
+    /// Appends an error.
+    pub(super) fn put_error(&mut self, severity: Severity, error: &SqlError, context: Option<String>) {
+        let severity = if severity == Severity::Fatal { "FATAL" } else { "ERROR" };
+        let info = info(severity, error, context);
+        self.put(&ErrorResponse::from(info));
+    }
+
+    /// Appends a warning.
+    pub(super) fn put_warning(&mut self, state: SqlState, message: &str) {
+        let info = info("WARNING", &SqlError::new(state, message), None);
+        let fields = ErrorResponse::from(info).fields;
+        self.put(&NoticeResponse::new(fields));
+    }
+
+    /// Sends the output if there is much of it.
+    pub(super) async fn flush_if_full(&mut self) -> Result<(), Closed> {
+        if self.output.len() >= FLUSH_BYTES { self.flush().await } else { Ok(()) }
+    }
+
+    /// Sends the output. A client that does not read for [`limits::WRITE_TIME_MAX`] is given up.
+    pub(super) async fn flush(&mut self) -> Result<(), Closed> {
+        let sending = self.stream.write_all_buf(&mut self.output);
+        tokio::time::timeout(limits::WRITE_TIME_MAX, sending).await.map_err(|_| Closed)??;
+        Ok(())
+    }
+
+    /// Sends a last error and closes; what the client still sends is read for a moment, so that the error arrives.
+    pub(super) async fn close_with(mut self, error: &SqlError) {
+        self.put_error(Severity::Fatal, error, None);
+        if self.flush().await.is_err() || self.stream.shutdown().await.is_err() {
+            return;
+        }
+        let drain = async {
+            let mut sink = [0; 4096];
+            for _ in 0..256 {
+                if !matches!(self.stream.read(&mut sink).await, Ok(1..)) {
+                    break;
+                }
+            }
+        };
+        // Whether the client closes in time does not matter.
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(500), drain).await;
+    }
+}
+
+fn cut(text: &str) -> String {
+    let mut end = text.len().min(ERROR_TEXT_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    // A zero byte would end the field early.
+    text[..end].replace('\0', "\u{fffd}")
+}
+
+fn info(severity: &str, error: &SqlError, context: Option<String>) -> ErrorInfo {
+    let mut info = ErrorInfo::new(severity.to_string(), error.state.to_string(), cut(&error.message));
+    info.severity_nonlocalized = Some(severity.to_string());
+    info.detail = error.detail.as_deref().map(cut);
+    info.hint = error.hint.as_deref().map(cut);
+    info.position = error.position.map(|position| position.to_string());
+    info.where_context = context.as_deref().map(cut);
+    info
+}

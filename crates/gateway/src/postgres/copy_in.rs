@@ -1,0 +1,196 @@
+//! The conversation of COPY FROM STDIN: data comes in, transactions go out, a few at a time.
+
+use super::connection::ReadError;
+use super::copy::{CopyError, CopyReader, CopyRow, CopyStatement};
+use super::message::{Malformed, Message};
+use super::session::{Failure, Session};
+use crate::limits;
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use pgwire::messages::copy::CopyInResponse;
+use pgwire::messages::response::CommandComplete;
+use std::sync::Arc;
+use types::{Payload, SqlError, SqlState, Value};
+
+/// A chunk that was sent: its lines, its rows, how it ended.
+struct Sent {
+    lines: (u64, u64),
+    rows: u64,
+    result: Result<(), SqlError>,
+}
+
+/// Rows that wait to be sent and chunks that wait to be final.
+struct Progress {
+    statement: Arc<CopyStatement>,
+    rows: Vec<Vec<Value>>,
+    lines: (u64, u64),
+    bytes: usize,
+    in_flight: FuturesUnordered<BoxFuture<'static, Sent>>,
+    committed: u64,
+}
+
+impl Session {
+    /// Runs COPY to its end, whatever the end is.
+    ///
+    /// Unlike PostgreSQL's, a COPY that fails leaves in the table what its earlier chunks have committed; the error
+    /// says how many rows.
+    pub(super) async fn copy_in(&mut self, statement: Arc<CopyStatement>) -> Result<(), Failure> {
+        let columns = statement.columns.len();
+        self.connection.put(&CopyInResponse::new(0, columns as i16, vec![0; columns]));
+        self.connection.flush().await?;
+        let mut progress = Progress {
+            statement: Arc::clone(&statement),
+            rows: Vec::new(),
+            lines: (0, 0),
+            bytes: 0,
+            in_flight: FuturesUnordered::new(),
+            committed: 0,
+        };
+        let outcome = self.receive(&mut progress).await;
+        let outcome = match outcome {
+            Ok(()) => progress.drain().await,
+            Err(Failure::Closed) => return Err(Failure::Closed),
+            Err(failure) => {
+                // What is under way becomes final or not; the client is told of the first error, and of the count.
+                let _ = progress.drain().await;
+                Err(failure)
+            }
+        };
+        match outcome {
+            Ok(()) => {
+                self.connection.put(&CommandComplete::new(format!("COPY {}", progress.committed)));
+                Ok(())
+            }
+            Err(Failure::Problem(mut error, context)) => {
+                let rows = progress.committed;
+                let count = format!("{rows} rows of this COPY are in the table: each chunk is a transaction of its own.");
+                error.detail = Some(error.detail.map_or(count.clone(), |detail| format!("{detail} {count}")));
+                Err(Failure::Problem(error, context))
+            }
+            Err(Failure::Closed) => Err(Failure::Closed),
+        }
+    }
+
+    /// Takes data until the client says that it is all, and sends full chunks.
+    async fn receive(&mut self, progress: &mut Progress) -> Result<(), Failure> {
+        let mut reader = CopyReader::new(Arc::clone(&progress.statement));
+        let mut rows = Vec::new();
+        loop {
+            let full = progress.in_flight.len() >= limits::COPY_CHUNKS_IN_FLIGHT;
+            let message = tokio::select! {
+                biased;
+                Some(sent) = progress.in_flight.next() => {
+                    progress.note(sent)?;
+                    continue;
+                }
+                () = self.cancel.notified() => {
+                    return Err(SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to user request").into());
+                }
+                message = self.connection.read_message(), if !full => message,
+            };
+            let end = match message {
+                Ok(Message::CopyData(bytes)) => {
+                    let result = reader.feed(&bytes, &mut rows);
+                    self.take_rows(progress, &mut rows).await?;
+                    result.map_err(copy_failure)?;
+                    false
+                }
+                Ok(Message::CopyDone) => {
+                    let result = reader.finish(&mut rows);
+                    self.take_rows(progress, &mut rows).await?;
+                    result.map_err(copy_failure)?;
+                    true
+                }
+                Ok(Message::CopyFail(why)) => {
+                    let message = format!("COPY from stdin failed: {why}");
+                    return Err(SqlError::new(SqlState::QUERY_CANCELED, message).into());
+                }
+                Ok(Message::Flush | Message::Sync) => false,
+                Ok(Message::Terminate) | Err(ReadError::Closed) => return Err(Failure::Closed),
+                Ok(_) => {
+                    let message = "unexpected message type during COPY from stdin";
+                    return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, message).into());
+                }
+                Err(ReadError::Malformed(Malformed::Violation(what) | Malformed::Encoding { message: what, .. })) => {
+                    return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, what).into());
+                }
+            };
+            if end {
+                self.send_chunk(progress);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Adds rows to the chunk; sends it when it is full, and waits while enough are under way.
+    async fn take_rows(&mut self, progress: &mut Progress, rows: &mut Vec<CopyRow>) -> Result<(), Failure> {
+        for row in rows.drain(..) {
+            if progress.bytes > 0 && progress.bytes + row.bytes > limits::COPY_CHUNK_BYTES {
+                while progress.in_flight.len() >= limits::COPY_CHUNKS_IN_FLIGHT {
+                    if let Some(sent) = progress.in_flight.next().await {
+                        progress.note(sent)?;
+                    }
+                }
+                self.send_chunk(progress);
+            }
+            progress.add(row);
+        }
+        Ok(())
+    }
+
+    fn send_chunk(&self, progress: &mut Progress) {
+        let rows = std::mem::take(&mut progress.rows);
+        progress.bytes = 0;
+        if rows.is_empty() {
+            return;
+        }
+        let (lines, count) = (progress.lines, rows.len() as u64);
+        let columns = progress.statement.columns.iter().map(|(name, _)| name.clone()).collect();
+        let payload = Payload::Insert { table: progress.statement.table.clone(), columns, rows };
+        let database = Arc::clone(&self.database);
+        progress.in_flight.push(Box::pin(async move {
+            let result = database.execute(payload).await.map(|_| ());
+            Sent { lines, rows: count, result }
+        }));
+    }
+}
+
+impl Progress {
+    fn add(&mut self, row: CopyRow) {
+        let first = if self.rows.is_empty() { row.line } else { self.lines.0 };
+        self.lines = (first, row.line);
+        self.bytes += row.bytes;
+        self.rows.push(row.values);
+    }
+
+    fn note(&mut self, sent: Sent) -> Result<(), Failure> {
+        match sent.result {
+            Ok(()) => {
+                self.committed += sent.rows;
+                Ok(())
+            }
+            Err(error) => {
+                let (first, last) = sent.lines;
+                let context = format!("COPY {}, lines {first} to {last}", self.statement.table);
+                Err(Failure::Problem(Box::new(error), Some(context)))
+            }
+        }
+    }
+
+    /// Waits for everything that is under way; the first error counts.
+    async fn drain(&mut self) -> Result<(), Failure> {
+        let mut outcome = Ok(());
+        while let Some(sent) = self.in_flight.next().await {
+            let noted = self.note(sent);
+            if outcome.is_ok() {
+                outcome = noted;
+            }
+        }
+        outcome
+    }
+}
+
+fn copy_failure(error: CopyError) -> Failure {
+    Failure::Problem(Box::new(error.error), Some(error.context))
+}

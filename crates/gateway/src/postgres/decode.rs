@@ -1,0 +1,194 @@
+//! Parameters as the Postgres protocol brings them, in text and in binary, as values.
+
+use super::encode::Format;
+use bytes::Buf;
+use types::limits::{NUMERIC_PRECISION_MAX, TEXT_BYTES_MAX};
+use types::{DataType, Numeric, SqlError, SqlState, Value, format_value, parse_value};
+
+/// `22P03` binary parameter that is no value of its type.
+pub(super) const INVALID_BINARY_REPRESENTATION: SqlState = SqlState(*b"22P03");
+/// `22021` bytes that are no text in UTF-8.
+pub(super) const CHARACTER_NOT_IN_REPERTOIRE: SqlState = SqlState(*b"22021");
+
+/// The type that a client means by an object identifier; `Unknown` for those that Entente does not have.
+pub(super) fn type_of_oid(oid: u32) -> DataType {
+    match oid {
+        16 => DataType::Boolean,
+        21 | 23 => DataType::Integer,
+        20 | 26 => DataType::BigInt,
+        1700 => DataType::Numeric(None),
+        700 | 701 => DataType::Double,
+        18 | 19 | 25 | 1042 | 1043 => DataType::Text(None),
+        1114 | 1184 => DataType::TimestampTz,
+        _ => DataType::Unknown,
+    }
+}
+
+/// Reads parameter number `index` (from 0). `oid` says how its bytes are meant, `data_type` what the statement wants.
+pub(super) fn decode_parameter(
+    index: usize,
+    bytes: Option<&[u8]>,
+    format: Format,
+    oid: u32,
+    data_type: DataType,
+) -> Result<Value, SqlError> {
+    let Some(bytes) = bytes else { return Ok(Value::Null) };
+    let value = match format {
+        Format::Text => {
+            let text = text(bytes)?;
+            let wanted = if data_type == DataType::Unknown { type_of_oid(oid) } else { data_type };
+            return parse(text, wanted);
+        }
+        Format::Binary => decode_binary(index, bytes, oid)?,
+    };
+    coerce(value, data_type)
+}
+
+fn text(bytes: &[u8]) -> Result<&str, SqlError> {
+    if bytes.len() > TEXT_BYTES_MAX {
+        let message = format!("a value has {} bytes, the limit is {TEXT_BYTES_MAX} (TEXT_BYTES_MAX)", bytes.len());
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    let wrong = |what| SqlError::new(CHARACTER_NOT_IN_REPERTOIRE, format!("invalid byte sequence for encoding \"UTF8\": {what}"));
+    if bytes.contains(&0) {
+        return Err(wrong("0x00".to_string()));
+    }
+    std::str::from_utf8(bytes).map_err(|error| wrong(format!("byte {} of the value", error.valid_up_to())))
+}
+
+fn parse(text: &str, data_type: DataType) -> Result<Value, SqlError> {
+    match data_type {
+        DataType::Unknown => Ok(Value::text(text)),
+        other => parse_value(text, other),
+    }
+}
+
+/// The value as one of `data_type`; what fits is converted as an assignment would.
+fn coerce(value: Value, data_type: DataType) -> Result<Value, SqlError> {
+    match (&value, data_type) {
+        (Value::Integer(number), DataType::BigInt) => Ok(Value::BigInt(i64::from(*number))),
+        (Value::Integer(number), DataType::Double) => Ok(Value::Double(f64::from(*number))),
+        (_, DataType::Unknown) => Ok(value),
+        (_, wanted) if value.data_type() == wanted => Ok(value),
+        // Length, precision and scale are checked where the text is read.
+        (_, wanted) => parse_value(&format_value(&value).unwrap_or_default(), wanted),
+    }
+}
+
+fn decode_binary(index: usize, bytes: &[u8], oid: u32) -> Result<Value, SqlError> {
+    let wrong = || {
+        let message = format!("incorrect binary data format in bind parameter {}", index + 1);
+        SqlError::new(INVALID_BINARY_REPRESENTATION, message)
+            .detail(format!("{} bytes are no value of the type with the object identifier {oid}", bytes.len()))
+    };
+    Ok(match oid {
+        16 => match bytes {
+            [0] => Value::Boolean(false),
+            [1] => Value::Boolean(true),
+            _ => return Err(wrong()),
+        },
+        21 => Value::Integer(i32::from(i16::from_be_bytes(bytes.try_into().map_err(|_| wrong())?))),
+        23 => Value::Integer(i32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
+        26 => Value::BigInt(i64::from(u32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?))),
+        20 => Value::BigInt(i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
+        700 => Value::Double(f64::from(f32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?))),
+        701 => Value::Double(f64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
+        1114 | 1184 => Value::TimestampTz(i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
+        1700 => Value::Numeric(decode_numeric(bytes)?),
+        0 | 18 | 19 | 25 | 705 | 1042 | 1043 => Value::text(text(bytes)?),
+        other => {
+            let message = format!("parameter {} has the type with the object identifier {other}", index + 1);
+            return Err(SqlError::unsupported(message).hint(
+                "use boolean, smallint, integer, bigint, numeric, real, double precision, text or timestamptz, or send text",
+            ));
+        }
+    })
+}
+
+/// PostgreSQL's `numeric_recv`, for numbers of at most 38 digits.
+pub(super) fn decode_numeric(bytes: &[u8]) -> Result<Numeric, SqlError> {
+    let wrong = |what: &str| {
+        SqlError::new(INVALID_BINARY_REPRESENTATION, format!("invalid {what} in external \"numeric\" value"))
+    };
+    let out_of_range = || {
+        let message = format!("a numeric value has more than {NUMERIC_PRECISION_MAX} digits");
+        SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message)
+    };
+    let mut rest = bytes;
+    if rest.len() < 8 {
+        return Err(wrong("length"));
+    }
+    let (count, weight, sign, scale) = (rest.get_i16(), rest.get_i16(), rest.get_u16(), rest.get_i16());
+    if usize::try_from(count).map(|count| count * 2) != Ok(rest.len()) {
+        return Err(wrong("length"));
+    }
+    let negative = match sign {
+        0 => false,
+        0x4000 => true,
+        0xC000 | 0xD000 | 0xF000 => {
+            return Err(SqlError::unsupported("a numeric value that is NaN or infinite"));
+        }
+        _ => return Err(wrong("sign")),
+    };
+    let scale = u8::try_from(scale).ok().filter(|scale| *scale <= NUMERIC_PRECISION_MAX).ok_or_else(out_of_range)?;
+    // The number is `digits × 10^exponent`; what PostgreSQL sends never has more fraction than its scale.
+    let mut magnitude: i128 = 0;
+    for _ in 0..count {
+        let digit = rest.get_i16();
+        if !(0..10_000).contains(&digit) {
+            return Err(wrong("digit"));
+        }
+        magnitude = magnitude
+            .checked_mul(10_000)
+            .and_then(|magnitude| magnitude.checked_add(i128::from(digit)))
+            .ok_or_else(out_of_range)?;
+    }
+    let exponent = (i32::from(weight) - i32::from(count) + 1) * 4 + i32::from(scale);
+    let power = |exponent: u32| 10_i128.checked_pow(exponent);
+    let magnitude = if magnitude == 0 {
+        0
+    } else if exponent >= 0 {
+        let factor = power(exponent as u32).ok_or_else(out_of_range)?;
+        magnitude.checked_mul(factor).ok_or_else(out_of_range)?
+    } else {
+        magnitude / power(exponent.unsigned_abs()).ok_or_else(out_of_range)?
+    };
+    if magnitude >= 10_i128.pow(u32::from(NUMERIC_PRECISION_MAX)) {
+        return Err(out_of_range());
+    }
+    Ok(Numeric::new(if negative { -magnitude } else { magnitude }, scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn binary_parameters_are_read_by_the_type_the_client_names() {
+        let read = |bytes: &[u8], oid, wanted| decode_parameter(0, Some(bytes), Format::Binary, oid, wanted);
+        assert!(matches!(read(&[0, 7], 21, DataType::Integer), Ok(Value::Integer(7))));
+        assert!(matches!(read(&[0, 0, 0, 7], 23, DataType::BigInt), Ok(Value::BigInt(7))));
+        assert!(matches!(read(b"abc", 25, DataType::Unknown), Ok(Value::Text(_))));
+        assert!(matches!(decode_parameter(0, None, Format::Binary, 23, DataType::Integer), Ok(Value::Null)));
+        for (bytes, oid) in [(&[1, 2][..], 23), (&[2], 16), (&[0; 7], 20), (&[0; 3], 1700)] {
+            let error = read(bytes, oid, DataType::Unknown).expect_err("wrong length");
+            assert_eq!(error.state, INVALID_BINARY_REPRESENTATION);
+        }
+        assert_eq!(read(b"a\0b", 25, DataType::Unknown).expect_err("zero byte").state, CHARACTER_NOT_IN_REPERTOIRE);
+        assert_eq!(read(&[0; 12], 3802, DataType::Unknown).expect_err("jsonb").state, SqlState::FEATURE_NOT_SUPPORTED);
+    }
+
+    #[test]
+    fn numerics_that_are_none_are_refused() {
+        for bytes in [
+            &[0, 1, 0, 0, 0, 0, 0, 0][..],
+            &[0, 1, 0, 0, 0, 0, 0, 0, 0x7f, 0xff],
+            &[0, 0, 0, 0, 0xC0, 0, 0, 0],
+            &[0, 1, 0x7f, 0xff, 0, 0, 0, 0, 0, 1],
+            &[0, 0, 0, 0, 0, 0, 0x7f, 0xff],
+            &[0xff, 0xff, 0, 0, 0, 0, 0, 0],
+        ] {
+            assert!(decode_numeric(bytes).is_err(), "{bytes:?}");
+        }
+    }
+}

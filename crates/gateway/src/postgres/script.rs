@@ -1,0 +1,409 @@
+//! Splits a query string into statements and tells by their first words who answers them. Nothing is parsed here
+//! beyond words, literals and comments; the database parses what it is given.
+
+use datafusion_pg_catalog::pg_catalog::PG_CATALOG_TABLES;
+use types::Catalog;
+
+/// What a lexeme is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A keyword or an identifier without quotes.
+    Word,
+    /// An identifier in double quotes, or a string literal, dollar-quoted ones included.
+    Quoted,
+    /// A number.
+    Number,
+    /// Anything else, one character each.
+    Symbol,
+}
+
+/// A word, literal, number or symbol of a query string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lexeme<'a> {
+    /// What it is.
+    pub(crate) kind: Kind,
+    /// As it stands in the text, quotes included.
+    pub(crate) text: &'a str,
+    /// Where it starts, in bytes.
+    pub(crate) start: usize,
+}
+
+impl Lexeme<'_> {
+    /// Whether it is this keyword or symbol.
+    pub(crate) fn is(&self, word: &str) -> bool {
+        matches!(self.kind, Kind::Word | Kind::Symbol) && self.text.eq_ignore_ascii_case(word)
+    }
+
+    /// The identifier or text that it stands for: folded to lower case without quotes, unescaped with quotes.
+    pub(crate) fn value(&self) -> String {
+        let text = self.text;
+        match (self.kind, text.chars().next()) {
+            (Kind::Quoted, Some('"')) => inner(text, 1).replace("\"\"", "\""),
+            (Kind::Quoted, Some('\'')) => inner(text, 1).replace("''", "'"),
+            (Kind::Quoted, Some('e' | 'E')) => unescape(&inner(text, 2).replace("''", "'")),
+            (Kind::Quoted, Some('$')) => {
+                let tag = text[1..].find('$').map_or(0, |at| at + 2);
+                text.get(tag..text.len().saturating_sub(tag)).unwrap_or_default().to_string()
+            }
+            (Kind::Quoted, _) => inner(text, 2).replace("''", "'"),
+            _ => text.to_lowercase(),
+        }
+    }
+}
+
+fn inner(text: &str, open: usize) -> &str {
+    text.get(open..text.len().saturating_sub(1)).unwrap_or_default()
+}
+
+fn unescape(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => result.push(match characters.next() {
+                Some('t') => '\t',
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some('b') => '\u{8}',
+                Some('f') => '\u{c}',
+                Some(other) => other,
+                None => '\\',
+            }),
+            other => result.push(other),
+        }
+    }
+    result
+}
+
+/// Splits `sql` into lexemes; white space and comments are left out. What is not closed goes to the end.
+pub(crate) fn lexemes(sql: &str) -> Vec<Lexeme<'_>> {
+    let bytes = sql.as_bytes();
+    let mut lexemes = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        let next = bytes.get(at + 1).copied();
+        let kind = match (bytes[at], next) {
+            (byte, _) if byte.is_ascii_whitespace() => {
+                at += 1;
+                continue;
+            }
+            (b'-', Some(b'-')) => {
+                at = end_of_line(bytes, at);
+                continue;
+            }
+            (b'/', Some(b'*')) => {
+                at = end_of_comment(bytes, at);
+                continue;
+            }
+            (b'\'', _) => {
+                at = end_of_quotes(bytes, at, b'\'', false);
+                Kind::Quoted
+            }
+            (b'"', _) => {
+                at = end_of_quotes(bytes, at, b'"', false);
+                Kind::Quoted
+            }
+            (b'e' | b'E', Some(b'\'')) => {
+                at = end_of_quotes(bytes, at + 1, b'\'', true);
+                Kind::Quoted
+            }
+            (b'b' | b'B' | b'x' | b'X' | b'n' | b'N', Some(b'\'')) => {
+                at = end_of_quotes(bytes, at + 1, b'\'', false);
+                Kind::Quoted
+            }
+            (b'$', Some(byte)) if !byte.is_ascii_digit() => match end_of_dollars(bytes, at) {
+                Some(end) => {
+                    at = end;
+                    Kind::Quoted
+                }
+                None => {
+                    at += 1;
+                    Kind::Symbol
+                }
+            },
+            (byte, _) if is_word(byte) && !byte.is_ascii_digit() && byte != b'$' => {
+                at = end_while(bytes, at, is_word);
+                Kind::Word
+            }
+            (byte, _) if byte.is_ascii_digit() => {
+                at = end_while(bytes, at, |byte| byte.is_ascii_alphanumeric() || byte == b'.');
+                Kind::Number
+            }
+            _ => {
+                at += 1;
+                Kind::Symbol
+            }
+        };
+        lexemes.push(Lexeme { kind, text: &sql[start..at], start });
+    }
+    lexemes
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+fn end_while(bytes: &[u8], start: usize, keep: impl Fn(u8) -> bool) -> usize {
+    start + bytes[start..].iter().take_while(|byte| keep(**byte)).count()
+}
+
+fn end_of_line(bytes: &[u8], start: usize) -> usize {
+    end_while(bytes, start, |byte| byte != b'\n')
+}
+
+/// Comments nest.
+fn end_of_comment(bytes: &[u8], start: usize) -> usize {
+    let (mut depth, mut at) = (0_usize, start);
+    while at < bytes.len() {
+        match bytes[at..] {
+            [b'/', b'*', ..] => {
+                depth += 1;
+                at += 2;
+            }
+            [b'*', b'/', ..] => {
+                depth -= 1;
+                at += 2;
+                if depth == 0 {
+                    return at;
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+/// `start` is at the opening quote; a doubled quote stands for one, a backslash too where `escapes`.
+fn end_of_quotes(bytes: &[u8], start: usize, quote: u8, escapes: bool) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if escapes => at += 2,
+            byte if byte == quote && bytes.get(at + 1) == Some(&quote) => at += 2,
+            byte if byte == quote => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// The end of `$tag$ … $tag$`, or nothing where `start` opens no such literal.
+fn end_of_dollars(bytes: &[u8], start: usize) -> Option<usize> {
+    let length = bytes[start + 1..].iter().position(|byte| *byte == b'$')?;
+    let tag = &bytes[start..start + length + 2];
+    if !tag[1..tag.len() - 1].iter().all(|byte| is_word(*byte)) {
+        return None;
+    }
+    let body = &bytes[start + tag.len()..];
+    let close = body.windows(tag.len()).position(|window| window == tag);
+    Some(close.map_or(bytes.len(), |close| start + tag.len() + close + tag.len()))
+}
+
+/// One statement of a query string.
+#[derive(Clone, Debug)]
+pub(crate) struct Statement<'a> {
+    /// Its text, without the semicolon.
+    pub(crate) text: &'a str,
+    /// Where it starts in the query string, in bytes.
+    pub(crate) start: usize,
+    /// Its lexemes, with positions in the query string.
+    pub(crate) lexemes: Vec<Lexeme<'a>>,
+}
+
+impl Statement<'_> {
+    /// Where it ends in the query string, in bytes.
+    pub(crate) fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+}
+
+/// Splits a query string at its semicolons; empty statements are left out.
+pub(crate) fn split(sql: &str) -> Vec<Statement<'_>> {
+    let all = lexemes(sql);
+    all.split(|lexeme| lexeme.is(";"))
+        .filter_map(|part| {
+            let (first, last) = (part.first()?, part.last()?);
+            let text = &sql[first.start..last.start + last.text.len()];
+            Some(Statement { text, start: first.start, lexemes: part.to_vec() })
+        })
+        .collect()
+}
+
+/// Who answers a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// The database, on a snapshot (`prepare` has the last word).
+    Read,
+    /// The database, as a transaction.
+    Write,
+    /// DataFusion: it reads the catalogue.
+    Catalogue,
+    /// The session: SET, SHOW and the like.
+    Session,
+    /// COPY.
+    Copy,
+    /// BEGIN.
+    Begin,
+    /// COMMIT.
+    Commit,
+    /// ROLLBACK.
+    Rollback,
+    /// What the gateway refuses, with what it is called.
+    Refused(&'static str),
+}
+
+/// Functions that ask about the session or the server and not about data.
+const SESSION_FUNCTIONS: &[&str] = &[
+    "version",
+    "current_schema",
+    "current_schemas",
+    "current_database",
+    "current_setting",
+    "set_config",
+    "pg_backend_pid",
+    "pg_is_in_recovery",
+    "pg_postmaster_start_time",
+    "pg_conf_load_time",
+    "pg_advisory_unlock_all",
+    "pg_encoding_to_char",
+    "pg_client_encoding",
+    "inet_server_addr",
+    "inet_server_port",
+    "inet_client_addr",
+    "inet_client_port",
+    "has_table_privilege",
+    "has_schema_privilege",
+    "has_database_privilege",
+    "to_regclass",
+    "to_regtype",
+    "format_type",
+    "pg_get_userbyid",
+    "obj_description",
+    "txid_current_if_assigned",
+];
+
+/// Words that ask about the session without parentheses.
+const SESSION_WORDS: &[&str] =
+    &["current_user", "session_user", "user", "current_role", "current_catalog", "current_schema"];
+
+/// Says who answers `statement`. Tables of `catalog` come before those of the catalogue.
+pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
+    let lexemes = &statement.lexemes;
+    let word = |index: usize| lexemes.get(index).map(|lexeme| lexeme.text.to_ascii_lowercase()).unwrap_or_default();
+    match word(0).as_str() {
+        "begin" => Class::Begin,
+        "start" if word(1) == "transaction" => Class::Begin,
+        "commit" | "end" if word(1) == "prepared" => Class::Refused("COMMIT PREPARED"),
+        "commit" | "end" => Class::Commit,
+        "rollback" | "abort" if lexemes.iter().any(|lexeme| lexeme.is("to")) => Class::Refused("ROLLBACK TO SAVEPOINT"),
+        "rollback" if word(1) == "prepared" => Class::Refused("ROLLBACK PREPARED"),
+        "rollback" | "abort" => Class::Rollback,
+        "savepoint" => Class::Refused("SAVEPOINT"),
+        "release" => Class::Refused("RELEASE SAVEPOINT"),
+        "prepare" if word(1) == "transaction" => Class::Refused("PREPARE TRANSACTION"),
+        "prepare" => Class::Refused("PREPARE as a statement"),
+        "execute" => Class::Refused("EXECUTE as a statement"),
+        "declare" => Class::Refused("DECLARE CURSOR"),
+        "fetch" => Class::Refused("FETCH"),
+        "listen" => Class::Refused("LISTEN"),
+        "notify" => Class::Refused("NOTIFY"),
+        "lock" => Class::Refused("LOCK"),
+        "set" | "show" | "reset" | "discard" | "deallocate" | "close" | "unlisten" => Class::Session,
+        "copy" => Class::Copy,
+        "select" | "values" | "table" | "with" | "explain" | "(" => {
+            if is_catalogue(lexemes, catalog) {
+                Class::Catalogue
+            } else if lexemes.iter().any(|l| l.is("insert") || l.is("delete")) && word(0) == "with" {
+                Class::Write
+            } else {
+                Class::Read
+            }
+        }
+        _ => Class::Write,
+    }
+}
+
+fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
+    let at = |index: usize| lexemes.get(index);
+    let follows = |index: usize, symbol: &str| at(index + 1).is_some_and(|lexeme| lexeme.is(symbol));
+    let qualified = |index: usize| index > 0 && at(index - 1).is_some_and(|lexeme| lexeme.is("."));
+    let from = lexemes.iter().any(|lexeme| lexeme.is("from"));
+    (0..lexemes.len()).any(|index| {
+        let lexeme = &lexemes[index];
+        let identifier = lexeme.kind == Kind::Word || lexeme.text.starts_with('"');
+        if !identifier || qualified(index) {
+            return false;
+        }
+        let name = lexeme.value();
+        let name = name.as_str();
+        if follows(index, ".") {
+            return matches!(name, "pg_catalog" | "information_schema" | "entente");
+        }
+        if name.starts_with("pg_") && PG_CATALOG_TABLES.contains(&name) && !follows(index, "(") {
+            let before = index.checked_sub(1).and_then(at);
+            let is_table = before
+                .is_some_and(|l| ["from", "join", ",", "(", "table", "only"].iter().any(|word| l.is(word)));
+            return is_table && !catalog.tables.contains_key(name);
+        }
+        let function = follows(index, "(") && SESSION_FUNCTIONS.contains(&name);
+        let word = lexeme.kind == Kind::Word && SESSION_WORDS.contains(&name);
+        !from && (function || word)
+    })
+}
+
+/// A position in bytes as PostgreSQL counts: in characters, from 1.
+pub(crate) fn position(sql: &str, byte: usize) -> u32 {
+    sql.char_indices().take_while(|(at, _)| *at < byte).count() as u32 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn classes(sql: &str) -> Vec<Class> {
+        split(sql).iter().map(|statement| classify(statement, &Catalog::default())).collect()
+    }
+
+    #[test]
+    fn statements_split_at_semicolons_outside_of_literals_and_comments() {
+        let sql = "select ';' ; ; /* ; /* ; */ ; */ insert into t values ($$ ; $$, $a$ $b$ ; $a$, E'\\'; ') -- ;\n; select \";\"";
+        let texts: Vec<&str> = split(sql).iter().map(|statement| statement.text).collect();
+        assert_eq!(
+            texts,
+            ["select ';'", "insert into t values ($$ ; $$, $a$ $b$ ; $a$, E'\\'; ')", "select \";\""]
+        );
+        for unclosed in ["select 'a", "select $$ a", "/* a", "select \"a", "select E'\\", "$", "$a", "$1", "é'"] {
+            split(unclosed);
+        }
+        assert!(split(" ; -- nothing\n;").is_empty());
+    }
+
+    #[test]
+    fn statements_are_told_apart_by_their_words() {
+        assert_eq!(classes("select 1; SELECT x from t; with a as (select 1) select * from a"), [Class::Read; 3]);
+        assert_eq!(classes("insert into t values (1); call p(1); create table t(a int)"), [Class::Write; 3]);
+        assert_eq!(
+            classes("select version(); select current_user; select * from pg_class c; select 1 from entente.blocks; \
+                     select a from information_schema.tables; select \"pg_catalog\".now(); select current_schema"),
+            [Class::Catalogue; 7]
+        );
+        assert_eq!(classes("select 'pg_catalog.x'; select pg_class from t; select version from t"), [Class::Read; 3]);
+        assert_eq!(classes("begin; commit; end; rollback; abort; savepoint a"), [
+            Class::Begin,
+            Class::Commit,
+            Class::Commit,
+            Class::Rollback,
+            Class::Rollback,
+            Class::Refused("SAVEPOINT")
+        ]);
+        assert_eq!(classes("SET a = 1; show all; copy t from stdin"), [Class::Session, Class::Session, Class::Copy]);
+    }
+
+    #[test]
+    fn values_of_literals_are_unquoted() {
+        let values: Vec<String> = lexemes("Ab \"Ab\" 'it''s' E'a\\tb' $x$ y $x$").iter().map(Lexeme::value).collect();
+        assert_eq!(values, ["ab", "Ab", "it's", "a\tb", " y "]);
+        assert_eq!(position("sélect x", 8), 8);
+    }
+}

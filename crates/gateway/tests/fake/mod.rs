@@ -1,0 +1,376 @@
+//! A database in memory that understands just enough to test what stands in front of it.
+#![allow(dead_code, missing_docs)]
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use crypto::{Digest, sha256};
+use gateway::{
+    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter, TransactionOutcome,
+    TransactionRow,
+};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use types::{
+    Catalog, Check, Column, DataType, Numeric, Outcome, OutputColumn, Parameter, ParameterMode, Payload, Procedure,
+    Receipt, RequestId, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply,
+    Table, TableId, TransactionId, Value,
+};
+
+pub const BLOCKS: u64 = 150_000;
+
+pub struct Fake {
+    pub catalog: Mutex<Arc<Catalog>>,
+    pub payloads: Mutex<Vec<Payload>>,
+    pub rows: Mutex<Vec<Vec<Value>>>,
+    /// COPY chunks from this one on (counted from 0) fail.
+    pub failing_insert: AtomicUsize,
+    pub not_serving: Mutex<Option<String>>,
+    pub pages: AtomicUsize,
+}
+
+fn column(name: &str, data_type: DataType, not_null: bool, default: Option<&str>) -> Column {
+    Column { name: name.into(), data_type, not_null, default: default.map(Into::into) }
+}
+
+pub fn catalog() -> Catalog {
+    let accounts = Table {
+        id: TableId(1),
+        name: "accounts".into(),
+        columns: vec![
+            column("id", DataType::BigInt, true, None),
+            column("owner", DataType::Text(Some(64)), true, Some("'nobody'::character varying")),
+            column("balance", DataType::Numeric(Some((12, 2))), false, Some("0")),
+            column("active", DataType::Boolean, false, Some("true")),
+            column("rate", DataType::Double, false, None),
+            column("number", DataType::Integer, false, None),
+            column("note", DataType::Text(None), false, None),
+            column("changed", DataType::TimestampTz, false, Some("now()")),
+        ],
+        primary_key: vec![0],
+        primary_key_name: "accounts_pkey".into(),
+        checks: vec![Check { name: "accounts_balance_check".into(), condition: "(balance >= 0)".into() }],
+    };
+    let log = Table {
+        id: TableId(2),
+        name: "Log".into(),
+        columns: vec![column("line", DataType::Text(None), false, None)],
+        primary_key: Vec::new(),
+        primary_key_name: String::new(),
+        checks: Vec::new(),
+    };
+    let parameter = |name: &str, mode, data_type| Parameter { name: name.into(), mode, data_type };
+    let procedure = Procedure {
+        name: "send_payment".into(),
+        parameters: vec![
+            parameter("source", ParameterMode::In, DataType::BigInt),
+            parameter("target", ParameterMode::In, DataType::BigInt),
+            parameter("amount", ParameterMode::In, DataType::Numeric(None)),
+            parameter("left_over", ParameterMode::InOut, DataType::Numeric(None)),
+        ],
+        body: "\nBEGIN\n  UPDATE accounts SET balance = balance - amount WHERE id = source;\nEND\n".into(),
+    };
+    let mut catalog = Catalog { version: 1, next_table: 3, ..Catalog::default() };
+    catalog.tables.insert(accounts.name.clone(), Arc::new(accounts));
+    catalog.tables.insert(log.name.clone(), Arc::new(log));
+    catalog.procedures.insert(procedure.name.clone(), Arc::new(procedure));
+    catalog
+}
+
+impl Default for Fake {
+    fn default() -> Fake {
+        Fake {
+            catalog: Mutex::new(Arc::new(catalog())),
+            payloads: Mutex::default(),
+            rows: Mutex::default(),
+            failing_insert: AtomicUsize::new(usize::MAX),
+            not_serving: Mutex::default(),
+            pages: AtomicUsize::new(0),
+        }
+    }
+}
+
+/// A row with a value of every type, and one of NULLs.
+pub fn every_type() -> (Vec<OutputColumn>, Vec<Vec<Value>>) {
+    let columns = [
+        ("b", DataType::Boolean),
+        ("i", DataType::Integer),
+        ("l", DataType::BigInt),
+        ("n", DataType::Numeric(Some((10, 3)))),
+        ("d", DataType::Double),
+        ("t", DataType::Text(None)),
+        ("v", DataType::Text(Some(20))),
+        ("z", DataType::TimestampTz),
+        ("u", DataType::Unknown),
+    ];
+    let columns = columns.map(|(name, data_type)| OutputColumn { name: name.into(), data_type }).to_vec();
+    let values = vec![
+        Value::Boolean(true),
+        Value::Integer(-7),
+        Value::BigInt(1 << 40),
+        Value::Numeric(Numeric::new(-12_345_678, 3)),
+        Value::Double(0.1),
+        Value::text("naïve\ttext"),
+        Value::text("short"),
+        Value::TimestampTz(86_400_000_000),
+        Value::text("unknown"),
+    ];
+    let nulls = vec![Value::Null; values.len()];
+    (columns, vec![values, nulls])
+}
+
+enum Plan {
+    EveryType,
+    Echo,
+    Series(i32),
+    Slow,
+    Write,
+}
+
+fn tag(sql: &str) -> String {
+    let mut words = sql.split_whitespace();
+    let first = words.next().unwrap_or_default().to_uppercase();
+    match first.as_str() {
+        "INSERT" => format!("INSERT 0 {}", sql.matches('(').count().max(1)),
+        "CREATE" | "DROP" => format!("{first} {}", words.next().unwrap_or_default().to_uppercase()),
+        "UPDATE" | "DELETE" => format!("{first} 1"),
+        "SELECT" => "SELECT 1".into(),
+        other => other.into(),
+    }
+}
+
+impl Fake {
+    fn result_of(&self, sql: &str) -> Result<StatementResult, SqlError> {
+        let lower = sql.to_lowercase();
+        if lower.contains("fail") {
+            let error = SqlError::new(SqlState::CHECK_VIOLATION, "new row violates check constraint");
+            return Err(error.detail("Failing row contains (1).").hint("do not fail").at(6));
+        }
+        if let Some(name) = lower.strip_prefix("create table ") {
+            let name = name.split(['(', ' ']).next().unwrap_or_default().to_string();
+            let mut catalog = self.catalog.lock().unwrap();
+            let mut next = Catalog::clone(&catalog);
+            next.version += 1;
+            let table = Table {
+                id: TableId(next.next_table),
+                name: name.clone(),
+                columns: vec![column("a", DataType::Integer, true, None)],
+                primary_key: vec![0],
+                primary_key_name: format!("{name}_pkey"),
+                checks: Vec::new(),
+            };
+            next.next_table += 1;
+            next.tables.insert(name, Arc::new(table));
+            *catalog = Arc::new(next);
+        }
+        let mut result = StatementResult { tag: tag(sql), ..StatementResult::default() };
+        if lower.starts_with("select") || lower.starts_with("call out") {
+            result.columns = vec![OutputColumn { name: "x".into(), data_type: DataType::Integer }];
+            result.rows = vec![vec![Value::Integer(1)]];
+        }
+        Ok(result)
+    }
+}
+
+#[async_trait]
+impl Database for Fake {
+    fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.lock().unwrap())
+    }
+
+    fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+        let lower = sql.to_lowercase();
+        let catalog_version = self.catalog().version;
+        let number = OutputColumn { name: "n".into(), data_type: DataType::Integer };
+        let holes = (1..).take_while(|n| sql.contains(&format!("${n}"))).count().max(types.len());
+        let parameters: Vec<DataType> =
+            (0..holes).map(|n| types.get(n).copied().unwrap_or(DataType::Unknown)).collect();
+        let (kind, columns, plan) = match lower.as_str() {
+            "select every_type" => (StatementKind::Read, every_type().0, Plan::EveryType),
+            "select slow" => (StatementKind::Read, vec![number], Plan::Slow),
+            "select missing" => {
+                let error = SqlError::new(SqlState::UNDEFINED_COLUMN, "column \"missing\" does not exist");
+                return Err(error.at(8).hint("name another"));
+            }
+            echo if echo.starts_with("select $1") => {
+                let columns = parameters.iter().enumerate();
+                let columns = columns.map(|(n, t)| OutputColumn { name: format!("c{n}"), data_type: *t });
+                (StatementKind::Read, columns.collect(), Plan::Echo)
+            }
+            series if series.starts_with("select series ") => {
+                let count = series.trim_start_matches("select series ").parse().unwrap_or(0);
+                (StatementKind::Read, vec![number], Plan::Series(count))
+            }
+            call if call.starts_with("call out") => {
+                (StatementKind::Write, vec![OutputColumn { name: "x".into(), ..number }], Plan::Write)
+            }
+            other => match other.split_whitespace().next().unwrap_or_default() {
+                "insert" | "update" | "delete" | "call" | "create" | "drop" => {
+                    (StatementKind::Write, Vec::new(), Plan::Write)
+                }
+                "select" => (StatementKind::Read, vec![number], Plan::Series(1)),
+                word => {
+                    let message = format!("syntax error at or near \"{word}\"");
+                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(1));
+                }
+            },
+        };
+        Ok(Prepared { parameters, columns, kind, catalog_version, plan: Arc::new(plan) })
+    }
+
+    fn query(&self, prepared: &Prepared, parameters: &[Value]) -> Result<StatementResult, SqlError> {
+        let plan = prepared.plan.downcast_ref::<Plan>().expect("our own plan");
+        let rows = match plan {
+            Plan::EveryType => every_type().1,
+            Plan::Echo => vec![parameters.to_vec()],
+            Plan::Series(count) => (1..=*count).map(|n| vec![Value::Integer(n)]).collect(),
+            Plan::Slow => {
+                std::thread::sleep(Duration::from_millis(1_500));
+                Vec::new()
+            }
+            Plan::Write => panic!("a write was given to query"),
+        };
+        let columns = prepared.columns.clone();
+        Ok(StatementResult { tag: format!("SELECT {}", rows.len()), columns, rows })
+    }
+
+    async fn execute(&self, payload: Payload) -> Result<Vec<StatementResult>, SqlError> {
+        self.payloads.lock().unwrap().push(payload.clone());
+        match payload {
+            Payload::Script { sql, .. } => sql.split(';').map(|sql| self.result_of(sql.trim())).collect(),
+            Payload::Call { .. } => Ok(vec![StatementResult { tag: "CALL".into(), ..StatementResult::default() }]),
+            Payload::Insert { rows, .. } => {
+                let sent = self.payloads.lock().unwrap().len();
+                if sent > self.failing_insert.load(Ordering::SeqCst) {
+                    return Err(SqlError::new(SqlState::UNIQUE_VIOLATION, "duplicate key"));
+                }
+                let tag = format!("INSERT 0 {}", rows.len());
+                self.rows.lock().unwrap().extend(rows);
+                Ok(vec![StatementResult { tag, ..StatementResult::default() }])
+            }
+        }
+    }
+
+    async fn submit(&self, transactions: Vec<Bytes>) -> mpsc::Receiver<SubmissionReply> {
+        let (sender, receiver) = mpsc::channel(4);
+        tokio::spawn(async move {
+            // The last first: replies come in any order.
+            for (position, bytes) in transactions.into_iter().enumerate().rev() {
+                let result = match SignedTransaction::from_bytes(&bytes) {
+                    Ok(signed) => Ok(receipt(signed.transaction.id())),
+                    Err(_) if bytes.as_ref() == b"full" => Err(SubmissionRefusal::Full),
+                    Err(error) => {
+                        Err(SubmissionRefusal::Rejected(types::RejectReason::Malformed(error.to_string())))
+                    }
+                };
+                if sender.send(SubmissionReply { position: position as u32, result }).await.is_err() {
+                    return;
+                }
+            }
+        });
+        receiver
+    }
+
+    fn receipt(&self, id: &TransactionId) -> Option<Receipt> {
+        (*id == TransactionId(sha256(&[b"known"]))).then(|| receipt(*id))
+    }
+
+    fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow> {
+        self.pages.fetch_add(1, Ordering::SeqCst);
+        let (low, high) = (*heights.start().max(&1), *heights.end().min(&BLOCKS));
+        (low..=high).rev().take(limit).map(block).collect()
+    }
+
+    fn transactions(&self, filter: &TransactionFilter, limit: usize) -> Vec<TransactionRow> {
+        self.pages.fetch_add(1, Ordering::SeqCst);
+        let heights = filter.heights.clone().unwrap_or(0..=u64::MAX);
+        let (low, high) = (*heights.start().max(&1), *heights.end().min(&BLOCKS));
+        let rows = (low..=high).rev().flat_map(|height| (0..3).rev().map(move |index| transaction(height, index)));
+        let rows = rows.filter(|row| filter.id.is_none_or(|id| id == row.id));
+        rows.take(limit).collect()
+    }
+
+    fn nodes(&self) -> Vec<NodeRow> {
+        (0..4)
+            .map(|number: u64| NodeRow {
+                organisation: format!("org{number}"),
+                address: format!("127.0.0.1:{}", 7000 + number),
+                node_key: format!("{number:064x}"),
+                is_this_node: number == 1,
+                height: (number != 3).then_some(BLOCKS - number),
+                state_digest: (number != 3).then(|| sha256(&[&number.to_le_bytes()])),
+            })
+            .collect()
+    }
+
+    fn status(&self) -> NodeStatus {
+        NodeStatus {
+            organisation: "org1".into(),
+            height: BLOCKS,
+            recent: vec![StateAt { height: BLOCKS, state_digest: Digest::ZERO.to_string() }],
+            not_serving: self.not_serving.lock().unwrap().clone(),
+            ..NodeStatus::default()
+        }
+    }
+
+    fn metrics(&self) -> String {
+        "# HELP entente_height height\nentente_height 150000\n".into()
+    }
+}
+
+fn receipt(transaction: TransactionId) -> Receipt {
+    let (columns, rows) = every_type();
+    let result = StatementResult { tag: "SELECT 2".into(), columns, rows };
+    Receipt { transaction, height: 5, index: 1, outcome: Outcome::Committed(vec![result]) }
+}
+
+fn block(height: u64) -> BlockRow {
+    BlockRow {
+        height,
+        timestamp_ms: 1_700_000_000_000 + height,
+        transactions: 3,
+        committed: 2,
+        aborted: 1,
+        proposer: format!("org{}", height % 4),
+        digest: sha256(&[b"block", &height.to_le_bytes()]),
+        previous: sha256(&[b"block", &(height - 1).to_le_bytes()]),
+        receipts_root: Digest::ZERO,
+        state_digest: Digest::ZERO,
+        bytes: 1_000,
+    }
+}
+
+pub fn transaction_id(height: u64, index: u32) -> TransactionId {
+    TransactionId(sha256(&[&height.to_le_bytes(), &index.to_le_bytes()]))
+}
+
+fn transaction(height: u64, index: u32) -> TransactionRow {
+    let aborted = index == 2;
+    TransactionRow {
+        height,
+        index,
+        id: transaction_id(height, index),
+        organisation: format!("org{}", index),
+        client: "c".repeat(64),
+        request: RequestId([7; 16]),
+        call: format!("send_payment({height}, {index}, 300)"),
+        outcome: if aborted { TransactionOutcome::Aborted } else { TransactionOutcome::Committed },
+        sqlstate: aborted.then(|| "P0001".to_string()),
+        message: aborted.then(|| "not enough money".to_string()),
+    }
+}
+
+/// A gateway in front of `fake`: ports of Postgres and HTTP.
+pub async fn serve(fake: Arc<Fake>) -> (u16, u16) {
+    let database: Arc<dyn Database> = fake;
+    let postgres = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let ports = (postgres.local_addr().unwrap().port(), http.local_addr().unwrap().port());
+    tokio::spawn(gateway::serve_postgres(postgres, Arc::clone(&database)));
+    tokio::spawn(gateway::serve_http(http, database));
+    ports
+}
+

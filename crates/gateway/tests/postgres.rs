@@ -1,0 +1,305 @@
+//! What drivers see: tokio-postgres against a gateway in front of a database in memory.
+
+mod fake;
+
+use fake::{Fake, serve};
+use futures::SinkExt;
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use types::Payload;
+
+async fn connect(port: u16) -> Client {
+    let config = format!("host=127.0.0.1 port={port} user=ada dbname=any application_name=tests");
+    let (client, connection) = tokio_postgres::connect(&config, NoTls).await.expect("a session");
+    tokio::spawn(connection);
+    client
+}
+
+async fn started() -> (Arc<Fake>, Client) {
+    let fake = Arc::new(Fake::default());
+    let (port, _) = serve(Arc::clone(&fake)).await;
+    (fake, connect(port).await)
+}
+
+/// Rows of a simple query as text, and its tags' counts.
+async fn simple(client: &Client, sql: &str) -> (Vec<Vec<Option<String>>>, Vec<u64>) {
+    let (mut rows, mut counts) = (Vec::new(), Vec::new());
+    for message in client.simple_query(sql).await.expect(sql) {
+        match message {
+            SimpleQueryMessage::Row(row) => {
+                rows.push((0..row.len()).map(|column| row.get(column).map(ToString::to_string)).collect());
+            }
+            SimpleQueryMessage::CommandComplete(count) => counts.push(count),
+            _ => {}
+        }
+    }
+    (rows, counts)
+}
+
+fn code(error: &tokio_postgres::Error) -> String {
+    error.as_db_error().map_or_else(|| error.to_string(), |error| error.code().code().to_string())
+}
+
+/// A value as the bytes of its binary form.
+#[derive(Debug, PartialEq)]
+struct Raw(Vec<u8>);
+
+impl<'a> FromSql<'a> for Raw {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Raw, Box<dyn Error + Sync + Send>> {
+        Ok(Raw(raw.to_vec()))
+    }
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+impl ToSql for Raw {
+    fn to_sql(&self, _: &Type, out: &mut bytes::BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        out.extend_from_slice(&self.0);
+        Ok(IsNull::No)
+    }
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+    to_sql_checked!();
+}
+
+/// `numeric_send(-12345.678)` of PostgreSQL 15.
+const NUMERIC: [u8; 14] = [0, 3, 0, 1, 0x40, 0, 0, 3, 0, 1, 0x09, 0x29, 0x1a, 0x7c];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_results_are_what_postgresql_prints() {
+    let (_, client) = started().await;
+    let (rows, counts) = simple(&client, "select every_type").await;
+    let row: Vec<&str> = rows[0].iter().map(|value| value.as_deref().expect("no NULL")).collect();
+    assert_eq!(row[..7], ["t", "-7", "1099511627776", "-12345.678", "0.1", "naïve\ttext", "short"]);
+    assert_eq!(row[7..], ["2000-01-02 00:00:00+00", "unknown"]);
+    assert!(rows[1].iter().all(Option::is_none));
+    assert_eq!(counts, [2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn binary_results_have_the_types_that_are_described() {
+    let (_, client) = started().await;
+    let statement = client.prepare("select every_type").await.expect("prepared");
+    let types: Vec<&str> = statement.columns().iter().map(|column| column.type_().name()).collect();
+    assert_eq!(types, ["bool", "int4", "int8", "numeric", "float8", "text", "varchar", "timestamptz", "text"]);
+    let rows = client.query(&statement, &[]).await.expect("rows");
+    let row = &rows[0];
+    assert_eq!((row.get::<_, bool>(0), row.get::<_, i32>(1), row.get::<_, i64>(2)), (true, -7, 1 << 40));
+    assert_eq!(row.get::<_, Raw>(3).0, NUMERIC);
+    assert_eq!((row.get::<_, f64>(4), row.get::<_, &str>(5), row.get::<_, &str>(6)), (0.1, "naïve\ttext", "short"));
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(946_684_800 + 86_400);
+    assert_eq!((row.get::<_, SystemTime>(7), row.get::<_, &str>(8)), (time, "unknown"));
+    assert_eq!(rows[1].get::<_, Option<i64>>(2), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn binary_parameters_arrive_as_values_of_their_types() {
+    let (_, client) = started().await;
+    let types = [Type::BOOL, Type::INT2, Type::INT8, Type::NUMERIC, Type::FLOAT8, Type::TEXT, Type::TIMESTAMPTZ];
+    let sql = "select $1, $2, $3, $4, $5, $6, $7";
+    let statement = client.prepare_typed(sql, &types).await.expect("prepared");
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    let numeric = Raw(NUMERIC.to_vec());
+    let parameters: [&(dyn ToSql + Sync); 7] = [&true, &3_i16, &(-5_i64), &numeric, &1.5_f64, &"text", &time];
+    let row = client.query_one(&statement, &parameters).await.expect("a row");
+    assert_eq!((row.get::<_, bool>(0), row.get::<_, i32>(1), row.get::<_, i64>(2)), (true, 3, -5));
+    assert_eq!((row.get::<_, Raw>(3), row.get::<_, f64>(4)), (numeric, 1.5));
+    assert_eq!((row.get::<_, &str>(5), row.get::<_, SystemTime>(6)), ("text", time));
+
+    let unknown = client.prepare("select $1").await.expect("prepared");
+    assert_eq!(unknown.params()[0].name(), "text");
+    assert_eq!(client.query_one(&unknown, &[&"as text"]).await.expect("a row").get::<_, &str>(0), "as text");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_have_state_detail_hint_and_position() {
+    let (fake, client) = started().await;
+    let error = client.simple_query("select 1; select missing").await.expect_err("no such column");
+    let error = error.as_db_error().expect("from the server");
+    assert_eq!((error.code().code(), error.message()), ("42703", "column \"missing\" does not exist"));
+    assert_eq!(error.hint(), Some("name another"));
+    // Position 8 of the second statement, which starts at character 11.
+    assert_eq!(error.position(), Some(&tokio_postgres::error::ErrorPosition::Original(18)));
+
+    let error = client.execute("call fail()", &[]).await.expect_err("aborted");
+    let error = error.as_db_error().expect("from the server");
+    assert_eq!((error.code().code(), error.detail()), ("23514", Some("Failing row contains (1).")));
+
+    let before = fake.payloads.lock().expect("no panic").len();
+    assert_eq!(code(&client.simple_query("insert into t values (1); selec 1").await.expect_err("syntax")), "42601");
+    assert_eq!(fake.payloads.lock().expect("no panic").len(), before, "a syntax error is not ordered");
+    assert_eq!(code(&client.query("select 1; select 2", &[]).await.expect_err("two statements")), "42601");
+    // The session goes on.
+    assert_eq!(simple(&client, "select series 3").await.0.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_string_with_a_write_is_one_transaction() {
+    let (fake, client) = started().await;
+    let sql = "insert into t values (1), (2); select 1; update t set a = 1";
+    let (rows, counts) = simple(&client, sql).await;
+    assert_eq!((rows.len(), counts), (1, vec![2, 1, 1]));
+    let scripts = |fake: &Fake| -> Vec<String> {
+        let payloads = fake.payloads.lock().expect("no panic");
+        let scripts = payloads.iter().filter_map(|payload| match payload {
+            Payload::Script { sql, .. } => Some(sql.clone()),
+            _ => None,
+        });
+        scripts.collect()
+    };
+    assert_eq!(scripts(&fake), [sql]);
+    simple(&client, "select 1; select 2").await;
+    assert_eq!(scripts(&fake).len(), 1, "reads are no transactions");
+    simple(&client, "BEGIN; insert into t values (1); delete from t; COMMIT;").await;
+    assert_eq!(scripts(&fake)[1], "insert into t values (1); delete from t");
+    simple(&client, "set application_name = 'x'; insert into t values (1); select version()").await;
+    assert_eq!(scripts(&fake)[2], "insert into t values (1)");
+    let affected = client.execute("insert into t values (1), (2), (3)", &[]).await.expect("a write");
+    assert_eq!(affected, 3);
+    let row = client.query_one("call out(1)", &[]).await.expect("a row of OUT parameters");
+    assert_eq!(row.get::<_, i32>(0), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transaction_blocks_are_refused_and_leave_the_session_usable() {
+    let (_, mut client) = started().await;
+    let error = client.simple_query("BEGIN").await.expect_err("not yet");
+    let error = error.as_db_error().expect("from the server");
+    assert_eq!(error.code().code(), "0A000");
+    assert!(error.hint().expect("a hint").contains("one query string"));
+    client.simple_query("COMMIT").await.expect("a warning only");
+    client.simple_query("ROLLBACK").await.expect("a warning only");
+    assert_eq!(code(&client.simple_query("SAVEPOINT a").await.expect_err("not yet")), "0A000");
+    let error = client.transaction().await.map(drop).expect_err("not yet");
+    assert_eq!(code(&error), "0A000");
+    assert_eq!(simple(&client, "select 1").await.1, [1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_are_answered_by_the_session() {
+    let (fake, client) = started().await;
+    assert_eq!(simple(&client, "SHOW application_name").await.0, [[Some("tests".to_string())]]);
+    simple(&client, "SET statement_timeout TO '100ms'; SET client_encoding TO 'UTF8'; SET extra_float_digits = 3").await;
+    assert_eq!(code(&client.simple_query("select slow").await.expect_err("too slow")), "57014");
+    simple(&client, "RESET statement_timeout; DISCARD ALL").await;
+    assert_eq!(simple(&client, "SHOW transaction isolation level").await.0, [[Some("serializable".to_string())]]);
+    assert!(simple(&client, "SHOW ALL").await.0.len() > 20);
+    assert_eq!(code(&client.simple_query("SHOW nonsense").await.expect_err("unknown")), "42704");
+    assert_eq!(client.query_one("SHOW server_version_num", &[]).await.expect("a row").get::<_, &str>(0), "150000");
+    assert!(fake.payloads.lock().expect("no panic").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn portals_give_as_many_rows_as_asked() {
+    let (_, client) = started().await;
+    let statement = client.prepare("select series 5").await.expect("prepared");
+    // tokio-postgres binds portals in transactions only; its statements are enough to see the whole result.
+    assert_eq!(client.query(&statement, &[]).await.expect("rows").len(), 5);
+    assert!(client.query("", &[]).await.expect("an empty query").is_empty());
+    assert!(client.simple_query(" ; -- nothing").await.expect("an empty query").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prepared_statements_survive_a_change_of_the_catalog() {
+    let (_, client) = started().await;
+    let statement = client.prepare("select series 2").await.expect("prepared");
+    let catalogue = client.prepare("select count(*) from pg_catalog.pg_tables where schemaname = $1").await;
+    let catalogue = catalogue.expect("prepared");
+    let tables = client.query_one(&catalogue, &[&"public"]).await.expect("a row").get::<_, i64>(0);
+    simple(&client, "create table fresh (a int primary key)").await;
+    assert_eq!(client.query(&statement, &[]).await.expect("rows").len(), 2);
+    let row = client.query_one(&catalogue, &[&"public"]).await.expect("a row");
+    assert_eq!(row.get::<_, i64>(0), tables + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancel_ends_the_wait() {
+    let (_, client) = started().await;
+    let cancel = client.cancel_token();
+    let started = std::time::Instant::now();
+    let waiting = tokio::spawn(async move { (client.simple_query("select slow").await.map(drop), client) });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    cancel.cancel_query(NoTls).await.expect("sent");
+    let (result, client) = waiting.await.expect("no panic");
+    assert_eq!(code(&result.expect_err("cancelled")), "57014");
+    assert!(started.elapsed() < Duration::from_millis(1_200));
+    assert_eq!(simple(&client, "select 1").await.1, [1]);
+}
+
+async fn copy(client: &Client, sql: &str, data: &str) -> Result<u64, tokio_postgres::Error> {
+    let sink = client.copy_in(sql).await?;
+    let mut sink = Box::pin(sink);
+    for chunk in data.as_bytes().chunks(50_000) {
+        sink.send(bytes::Bytes::copy_from_slice(chunk)).await?;
+    }
+    sink.as_mut().finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_becomes_chunks_of_rows() {
+    let (fake, client) = started().await;
+    let data: String = (0..20_000).map(|n| format!("{n}\towner {n}\t{n}.25\t\\N\n")).collect();
+    let count = copy(&client, "COPY accounts (id, owner, balance, active) FROM STDIN", &data).await.expect("copied");
+    assert_eq!(count, 20_000);
+    let mut rows = fake.rows.lock().expect("no panic").clone();
+    rows.sort_by_key(|row| format!("{:?}", row[0]).len());
+    assert_eq!(rows.len(), 20_000);
+    assert!(rows.iter().all(|row| row.len() == 4 && row[3].is_null()));
+    let payloads = fake.payloads.lock().expect("no panic").clone();
+    assert!(payloads.len() > 5, "{} chunks", payloads.len());
+    for payload in &payloads {
+        let bytes = types::encode(payload).len();
+        assert!(bytes < types::limits::TRANSACTION_BYTES_MAX, "{bytes}");
+    }
+    let count = copy(&client, "COPY \"Log\" FROM STDIN WITH (FORMAT csv, HEADER)", "line\n\"a,\nb\"\nlast").await;
+    assert_eq!(count.expect("copied"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_errors_name_the_line_and_count_the_rows() {
+    let (fake, client) = started().await;
+    let error = copy(&client, "COPY accounts (id, owner) FROM STDIN", "1\ta\nx\tb\n").await.expect_err("no number");
+    let error = error.as_db_error().expect("from the server");
+    assert_eq!((error.code().code(), error.where_()), ("22P02", Some("COPY accounts, line 2, column id: \"x\"")));
+    assert!(error.detail().expect("a detail").contains("0 rows"));
+    for (data, message) in [
+        ("1\n", "missing data for column \"owner\""),
+        ("1\ta\tb\n", "extra data after last expected column"),
+    ] {
+        let error = copy(&client, "COPY accounts (id, owner) FROM STDIN", data).await.expect_err("bad data");
+        let error = error.as_db_error().expect("from the server");
+        assert_eq!((error.code().code(), error.message()), ("22P04", message));
+    }
+    fake.payloads.lock().expect("no panic").clear();
+    fake.failing_insert.store(2, Ordering::SeqCst);
+    let data: String = (0..20_000).map(|n| format!("{n}\towner {n}\n")).collect();
+    let error = copy(&client, "COPY accounts (id, owner) FROM STDIN", &data).await.expect_err("a duplicate");
+    let error = error.as_db_error().expect("from the server");
+    assert_eq!(error.code().code(), "23505");
+    let rows = fake.rows.lock().expect("no panic").len();
+    assert!(error.detail().expect("a detail").contains(&format!("{rows} rows")), "{:?}", error.detail());
+    assert_eq!(code(&copy(&client, "COPY nothing FROM STDIN", "").await.expect_err("no table")), "42P01");
+    assert_eq!(simple(&client, "select 1").await.1, [1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_beyond_the_limit_are_refused() {
+    let fake = Arc::new(Fake::default());
+    let (port, _) = serve(fake).await;
+    let mut clients = Vec::new();
+    for _ in 0..gateway::limits::CONNECTIONS_MAX {
+        clients.push(connect(port).await);
+    }
+    let config = format!("host=127.0.0.1 port={port} user=ada");
+    let error = tokio_postgres::connect(&config, NoTls).await.map(drop).expect_err("too many");
+    assert_eq!(code(&error), "53300");
+    clients.pop();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    connect(port).await;
+}
