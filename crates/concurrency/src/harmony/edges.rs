@@ -77,6 +77,12 @@ impl Edges {
         self.min_out[number as usize]
     }
 
+    /// The largest number with an edge to this one.
+    #[cfg(test)]
+    pub(super) fn max_in(&self, number: u32) -> Number {
+        self.max_in[number as usize]
+    }
+
     /// The backward dangerous structure: T must come before a smaller number, and after one that is not smaller than
     /// that (HarmonyBC, rule 1).
     pub(super) fn is_dangerous(&self, number: u32) -> bool {

@@ -62,3 +62,6 @@ fn decide(batch: &Simulated<'_>) -> Decision {
     order.sort_unstable_by_key(|number| (edges.min_out(*number), *number));
     Decision { order, rejected }
 }
+
+#[cfg(test)]
+mod tests;

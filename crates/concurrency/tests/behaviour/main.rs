@@ -1,5 +1,8 @@
 //! What protocols promise: the rules one by one, the reference models' cases, random histories.
 
+#![allow(clippy::unwrap_used, reason = "everything here is a test")]
+
+mod checks;
 mod driver;
 mod program;
 mod random_histories;

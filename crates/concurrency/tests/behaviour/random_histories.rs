@@ -83,7 +83,10 @@ fn random_history(seed: u64, mix: Mix, sizes: &[usize]) -> (PlainState, Vec<Vec<
     let mut rng = StdRng::seed_from_u64(seed);
     let rng = &mut rng;
     let rows: Vec<(u8, i64, i64)> = (0..mix.keys)
-        .filter_map(|key| rng.random_bool(0.7).then(|| (key, rng.random_range(0..5), rng.random_range(0..5))))
+        .filter(|_| rng.random_bool(0.7))
+        .collect::<Vec<u8>>()
+        .into_iter()
+        .map(|key| (key, rng.random_range(0..5), rng.random_range(0..5)))
         .collect();
     let batch = |rng: &mut StdRng, size: usize| (0..size).map(|_| random_program(rng, mix)).collect();
     (table(&rows), sizes.iter().map(|size| batch(rng, *size)).collect())
