@@ -19,9 +19,10 @@ fn split(script: &str) -> Vec<String> {
         let length = match character {
             '\'' | '"' => rest[1..].find(character).map(|end| end + 2),
             '-' if rest.starts_with("--") => rest.find('\n'),
-            '$' => rest[1..].find('$').map(|end| &rest[..end + 2]).and_then(|tag| {
-                rest[tag.len()..].find(tag).map(|end| end + 2 * tag.len())
-            }),
+            '$' => rest[1..]
+                .find('$')
+                .map(|end| &rest[..end + 2])
+                .and_then(|tag| rest[tag.len()..].find(tag).map(|end| end + 2 * tag.len())),
             _ => None,
         };
         let length = length.unwrap_or(character.len_utf8());
@@ -85,7 +86,8 @@ fn programs_give_the_results_of_postgresql() {
         let found = run(&script);
         if found != expected {
             let name = program.file_name().expect("a name").display();
-            write!(differences, "== {name}\n-- PostgreSQL:\n{expected}-- Entente:\n{found}").expect("a string");
+            write!(differences, "== {name}\n-- PostgreSQL:\n{expected}-- Entente:\n{found}")
+                .expect("a string");
         }
     }
     assert!(differences.is_empty(), "{differences}");

@@ -5,6 +5,7 @@
 
 use super::ast::{Block, Branch, CaseBranch, Expression, Name, Statement, StatementKind, Target};
 use super::program::{Address, CompiledProcedure, Instruction, RangeStart, RowsStart};
+use super::subquery::has_subquery;
 use super::variables::Variables;
 use crate::expression::{self, Binder, Source};
 use crate::statement::BoundStatement;
@@ -110,7 +111,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Address of the next instruction.
-    fn here(&self) -> Address {
+    pub(super) fn here(&self) -> Address {
         // A body is far shorter than 4 GiB: it fits in a transaction.
         self.code.len() as Address
     }
@@ -142,8 +143,16 @@ impl<'a> Compiler<'a> {
     /// A bound expression, after the instructions that look at what it needs.
     pub(super) fn expression(&mut self, expression: &Expression) -> Result<expression::Expression, SqlError> {
         self.prepare_names(&expression.expression)?;
-        let binder = Binder::new(self.variables.scope(), Source::Nothing { place: "PL/pgSQL expressions" });
-        binder.bind(&expression.expression).map_err(|error| or_at(error, expression.position))
+        let with_variables = if has_subquery(&expression.expression) {
+            let mut hoisted = expression.expression.clone();
+            self.hoist(&mut hoisted).map_err(|error| or_at(error, expression.position))?;
+            Some(hoisted)
+        } else {
+            None
+        };
+        let tree = with_variables.as_ref().unwrap_or(&expression.expression);
+        let binder = Binder::new(self.variables.scope(), Source::Nothing);
+        binder.bind(tree).map_err(|error| or_at(error, expression.position))
     }
 
     /// A bound expression, of this type as an assignment makes it; `what` is assigned.
@@ -225,7 +234,10 @@ impl<'a> Compiler<'a> {
             Some(value) => {
                 self.emit(Instruction::Assign { slot, value });
                 if declaration.not_null {
-                    self.emit(Instruction::RefuseNull { slot, variable: declaration.name.text.as_str().into() });
+                    self.emit(Instruction::RefuseNull {
+                        slot,
+                        variable: declaration.name.text.as_str().into(),
+                    });
                 }
             }
             None if self.is_repeated() => {
@@ -274,7 +286,8 @@ impl<'a> Compiler<'a> {
 
     fn assignment(&mut self, target: &Target, value: &Expression) -> Result<(), SqlError> {
         let variable = self.variables.assignable(target)?;
-        let value = self.expression_of(value, variable.data_type, &format!("variable \"{}\"", variable.name))?;
+        let value =
+            self.expression_of(value, variable.data_type, &format!("variable \"{}\"", variable.name))?;
         let (slot, not_null) = (variable.slot, variable.not_null);
         self.emit(Instruction::Assign { slot, value });
         if not_null {
@@ -421,7 +434,13 @@ impl<'a> Compiler<'a> {
         self.variables.push_block(label.as_ref());
         let slot = self.variables.declare_plain(&variable.text, DataType::Integer)?;
         let range = self.ranges.enter();
-        self.emit(Instruction::RangeStart(Box::new(RangeStart { range, first, last, step, reverse: *reverse })));
+        self.emit(Instruction::RangeStart(Box::new(RangeStart {
+            range,
+            first,
+            last,
+            step,
+            reverse: *reverse,
+        })));
         self.enter_loop(label.as_ref(), true);
         let leaving = self.emit(Instruction::RangeNext { range, slot, end: 0 });
         self.statements(body)?;

@@ -34,7 +34,10 @@ impl Compiler<'_> {
     }
 
     /// A bound statement, after the instructions that look at what it needs.
-    pub(super) fn statement_of_sql(&mut self, statement: &sql::Statement) -> Result<BoundStatement, SqlError> {
+    pub(super) fn statement_of_sql(
+        &mut self,
+        statement: &sql::Statement,
+    ) -> Result<BoundStatement, SqlError> {
         self.prepare_names(statement)?;
         bind_statement(self.tables, self.variables.scope(), statement)
     }
@@ -50,9 +53,9 @@ impl Compiler<'_> {
                 let select = matches!(bound, BoundStatement::Select(_));
                 let error = SqlError::new(SqlState::SYNTAX_ERROR, "query has no destination for result data");
                 return Err(match select {
-                    true => error.hint(
-                        "If you want to discard the results of a SELECT, use PERFORM instead.",
-                    ),
+                    true => {
+                        error.hint("If you want to discard the results of a SELECT, use PERFORM instead.")
+                    }
                     false => error,
                 });
             }
@@ -67,9 +70,7 @@ impl Compiler<'_> {
         }
         let target = self.row_target(&into.targets, bound.columns(), into.strict)?;
         self.emit(match bound {
-            BoundStatement::Select(query) => {
-                Instruction::SelectInto(Box::new(SelectInto { query, target }))
-            }
+            BoundStatement::Select(query) => Instruction::SelectInto(Box::new(SelectInto { query, target })),
             statement => Instruction::ChangeInto(Box::new(ChangeInto { statement, target })),
         });
         Ok(())
@@ -85,10 +86,8 @@ impl Compiler<'_> {
         if let [target] = targets
             && self.variables.is_record(target)
         {
-            let fields: Vec<(String, DataType)> = columns
-                .iter()
-                .map(|column| (column.name.clone(), known_type(column.data_type)))
-                .collect();
+            let fields: Vec<(String, DataType)> =
+                columns.iter().map(|column| (column.name.clone(), known_type(column.data_type))).collect();
             let (stores, flag) = self.variables.assign_record(target, &fields)?;
             return Ok(RowTarget { stores: stores.into(), flag: Some(flag), strict });
         }
@@ -108,8 +107,8 @@ impl Compiler<'_> {
     fn store(&self, target: &Target, from: DataType) -> Result<Store, SqlError> {
         let variable = self.variables.assignable(target)?;
         let what = format!("variable \"{}\"", variable.name);
-        let coercion = coercion(from, variable.data_type, &what)
-            .map_err(|error| or_at(error, target.position()))?;
+        let coercion =
+            coercion(from, variable.data_type, &what).map_err(|error| or_at(error, target.position()))?;
         let not_null = variable.not_null.then(|| variable.name.into());
         Ok(Store { slot: variable.slot, coercion, not_null })
     }
@@ -119,11 +118,12 @@ impl Compiler<'_> {
         let mut variables = Vec::with_capacity(arguments.len());
         for argument in arguments {
             let target = target_of(&argument.expression);
-            let variable = target.and_then(|target| self.variables.assignable(&target).ok());
+            let variable = target.and_then(|target| self.variables.scalar(&target).ok());
             variables.push(variable.map(|variable| Variable {
                 slot: variable.slot,
                 data_type: variable.data_type,
-                not_null: variable.not_null.then(|| variable.name.into()),
+                not_null: variable.not_null.then(|| variable.name.as_str().into()),
+                constant: variable.constant.then(|| variable.name.as_str().into()),
             }));
             bound.push(self.expression(argument)?);
         }
@@ -151,10 +151,11 @@ impl Compiler<'_> {
                 RaiseMessage::Format { pieces: [message.into()].into(), arguments: [].into() }
             }
             RaiseSubject::Format { text, arguments } => {
-                let arguments = arguments
-                    .iter()
-                    .map(|argument| self.expression(argument))
-                    .collect::<Result<Vec<_>, SqlError>>()?;
+                let arguments = arguments.iter().map(|argument| self.expression(argument)).collect::<Result<
+                    Vec<_>,
+                    SqlError,
+                >>(
+                )?;
                 RaiseMessage::Format { pieces: pieces_of(text).into(), arguments: arguments.into() }
             }
             RaiseSubject::Condition { name, state: named } => {

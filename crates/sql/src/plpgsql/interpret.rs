@@ -6,10 +6,10 @@
 use super::ast::RaiseOption;
 use super::conditions::{parse_state, state_of_condition};
 use super::program::{
-    Call, ChangeInto, Coercion, CompiledProcedure, Instruction, RaiseMessage, RaisePlan, RangeStart, RowTarget,
-    SelectInto, Store,
+    Call, ChangeInto, Coercion, CompiledProcedure, Instruction, RaiseMessage, RaisePlan, RangeStart,
+    RowTarget, SelectInto, Store, SubqueryPlan,
 };
-use super::variables::{coercion, not_assigned};
+use super::variables::{coercion, constant, not_assigned};
 use crate::execution::Execution;
 use crate::expression::Expression;
 use smallvec::SmallVec;
@@ -48,7 +48,11 @@ pub(crate) fn call(
         activation.frame[usize::from(*slot)] = value;
     }
     activation.run(execution)?;
-    Ok(procedure.outputs.iter().map(|slot| std::mem::take(&mut activation.frame[usize::from(*slot)])).collect())
+    Ok(procedure
+        .outputs
+        .iter()
+        .map(|slot| std::mem::take(&mut activation.frame[usize::from(*slot)]))
+        .collect())
 }
 
 /// The numbers that an integer loop has not had.
@@ -147,6 +151,7 @@ impl Activation<'_> {
                     }
                 }
                 Instruction::SelectInto(select) => self.select_into(select, execution)?,
+                Instruction::Subquery(plan) => self.subquery(plan, execution)?,
                 Instruction::Perform(query) => {
                     let rows = execution.select(query, &self.frame, None)?.len();
                     self.set_row_count(rows as u64, false);
@@ -167,7 +172,9 @@ impl Activation<'_> {
                     }
                 }
                 Instruction::Raise(plan) => self.raise(plan, execution)?,
-                Instruction::Assert(assertion) => self.assert(&assertion.0, assertion.1.as_ref(), execution)?,
+                Instruction::Assert(assertion) => {
+                    self.assert(&assertion.0, assertion.1.as_ref(), execution)?
+                }
                 Instruction::CaseNotFound => {
                     return Err(SqlError::new(SqlState(*b"20000"), "case not found")
                         .hint("CASE statement is missing ELSE part."));
@@ -228,13 +235,14 @@ impl Activation<'_> {
     }
 
     fn start_range(&mut self, start: &RangeStart, execution: &mut Execution<'_>) -> Result<(), SqlError> {
-        let mut bound = |expression: &Expression, what: &str| match execution.evaluate(expression, &self.frame)? {
-            Value::Integer(bound) => Ok(i64::from(bound)),
-            _ => {
-                let message = format!("{what} of FOR loop cannot be null");
-                Err(SqlError::new(NULL_VALUE_NOT_ALLOWED, message))
-            }
-        };
+        let mut bound =
+            |expression: &Expression, what: &str| match execution.evaluate(expression, &self.frame)? {
+                Value::Integer(bound) => Ok(i64::from(bound)),
+                _ => {
+                    let message = format!("{what} of FOR loop cannot be null");
+                    Err(SqlError::new(NULL_VALUE_NOT_ALLOWED, message))
+                }
+            };
         let next = bound(&start.first, "lower bound")?;
         let last = bound(&start.last, "upper bound")?;
         let step = match &start.step {
@@ -276,6 +284,25 @@ impl Activation<'_> {
         self.store_first(&select.target, rows)
     }
 
+    fn subquery(&mut self, plan: &SubqueryPlan, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+        // A second row of a value is an error.
+        let limit = if plan.exists.is_some() { 1 } else { 2 };
+        let mut rows = execution.select(&plan.query, &self.frame, Some(limit))?;
+        let value = match plan.exists {
+            Some(value) => Value::Boolean(if rows.is_empty() { !value } else { value }),
+            None if rows.len() > 1 => {
+                let message = "more than one row returned by a subquery used as an expression";
+                return Err(SqlError::new(SqlState(*b"21000"), message));
+            }
+            None => rows.pop().and_then(|row| row.into_iter().next()).unwrap_or(Value::Null),
+        };
+        self.frame[usize::from(plan.slot)] = value;
+        // PostgreSQL runs such an expression as a query of one row.
+        self.row_count = 1;
+        self.row_count_unseen = false;
+        Ok(())
+    }
+
     fn change_into(&mut self, change: &ChangeInto, execution: &mut Execution<'_>) -> Result<(), SqlError> {
         let output = execution.run(&change.statement, &self.frame)?;
         // Whether there was a row shows in the variables.
@@ -304,6 +331,9 @@ impl Activation<'_> {
                 );
                 return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
             };
+            if let Some(name) = &variable.constant {
+                return Err(constant(name));
+            }
             let value =
                 convert(value, coercion(column.data_type, variable.data_type, "an output argument")?)?;
             if let Some(name) = &variable.not_null {
@@ -316,9 +346,7 @@ impl Activation<'_> {
 
     fn raise(&mut self, plan: &RaisePlan, execution: &mut Execution<'_>) -> Result<(), SqlError> {
         let mut message = match &plan.message {
-            RaiseMessage::Format { pieces, arguments } => {
-                Some(self.formatted(pieces, arguments, execution)?)
-            }
+            RaiseMessage::Format { pieces, arguments } => Some(self.formatted(pieces, arguments, execution)?),
             RaiseMessage::Condition(name) => Some(name.to_string()),
             RaiseMessage::Code => None,
         };

@@ -16,6 +16,7 @@ mod interpret;
 mod parse;
 mod parse_statement;
 mod program;
+mod subquery;
 mod tokens;
 mod variables;
 

@@ -1,7 +1,8 @@
 //! Blocks, declarations and control flow. Statements of SQL and RAISE are read in [`super::parse_statement`].
 
 use super::ast::{
-    Block, Body, Branch, CaseBranch, Declaration, DeclaredType, Expression, Name, Statement, StatementKind, Target,
+    Block, Body, Branch, CaseBranch, Declaration, DeclaredType, Expression, Name, Statement, StatementKind,
+    Target,
 };
 use super::tokens::Tokens;
 use sqlparser::ast as sql;
@@ -11,8 +12,8 @@ use types::{SqlError, SqlState};
 
 /// Words that end a list of statements or cannot begin one, so that they are never names of variables.
 const RESERVED: [&str; 24] = [
-    "ALL", "BEGIN", "BY", "CASE", "DECLARE", "ELSE", "END", "EXECUTE", "FOR", "FOREACH", "FROM", "IF", "IN", "INTO",
-    "LOOP", "NOT", "NULL", "OR", "STRICT", "THEN", "TO", "USING", "WHEN", "WHILE",
+    "ALL", "BEGIN", "BY", "CASE", "DECLARE", "ELSE", "END", "EXECUTE", "FOR", "FOREACH", "FROM", "IF", "IN",
+    "INTO", "LOOP", "NOT", "NULL", "OR", "STRICT", "THEN", "TO", "USING", "WHEN", "WHILE",
 ];
 
 /// What a label in scope belongs to.
@@ -22,8 +23,8 @@ struct Label {
 }
 
 /// Reads a body from front to back.
-pub(super) struct BodyParser {
-    pub(super) tokens: Tokens,
+pub(super) struct BodyParser<'b> {
+    pub(super) tokens: Tokens<'b>,
     /// The blocks and loops around the next statement, outermost first.
     labels: Vec<Label>,
 }
@@ -47,7 +48,7 @@ pub fn parse(body: &str) -> Result<Body, SqlError> {
     Ok(Body { block })
 }
 
-impl BodyParser {
+impl<'b> BodyParser<'b> {
     /// An identifier that is no reserved word.
     pub(super) fn name(&mut self, what: &str) -> Result<Name, SqlError> {
         let position = self.tokens.position();
@@ -94,7 +95,7 @@ impl BodyParser {
     pub(super) fn expression_until(
         &mut self,
         expected: &str,
-        ends: impl Fn(&Tokens, usize) -> bool,
+        ends: impl Fn(&Tokens<'b>, usize) -> bool,
     ) -> Result<Expression, SqlError> {
         let end = self.tokens.find(expected, ends)?;
         self.expression_to(end)
@@ -102,7 +103,7 @@ impl BodyParser {
 
     fn expression_to(&mut self, end: usize) -> Result<Expression, SqlError> {
         let position = self.tokens.position();
-        Ok(Expression { expression: self.tokens.parse_expression(end)?, position })
+        Ok(Expression { expression: self.tokens.expression(end)?, position })
     }
 
     pub(super) fn expression_until_word(&mut self, word: &'static str) -> Result<Expression, SqlError> {
@@ -132,7 +133,7 @@ impl BodyParser {
         &mut self,
         label: Option<&Name>,
         is_loop: bool,
-        read: impl FnOnce(&mut BodyParser) -> Result<T, SqlError>,
+        read: impl FnOnce(&mut BodyParser<'b>) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
         if self.labels.len() >= NESTING_MAX {
             return Err(SqlError::new(
@@ -156,7 +157,9 @@ impl BodyParser {
         let end = self.name("a label or \";\"")?;
         let message = match label {
             Some(label) if label.text == end.text => return Ok(()),
-            Some(label) => format!("end label \"{}\" differs from block's label \"{}\"", end.text, label.text),
+            Some(label) => {
+                format!("end label \"{}\" differs from block's label \"{}\"", end.text, label.text)
+            }
             None => format!("end label \"{}\" specified for unlabeled block", end.text),
         };
         Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(end.position))
@@ -213,10 +216,8 @@ impl BodyParser {
             None
         };
         if not_null && default.is_none() {
-            let message = format!(
-                "variable \"{}\" must have a default value, since it's declared NOT NULL",
-                name.text
-            );
+            let message =
+                format!("variable \"{}\" must have a default value, since it's declared NOT NULL", name.text);
             return Err(SqlError::new(SqlState(*b"22004"), message).at(name.position));
         }
         Ok(Declaration { name, constant, declared, not_null, default })
@@ -234,7 +235,7 @@ impl BodyParser {
             self.tokens.next += 1;
             return Ok(DeclaredType::Record);
         }
-        let ends = |tokens: &Tokens, ahead: usize| {
+        let ends = |tokens: &Tokens<'b>, ahead: usize| {
             matches!(tokens.peek(ahead), Some(Token::SemiColon | Token::Assignment | Token::Eq))
                 || ["NOT", "DEFAULT", "COLLATE"].iter().any(|word| tokens.is_word(ahead, word))
         };
@@ -254,7 +255,7 @@ impl BodyParser {
         if self.tokens.is_word(last, "COLLATE") {
             return Err(SqlError::unsupported("COLLATE").at(self.tokens.position_at(end)));
         }
-        let data_type = self.tokens.parse(end, "data type", |parser| parser.parse_data_type())?;
+        let data_type = self.tokens.data_type(end)?;
         if matches!(data_type, sql::DataType::Array(_)) {
             return Err(SqlError::unsupported("an array").at(position));
         }
@@ -304,8 +305,7 @@ impl BodyParser {
                 break;
             }
         }
-        let otherwise =
-            if self.tokens.accept_word("ELSE") { self.nested_statements()? } else { Vec::new() };
+        let otherwise = if self.tokens.accept_word("ELSE") { self.nested_statements()? } else { Vec::new() };
         self.tokens.expect_word("END")?;
         self.tokens.expect_word("IF")?;
         self.tokens.expect(&Token::SemiColon)?;
@@ -342,8 +342,7 @@ impl BodyParser {
         if branches.is_empty() {
             return Err(self.tokens.unexpected("WHEN"));
         }
-        let otherwise =
-            if self.tokens.accept_word("ELSE") { Some(self.nested_statements()?) } else { None };
+        let otherwise = if self.tokens.accept_word("ELSE") { Some(self.nested_statements()?) } else { None };
         self.tokens.expect_word("END")?;
         self.tokens.expect_word("CASE")?;
         self.tokens.expect(&Token::SemiColon)?;
@@ -383,9 +382,9 @@ impl BodyParser {
             return Err(SqlError::unsupported("dynamic EXECUTE").at(self.tokens.position()));
         }
         let reverse = self.tokens.accept_word("REVERSE");
-        let end = self.tokens.find("LOOP", |tokens, ahead| {
-            tokens.is_word(ahead, "LOOP") || tokens.is_dot_dot(ahead)
-        })?;
+        let end = self
+            .tokens
+            .find("LOOP", |tokens, ahead| tokens.is_word(ahead, "LOOP") || tokens.is_dot_dot(ahead))?;
         if self.tokens.is_dot_dot(end - self.tokens.next) {
             return self.for_range(label, targets, reverse, end);
         }
@@ -405,15 +404,9 @@ impl BodyParser {
                 let what = format!("a FOR loop over {word} … RETURNING");
                 Err(SqlError::unsupported(what).at(self.tokens.position()))
             }
-            Some("SELECT" | "WITH" | "VALUES" | "TABLE") => {
-                self.tokens.parse(end, "query", |parser| parser.parse_query().map(|query| {
-                    Box::new(sql::Statement::Query(query))
-                }))
-            }
+            Some("SELECT" | "WITH" | "VALUES" | "TABLE") => self.tokens.statement(end, None).map(Box::new),
             _ if self.tokens.peek(0) == Some(&Token::LParen) => {
-                self.tokens.parse(end, "query", |parser| parser.parse_query().map(|query| {
-                    Box::new(sql::Statement::Query(query))
-                }))
+                self.tokens.statement(end, None).map(Box::new)
             }
             _ => Err(self.tokens.unexpected("SELECT or a range")),
         }
@@ -440,7 +433,9 @@ impl BodyParser {
         let last = self.expression_until("LOOP", |tokens, ahead| {
             tokens.is_word(ahead, "LOOP") || tokens.is_word(ahead, "BY")
         })?;
-        let step = if self.tokens.accept_word("BY") { Some(self.expression_until_word("LOOP")?) } else {
+        let step = if self.tokens.accept_word("BY") {
+            Some(self.expression_until_word("LOOP")?)
+        } else {
             self.tokens.expect_word("LOOP")?;
             None
         };
@@ -493,11 +488,292 @@ impl BodyParser {
 }
 
 /// True if the token `ahead` is a semicolon.
-pub(super) fn is_semicolon(tokens: &Tokens, ahead: usize) -> bool {
+pub(super) fn is_semicolon(tokens: &Tokens<'_>, ahead: usize) -> bool {
     tokens.peek(ahead) == Some(&Token::SemiColon)
 }
 
 /// True for a word of PL/pgSQL that cannot be a variable's name unless it is quoted.
 pub(super) fn is_reserved(word: &str) -> bool {
     RESERVED.iter().any(|reserved| word.eq_ignore_ascii_case(reserved))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ast::{RaiseLevel, RaiseOption, RaiseSubject};
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The statements of `BEGIN … END` around `statements`.
+    fn statements(statements: &str) -> Vec<Statement> {
+        let body = format!("BEGIN {statements} END");
+        parse(&body).unwrap_or_else(|error| panic!("{statements}: {error:?}")).block.statements
+    }
+
+    fn only(text: &str) -> StatementKind {
+        let mut found = statements(text);
+        assert_eq!(found.len(), 1, "{text}");
+        found.remove(0).kind
+    }
+
+    fn names(targets: &[Target]) -> Vec<String> {
+        targets.iter().map(Target::text).collect()
+    }
+
+    /// The error of a body in which `^` stands in front of the place that the error must point at.
+    fn refused(marked: &str) -> SqlError {
+        let position = marked.chars().position(|character| character == '^').expect("a mark") as u32 + 1;
+        let body = marked.replacen('^', "", 1);
+        let error = parse(&body).expect_err(&body);
+        assert_eq!(error.position, Some(position), "{body}: {error:?}");
+        error
+    }
+
+    fn refused_with(marked: &str, state: &str, message: &str) {
+        let error = refused(marked);
+        assert_eq!(error.state.to_string(), state, "{marked}: {error:?}");
+        assert!(error.message.contains(message), "{marked}: {error:?}");
+    }
+
+    #[test]
+    fn declarations_have_types_defaults_and_marks() {
+        let body = "DECLARE a integer; B CONSTANT numeric(5,2) NOT NULL := 1.5; \"C\" text = 'x'; d bigint DEFAULT 2;
+                    r record; e a%TYPE; f accounts.name%TYPE; g ALIAS FOR $1; BEGIN END";
+        let block = parse(body).expect("a body").block;
+        let names: Vec<&str> = block.declarations.iter().map(|each| each.name.text.as_str()).collect();
+        assert_eq!(names, ["a", "b", "C", "d", "r", "e", "f", "g"]);
+        let defaults: Vec<bool> = block.declarations.iter().map(|each| each.default.is_some()).collect();
+        assert_eq!(defaults, [false, true, true, true, false, false, false, false]);
+        assert!(block.declarations[1].constant && block.declarations[1].not_null);
+        assert_eq!(block.declarations[4].declared, DeclaredType::Record);
+        assert!(
+            matches!(&block.declarations[6].declared, DeclaredType::Like(target) if target.text() == "accounts.name")
+        );
+        assert!(
+            matches!(&block.declarations[7].declared, DeclaredType::Alias(target) if target.text() == "$1")
+        );
+    }
+
+    #[test]
+    fn blocks_nest_and_have_labels() {
+        let found = only("<<inside>> DECLARE x integer; BEGIN x := 1; END inside;");
+        let StatementKind::Block(block) = found else { panic!("{found:?}") };
+        assert_eq!(block.label.map(|label| label.text).as_deref(), Some("inside"));
+        assert_eq!((block.declarations.len(), block.statements.len()), (1, 1));
+        assert!(parse("<<whole>> BEGIN NULL; END whole;").is_ok());
+    }
+
+    #[test]
+    fn assignments_are_written_in_two_ways() {
+        for text in ["x := 1 + 1;", "x = 1 + 1;", "r.x := 1;", "l.r.x = 1;", "$1 := 2;", "raise := 3;"] {
+            assert!(matches!(only(text), StatementKind::Assign { .. }), "{text}");
+        }
+    }
+
+    #[test]
+    fn if_has_branches_and_a_rest() {
+        let found = only("IF a THEN NULL; ELSIF b THEN NULL; ELSEIF c THEN NULL; ELSE NULL; NULL; END IF;");
+        let StatementKind::If { branches, otherwise } = found else { panic!("{found:?}") };
+        assert_eq!((branches.len(), otherwise.len()), (3, 2));
+    }
+
+    #[test]
+    fn case_compares_or_asks() {
+        let found = only("CASE x WHEN 1, 2 THEN NULL; WHEN 3 THEN NULL; ELSE END CASE;");
+        let StatementKind::Case { operand, branches, otherwise } = found else { panic!("{found:?}") };
+        assert!(operand.is_some() && otherwise.is_some());
+        assert_eq!(branches.iter().map(|branch| branch.values.len()).collect::<Vec<_>>(), [2, 1]);
+        let found = only("CASE WHEN a = 1 THEN NULL; END CASE;");
+        assert!(matches!(found, StatementKind::Case { operand: None, otherwise: None, .. }));
+    }
+
+    #[test]
+    fn integer_loops_find_their_two_dots() {
+        for bounds in
+            ["1..10", "a..b", "1 .. b", "a..10", "-1..-2", "(a + 1)..f(b, 2)", "1.5..2.5", "a.b..c.d"]
+        {
+            let found = only(&format!("FOR i IN {bounds} LOOP NULL; END LOOP;"));
+            assert!(matches!(found, StatementKind::ForRange { reverse: false, step: None, .. }), "{bounds}");
+        }
+        let found = only("<<l>> FOR i IN REVERSE 9..1 BY 2 LOOP EXIT l WHEN i = 3; END LOOP l;");
+        let StatementKind::ForRange { first, last, step, reverse, .. } = found else { panic!("{found:?}") };
+        assert!(reverse);
+        let shown = (first.expression.to_string(), last.expression.to_string());
+        assert_eq!(shown, ("9".to_string(), "1".to_string()));
+        assert_eq!(step.map(|step| step.expression.to_string()).as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn row_loops_have_a_record_or_scalars() {
+        let found = only("FOR a, r.b IN SELECT x, y FROM t WHERE z > 1 ORDER BY x LOOP CONTINUE; END LOOP;");
+        let StatementKind::ForRows { targets, query, .. } = found else { panic!("{found:?}") };
+        assert_eq!(names(&targets), ["a", "r.b"]);
+        assert_eq!(query.to_string(), "SELECT x, y FROM t WHERE z > 1 ORDER BY x");
+    }
+
+    #[test]
+    fn into_stands_where_postgresql_allows_it() {
+        for text in [
+            "SELECT a, b INTO STRICT x, y FROM t WHERE c = 1;",
+            "SELECT INTO STRICT x, y a, b FROM t WHERE c = 1;",
+            "SELECT a, b FROM t WHERE c = 1 INTO STRICT x, y;",
+        ] {
+            let found = only(text);
+            let StatementKind::Sql { statement, into: Some(into) } = found else { panic!("{found:?}") };
+            assert_eq!(statement.to_string(), "SELECT a, b FROM t WHERE c = 1");
+            assert!(into.strict);
+            assert_eq!(names(&into.targets), ["x", "y"]);
+        }
+        let found = only("INSERT INTO t (a) VALUES (1) RETURNING a INTO x;");
+        let StatementKind::Sql { statement, into: Some(into) } = found else { panic!("{found:?}") };
+        assert_eq!(statement.to_string(), "INSERT INTO t (a) VALUES (1) RETURNING a");
+        assert_eq!((into.strict, names(&into.targets)), (false, vec!["x".to_string()]));
+        assert!(matches!(only("DELETE FROM t;"), StatementKind::Sql { into: None, .. }));
+        assert!(matches!(only("UPDATE t SET a = 1 WHERE b = 2;"), StatementKind::Sql { into: None, .. }));
+    }
+
+    #[test]
+    fn calls_performs_and_diagnostics_are_read() {
+        let found = only("CALL pay(a, f(b, 1) + 2, 'x');");
+        let StatementKind::Call { procedure, arguments } = found else { panic!("{found:?}") };
+        assert_eq!((procedure.text.as_str(), arguments.len()), ("pay", 3));
+        assert!(matches!(only("CALL nothing();"), StatementKind::Call { .. }));
+        let found = only("PERFORM 1 FROM t WHERE a = 1;");
+        assert!(
+            matches!(found, StatementKind::Perform { query } if query.to_string() == "SELECT 1 FROM t WHERE a = 1")
+        );
+        let found = only("GET DIAGNOSTICS n = ROW_COUNT, m := ROW_COUNT;");
+        assert!(matches!(found, StatementKind::GetDiagnostics { targets } if names(&targets) == ["n", "m"]));
+        assert!(matches!(only("ASSERT a > 0, 'message';"), StatementKind::Assert { message: Some(_), .. }));
+        assert_eq!(only("RETURN;"), StatementKind::Return);
+        assert_eq!(only("NULL;"), StatementKind::Null);
+    }
+
+    #[test]
+    fn raise_has_level_subject_and_options() {
+        let raise = |text: &str| match only(text) {
+            StatementKind::Raise(raise) => raise,
+            other => panic!("{other:?}"),
+        };
+        let found = raise("RAISE EXCEPTION 'a % b %% c %', x, y USING ERRCODE = '22012', HINT := 'h';");
+        assert_eq!(found.level, RaiseLevel::Exception);
+        assert!(matches!(&found.subject, RaiseSubject::Format { arguments, .. } if arguments.len() == 2));
+        let options: Vec<RaiseOption> = found.options.iter().map(|(option, _)| *option).collect();
+        assert_eq!(options, [RaiseOption::ErrorCode, RaiseOption::Hint]);
+        for level in ["DEBUG", "LOG", "INFO", "NOTICE", "WARNING"] {
+            assert_eq!(raise(&format!("RAISE {level} 'x';")).level, RaiseLevel::Message);
+        }
+        let state = SqlState::DIVISION_BY_ZERO;
+        let condition = |name: &str| RaiseSubject::Condition { name: name.to_string(), state };
+        assert_eq!(raise("RAISE division_by_zero;").subject, condition("division_by_zero"));
+        assert_eq!(raise("RAISE SQLSTATE '22012';").subject, condition("22012"));
+        assert_eq!(raise("RAISE USING MESSAGE = 'x';").subject, RaiseSubject::Options);
+        assert_eq!(raise("RAISE;").subject, RaiseSubject::Nothing);
+    }
+
+    #[test]
+    fn what_is_not_supported_is_refused_by_name() {
+        for (body, name) in [
+            ("BEGIN NULL; ^EXCEPTION WHEN others THEN NULL; END", "EXCEPTION block"),
+            ("BEGIN ^EXECUTE 'SELECT 1'; END", "EXECUTE"),
+            ("BEGIN FOR r IN ^EXECUTE 'SELECT 1' LOOP NULL; END LOOP; END", "EXECUTE"),
+            ("DECLARE c ^CURSOR FOR SELECT 1; BEGIN END", "cursor"),
+            ("DECLARE c ^refcursor; BEGIN END", "cursor"),
+            ("BEGIN ^OPEN c; END", "cursor"),
+            ("BEGIN ^FETCH c INTO x; END", "cursor"),
+            ("BEGIN ^CLOSE c; END", "cursor"),
+            ("BEGIN ^RETURN NEXT 1; END", "RETURN NEXT"),
+            ("BEGIN ^RETURN QUERY SELECT 1; END", "RETURN QUERY"),
+            ("BEGIN ^FOREACH x IN ARRAY a LOOP NULL; END LOOP; END", "FOREACH"),
+            ("BEGIN ^COMMIT; END", "COMMIT"),
+            ("BEGIN ^ROLLBACK; END", "ROLLBACK"),
+            ("DECLARE r ^accounts%ROWTYPE; BEGIN END", "%ROWTYPE"),
+            ("DECLARE a ^integer[]; BEGIN END", "array"),
+            ("BEGIN a^[1] := 2; END", "array"),
+            ("BEGIN ^CREATE TABLE t (a integer); END", "CREATE"),
+            ("BEGIN ^TRUNCATE t; END", "TRUNCATE"),
+            ("BEGIN GET ^STACKED DIAGNOSTICS x = MESSAGE_TEXT; END", "STACKED"),
+            ("BEGIN FOR r IN ^UPDATE t SET a = 1 RETURNING a LOOP NULL; END LOOP; END", "UPDATE"),
+            ("BEGIN CALL p(^a => 1); END", "named argument"),
+            ("^#variable_conflict use_column BEGIN END", "option"),
+        ] {
+            refused_with(body, "0A000", name);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_as_postgresql_does() {
+        for (body, message) in [
+            ("BEGIN x := ^; END", "missing expression"),
+            ("BEGIN x := 1 +^; END", "syntax error"),
+            ("BEGIN x := (1^; END", "mismatched parentheses"),
+            ("BEGIN IF a LOOP NULL^; END IF; END", "missing \"THEN\""),
+            ("BEGIN NULL;^", "syntax error at end of input"),
+            ("BEGIN ^foo bar; END", "syntax error at or near \"foo\""),
+            ("BEGIN SELECT a INTO x ^INTO y FROM t; END", "INTO specified more than once"),
+            ("BEGIN SELECT a ^FORM t; END", ""),
+            ("BEGIN ^EXIT; END", "EXIT cannot be used outside a loop"),
+            ("BEGIN ^CONTINUE; END", "CONTINUE cannot be used outside a loop"),
+            ("BEGIN LOOP EXIT ^nowhere; END LOOP; END", "there is no label \"nowhere\""),
+            ("<<b>> BEGIN LOOP CONTINUE ^b; END LOOP; END", "cannot be used in CONTINUE"),
+            ("<<a>> BEGIN END ^b", "end label \"b\" differs from block's label \"a\""),
+            ("BEGIN LOOP EXIT; END LOOP ^x; END", "specified for unlabeled block"),
+            (
+                "BEGIN FOR i, j IN 1..2 LOOP NULL; END LOOP; END".replace("i, j", "^i, j").as_str(),
+                "only one target",
+            ),
+            ("BEGIN FOR r IN REVERSE ^SELECT 1 LOOP NULL; END LOOP; END", "cannot specify REVERSE"),
+            ("BEGIN RETURN ^1; END", "RETURN cannot have a parameter"),
+            ("BEGIN RAISE EXCEPTION ^'%'; END", "too few parameters"),
+            ("BEGIN RAISE EXCEPTION ^'x', 1; END", "too many parameters"),
+            ("BEGIN RAISE SQLSTATE ^'1234'; END", "invalid SQLSTATE"),
+            ("BEGIN RAISE 'x' USING ^COLOUR = 'red'; END", "unrecognized RAISE statement option"),
+            ("BEGIN RAISE 'x' USING ^MESSAGE = 'y'; END", "already specified: MESSAGE"),
+            ("BEGIN GET DIAGNOSTICS x = ^PG_ROUTINE_OID; END", "unrecognized GET DIAGNOSTICS"),
+            ("BEGIN END; ^BEGIN END", "syntax error"),
+            ("BEGIN x := ^'abc; END", ""),
+        ] {
+            let error = refused(body);
+            assert_eq!(error.state, SqlState::SYNTAX_ERROR, "{body}: {error:?}");
+            assert!(error.message.contains(message), "{body}: {error:?}");
+        }
+        refused_with("BEGIN RAISE ^no_such_condition; END", "42704", "unrecognized exception condition");
+        refused_with("DECLARE ^x integer NOT NULL; BEGIN END", "22004", "must have a default value");
+    }
+
+    #[test]
+    fn positions_count_characters_over_lines() {
+        refused_with("BEGIN\n  -- größer\n  x := 'ü' || ^;\nEND", "42601", "syntax error at or near \";\"");
+    }
+
+    #[test]
+    fn nesting_has_a_limit() {
+        let nested = |levels: usize| format!("{}{}", "BEGIN ".repeat(levels), "END; ".repeat(levels));
+        assert!(parse(&nested(NESTING_MAX)).is_ok());
+        let error = parse(&nested(NESTING_MAX + 1)).expect_err("too deep");
+        assert_eq!(error.state, SqlState::STATEMENT_TOO_COMPLEX);
+        let branches = format!("BEGIN {} {} END", "IF a THEN ".repeat(20_000), "END IF; ".repeat(20_000));
+        assert!(parse(&branches).is_err());
+        let parentheses = format!("BEGIN x := {}1{}; END", "(".repeat(20_000), ")".repeat(20_000));
+        assert!(parse(&parentheses).is_err());
+        let sum = format!("BEGIN x := 1{}; END", " + 1".repeat(20_000));
+        assert!(parse(&sum).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_soup_of_tokens_never_panics(words in prop::collection::vec(prop::sample::select(vec![
+            "BEGIN", "END", "DECLARE", "IF", "THEN", "ELSE", "ELSIF", "LOOP", "FOR", "WHILE", "IN", "..", "1", "x",
+            "integer", ":=", "=", ";", ";", "(", ")", "SELECT", "INTO", "FROM", "INSERT", "RAISE", "'%'", ",", "USING",
+            "EXIT", "WHEN", "CASE", "CALL", "<<", ">>", "NULL", "$1", ".", "%", "TYPE", "GET", "DIAGNOSTICS", "-",
+            "STRICT", "RETURN", "PERFORM", "BY", "REVERSE", "ASSERT", "UPDATE", "SET", "DELETE", "[", "]", "--\n", "'",
+        ]), 0..40), spaced: bool) {
+            let _ = parse(&words.join(if spaced { " " } else { "" }));
+            let _ = parse(&format!("BEGIN {}; END", words.join(" ")));
+        }
+
+        #[test]
+        fn any_text_never_panics(text in "\\PC{0,60}") {
+            let _ = parse(&text);
+        }
+    }
 }

@@ -5,22 +5,51 @@ use super::ast::{
 };
 use super::conditions::{parse_state, state_of_condition};
 use super::parse::{BodyParser, is_reserved, is_semicolon};
-use sqlparser::ast as sql;
-use sqlparser::keywords::Keyword;
-use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, Word};
 use types::limits::ARGUMENTS_MAX;
 use types::{SqlError, SqlState};
 
 /// Statements of SQL that a contract cannot hold.
 const REFUSED_SQL: [&str; 36] = [
-    "ALTER", "ANALYZE", "CHECKPOINT", "CLUSTER", "COMMENT", "COPY", "CREATE", "DEALLOCATE", "DISCARD", "DO", "DROP",
-    "EXPLAIN", "GRANT", "IMPORT", "LISTEN", "LOAD", "LOCK", "MERGE", "NOTIFY", "PREPARE", "REASSIGN", "REFRESH",
-    "REINDEX", "RELEASE", "RESET", "REVOKE", "SAVEPOINT", "SECURITY", "SET", "SHOW", "START", "TABLE", "TRUNCATE",
-    "UNLISTEN", "VACUUM", "VALUES",
+    "ALTER",
+    "ANALYZE",
+    "CHECKPOINT",
+    "CLUSTER",
+    "COMMENT",
+    "COPY",
+    "CREATE",
+    "DEALLOCATE",
+    "DISCARD",
+    "DO",
+    "DROP",
+    "EXPLAIN",
+    "GRANT",
+    "IMPORT",
+    "LISTEN",
+    "LOAD",
+    "LOCK",
+    "MERGE",
+    "NOTIFY",
+    "PREPARE",
+    "REASSIGN",
+    "REFRESH",
+    "REINDEX",
+    "RELEASE",
+    "RESET",
+    "REVOKE",
+    "SAVEPOINT",
+    "SECURITY",
+    "SET",
+    "SHOW",
+    "START",
+    "TABLE",
+    "TRUNCATE",
+    "UNLISTEN",
+    "VACUUM",
+    "VALUES",
 ];
 
-impl BodyParser {
+impl BodyParser<'_> {
     /// A statement that begins with `word` (upper-case; empty where it begins with none).
     pub(super) fn simple_statement(&mut self, word: &str) -> Result<StatementKind, SqlError> {
         if self.is_assignment() {
@@ -47,11 +76,9 @@ impl BodyParser {
             "RETURN" => self.return_statement(position),
             "EXECUTE" => refused("dynamic EXECUTE"),
             "OPEN" | "FETCH" | "MOVE" | "CLOSE" => refused("a cursor"),
-            "COMMIT" | "ROLLBACK" | "ABORT" => {
-                Err(SqlError::unsupported(format!("{word} in a procedure"))
-                    .hint("A call is one transaction; RAISE EXCEPTION ends it without effect.")
-                    .at(position))
-            }
+            "COMMIT" | "ROLLBACK" | "ABORT" => Err(SqlError::unsupported(format!("{word} in a procedure"))
+                .hint("A call is one transaction; RAISE EXCEPTION ends it without effect.")
+                .at(position)),
             _ if REFUSED_SQL.contains(&word) => refused(&format!("{word} in a procedure")),
             _ => Err(self.not_a_statement()),
         }
@@ -60,7 +87,11 @@ impl BodyParser {
     fn is_assignment(&self) -> bool {
         let mut ahead = match self.tokens.peek(0) {
             Some(Token::Placeholder(_)) => 1,
-            Some(Token::Word(Word { value, quote_style, .. })) if quote_style.is_some() || !is_reserved(value) => 1,
+            Some(Token::Word(Word { value, quote_style, .. }))
+                if quote_style.is_some() || !is_reserved(value) =>
+            {
+                1
+            }
             _ => return false,
         };
         while self.tokens.peek(ahead) == Some(&Token::Period) {
@@ -107,7 +138,7 @@ impl BodyParser {
         let end = self.tokens.next;
         self.tokens.next = start;
         let (into, left_out) = into.map_or((None, None), |(clause, range)| (Some(clause), Some(range)));
-        let statement = self.tokens.parse_without(end, left_out, None, "statement", parse_statement)?;
+        let statement = self.tokens.statement(end, left_out)?;
         self.tokens.expect(&Token::SemiColon)?;
         Ok(StatementKind::Sql { statement: Box::new(statement), into })
     }
@@ -125,11 +156,11 @@ impl BodyParser {
     fn perform(&mut self) -> Result<StatementKind, SqlError> {
         let end = self.tokens.find(";", is_semicolon)?;
         if end == self.tokens.next + 1 {
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "missing expression")
-                .at(self.tokens.position_at(end)));
+            return Err(
+                SqlError::new(SqlState::SYNTAX_ERROR, "missing expression").at(self.tokens.position_at(end))
+            );
         }
-        let select = Some(("SELECT", Keyword::SELECT));
-        let statement = self.tokens.parse_without(end, None, select, "expression", parse_statement)?;
+        let statement = self.tokens.statement_as_select(end)?;
         self.tokens.expect(&Token::SemiColon)?;
         Ok(StatementKind::Perform { query: Box::new(statement) })
     }
@@ -169,7 +200,7 @@ impl BodyParser {
         // The list's own closing parenthesis ends the last argument.
         let end = self.tokens.find_in_list()?;
         let position = self.tokens.position();
-        Ok(Expression { expression: self.tokens.parse_expression(end)?, position })
+        Ok(Expression { expression: self.tokens.expression(end)?, position })
     }
 
     /// `GET [CURRENT] DIAGNOSTICS target = item, …`
@@ -283,7 +314,9 @@ impl BodyParser {
             return Err(self.tokens.unexpected("a code of five characters in quotes"));
         };
         let Some(state) = parse_state(text) else {
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "invalid SQLSTATE code").at(self.tokens.position()));
+            return Err(
+                SqlError::new(SqlState::SYNTAX_ERROR, "invalid SQLSTATE code").at(self.tokens.position())
+            );
         };
         let name = text.clone();
         self.tokens.next += 1;
@@ -347,10 +380,6 @@ impl BodyParser {
     }
 }
 
-fn comma_or_semicolon(tokens: &super::tokens::Tokens, ahead: usize) -> bool {
+fn comma_or_semicolon(tokens: &super::tokens::Tokens<'_>, ahead: usize) -> bool {
     matches!(tokens.peek(ahead), Some(Token::Comma | Token::SemiColon))
-}
-
-fn parse_statement(parser: &mut Parser) -> Result<sql::Statement, ParserError> {
-    parser.parse_statement()
 }

@@ -62,6 +62,8 @@ pub(super) enum Instruction {
     LookAtFound,
     /// SELECT … INTO
     SelectInto(Box<SelectInto>),
+    /// A subquery of an expression that comes next.
+    Subquery(Box<SubqueryPlan>),
     /// PERFORM
     Perform(Box<BoundSelect>),
     /// INSERT, UPDATE or DELETE without INTO.
@@ -140,6 +142,16 @@ pub(super) struct SelectInto {
     pub target: RowTarget,
 }
 
+/// A subquery of an expression.
+#[derive(Debug)]
+pub(super) struct SubqueryPlan {
+    pub query: BoundSelect,
+    /// Where its value goes.
+    pub slot: u16,
+    /// EXISTS: the value if there is a row. Otherwise the value is that of the only row.
+    pub exists: Option<bool>,
+}
+
 /// A change with RETURNING … INTO
 #[derive(Debug)]
 pub(super) struct ChangeInto {
@@ -151,7 +163,7 @@ pub(super) struct ChangeInto {
 #[derive(Debug)]
 pub(super) struct Call {
     pub statement: BoundStatement,
-    /// For every argument that is a variable: its slot, its type, and its name if it refuses NULL.
+    /// For every argument that is a variable: what it is.
     pub variables: Box<[Option<Variable>]>,
 }
 
@@ -161,6 +173,8 @@ pub(super) struct Variable {
     pub slot: u16,
     pub data_type: DataType,
     pub not_null: Option<Box<str>>,
+    /// Its name if it is a CONSTANT.
+    pub constant: Option<Box<str>>,
 }
 
 impl Call {

@@ -1,72 +1,42 @@
-//! The tokens of a body, with positions, and the places where sqlparser reads on.
+//! The tokens of a body, with positions, and the places where the parser of SQL reads on.
 
+use crate::parse::{parse_data_type_tokens, parse_embedded_statement, parse_expression_tokens, tokenize};
+use crate::scope::position_in;
 use sqlparser::ast as sql;
-use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
-use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Word};
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
 use types::{SqlError, SqlState};
 
-/// How sqlparser's token list carries the two dots of an integer FOR loop, which it does not know.
+/// How the token list carries the two dots of an integer FOR loop, which sqlparser does not know.
 const DOT_DOT: &str = "..";
 
 /// The tokens of a body and how far they are read.
-pub(super) struct Tokens {
-    /// All of them, white space included: sqlparser wants it.
+pub(super) struct Tokens<'b> {
+    body: &'b str,
+    /// Without white space and comments.
     all: Vec<TokenWithSpan>,
-    /// Indexes in `all` of those that are neither white space nor comment.
-    significant: Vec<usize>,
-    /// Characters in front of each line.
-    line_starts: Vec<u32>,
-    /// Position behind the last character.
-    end: u32,
-    /// Index in `significant` of the next token.
+    /// Index of the next token.
     pub(super) next: usize,
 }
 
-impl Tokens {
+impl<'b> Tokens<'b> {
     /// Splits a body.
     ///
     /// # Errors
-    /// 42601 for an unterminated string or comment, with the position.
-    pub(super) fn read(body: &str) -> Result<Tokens, SqlError> {
-        let mut line_starts = vec![0];
-        let mut characters = 0;
-        for character in body.chars() {
-            characters += 1;
-            if character == '\n' {
-                line_starts.push(characters);
-            }
-        }
-        let mut tokens =
-            Tokens { all: Vec::new(), significant: Vec::new(), line_starts, end: characters + 1, next: 0 };
-        let dialect = PostgreSqlDialect {};
-        let mut read = Vec::new();
-        Tokenizer::new(&dialect, body).tokenize_with_location_into_buf(&mut read).map_err(|error| {
-            SqlError::new(SqlState::SYNTAX_ERROR, error.message).at(tokens.position_of(error.location))
-        })?;
-        tokens.all = separate(read);
-        tokens.significant = (0..tokens.all.len())
-            .filter(|index| !matches!(tokens.all[*index].token, Token::Whitespace(_)))
-            .collect();
-        Ok(tokens)
+    /// 42601 for an unterminated string or comment, with the position; 54001 for too much nesting.
+    pub(super) fn read(body: &'b str) -> Result<Tokens<'b>, SqlError> {
+        Ok(Tokens { body, all: separate(tokenize(body)?), next: 0 })
     }
 
-    fn position_of(&self, location: Location) -> u32 {
-        let line = usize::try_from(location.line).unwrap_or(0);
-        let column = u32::try_from(location.column).unwrap_or(1);
-        match line.checked_sub(1).and_then(|line| self.line_starts.get(line)) {
-            Some(start) => (start + column).min(self.end),
-            None => self.end,
-        }
+    /// Position behind the last character.
+    fn end(&self) -> u32 {
+        u32::try_from(self.body.chars().count() + 1).unwrap_or(u32::MAX)
     }
 
-    /// Position of the `index`-th significant token; behind the body if there is none.
+    /// Position of the token with this index; behind the body if there is none.
     pub(super) fn position_at(&self, index: usize) -> u32 {
-        match self.significant.get(index) {
-            Some(at) => self.position_of(self.all[*at].span.start),
-            None => self.end,
-        }
+        let position = self.all.get(index).and_then(|token| position_in(self.body, token.span.start));
+        position.unwrap_or_else(|| self.end())
     }
 
     /// Position of the next token.
@@ -76,7 +46,7 @@ impl Tokens {
 
     /// The token `ahead` of the next one.
     pub(super) fn peek(&self, ahead: usize) -> Option<&Token> {
-        self.significant.get(self.next + ahead).map(|at| &self.all[*at].token)
+        self.all.get(self.next + ahead).map(|token| &token.token)
     }
 
     /// The unquoted word `ahead` of the next token, upper-case.
@@ -99,8 +69,8 @@ impl Tokens {
 
     /// True if the token just read is this unquoted word.
     pub(super) fn previous_is_word(&self, word: &str) -> bool {
-        let previous = self.next.checked_sub(1).and_then(|index| self.significant.get(index));
-        matches!(previous.map(|at| &self.all[*at].token),
+        let previous = self.next.checked_sub(1).and_then(|index| self.all.get(index));
+        matches!(previous.map(|token| &token.token),
             Some(Token::Word(Word { value, quote_style: None, .. })) if value.eq_ignore_ascii_case(word))
     }
 
@@ -134,7 +104,7 @@ impl Tokens {
     }
 
     fn syntax_error_at(&self, index: usize) -> SqlError {
-        let message = match self.significant.get(index).map(|at| &self.all[*at].token) {
+        let message = match self.all.get(index).map(|token| &token.token) {
             Some(token) => format!("syntax error at or near \"{token}\""),
             None => "syntax error at end of input".to_string(),
         };
@@ -143,7 +113,11 @@ impl Tokens {
 
     /// Index of the first token outside parentheses for which `ends` holds, as PostgreSQL finds the end of an
     /// expression: by its terminator alone. A semicolon ends every search.
-    pub(super) fn find(&self, expected: &str, ends: impl Fn(&Tokens, usize) -> bool) -> Result<usize, SqlError> {
+    pub(super) fn find(
+        &self,
+        expected: &str,
+        ends: impl Fn(&Tokens<'b>, usize) -> bool,
+    ) -> Result<usize, SqlError> {
         let mut depth = 0_usize;
         let mut ahead = 0;
         loop {
@@ -153,7 +127,7 @@ impl Tokens {
                         SqlState::SYNTAX_ERROR,
                         format!("missing \"{expected}\" at end of SQL expression"),
                     )
-                    .at(self.end));
+                    .at(self.end()));
                 }
                 Some(_) if depth == 0 && ends(self, ahead) => return Ok(self.next + ahead),
                 Some(Token::LParen | Token::LBracket) => depth += 1,
@@ -184,28 +158,43 @@ impl Tokens {
         self.find(")", |tokens, ahead| matches!(tokens.peek(ahead), Some(Token::Comma | Token::RParen)))
     }
 
-    /// Hands the tokens up to the significant token `end` to sqlparser and demands that it reads all of them.
-    ///
-    /// # Errors
-    /// 42601 with the position, 54001 where it is nested too deeply.
-    pub(super) fn parse<T>(
-        &mut self,
-        end: usize,
-        what: &str,
-        parse: impl FnOnce(&mut Parser) -> Result<T, ParserError>,
-    ) -> Result<T, SqlError> {
-        self.parse_without(end, None, None, what, parse)
+    /// Reads an expression that is everything up to the token `end`.
+    pub(super) fn expression(&mut self, end: usize) -> Result<sql::Expr, SqlError> {
+        self.parse(end, "expression", None, None, parse_expression_tokens)
     }
 
-    /// As [`Tokens::parse`], leaving out a range of significant tokens (INTO and its targets) and replacing the
-    /// first token by a word (SELECT for PERFORM).
-    pub(super) fn parse_without<T>(
+    /// Reads a type that is everything up to the token `end`.
+    pub(super) fn data_type(&mut self, end: usize) -> Result<sql::DataType, SqlError> {
+        self.parse(end, "data type", None, None, parse_data_type_tokens)
+    }
+
+    /// Reads a statement that is everything up to the token `end`, without the tokens of `left_out` (INTO and its
+    /// targets).
+    pub(super) fn statement(
         &mut self,
         end: usize,
         left_out: Option<std::ops::Range<usize>>,
-        first_word: Option<(&str, Keyword)>,
+    ) -> Result<sql::Statement, SqlError> {
+        self.parse(end, "statement", left_out, None, parse_embedded_statement)
+    }
+
+    /// Reads a statement whose first word (PERFORM) stands for SELECT.
+    pub(super) fn statement_as_select(&mut self, end: usize) -> Result<sql::Statement, SqlError> {
+        let select = Word { value: "SELECT".to_string(), quote_style: None, keyword: Keyword::SELECT };
+        self.parse(end, "expression", None, Some(Token::Word(select)), parse_embedded_statement)
+    }
+
+    /// Hands the tokens up to `end` to the parser of SQL, which must read all of them.
+    ///
+    /// # Errors
+    /// 42601 with the position, 54001 where it is nested too deeply.
+    fn parse<T>(
+        &mut self,
+        end: usize,
         what: &str,
-        parse: impl FnOnce(&mut Parser) -> Result<T, ParserError>,
+        left_out: Option<std::ops::Range<usize>>,
+        first_token: Option<Token>,
+        parse: impl FnOnce(Vec<TokenWithSpan>, &str) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
         let start = self.next;
         if start >= end {
@@ -213,62 +202,24 @@ impl Tokens {
         }
         let left_out = left_out.unwrap_or(end..end);
         let chosen = (start..end).filter(|index| !left_out.contains(index));
-        let mut handed = Vec::new();
-        let mut origin = Vec::new();
-        for index in chosen {
-            // White space in front of a token goes with it.
-            let from = if index == start { self.significant[index] } else { self.significant[index - 1] + 1 };
-            handed.extend_from_slice(&self.all[from..=self.significant[index]]);
-            origin.resize(handed.len(), index);
+        let mut handed: Vec<TokenWithSpan> = chosen.map(|index| self.all[index].clone()).collect();
+        if let (Some(token), Some(first)) = (first_token, handed.first_mut()) {
+            first.token = token;
         }
-        if let (Some((text, keyword)), Some(first)) = (first_word, handed.first_mut()) {
-            first.token = Token::Word(Word { value: text.to_string(), quote_style: None, keyword });
-        }
-        let dialect = PostgreSqlDialect {};
-        let mut parser = Parser::new(&dialect).with_tokens_with_locations(handed);
-        let parsed = parse(&mut parser);
-        // The token at which reading stopped.
-        let stopped = origin.get(parser.index()).copied().unwrap_or(end);
-        match parsed {
-            Ok(value) if parser.peek_token_ref().token == Token::EOF => {
+        match parse(handed, self.body) {
+            Ok(value) => {
                 self.next = end;
                 Ok(value)
             }
-            Ok(_) => Err(self.syntax_error_at(stopped)),
-            Err(ParserError::RecursionLimitExceeded) => Err(SqlError::new(
-                SqlState::STATEMENT_TOO_COMPLEX,
-                format!("{what} is nested too deeply"),
-            )
-            .hint("Compute it in several steps.")
-            .at(self.position_at(start))),
-            Err(ParserError::TokenizerError(message) | ParserError::ParserError(message)) => {
-                let (message, location) = split_location(&message);
-                let error = match location {
-                    Some(location) => {
-                        let position = self.position_of(location);
-                        let index = (start..end).find(|index| self.position_at(*index) >= position);
-                        self.syntax_error_at(index.unwrap_or(end))
-                    }
-                    None => self.syntax_error_at(stopped),
-                };
-                Err(error.detail(message))
+            Err(error) if error.message == "syntax error at end of input" => {
+                // The end of these tokens is not that of the body.
+                let at_end = self.syntax_error_at(end);
+                Err(SqlError { detail: error.detail, hint: error.hint, ..at_end })
             }
+            Err(error) if error.position.is_none() => Err(error.at(self.position_at(start))),
+            Err(error) => Err(error),
         }
     }
-
-    /// Hands an expression that ends in front of the significant token `end` to sqlparser.
-    pub(super) fn parse_expression(&mut self, end: usize) -> Result<sql::Expr, SqlError> {
-        self.parse(end, "expression", |parser| parser.parse_expr())
-    }
-}
-
-/// Takes `… at Line: 3, Column: 7` off sqlparser's message.
-fn split_location(message: &str) -> (String, Option<Location>) {
-    let Some((text, place)) = message.split_once(" at Line: ") else { return (message.to_string(), None) };
-    let location = place.split_once(", Column: ").and_then(|(line, column)| {
-        Some(Location { line: line.parse().ok()?, column: column.trim_end().parse().ok()? })
-    });
-    (text.to_string(), location.filter(|location| location.line > 0))
 }
 
 /// Makes PostgreSQL's tokens of sqlparser's where the two differ: `1..10` is three tokens, and an operator of more
@@ -287,7 +238,8 @@ fn separate(read: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             Token::Number(text, long) if opens && text.starts_with('.') => {
                 let (dot, digits) = split_span(span, 1);
                 open_range(&mut tokens, dot);
-                tokens.push(TokenWithSpan { token: Token::Number(text[1..].to_string(), long), span: digits });
+                tokens
+                    .push(TokenWithSpan { token: Token::Number(text[1..].to_string(), long), span: digits });
             }
             Token::CustomBinaryOperator(text) => separate_operator(&mut tokens, &text, span),
             token => tokens.push(TokenWithSpan { token, span }),

@@ -102,6 +102,12 @@ impl Variables {
 
     /// A parameter.
     pub(super) fn declare_parameter(&mut self, name: &str, data_type: DataType) -> Result<u16, SqlError> {
+        if name == "found" {
+            // PostgreSQL accepts it and hides it behind its own FOUND.
+            return Err(
+                SqlError::unsupported("a parameter with the name of FOUND").hint("Choose another name.")
+            );
+        }
         let slot = self.scope.declare_parameter(name, data_type)?;
         let info = VariableInfo {
             slot: to_slot(slot)?,
@@ -198,7 +204,8 @@ impl Variables {
             [table, column] => {
                 let table = tables.get(table)?;
                 let ordinal = table.ordinal(column).ok_or_else(|| {
-                    let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+                    let message =
+                        format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
                     SqlError::new(SqlState::UNDEFINED_COLUMN, message)
                 })?;
                 Ok(table.columns[ordinal].data_type)
@@ -216,6 +223,18 @@ impl Variables {
     /// # Errors
     /// 42601 where there is none, 22005 for a CONSTANT, 0A000 for a whole record.
     pub(super) fn assignable(&self, target: &Target) -> Result<VariableInfo, SqlError> {
+        let info = self.scalar(target)?;
+        match info.constant {
+            true => Err(constant(&info.name).at(target.position())),
+            false => Ok(info),
+        }
+    }
+
+    /// The scalar variable of this name, which may be a CONSTANT.
+    ///
+    /// # Errors
+    /// 42601 where there is none, 0A000 for a whole record.
+    pub(super) fn scalar(&self, target: &Target) -> Result<VariableInfo, SqlError> {
         let parts: Vec<&str> = target.parts.iter().map(|part| part.text.as_str()).collect();
         let position = target.position();
         let by_number = match parts.as_slice() {
@@ -227,21 +246,15 @@ impl Variables {
             None => self.scope.resolve(&parts).map(|variable| variable.slot),
         };
         let Some(slot) = slot else { return Err(self.not_assignable(target)) };
-        let Some(info) = self.by_slot.get(slot).cloned().flatten() else {
-            return Err(self.not_assignable(target));
-        };
-        if info.constant {
-            let message = format!("variable \"{}\" is declared CONSTANT", info.name);
-            return Err(SqlError::new(SqlState(*b"22005"), message).at(position));
-        }
-        Ok(info)
+        self.by_slot.get(slot).cloned().flatten().ok_or_else(|| self.not_assignable(target))
     }
 
     fn not_assignable(&self, target: &Target) -> SqlError {
         let position = target.position();
         match target.parts.as_slice() {
             [name] if self.record(&name.text).is_some() => {
-                SqlError::unsupported("assigning to a whole record other than by SELECT INTO or FOR").at(position)
+                SqlError::unsupported("assigning to a whole record other than by SELECT INTO or FOR")
+                    .at(position)
             }
             [record, field] if self.record(&record.text).is_some_and(|record| record.fields.is_some()) => {
                 no_field(&record.text, &field.text).at(position)
@@ -288,8 +301,7 @@ impl Variables {
         let position = target.position();
         let Some(index) = self.record_index(name) else { return Err(self.not_assignable(target)) };
         if self.records[index].constant {
-            let message = format!("variable \"{name}\" is declared CONSTANT");
-            return Err(SqlError::new(SqlState(*b"22005"), message).at(position));
+            return Err(constant(name).at(position));
         }
         match &self.records[index].fields {
             Some(fields) if fields == columns => {}
@@ -392,6 +404,11 @@ fn to_slot(slot: usize) -> Result<u16, SqlError> {
         let message = format!("a procedure has more than {} variables and fields", u16::MAX);
         SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
     })
+}
+
+/// What assigning to a CONSTANT ends with.
+pub(super) fn constant(name: &str) -> SqlError {
+    SqlError::new(SqlState(*b"22005"), format!("variable \"{name}\" is declared CONSTANT"))
 }
 
 fn no_field(record: &str, field: &str) -> SqlError {

@@ -16,7 +16,8 @@ fn database(statements: &[&str]) -> Database {
 }
 
 fn create(body: &str) -> Result<(), SqlError> {
-    let statement = format!("CREATE PROCEDURE p(id integer, INOUT result text) LANGUAGE plpgsql AS $$ {body} $$");
+    let statement =
+        format!("CREATE PROCEDURE p(id integer, INOUT result text) LANGUAGE plpgsql AS $$ {body} $$");
     database(&[]).execute(&statement).map(drop)
 }
 
@@ -37,9 +38,17 @@ fn names_are_checked_at_creation() {
     refused("DECLARE x t.missing%TYPE; BEGIN END", "42703", "column \"missing\" of relation \"t\"");
     refused("DECLARE x missing%TYPE; BEGIN END", "42601", "variable \"missing\" does not exist");
     refused("DECLARE x integer; x text; BEGIN END", "42601", "duplicate declaration");
-    refused("DECLARE k integer; BEGIN SELECT v INTO k FROM t WHERE k = 1; END", "42702", "\"k\" is ambiguous");
+    refused(
+        "DECLARE k integer; BEGIN SELECT v INTO k FROM t WHERE k = 1; END",
+        "42702",
+        "\"k\" is ambiguous",
+    );
     refused("DECLARE r record; BEGIN result := r.v; END", "55000", "record \"r\" is not assigned yet");
-    refused("DECLARE r record; BEGIN SELECT v INTO r FROM t; result := r.w; END", "42703", "has no field \"w\"");
+    refused(
+        "DECLARE r record; BEGIN SELECT v INTO r FROM t; result := r.w; END",
+        "42703",
+        "has no field \"w\"",
+    );
 }
 
 #[test]
@@ -47,8 +56,16 @@ fn statements_are_checked_at_creation() {
     refused("BEGIN SELECT v FROM t; END", "42601", "query has no destination for result data");
     refused("BEGIN INSERT INTO t VALUES (1, 1) RETURNING v; END", "42601", "no destination");
     refused("BEGIN UPDATE t SET v = 1 INTO result; END", "42601", "INTO used with a command that cannot");
-    refused("DECLARE r record; BEGIN SELECT v, s INTO r, id FROM t; END", "42601", "record variable cannot be part");
-    refused("DECLARE c CONSTANT integer := 1; BEGIN SELECT v INTO c FROM t; END", "22005", "declared CONSTANT");
+    refused(
+        "DECLARE r record; BEGIN SELECT v, s INTO r, id FROM t; END",
+        "42601",
+        "record variable cannot be part",
+    );
+    refused(
+        "DECLARE c CONSTANT integer := 1; BEGIN SELECT v INTO c FROM t; END",
+        "22005",
+        "declared CONSTANT",
+    );
     refused("DECLARE r record; BEGIN result := r; END", "0A000", "record");
     refused(
         "DECLARE r record; BEGIN SELECT v INTO r FROM t; SELECT s INTO r FROM t; END",
@@ -87,7 +104,8 @@ fn endless_recursion_ends_on_a_small_stack() {
 
 /// Effects of a call of a procedure with this body, on a table with one row.
 fn effects(body: &str) -> Effects {
-    let inner = "CREATE PROCEDURE touch() LANGUAGE plpgsql AS $$ BEGIN UPDATE t SET v = 0 WHERE k = 7; END $$";
+    let inner =
+        "CREATE PROCEDURE touch() LANGUAGE plpgsql AS $$ BEGIN UPDATE t SET v = 0 WHERE k = 7; END $$";
     let statement = format!("CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ DECLARE n integer; {body} $$");
     let effects = database(&["INSERT INTO t VALUES (1, 1, 'x')", inner, &statement]).simulate("CALL p()");
     assert!(effects.result.is_ok(), "{body}: {:?}", effects.result);
@@ -117,7 +135,8 @@ fn a_match_is_guarded_only_where_somebody_looks() {
 
 #[test]
 fn a_match_before_a_call_is_still_the_one_that_found_means() {
-    let body = "BEGIN UPDATE t SET v = 5 WHERE k = 1; CALL touch(); IF NOT FOUND THEN RAISE 'wrong'; END IF; END";
+    let body =
+        "BEGIN UPDATE t SET v = 5 WHERE k = 1; CALL touch(); IF NOT FOUND THEN RAISE 'wrong'; END IF; END";
     assert_eq!(guards(body), [Some(true), None]);
     let body = "BEGIN UPDATE t SET v = 5 WHERE k = 1; CALL touch(); END";
     assert_eq!(guards(body), [None, None]);
@@ -133,4 +152,28 @@ fn select_into_reads_one_row_and_strict_two() {
     let strict = statement.replace("INTO x", "INTO STRICT x");
     let error = database(&[rows, &strict]).execute("CALL p(0)").expect_err("the second row divides by zero");
     assert_eq!(error.state, SqlState::DIVISION_BY_ZERO);
+}
+
+#[test]
+fn the_deepest_body_fits_on_a_small_stack() {
+    let expression = |levels: usize| format!("{}1{}", "(".repeat(levels), ")".repeat(levels));
+    let body = |blocks: usize, levels: usize| {
+        format!(
+            "{} x := {}; {}",
+            "BEGIN IF true THEN ".repeat(blocks / 2),
+            expression(levels),
+            "END IF; END; ".repeat(blocks / 2)
+        )
+    };
+    let create = move || {
+        let mut accepted = 0;
+        for (blocks, levels) in [(60, 20), (60, 40), (60, 60), (2, 10_000), (10_000, 2)] {
+            let body = format!("DECLARE x integer; BEGIN {} END", body(blocks, levels));
+            let statement = format!("CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ {body} $$");
+            accepted += usize::from(database(&[]).execute(&statement).is_ok());
+        }
+        accepted
+    };
+    let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(create).expect("a thread");
+    assert!(thread.join().expect("no overflow") >= 1);
 }

@@ -38,14 +38,16 @@ impl Database {
         self.height += 1;
         let effects = self.simulate(sql);
         if let Some(catalog) = effects.catalog {
-            self.library = Arc::new(Library::new(catalog.clone()).expect("a catalog that a change made compiles"));
+            self.library =
+                Arc::new(Library::new(catalog.clone()).expect("a catalog that a change made compiles"));
             self.state.catalog = catalog;
         }
         let result = effects.result?;
         for command in effects.commands {
             let tables = &self.state.tables;
             let current = tables.get(&command.row.table).and_then(|rows| rows.get(&command.row.key));
-            let change = command.function.apply(current).expect("nothing stands between simulation and place");
+            let change =
+                command.function.apply(current).expect("nothing stands between simulation and place");
             if let Some(matched) = command.guard {
                 assert_eq!(matched, change != RowChange::Unmatched, "a guard says what was seen: {sql}");
             }

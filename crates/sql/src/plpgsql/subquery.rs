@@ -1,0 +1,96 @@
+//! Subqueries in the expressions of PL/pgSQL: `x := (SELECT …)`, `IF EXISTS (SELECT …)`.
+//!
+//! Nothing of the expression can stand inside such a query, so it is run first, into a variable of its own. That is
+//! done where PostgreSQL would certainly run it: not behind AND, OR or in CASE, where it may not be reached; there the
+//! binder refuses it.
+
+use super::compile::Compiler;
+use super::program::{Instruction, SubqueryPlan};
+use crate::statement::{BoundSelect, BoundStatement};
+use sqlparser::ast as sql;
+use types::{DataType, SqlError, SqlState};
+
+impl Compiler<'_> {
+    /// Emits the subqueries of an expression and puts their variables in their places.
+    pub(super) fn hoist(&mut self, expression: &mut sql::Expr) -> Result<(), SqlError> {
+        match expression {
+            sql::Expr::Subquery(query) => {
+                let query = self.bound_query(query)?;
+                let [column] = query.columns.as_ref() else {
+                    let message = "subquery must return only one column";
+                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+                };
+                let data_type = match column.data_type {
+                    DataType::Unknown => DataType::Text(None),
+                    known => known,
+                };
+                *expression = self.emit_subquery(query, data_type, None)?;
+                Ok(())
+            }
+            sql::Expr::Exists { subquery, negated } => {
+                let query = self.bound_query(subquery)?;
+                *expression = self.emit_subquery(query, DataType::Boolean, Some(!*negated))?;
+                Ok(())
+            }
+            sql::Expr::Nested(inner)
+            | sql::Expr::UnaryOp { expr: inner, .. }
+            | sql::Expr::IsNull(inner)
+            | sql::Expr::IsNotNull(inner)
+            | sql::Expr::IsTrue(inner)
+            | sql::Expr::IsNotTrue(inner)
+            | sql::Expr::IsFalse(inner)
+            | sql::Expr::IsNotFalse(inner)
+            | sql::Expr::Cast { expr: inner, .. } => self.hoist(inner),
+            sql::Expr::BinaryOp { left, op, right } => {
+                self.hoist(left)?;
+                match op {
+                    sql::BinaryOperator::And | sql::BinaryOperator::Or => Ok(()),
+                    _ => self.hoist(right),
+                }
+            }
+            sql::Expr::Function(function) => self.hoist_arguments(function),
+            _ => Ok(()),
+        }
+    }
+
+    /// Of COALESCE only the first argument is certainly evaluated.
+    fn hoist_arguments(&mut self, function: &mut sql::Function) -> Result<(), SqlError> {
+        let first_only = function.name.to_string().eq_ignore_ascii_case("coalesce");
+        let sql::FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+        let count = if first_only { 1 } else { list.args.len() };
+        for argument in list.args.iter_mut().take(count) {
+            if let sql::FunctionArg::Unnamed(sql::FunctionArgExpr::Expr(argument)) = argument {
+                self.hoist(argument)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bound_query(&mut self, query: &sql::Query) -> Result<BoundSelect, SqlError> {
+        match self.statement_of_sql(&sql::Statement::Query(Box::new(query.clone())))? {
+            BoundStatement::Select(select) => Ok(select),
+            _ => Err(SqlError::unsupported("a subquery that is no SELECT")),
+        }
+    }
+
+    fn emit_subquery(
+        &mut self,
+        query: BoundSelect,
+        data_type: DataType,
+        exists: Option<bool>,
+    ) -> Result<sql::Expr, SqlError> {
+        let name = format!("__subquery_{}__", self.here());
+        let slot = self.variables.declare_plain(&name, data_type)?;
+        self.emit(Instruction::Subquery(Box::new(SubqueryPlan { query, slot, exists })));
+        Ok(sql::Expr::Identifier(sql::Ident::with_quote('"', name)))
+    }
+}
+
+/// True where an expression holds a subquery anywhere.
+pub(super) fn has_subquery(expression: &sql::Expr) -> bool {
+    let flow = sql::visit_expressions(expression, |inner| match inner {
+        sql::Expr::Subquery(_) | sql::Expr::Exists { .. } => std::ops::ControlFlow::Break(()),
+        _ => std::ops::ControlFlow::Continue(()),
+    });
+    flow.is_break()
+}
