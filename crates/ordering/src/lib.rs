@@ -1,1 +1,103 @@
-//! Ordering of transactions into blocks: solo and Byzantine-fault-tolerant
+//! Ordering: one trait, [`Ordering`], and two services behind it.
+//!
+//! ```text
+//!   transactions ──submit──▶ mempool ─▶ proposer ─▶ block ─▶ agreement ─▶ deliveries ──▶ the node's pipeline
+//!                                          ▲                     │            │                    │
+//!                              admission ──┴── checks ───────────┘       certificate        acknowledge(height)
+//! ```
+//!
+//! - [`solo`]: a network of one. Blocks straight from the mempool; nothing is stored, the node's ledger is the memory.
+//! - [`bft`]: n organisations of which ⌊(n − 1)/3⌋ may do anything, on the `commonware` crates, which nothing outside
+//!   this crate sees.
+//!
+//! A transaction may enter at any node and is proposed when that node leads. What ordering must know about
+//! transactions (who may submit what) the node tells it through [`Admission`]; it never looks into them itself.
+//!
+//! Blocks come out in height order, at least once, each with a certificate: bytes that prove to anybody who has the
+//! charter that the block is final ([`verify_certificate`]). The consumer is a synchronous thread; it acknowledges a
+//! height when it has made everything up to there durable.
+//!
+//! With the feature `simulation`, four nodes run in one process from a seed, with crashes, loss, partitions and an
+//! adversary: module `simulation`.
+
+pub mod bft;
+mod certificate;
+mod cutting;
+mod error;
+mod mempool;
+#[cfg(feature = "simulation")]
+pub mod simulation;
+pub mod solo;
+
+pub use certificate::{CertificateVerifier, verify_certificate};
+pub use error::{CertificateError, OrderingError, SubmitError};
+pub use mempool::MempoolLimits;
+
+use bytes::Bytes;
+use types::{Block, RejectReason, TransactionId};
+
+/// What ordering must know about transactions. The node implements it; ordering calls it from its own threads.
+///
+/// The verdict must depend on nothing but the bytes and the charter: a node that refuses what others accept cannot
+/// follow the network.
+pub trait Admission: Send + Sync + 'static {
+    /// A verdict per transaction, in their order: its id if it decodes, belongs to this ledger and carries the right
+    /// signature and credential; else why it is wrong for ever.
+    ///
+    /// Implementations verify signatures in batches on all cores and remember positive verdicts: each transaction is
+    /// asked about two or three times.
+    fn check(&self, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>>;
+}
+
+/// A final block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Delivery {
+    /// The block.
+    pub block: Block,
+    /// Proves that it is final: [`verify_certificate`].
+    pub certificate: Bytes,
+}
+
+/// How a service is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OrderingStatus {
+    /// Transactions that wait in this node's mempool.
+    pub pending_transactions: usize,
+    /// Their bytes.
+    pub pending_bytes: usize,
+    /// The highest height known to be final; what is delivered may lag behind.
+    pub final_height: u64,
+    /// Round of the agreement in which that block became final (`solo`: the height).
+    pub view: u64,
+    /// Other members heard from within the last seconds.
+    pub connected_peers: usize,
+}
+
+/// A service that puts transactions into an order that all nodes share.
+pub trait Ordering: Send + Sync {
+    /// Puts transactions into this node's mempool. A verdict per transaction, at once; a transaction that waits there
+    /// already or was delivered a moment ago counts as accepted. Takes the time that verifying signatures takes, but
+    /// never waits for room.
+    fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>>;
+
+    /// Final blocks in height order, at least once. The channel is bounded; it disconnects when the service ends,
+    /// whether stopped or failed.
+    fn deliveries(&self) -> &crossbeam_channel::Receiver<Delivery>;
+
+    /// The node has made every block up to `height` durable; the service will not deliver those again after a
+    /// restart. A service stops delivering when too many blocks are not acknowledged.
+    fn acknowledge(&self, height: u64);
+
+    /// A final block that this node's ordering still stores, to heal a ledger that lost its tail. Reads from disk:
+    /// call it from synchronous threads only.
+    fn read(&self, height: u64) -> Option<Delivery>;
+
+    /// How the service is doing.
+    fn status(&self) -> OrderingStatus;
+
+    /// The service's own metrics as Prometheus text, empty if it has none.
+    fn metrics(&self) -> String;
+
+    /// Ends the service in good order and waits for its threads. What waits in the mempool is forgotten.
+    fn stop(&self);
+}

@@ -1,0 +1,301 @@
+//! What consensus asks of us: propose a block, judge the block of another.
+//!
+//! Both may be cancelled at any await and leave nothing behind but caches. Both build on blocks that are not final
+//! yet, so both walk back over those to know what they hold already.
+
+use super::block::{OrderedBlock, consensus_digest, plain_digest};
+use super::work::Work;
+use crate::Admission;
+use crate::cutting::{Cut, Fault, Parent, assemble, check, check_distinct, when_to_cut};
+use crate::mempool::{Clock, Mempool};
+use bytes::Bytes;
+use commonware_consensus::marshal::ancestry::Ancestry;
+use commonware_consensus::simplex::{scheme::ed25519::Scheme, types::Context};
+use commonware_cryptography::{Digested, Digestible as _, ed25519::PublicKey, sha256};
+use commonware_macros::select;
+use commonware_runtime::{Clock as RuntimeClock, Metrics, Spawner};
+use crypto::Digest;
+use futures::StreamExt as _;
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering as Atomic};
+use std::time::Duration;
+use tracing::{debug, warn};
+use types::{Block, Charter, TransactionId};
+
+/// Blocks whose transactions' ids are remembered.
+const IDS_MAX: usize = 64;
+
+/// A proposer whose node lags further behind than this many blocks does not walk back; it proposes an empty block.
+const LAG_MAX: u64 = 64;
+
+/// While more than this many full blocks' transactions are not delivered to this node's pipeline, it proposes empty
+/// blocks: the mempool fills, and clients learn that the node is full instead of waiting ever longer.
+const BACKLOG_BLOCKS: usize = 4;
+
+/// The pause before such an empty block, so that empty blocks do not add to the backlog.
+const BACKLOG_PAUSE: Duration = Duration::from_millis(50);
+
+/// Arrivals within this time are looked at together.
+const ARRIVALS: Duration = Duration::from_millis(1);
+
+/// What proposer, verifier, delivery and the service share.
+pub(crate) struct Shared {
+    pub charter: Arc<Charter>,
+    pub ledger: Digest,
+    /// Position of this node's organisation in the charter.
+    pub organisation: u16,
+    /// Keys of the members in the charter's order.
+    pub members: Vec<PublicKey>,
+    pub mempool: Arc<Mempool>,
+    pub admission: Arc<dyn Admission>,
+    pub work: Arc<Work>,
+    pub clock: Clock,
+    /// The highest height known to be final, and its view.
+    pub final_height: AtomicU64,
+    pub final_view: AtomicU64,
+    /// What is delivered up to this height is out of the mempool.
+    pub delivered: AtomicU64,
+    pub ids: Mutex<KnownIds>,
+}
+
+/// Ids of the transactions of the latest blocks, so that each block's are computed once.
+#[derive(Default)]
+pub(crate) struct KnownIds {
+    blocks: FxHashMap<Digest, Arc<Vec<TransactionId>>>,
+    order: VecDeque<Digest>,
+}
+
+impl KnownIds {
+    fn insert(&mut self, block: Digest, ids: Arc<Vec<TransactionId>>) {
+        if self.blocks.insert(block, ids).is_none() {
+            self.order.push_back(block);
+        }
+        if self.order.len() > IDS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.blocks.remove(&oldest);
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn member(&self, key: &PublicKey) -> Option<usize> {
+        self.members.iter().position(|member| member == key)
+    }
+
+    /// The ids of a block's transactions, or why one of them is wrong. Signatures cost milliseconds, so they are
+    /// verified on a thread that may block (in the simulation there is only one thread, and it runs in place).
+    pub(crate) async fn ids<E: Spawner>(
+        self: &Arc<Self>,
+        context: &E,
+        block: &Digested<OrderedBlock>,
+    ) -> Result<Arc<Vec<TransactionId>>, Fault> {
+        let digest = plain_digest(&block.digest());
+        if let Some(ids) = self.ids.lock().blocks.get(&digest) {
+            return Ok(ids.clone());
+        }
+        let (shared, judged) = (self.clone(), block.inner_shared());
+        let ids = off_the_reactor(context, move || judge(&*shared.admission, &judged.0.transactions)).await?;
+        let ids = Arc::new(ids);
+        self.ids.lock().insert(digest, ids.clone());
+        Ok(ids)
+    }
+
+    fn clock_ms(&self) -> u64 {
+        (self.clock)().as_millis() as u64
+    }
+}
+
+fn judge(admission: &dyn Admission, transactions: &[Bytes]) -> Result<Vec<TransactionId>, Fault> {
+    let verdicts = admission.check(transactions);
+    assert_eq!(verdicts.len(), transactions.len(), "admission gives a verdict per transaction");
+    let fault = |(position, reason)| Fault::Transaction { position, reason };
+    verdicts
+        .into_iter()
+        .enumerate()
+        .map(|(position, verdict)| verdict.map_err(|reason| fault((position, reason))))
+        .collect()
+}
+
+/// Runs `work` where it may hold its thread. A runtime that ends in the meantime never answers, like a cancellation.
+async fn off_the_reactor<E: Spawner, T: Send + 'static>(
+    context: &E,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    match context.child("computation").shared(true).spawn(|_| async move { work() }).await {
+        Ok(result) => result,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// The application under consensus.
+#[derive(Clone)]
+pub(crate) struct Application(pub Arc<Shared>);
+
+impl Application {
+    /// Ids that the proposer must leave out: those of `parent` and its ancestors that are not delivered here yet.
+    /// `None` where that cannot be known, or where this node lags so far behind that finding out takes too long.
+    async fn ordered<E: Spawner>(
+        &self,
+        context: &E,
+        mut parent: Digested<OrderedBlock>,
+        ancestry: &mut (impl Ancestry<OrderedBlock> + Unpin),
+    ) -> Option<FxHashSet<TransactionId>> {
+        let mut ordered = FxHashSet::default();
+        let delivered = || self.0.delivered.load(Atomic::Acquire);
+        if parent.inner().0.header.height > delivered() + LAG_MAX {
+            return None;
+        }
+        while parent.inner().0.header.height > delivered() {
+            // A certified block with a refused transaction takes more than f faulty members.
+            ordered.extend(self.0.ids(context, &parent).await.ok()?.iter());
+            parent = ancestry.next().await?;
+        }
+        Some(ordered)
+    }
+
+    /// Waits until a block is due.
+    async fn wait_for_work<E: RuntimeClock>(&self, context: &E, ordered: &FxHashSet<TransactionId>) {
+        let shared = &self.0;
+        let began = (shared.clock)();
+        loop {
+            // Created before the look at mempool and work, so that nothing that happens after it is missed.
+            let (arrival, word) = (shared.mempool.arrival(), shared.work.changed());
+            let survey = shared.mempool.survey(&shared.charter.block, ordered);
+            let now = (shared.clock)();
+            let time =
+                match when_to_cut(&survey, &shared.charter.block, began, now, shared.work.others_wait()) {
+                    Cut::Now => return,
+                    Cut::At(time) => time,
+                };
+            select! {
+                _ = arrival => context.sleep(ARRIVALS).await,
+                _ = word => {},
+                _ = context.sleep(time - now) => {},
+            }
+        }
+    }
+
+    async fn build<E: Spawner + RuntimeClock>(
+        &self,
+        context: &E,
+        mut ancestry: impl Ancestry<OrderedBlock>,
+    ) -> Option<Digested<OrderedBlock>> {
+        let shared = &self.0;
+        let parent_block = ancestry.next().await?;
+        let parent = parent_of(&parent_block);
+        let (ids, transactions) = match self.ordered(context, parent_block, &mut ancestry).await {
+            Some(ordered)
+                if ordered.len() <= BACKLOG_BLOCKS * shared.charter.block.transactions_max as usize =>
+            {
+                self.wait_for_work(context, &ordered).await;
+                shared.mempool.take(&shared.charter.block, &ordered)
+            }
+            _ => {
+                debug!(height = parent.height + 1, "this node lags behind and proposes an empty block");
+                context.sleep(BACKLOG_PAUSE).await;
+                Default::default()
+            }
+        };
+        let (ledger, organisation, now) = (shared.ledger, shared.organisation, shared.clock_ms());
+        let build = move || assemble(ledger, &parent, organisation, now, transactions);
+        let block = off_the_reactor(context, build).await;
+        let digest = block.header.digest();
+        shared.ids.lock().insert(digest, Arc::new(ids));
+        Some(Digested::precomputed(OrderedBlock(block), consensus_digest(&digest)))
+    }
+
+    /// Whether the block is right, or why it is wrong for ever.
+    async fn judge<E: Spawner + RuntimeClock>(
+        &self,
+        context: &E,
+        leader: &PublicKey,
+        mut ancestry: impl Ancestry<OrderedBlock>,
+    ) -> Result<(), Fault> {
+        let shared = &self.0;
+        let (Some(block), Some(parent)) = (ancestry.next().await, ancestry.next().await) else {
+            // Without its parent nothing can be said about a block, neither good nor bad.
+            return std::future::pending().await;
+        };
+        let proposer = shared.member(leader).expect("leaders are elected from the charter's members");
+        let Block { header, .. } = &block.inner().0;
+        check(&block.inner().0, shared.ledger, &parent_of(&parent), proposer as u16, &shared.charter.block)?;
+        shared.work.proposed(proposer);
+        let ids = shared.ids(context, &block).await?;
+        check_distinct(&ids)?;
+        self.check_ancestors(context, &ids, parent, ancestry).await?;
+        let ahead = header.timestamp_ms.saturating_sub(shared.clock_ms());
+        if ahead > 0 {
+            context.sleep(Duration::from_millis(ahead)).await;
+        }
+        Ok(())
+    }
+
+    /// Refuses a block that repeats what stands in an ancestor that is not final yet. A repetition of what is final
+    /// is left to execution, which knows the ids of all times: here it would depend on how far a node has come.
+    async fn check_ancestors<E: Spawner>(
+        &self,
+        context: &E,
+        ids: &[TransactionId],
+        parent: Digested<OrderedBlock>,
+        mut ancestry: impl Ancestry<OrderedBlock>,
+    ) -> Result<(), Fault> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let ids: FxHashSet<&TransactionId> = ids.iter().collect();
+        let mut ancestor = parent;
+        while ancestor.inner().0.header.height > self.0.final_height.load(Atomic::Acquire) {
+            let held = self.0.ids(context, &ancestor).await?;
+            if let Some(id) = held.iter().find(|id| ids.contains(id)) {
+                return Err(Fault::Repeated { id: *id });
+            }
+            ancestor = match ancestry.next().await {
+                Some(ancestor) => ancestor,
+                None => return std::future::pending().await,
+            };
+        }
+        Ok(())
+    }
+}
+
+fn parent_of(block: &Digested<OrderedBlock>) -> Parent {
+    let header = &block.inner().0.header;
+    Parent { digest: plain_digest(&block.digest()), height: header.height, timestamp_ms: header.timestamp_ms }
+}
+
+impl<E> commonware_consensus::Application<E> for Application
+where
+    E: RuntimeClock + Spawner + Metrics + Send + 'static,
+{
+    type SigningScheme = Scheme;
+    type Context = Context<sha256::Digest, PublicKey>;
+    type Block = OrderedBlock;
+    type Input = ();
+
+    async fn propose(
+        &mut self,
+        (context, _): (E, Self::Context),
+        ancestry: impl Ancestry<OrderedBlock>,
+        (): (),
+    ) -> Option<Digested<OrderedBlock>> {
+        self.build(&context, ancestry).await
+    }
+
+    async fn verify(
+        &mut self,
+        (context, consensus): (E, Self::Context),
+        ancestry: impl Ancestry<OrderedBlock>,
+    ) -> bool {
+        match self.judge(&context, &consensus.leader, ancestry).await {
+            Ok(()) => true,
+            Err(fault) => {
+                warn!(leader = %consensus.leader, round = %consensus.round, %fault, "refused a block for ever");
+                false
+            }
+        }
+    }
+}

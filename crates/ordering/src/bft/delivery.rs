@@ -1,0 +1,189 @@
+//! From marshal's final blocks to the node: adds the certificate, takes the transactions out of the mempool, hands
+//! over, and keeps marshal's acknowledgements until the node has made the blocks durable.
+
+use super::application::Shared;
+use super::block::OrderedBlock;
+use super::wiring::MarshalMailbox;
+use crate::Delivery;
+use crate::certificate::{Certificate, HEADERS_MAX};
+use bytes::Bytes;
+use commonware_actor::Feedback;
+use commonware_codec::Encode as _;
+use commonware_consensus::{Reporter, marshal::Update, types::Height};
+use commonware_cryptography::Digested;
+use commonware_runtime::{Clock, Handle, Metrics, Spawner};
+use commonware_utils::acknowledgement::{Acknowledgement as _, Exact};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering as Atomic;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tracing::{debug, error};
+
+/// How long delivery waits before it offers a block again to a consumer whose queue is full.
+const OFFER_AGAIN: Duration = Duration::from_millis(2);
+
+/// Where final blocks go.
+pub(crate) trait Sink: Send + 'static {
+    /// Takes the block, or gives it back if there is no room now.
+    fn offer(&mut self, delivery: Delivery) -> Result<(), Full>;
+}
+
+/// Why a sink did not take a block.
+pub(crate) enum Full {
+    /// No room now.
+    Later(Box<Delivery>),
+    /// The consumer is gone.
+    Never,
+}
+
+/// The consumer's end of a bounded channel.
+pub(crate) struct ChannelSink(pub crossbeam_channel::Sender<Delivery>);
+
+impl Sink for ChannelSink {
+    fn offer(&mut self, delivery: Delivery) -> Result<(), Full> {
+        use crossbeam_channel::TrySendError;
+        self.0.try_send(delivery).map_err(|error| match error {
+            TrySendError::Full(delivery) => Full::Later(Box::new(delivery)),
+            TrySendError::Disconnected(_) => Full::Never,
+        })
+    }
+}
+
+/// Marshal's acknowledgements of blocks that the node has not made durable yet. Dropping one would stop marshal.
+#[derive(Default)]
+pub(crate) struct Acknowledgements(Mutex<Outstanding>);
+
+#[derive(Default)]
+struct Outstanding {
+    waiting: BTreeMap<u64, Exact>,
+    durable: u64,
+}
+
+impl Acknowledgements {
+    /// Everything up to `height` is durable.
+    pub(crate) fn durable(&self, height: u64) {
+        let mut outstanding = self.0.lock();
+        outstanding.durable = outstanding.durable.max(height);
+        let durable = outstanding.durable;
+        let above = outstanding.waiting.split_off(&(durable + 1));
+        let done = std::mem::replace(&mut outstanding.waiting, above);
+        done.into_values().for_each(Exact::acknowledge);
+    }
+
+    fn is_durable(&self, height: u64) -> bool {
+        height <= self.0.lock().durable
+    }
+
+    fn keep(&self, height: u64, acknowledgement: Exact) {
+        self.0.lock().waiting.insert(height, acknowledgement);
+        self.durable(0);
+    }
+}
+
+/// Hears from marshal. Called on marshal's own task: only passes on.
+#[derive(Clone)]
+pub(crate) struct DeliveryReporter {
+    shared: Arc<Shared>,
+    /// Unbounded, but marshal has at most `max_pending_acks` blocks under way.
+    blocks: mpsc::UnboundedSender<(Digested<OrderedBlock>, Exact)>,
+}
+
+impl Reporter for DeliveryReporter {
+    type Activity = Update<OrderedBlock>;
+
+    fn report(&mut self, update: Update<OrderedBlock>) -> Feedback {
+        match update {
+            Update::Tip(round, height, _) => {
+                self.shared.final_height.fetch_max(height.get(), Atomic::AcqRel);
+                self.shared.final_view.fetch_max(round.view().get(), Atomic::AcqRel);
+                Feedback::Ok
+            }
+            Update::Block(block, acknowledgement) => match self.blocks.send((block, acknowledgement)) {
+                Ok(()) => Feedback::Ok,
+                Err(_) => Feedback::Closed,
+            },
+        }
+    }
+}
+
+/// Starts the delivery of final blocks into `sink`.
+pub(crate) fn start<E: Spawner + Clock + Metrics>(
+    context: E,
+    shared: Arc<Shared>,
+    marshal: MarshalMailbox,
+    acknowledgements: Arc<Acknowledgements>,
+    sink: impl Sink,
+) -> (DeliveryReporter, Handle<()>) {
+    let (blocks, queue) = mpsc::unbounded_channel();
+    let reporter = DeliveryReporter { shared: shared.clone(), blocks };
+    let handle =
+        context.spawn(move |context| deliver(context, shared, marshal, acknowledgements, sink, queue));
+    (reporter, handle)
+}
+
+async fn deliver<E: Spawner + Clock>(
+    context: E,
+    shared: Arc<Shared>,
+    marshal: MarshalMailbox,
+    acknowledgements: Arc<Acknowledgements>,
+    mut sink: impl Sink,
+    mut queue: mpsc::UnboundedReceiver<(Digested<OrderedBlock>, Exact)>,
+) {
+    while let Some((block, acknowledgement)) = queue.recv().await {
+        let height = block.inner().0.header.height;
+        match shared.ids(&context, &block).await {
+            Ok(ids) => shared.mempool.delivered(&ids),
+            Err(fault) => {
+                error!(height, %fault, "more than f members agreed on a block with a wrong transaction")
+            }
+        }
+        shared.delivered.fetch_max(height, Atomic::AcqRel);
+        let durable = height == 0 || acknowledgements.is_durable(height);
+        acknowledgements.keep(height, acknowledgement);
+        if durable {
+            acknowledgements.durable(height);
+            continue;
+        }
+        let Some(certificate) = certificate(&marshal, &block).await else {
+            error!(height, "a final block has no certificate on this node's disk; delivery ends");
+            return;
+        };
+        let mut delivery = Delivery { block: block.inner().0.clone(), certificate };
+        loop {
+            match sink.offer(delivery) {
+                Ok(()) => break,
+                Err(Full::Later(back)) => delivery = *back,
+                Err(Full::Never) => {
+                    debug!(height, "nobody takes blocks any more; delivery ends");
+                    return;
+                }
+            }
+            context.sleep(OFFER_AGAIN).await;
+        }
+    }
+}
+
+/// What proves that `block` is final. Nearly always n − f members finalized it; else they finalized a block that
+/// builds on it, which marshal has stored before it delivered this one.
+async fn certificate(marshal: &MarshalMailbox, block: &Digested<OrderedBlock>) -> Option<Bytes> {
+    let mut height = Height::new(block.inner().0.header.height);
+    let mut headers = Vec::new();
+    while headers.len() <= HEADERS_MAX {
+        if let Some(finalization) = marshal.get_finalization(height).await {
+            let finalization = finalization.encode().to_vec();
+            return Some(Certificate::Bft { headers, finalization }.to_bytes());
+        }
+        height = height.next();
+        headers.push(marshal.get_block(height).await?.inner().0.header.clone());
+    }
+    None
+}
+
+/// A final block from this node's storage.
+pub(crate) async fn read(marshal: &MarshalMailbox, height: u64) -> Option<Delivery> {
+    let block = marshal.get_block(Height::new(height)).await?;
+    let certificate = certificate(marshal, &block).await?;
+    (height > 0).then(|| Delivery { block: block.inner().0.clone(), certificate })
+}

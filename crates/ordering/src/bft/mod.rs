@@ -1,0 +1,252 @@
+//! Byzantine fault-tolerant ordering: n organisations of which ⌊(n − 1)/3⌋ may do anything.
+//!
+//! Simplex consensus with one leader per view, in turn. A leader proposes a block from its own mempool; n − f votes
+//! notarize it, n − f more make it final. `marshal` stores final blocks, fetches missed ones from the other members
+//! and delivers all in height order. Certificates hold Ed25519 signatures of the node keys in the charter; no key
+//! ceremony is needed.
+//!
+//! # Restarts
+//!
+//! The folder holds this node's votes and the final blocks. It must never be lost, copied or rolled back: a node that
+//! forgets its votes could vote twice. After `kill -9` the service resumes from it, joins the other members again
+//! within seconds and fetches what it missed. Marshal delivers again from the first height that was not acknowledged.
+//! If the node's ledger ends before that (it lost its tail), the node reads the gap with
+//! [`Ordering::read`](crate::Ordering::read); if it ends after it, the service leaves out what the ledger has.
+//!
+//! # Threads
+//!
+//! The consensus crates run on a tokio runtime of their own, in threads of their own; the rest of the node meets them
+//! through the mempool, the channel of deliveries, and mailboxes.
+
+mod application;
+mod block;
+mod committee;
+mod config;
+mod delivery;
+mod folder;
+mod network;
+mod wiring;
+mod work;
+
+#[cfg(feature = "simulation")]
+pub(crate) use {
+    application::Shared,
+    committee::members,
+    config::channel,
+    delivery::{Acknowledgements, Full, Sink},
+    network::{max_message_size, shared},
+    wiring::{Parts, signer, start as start_member},
+};
+
+pub(crate) use committee::FinalizationVerifier;
+
+use crate::mempool::Clock;
+use crate::{Admission, Delivery, MempoolLimits, Ordering, OrderingError, OrderingStatus, SubmitError};
+use bytes::Bytes;
+use commonware_runtime::{Metrics as _, Runner as _, Spawner as _, Supervisor as _, tokio as runtime};
+use crossbeam_channel::{Receiver, Sender};
+use crypto::SecretKey;
+use parking_lot::Mutex;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering as Atomic;
+use std::thread::JoinHandle;
+use std::time::{Duration, UNIX_EPOCH};
+use tokio::sync::oneshot;
+use types::{Charter, TransactionId};
+
+/// How long opening the folder may take; another process that holds it would keep us waiting for ever.
+const START_WAIT: Duration = Duration::from_secs(60);
+
+/// What [`start`] needs.
+pub struct BftConfig {
+    /// The ledger's charter.
+    pub charter: Arc<Charter>,
+    /// Position of this node's organisation in the charter.
+    pub organisation: usize,
+    /// Signs votes and proves to the other members who we are.
+    pub node_key: SecretKey,
+    /// Folder of this node's votes and final blocks; nothing else may write there.
+    pub storage: PathBuf,
+    /// Where to listen for the other members.
+    pub listen: SocketAddr,
+    /// Height up to which the node's ledger is durable; blocks up to there are not delivered.
+    pub start: u64,
+    /// How much may wait at this node.
+    pub mempool: MempoolLimits,
+    /// Threads for network and agreement; 2 are enough for most, as signatures are verified elsewhere.
+    pub worker_threads: usize,
+}
+
+struct Bft {
+    shared: Arc<application::Shared>,
+    acknowledgements: Arc<delivery::Acknowledgements>,
+    marshal: wiring::MarshalMailbox,
+    metrics: Box<dyn Fn() -> String + Send + Sync>,
+    deliveries: Receiver<Delivery>,
+    stop: Mutex<Option<oneshot::Sender<()>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the runtime's thread hands back once everything runs.
+struct Started {
+    shared: Arc<application::Shared>,
+    marshal: wiring::MarshalMailbox,
+    metrics: Box<dyn Fn() -> String + Send + Sync>,
+}
+
+/// Starts this organisation's node. Returns when it listens and has opened its folder, not when it has found the
+/// others.
+///
+/// # Errors
+/// [`OrderingError`] where charter and key do not fit, the port is busy, or the folder cannot be used; nothing has
+/// been started then.
+pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<dyn Ordering>, OrderingError> {
+    network::check_member(&config)?;
+    network::check_port(config.listen)?;
+    folder::claim(&config)?;
+    let addresses = committee::addresses(&config.charter)?;
+    let acknowledgements = Arc::new(delivery::Acknowledgements::default());
+    // Marshal has at most so many blocks under way, so delivery never waits for room.
+    let (sender, deliveries) = crossbeam_channel::bounded(config::memory::PENDING_BLOCKS.get());
+    let (ready, started) = crossbeam_channel::bounded(1);
+    let (stop, stopped) = oneshot::channel();
+    let settings = runtime::Config::new()
+        .with_worker_threads(config.worker_threads.max(1))
+        .with_max_blocking_threads(config::memory::BLOCKING_THREADS)
+        .with_storage_directory(&config.storage);
+    let node =
+        Node { config, admission, addresses, acknowledgements: acknowledgements.clone(), sender, ready };
+    let thread = std::thread::Builder::new()
+        .name("bft ordering".to_string())
+        .spawn(move || runtime::Runner::new(settings).start(|context| node.run(context, stopped)))
+        .map_err(|error| OrderingError::Ended(error.to_string()))?;
+    let Started { shared, marshal, metrics } = match started.recv_timeout(START_WAIT) {
+        Ok(started) => started,
+        Err(crossbeam_channel::RecvTimeoutError::Timeout) => {
+            let what = format!("its folder did not open within {START_WAIT:?}; does another process use it?");
+            return Err(OrderingError::Ended(what));
+        }
+        Err(crossbeam_channel::RecvTimeoutError::Disconnected) => {
+            return Err(OrderingError::Ended(panic_message(thread)));
+        }
+    };
+    let (stop, thread) = (Mutex::new(Some(stop)), Mutex::new(Some(thread)));
+    Ok(Arc::new(Bft { shared, acknowledgements, marshal, metrics, deliveries, stop, thread }))
+}
+
+fn panic_message(thread: JoinHandle<()>) -> String {
+    match thread.join() {
+        Ok(()) => "its runtime returned".to_string(),
+        Err(panic) => match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
+            (Some(text), _) => text.clone(),
+            (_, Some(text)) => text.to_string(),
+            _ => "its runtime panicked".to_string(),
+        },
+    }
+}
+
+/// What moves into the runtime's thread.
+struct Node {
+    config: BftConfig,
+    admission: Arc<dyn Admission>,
+    addresses: network::Addresses,
+    acknowledgements: Arc<delivery::Acknowledgements>,
+    sender: Sender<Delivery>,
+    ready: Sender<Started>,
+}
+
+impl Node {
+    async fn run(self, context: runtime::Context, stopped: oneshot::Receiver<()>) {
+        let Node { config, admission, addresses, acknowledgements, sender, ready } = self;
+        let time = context.child("clock");
+        let clock: Clock = Arc::new(move || {
+            commonware_runtime::Clock::current(&time).duration_since(UNIX_EPOCH).unwrap_or_default()
+        });
+        let shared = network::shared(&config.charter, config.organisation, config.mempool, admission, clock);
+        let (network, oracle, channels) = network::join(&context, &config, &shared, addresses);
+        let scheme =
+            wiring::signer(&shared, &config.node_key).expect("the key was compared with the charter's");
+        let parts = wiring::Parts {
+            shared: shared.clone(),
+            scheme,
+            blocker: oracle.clone(),
+            peers: oracle,
+            channels,
+            acknowledgements,
+            start: config.start,
+        };
+        let sink = delivery::ChannelSink(sender);
+        let member = wiring::start(context.child("member"), "bft", parts, sink, |reporter| reporter).await;
+        let network = network.start();
+        let metrics = context.child("metrics");
+        let metrics = Box::new(move || metrics.encode());
+        if ready.send(Started { shared: shared.clone(), marshal: member.marshal, metrics }).is_err() {
+            return;
+        }
+        drop(ready);
+        commonware_macros::select! {
+            _ = stopped => {},
+            _ = member.consensus => tracing::error!("consensus ended; the ordering service ends with it"),
+            _ = network => tracing::error!("the network ended; the ordering service ends with it"),
+        }
+        shared.mempool.close();
+        // Tasks get time to bring what they write to an end; a node that is killed here recovers as well.
+        if context.stop(0, Some(wiring::STOP_WAIT)).await.is_err() {
+            tracing::debug!("some tasks of the ordering service were cut off");
+        }
+    }
+}
+
+impl Ordering for Bft {
+    fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
+        self.shared.mempool.submit(&*self.shared.admission, transactions)
+    }
+
+    fn deliveries(&self) -> &Receiver<Delivery> {
+        &self.deliveries
+    }
+
+    fn acknowledge(&self, height: u64) {
+        self.acknowledgements.durable(height);
+    }
+
+    fn read(&self, height: u64) -> Option<Delivery> {
+        futures::executor::block_on(delivery::read(&self.marshal, height))
+    }
+
+    fn status(&self) -> OrderingStatus {
+        let level = self.shared.mempool.level();
+        OrderingStatus {
+            pending_transactions: level.transactions,
+            pending_bytes: level.bytes,
+            final_height: self.shared.final_height.load(Atomic::Relaxed),
+            view: self.shared.final_view.load(Atomic::Relaxed),
+            connected_peers: self.shared.work.connected(),
+        }
+    }
+
+    fn metrics(&self) -> String {
+        (self.metrics)()
+    }
+
+    fn stop(&self) {
+        if let Some(stop) = self.stop.lock().take() {
+            // Fails only where the runtime has ended already.
+            let _ = stop.send(());
+        }
+        let thread = self.thread.lock().take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("the runtime of the ordering service panicked");
+        }
+    }
+}
+
+impl Drop for Bft {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,164 @@
+//! What can go wrong, in words for whoever has to act on it.
+
+use crypto::{Digest, PublicKey};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use types::RejectReason;
+
+/// Why an ordering service cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderingError {
+    /// The charter has no such organisation.
+    #[error("the charter has {members} organisations, there is no number {organisation} (counted from 0)")]
+    NoSuchOrganisation {
+        /// Which number was asked for.
+        organisation: usize,
+        /// How many there are.
+        members: usize,
+    },
+    /// The node's key is not the one in the charter.
+    #[error(
+        "the charter names node key {expected} for organisation {organisation}, this node has {found}; use that organisation's key file"
+    )]
+    WrongKey {
+        /// Whose key it should be.
+        organisation: String,
+        /// The key in the charter.
+        expected: PublicKey,
+        /// The key of this node.
+        found: PublicKey,
+    },
+    /// The charter orders in another way.
+    #[error("the charter says `ordering = \"{found}\"`, this service is for `{expected}`")]
+    OtherService {
+        /// What this service is.
+        expected: &'static str,
+        /// What the charter says.
+        found: String,
+    },
+    /// A key or an address in the charter cannot be used.
+    #[error("organisation {organisation} of the charter: {what}")]
+    Member {
+        /// Whose.
+        organisation: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Another process listens there.
+    #[error("port {} on {} is in use by another process; stop it or change this node's listen address", .0.port(), .0.ip())]
+    PortBusy(SocketAddr),
+    /// The address cannot be listened on for another reason.
+    #[error("cannot listen on {address} for the other organisations: {reason}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// The folder cannot be used.
+    #[error("cannot use {path} for the ordering service's votes and blocks: {reason}")]
+    Storage {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// The folder belongs to another network or member.
+    #[error("{path} belongs to {found}, not to {expected}; give this node its own folder")]
+    OtherNode {
+        /// The folder.
+        path: PathBuf,
+        /// What this node is.
+        expected: String,
+        /// What the folder says.
+        found: String,
+    },
+    /// The record of this node's votes is gone.
+    #[error(
+        "the ledger stands at height {height}, but {path} has no record of this node's votes; without it the node could vote twice: restore the folder"
+    )]
+    VotesLost {
+        /// The folder.
+        path: PathBuf,
+        /// Height of the node's ledger.
+        height: u64,
+    },
+    /// The service's own threads ended.
+    #[error("the ordering service ended while it started: {0}")]
+    Ended(String),
+}
+
+/// Why a transaction did not get into the mempool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// Too many transactions wait.
+    #[error("the node is full: {pending} transactions wait, the limit is {limit}; submit again later")]
+    Full {
+        /// How many wait.
+        pending: usize,
+        /// How many may.
+        limit: usize,
+    },
+    /// Too many bytes wait.
+    #[error(
+        "the node is full: transactions of {pending} bytes wait, the limit is {limit}; submit again later"
+    )]
+    FullBytes {
+        /// How many bytes wait.
+        pending: usize,
+        /// How many may.
+        limit: usize,
+    },
+    /// It is wrong for ever.
+    #[error("the transaction is refused: {0:?}")]
+    Rejected(RejectReason),
+    /// The service has been stopped.
+    #[error("the ordering service has stopped; submit through another node")]
+    Stopped,
+}
+
+/// Why bytes do not prove that a block is final.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CertificateError {
+    /// Not the encoding of a certificate of this ledger's ordering service.
+    #[error("expected the encoding of a certificate for `ordering = \"{ordering}\"`: {reason}")]
+    Malformed {
+        /// The ledger's ordering service.
+        ordering: String,
+        /// What does not decode.
+        reason: String,
+    },
+    /// The block is one of another ledger.
+    #[error("the block belongs to ledger {found}, the charter is that of {expected}")]
+    OtherLedger {
+        /// Digest of the charter.
+        expected: Digest,
+        /// Ledger in the header.
+        found: Digest,
+    },
+    /// The certificate is for something else.
+    #[error("the certificate is for block {found}, the header has digest {expected}")]
+    OtherBlock {
+        /// Digest of the header.
+        expected: Digest,
+        /// What the certificate is for.
+        found: Digest,
+    },
+    /// Headers of the way from the block to the certified one do not chain.
+    #[error("header {position} of the certificate does not chain to the one before it")]
+    BrokenChain {
+        /// Which one, counted from 0.
+        position: usize,
+    },
+    /// Too few members signed, or a signature is wrong.
+    #[error("the certificate is not signed by {quorum} of the charter's {members} organisations")]
+    NoQuorum {
+        /// How many must have signed.
+        quorum: usize,
+        /// How many there are.
+        members: usize,
+    },
+    /// A key in the charter cannot be used.
+    #[error("organisation {0} of the charter has a node key that is no curve point")]
+    Key(String),
+}

@@ -1,0 +1,423 @@
+//! Transactions that wait for a block, oldest first.
+//!
+//! ```text
+//!  submit ─▶ room? ─▶ admission (signatures) ─▶ known? ─▶ queue ─▶ survey, take ─▶ block
+//!              │                                  │         ▲          (stays here)  │
+//!              ▼                                  ▼         └──── delivered: remove ◀┘
+//!             Full                        Ok, nothing added
+//! ```
+//!
+//! A transaction stays until a block that holds it is delivered, so a block that does not become final loses nothing.
+//! The ids of the blocks delivered last are remembered: a client that submits again shortly after its transaction was
+//! ordered does not get it ordered twice. (Older repetitions are ordered and rejected in execution, by the live ids.)
+
+use crate::{Admission, SubmitError};
+use bytes::Bytes;
+use parking_lot::{Condvar, Mutex};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use types::{BlockLimits, RejectReason, TransactionId, limits};
+
+/// Time since a fixed moment, from the runtime that the service runs on: the machine's clock, or the simulation's.
+pub(crate) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
+
+/// Bytes that a transaction takes in a block beside its own: its length.
+pub(crate) const LENGTH_BYTES: usize = 4;
+
+/// Ids of delivered transactions that are remembered.
+const RECENT_MAX: usize = 65_536;
+
+/// How much may wait at one node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MempoolLimits {
+    /// Transactions.
+    pub transactions_max: usize,
+    /// Bytes of transactions.
+    pub bytes_max: usize,
+}
+
+impl Default for MempoolLimits {
+    fn default() -> Self {
+        MempoolLimits { transactions_max: 50_000, bytes_max: 32 * 1024 * 1024 }
+    }
+}
+
+/// How much waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Level {
+    pub transactions: usize,
+    pub bytes: usize,
+}
+
+/// What the next block could take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Survey {
+    /// Transactions that would go in.
+    pub transactions: usize,
+    /// When the first of them came.
+    pub oldest: Duration,
+    /// When the last of them came.
+    pub newest: Duration,
+    /// Nothing more goes in.
+    pub full: bool,
+    /// Counts arrivals: what has come by now.
+    pub arrivals: u64,
+}
+
+struct Entry {
+    id: TransactionId,
+    bytes: Bytes,
+    arrived: Duration,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// By order of arrival.
+    entries: BTreeMap<u64, Entry>,
+    positions: FxHashMap<TransactionId, u64>,
+    next: u64,
+    bytes: usize,
+    recent: FxHashSet<TransactionId>,
+    recent_order: VecDeque<TransactionId>,
+    closed: bool,
+}
+
+/// Transactions that wait for a block.
+pub(crate) struct Mempool {
+    limits: MempoolLimits,
+    clock: Clock,
+    queue: Mutex<Queue>,
+    /// Wakes asynchronous waiters (`bft`).
+    arrival: Notify,
+    /// Wakes threads (`solo`).
+    arrival_on_thread: Condvar,
+}
+
+impl Mempool {
+    pub(crate) fn new(limits: MempoolLimits, clock: Clock) -> Mempool {
+        Mempool {
+            limits,
+            clock,
+            queue: Mutex::default(),
+            arrival: Notify::new(),
+            arrival_on_thread: Condvar::new(),
+        }
+    }
+
+    /// A verdict per transaction, in their order. What finds no room is refused before its signature is looked at.
+    pub(crate) fn submit(
+        &self,
+        admission: &dyn Admission,
+        mut transactions: Vec<Bytes>,
+    ) -> Vec<Result<TransactionId, SubmitError>> {
+        let level = self.level();
+        if self.queue.lock().closed {
+            return transactions.iter().map(|_| Err(SubmitError::Stopped)).collect();
+        }
+        let room = self.limits.transactions_max.saturating_sub(level.transactions);
+        let refused = transactions.len().saturating_sub(room);
+        transactions.truncate(room);
+        let too_long: Vec<bool> =
+            transactions.iter().map(|bytes| bytes.len() > limits::TRANSACTION_BYTES_MAX).collect();
+        for (bytes, _) in transactions.iter_mut().zip(&too_long).filter(|(_, too_long)| **too_long) {
+            bytes.clear();
+        }
+        let verdicts = admission.check(&transactions);
+        assert_eq!(verdicts.len(), transactions.len(), "admission gives a verdict per transaction");
+        let mut queue = self.queue.lock();
+        let mut answers: Vec<_> = transactions
+            .iter()
+            .zip(verdicts)
+            .zip(too_long)
+            .map(|((bytes, verdict), too_long)| match verdict {
+                _ if too_long => Err(SubmitError::Rejected(oversized())),
+                Err(reason) => Err(SubmitError::Rejected(reason)),
+                Ok(id) => self.insert(&mut queue, id, bytes),
+            })
+            .collect();
+        drop(queue);
+        let full = SubmitError::Full { pending: level.transactions, limit: self.limits.transactions_max };
+        answers.extend(std::iter::repeat_n(Err(full), refused));
+        if answers.iter().any(Result::is_ok) {
+            self.arrival.notify_waiters();
+            self.arrival_on_thread.notify_all();
+        }
+        answers
+    }
+
+    fn insert(
+        &self,
+        queue: &mut Queue,
+        id: TransactionId,
+        bytes: &Bytes,
+    ) -> Result<TransactionId, SubmitError> {
+        if queue.positions.contains_key(&id) || queue.recent.contains(&id) {
+            return Ok(id);
+        }
+        let (pending, limit) = (queue.entries.len(), self.limits.transactions_max);
+        if pending >= limit {
+            return Err(SubmitError::Full { pending, limit });
+        }
+        let (pending, limit) = (queue.bytes, self.limits.bytes_max);
+        if pending + bytes.len() > limit {
+            return Err(SubmitError::FullBytes { pending, limit });
+        }
+        // A copy, so that what waits does not keep the whole request alive that it came in.
+        let bytes = Bytes::copy_from_slice(bytes);
+        queue.bytes += bytes.len();
+        let position = queue.next;
+        queue.next += 1;
+        queue.positions.insert(id, position);
+        queue.entries.insert(position, Entry { id, bytes, arrived: (self.clock)() });
+        Ok(id)
+    }
+
+    /// How much waits.
+    pub(crate) fn level(&self) -> Level {
+        let queue = self.queue.lock();
+        Level { transactions: queue.entries.len(), bytes: queue.bytes }
+    }
+
+    /// What a block could take that must not hold `ordered`: ids of blocks that are on their way.
+    pub(crate) fn survey(&self, block: &BlockLimits, ordered: &FxHashSet<TransactionId>) -> Survey {
+        let mut survey = Survey { arrivals: self.queue.lock().next, ..Survey::default() };
+        survey.full = self.walk(block, ordered, |entry| {
+            if survey.transactions == 0 {
+                survey.oldest = entry.arrived;
+            }
+            survey.newest = entry.arrived;
+            survey.transactions += 1;
+        });
+        survey
+    }
+
+    /// What [`Mempool::survey`] counted. It stays in the mempool until it is delivered.
+    pub(crate) fn take(
+        &self,
+        block: &BlockLimits,
+        ordered: &FxHashSet<TransactionId>,
+    ) -> (Vec<TransactionId>, Vec<Bytes>) {
+        let (mut ids, mut transactions) = (Vec::new(), Vec::new());
+        self.walk(block, ordered, |entry| {
+            ids.push(entry.id);
+            transactions.push(entry.bytes.clone());
+        });
+        (ids, transactions)
+    }
+
+    /// Visits what fits into a block, oldest first; says whether the block is then full. What does not fit ends the
+    /// block even if something smaller behind it would: the order of arrival is kept.
+    fn walk(
+        &self,
+        block: &BlockLimits,
+        ordered: &FxHashSet<TransactionId>,
+        mut visit: impl FnMut(&Entry),
+    ) -> bool {
+        let queue = self.queue.lock();
+        let (mut count, mut bytes) = (0, 0);
+        for entry in queue.entries.values().filter(|entry| !ordered.contains(&entry.id)) {
+            bytes += entry.bytes.len() + LENGTH_BYTES;
+            if bytes > block.bytes_max as usize {
+                return true;
+            }
+            visit(entry);
+            count += 1;
+            if count >= block.transactions_max {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes out what a delivered block holds, and remembers it for a while.
+    pub(crate) fn delivered(&self, ids: &[TransactionId]) {
+        let mut queue = self.queue.lock();
+        for id in ids {
+            if let Some(position) = queue.positions.remove(id)
+                && let Some(entry) = queue.entries.remove(&position)
+            {
+                queue.bytes -= entry.bytes.len();
+            }
+            if queue.recent.insert(*id) {
+                queue.recent_order.push_back(*id);
+            }
+        }
+        while queue.recent_order.len() > RECENT_MAX {
+            if let Some(old) = queue.recent_order.pop_front() {
+                queue.recent.remove(&old);
+            }
+        }
+    }
+
+    /// Resolves when something arrives after the call.
+    pub(crate) fn arrival(&self) -> tokio::sync::futures::Notified<'_> {
+        self.arrival.notified()
+    }
+
+    /// Holds the thread until more than `arrivals` have come, `timeout` is over or the mempool is closed.
+    pub(crate) fn wait_on_thread(&self, arrivals: u64, timeout: Duration) {
+        let mut queue = self.queue.lock();
+        if !queue.closed && queue.next == arrivals {
+            self.arrival_on_thread.wait_for(&mut queue, timeout);
+        }
+    }
+
+    /// Refuses everything from now on.
+    pub(crate) fn close(&self) {
+        self.queue.lock().closed = true;
+        self.arrival.notify_waiters();
+        self.arrival_on_thread.notify_all();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.queue.lock().closed
+    }
+}
+
+fn oversized() -> RejectReason {
+    RejectReason::Malformed(format!(
+        "the transaction is longer than {} bytes (TRANSACTION_BYTES_MAX); split it",
+        limits::TRANSACTION_BYTES_MAX
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crypto::sha256;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Refuses what begins with `bad`; counts what it was asked about.
+    #[derive(Default)]
+    struct Counting(AtomicU64);
+
+    impl Admission for Counting {
+        fn check(&self, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
+            self.0.fetch_add(transactions.len() as u64, Ordering::Relaxed);
+            let verdict = |bytes: &Bytes| match bytes.starts_with(b"bad") {
+                true => Err(RejectReason::Unsigned("bad".to_string())),
+                false => Ok(id(bytes)),
+            };
+            transactions.iter().map(verdict).collect()
+        }
+    }
+
+    const BLOCK: BlockLimits = BlockLimits {
+        transactions_max: 3,
+        bytes_max: 100,
+        fill_ms: 20,
+        idle_ms: 1_000,
+        batch_transactions: 1,
+    };
+
+    fn id(bytes: &[u8]) -> TransactionId {
+        TransactionId(sha256(&[bytes]))
+    }
+
+    fn mempool(transactions_max: usize, bytes_max: usize) -> Mempool {
+        let time = AtomicU64::new(0);
+        let clock = move || Duration::from_millis(time.fetch_add(1, Ordering::Relaxed));
+        Mempool::new(MempoolLimits { transactions_max, bytes_max }, Arc::new(clock))
+    }
+
+    fn submit(mempool: &Mempool, texts: &[&str]) -> Vec<Result<TransactionId, SubmitError>> {
+        let transactions = texts.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())).collect();
+        mempool.submit(&Counting::default(), transactions)
+    }
+
+    fn none() -> FxHashSet<TransactionId> {
+        FxHashSet::default()
+    }
+
+    #[test]
+    fn what_finds_no_room_is_refused_without_a_look_at_its_signature() {
+        let (mempool, admission) = (mempool(2, 1_000), Counting::default());
+        let transactions = ["a", "b", "c", "d"].map(|text| Bytes::from_static(text.as_bytes())).to_vec();
+        let answers = mempool.submit(&admission, transactions);
+        let full = Err(SubmitError::Full { pending: 0, limit: 2 });
+        assert_eq!(answers, vec![Ok(id(b"a")), Ok(id(b"b")), full.clone(), full]);
+        assert_eq!(admission.0.load(Ordering::Relaxed), 2);
+        assert_eq!(submit(&mempool, &["e"]), vec![Err(SubmitError::Full { pending: 2, limit: 2 })]);
+        mempool.delivered(&[id(b"a")]);
+        assert_eq!(submit(&mempool, &["e"]), vec![Ok(id(b"e"))]);
+    }
+
+    #[test]
+    fn bytes_are_limited_too() {
+        let mempool = mempool(10, 10);
+        let full = Err(SubmitError::FullBytes { pending: 8, limit: 10 });
+        assert_eq!(
+            submit(&mempool, &["12345678", "123", "12"]),
+            vec![Ok(id(b"12345678")), full, Ok(id(b"12"))]
+        );
+        assert_eq!(mempool.level(), Level { transactions: 2, bytes: 10 });
+        mempool.delivered(&[id(b"12345678"), id(b"12"), id(b"never seen")]);
+        assert_eq!(mempool.level(), Level::default());
+    }
+
+    #[test]
+    fn a_verdict_comes_for_every_transaction_in_its_place() {
+        let mempool = mempool(10, 1_000_000);
+        let long = "x".repeat(limits::TRANSACTION_BYTES_MAX + 1);
+        let answers = submit(&mempool, &["a", "bad", &long, "b"]);
+        assert_eq!(answers[0], Ok(id(b"a")));
+        assert_eq!(answers[1], Err(SubmitError::Rejected(RejectReason::Unsigned("bad".to_string()))));
+        assert!(
+            matches!(&answers[2], Err(SubmitError::Rejected(RejectReason::Malformed(text))) if text.contains("TRANSACTION_BYTES_MAX"))
+        );
+        assert_eq!(answers[3], Ok(id(b"b")));
+        assert_eq!(mempool.level().transactions, 2);
+    }
+
+    #[test]
+    fn submitting_twice_waits_once_also_shortly_after_delivery() {
+        let mempool = mempool(10, 1_000);
+        assert_eq!(submit(&mempool, &["a", "a"]), vec![Ok(id(b"a")); 2]);
+        assert_eq!(submit(&mempool, &["a"]), vec![Ok(id(b"a"))]);
+        assert_eq!(mempool.level().transactions, 1);
+        mempool.delivered(&[id(b"a")]);
+        assert_eq!(submit(&mempool, &["a"]), vec![Ok(id(b"a"))]);
+        assert_eq!(mempool.level().transactions, 0);
+    }
+
+    #[test]
+    fn only_so_many_delivered_ids_are_remembered() {
+        let mempool = mempool(10, 1_000);
+        let ids: Vec<_> = (0..RECENT_MAX as u32 + 1).map(|number| id(&number.to_le_bytes())).collect();
+        mempool.delivered(&ids);
+        let queue = mempool.queue.lock();
+        assert_eq!((queue.recent.len(), queue.recent_order.len()), (RECENT_MAX, RECENT_MAX));
+        assert!(!queue.recent.contains(&ids[0]) && queue.recent.contains(&ids[1]));
+    }
+
+    #[test]
+    fn blocks_take_the_oldest_within_the_charters_limits_and_leave_them_until_delivery() {
+        let mempool = mempool(10, 1_000);
+        submit(&mempool, &["a", "b", "c", "d"]);
+        let survey = mempool.survey(&BLOCK, &none());
+        assert_eq!((survey.transactions, survey.full), (3, true));
+        assert_eq!(mempool.take(&BLOCK, &none()).0, vec![id(b"a"), id(b"b"), id(b"c")]);
+        let ordered = [id(b"a"), id(b"b"), id(b"c")].into_iter().collect();
+        assert_eq!(mempool.take(&BLOCK, &ordered).0, vec![id(b"d")]);
+        assert!(!mempool.survey(&BLOCK, &ordered).full);
+        assert_eq!(mempool.level().transactions, 4);
+
+        // 4 bytes for each length: two of these fit into 100 bytes, and nothing overtakes the third.
+        let mempool = super::tests::mempool(10, 1_000);
+        let (x, y, z) = ("x".repeat(46), "y".repeat(46), "z".repeat(46));
+        submit(&mempool, &[&x, &y, &z, "s"]);
+        assert_eq!(mempool.take(&BLOCK, &none()).0, vec![id(x.as_bytes()), id(y.as_bytes())]);
+        assert!(mempool.survey(&BLOCK, &none()).full);
+    }
+
+    #[test]
+    fn a_closed_mempool_takes_nothing() {
+        let mempool = mempool(10, 1_000);
+        mempool.close();
+        assert_eq!(submit(&mempool, &["a"]), vec![Err(SubmitError::Stopped)]);
+        mempool.wait_on_thread(0, Duration::from_secs(100));
+    }
+}

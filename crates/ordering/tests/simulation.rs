@@ -1,0 +1,75 @@
+//! Whole networks from a seed. The harness checks every run: nodes hold the same blocks, without gaps, each with a
+//! good certificate, and every submitted transaction exactly once.
+
+use ordering::Delivery;
+use ordering::simulation::{AnyBytes, Report, Scenario, SimulatedNode, Simulation};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+fn run(seed: u64, scenario: Scenario) -> (Report, Vec<Vec<Delivery>>) {
+    let simulation = Simulation::new(seed, scenario);
+    let blocks: Vec<_> = (0..4).map(|_| Arc::new(Mutex::new(Vec::new()))).collect();
+    let nodes = blocks.iter().map(|blocks| {
+        let blocks = blocks.clone();
+        SimulatedNode::new(Arc::new(AnyBytes), move |delivery| blocks.lock().push(delivery))
+    });
+    let report =
+        simulation.run(nodes.collect()).unwrap_or_else(|error| panic!("{scenario:?}, seed {seed}: {error}"));
+    let blocks = blocks.iter().map(|blocks| std::mem::take(&mut *blocks.lock())).collect();
+    (report, blocks)
+}
+
+#[test]
+fn a_healthy_network_orders_everything_soon_and_idles_quietly() {
+    let (report, blocks) = run(1, Scenario::Happy);
+    assert_eq!(report.crashes, 0);
+    for blocks in &blocks {
+        for (position, delivery) in blocks.iter().enumerate() {
+            assert_eq!(delivery.block.header.height, position as u64 + 1);
+        }
+    }
+    // Transactions come every 150 ms; each needs its node's turn, at most four blocks away.
+    assert!(report.height < 500, "{report:?}");
+}
+
+#[test]
+fn nodes_that_are_killed_come_back_and_nothing_is_lost() {
+    for seed in [1, 2, 3] {
+        assert!(run(seed, Scenario::CrashAndRestart).0.crashes > 0);
+    }
+}
+
+#[test]
+fn loss_delays_but_loses_nothing() {
+    for seed in [1, 2] {
+        run(seed, Scenario::Loss);
+    }
+}
+
+#[test]
+fn halves_that_cannot_reach_each_other_wait_and_go_on_together() {
+    for seed in [1, 2] {
+        run(seed, Scenario::PartitionAndHeal);
+    }
+}
+
+#[test]
+fn a_node_that_joins_late_gets_every_block_from_the_first() {
+    let (_, blocks) = run(1, Scenario::LateJoiner);
+    assert_eq!(blocks[3].first().map(|delivery| delivery.block.header.height), Some(1));
+}
+
+#[test]
+fn a_node_with_conflicting_votes_cannot_fork_the_others() {
+    for seed in [1, 2] {
+        assert!(run(seed, Scenario::ConflictingVotes).1[0].is_empty());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for scenario in [Scenario::Happy, Scenario::CrashAndRestart, Scenario::Loss] {
+        assert_eq!(run(9, scenario).0, run(9, scenario).0, "{scenario:?}");
+    }
+    assert_ne!(run(9, Scenario::Happy).0.fingerprint, run(10, Scenario::Happy).0.fingerprint);
+}
