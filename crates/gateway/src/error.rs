@@ -16,7 +16,9 @@ pub enum GatewayError {
         purpose: &'static str,
     },
     /// The address cannot be listened on.
-    #[error("cannot listen on {address} for {purpose}: {source}; expected an address of this machine and a free port")]
+    #[error(
+        "cannot listen on {address} for {purpose}: {source}; expected an address of this machine and a free port"
+    )]
     Bind {
         /// The address.
         address: SocketAddr,
@@ -39,7 +41,10 @@ pub enum GatewayError {
 ///
 /// # Errors
 /// [`GatewayError::AddressInUse`] or [`GatewayError::Bind`], with the address and what to do.
-pub async fn bind(address: SocketAddr, purpose: &'static str) -> Result<tokio::net::TcpListener, GatewayError> {
+pub async fn bind(
+    address: SocketAddr,
+    purpose: &'static str,
+) -> Result<tokio::net::TcpListener, GatewayError> {
     tokio::net::TcpListener::bind(address).await.map_err(|source| match source.kind() {
         std::io::ErrorKind::AddrInUse => GatewayError::AddressInUse { address, purpose },
         _ => GatewayError::Bind { address, purpose, source },
@@ -55,6 +60,8 @@ mod tests {
         let first = bind(([127, 0, 0, 1], 0).into(), "HTTP").await.expect("a free port");
         let address = first.local_addr().expect("bound");
         let error = bind(address, "the Postgres protocol").await.expect_err("in use").to_string();
-        assert!(error.contains(&format!("127.0.0.1:{}", address.port())) && error.contains("choose another port"));
+        assert!(
+            error.contains(&format!("127.0.0.1:{}", address.port())) && error.contains("choose another port")
+        );
     }
 }

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use types::{
-    Outcome, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX, StatementResult, TransactionId, Value,
-    format_value, frame_ranges,
+    Outcome, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX, StatementResult, TransactionId,
+    Value, format_value, frame_ranges,
 };
 
 /// Media type of frames.
@@ -70,7 +70,10 @@ async fn admit(State(door): State<Door>, request: Request, next: Next) -> Respon
         return next.run(request).await;
     }
     let Ok(permit) = door.requests.clone().try_acquire_owned() else {
-        let message = format!("too many requests at the same time: at most {} (HTTP_REQUESTS_MAX)", limits::HTTP_REQUESTS_MAX);
+        let message = format!(
+            "too many requests at the same time: at most {} (HTTP_REQUESTS_MAX)",
+            limits::HTTP_REQUESTS_MAX
+        );
         return text(StatusCode::SERVICE_UNAVAILABLE, message);
     };
     let response = next.run(request).await;
@@ -111,19 +114,25 @@ async fn submit(State(door): State<Door>, request: Request) -> Response {
     let body = match tokio::time::timeout(limits::HTTP_BODY_TIME_MAX, reading).await {
         Ok(Ok(body)) => body,
         Ok(Err(error)) => {
-            let message = format!("the body could not be read ({error}); at most {SUBMISSION_BYTES_MAX} bytes (SUBMISSION_BYTES_MAX)");
+            let message = format!(
+                "the body could not be read ({error}); at most {SUBMISSION_BYTES_MAX} bytes (SUBMISSION_BYTES_MAX)"
+            );
             return text(StatusCode::PAYLOAD_TOO_LARGE, message);
         }
         Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
     };
     let transactions: Vec<Bytes> = match frame_ranges(&body) {
-        Ok(ranges) if ranges.is_empty() => return text(StatusCode::BAD_REQUEST, framing("the body is empty")),
+        Ok(ranges) if ranges.is_empty() => {
+            return text(StatusCode::BAD_REQUEST, framing("the body is empty"));
+        }
         Ok(ranges) => ranges.into_iter().map(|range| body.slice(range)).collect(),
         Err(error) => return text(StatusCode::BAD_REQUEST, framing(&error.to_string())),
     };
     let mut replies = door.database.submit(transactions).await;
     let frames = futures::stream::poll_fn(move |context| {
-        replies.poll_recv(context).map(|reply| reply.map(|reply| Ok::<_, std::convert::Infallible>(reply.to_frame())))
+        replies
+            .poll_recv(context)
+            .map(|reply| reply.map(|reply| Ok::<_, std::convert::Infallible>(reply.to_frame())))
     });
     ([(header::CONTENT_TYPE, FRAMES)], Body::from_stream(frames)).into_response()
 }
@@ -143,7 +152,10 @@ async fn receipt(State(door): State<Door>, Path(id): Path<String>) -> Response {
     let database = door.database;
     match tokio::task::spawn_blocking(move || database.receipt(&id)).await {
         Ok(Some(receipt)) => Json(receipt_json(&receipt)).into_response(),
-        Ok(None) => text(StatusCode::NOT_FOUND, format!("no receipt of transaction {id} here: it is not final, or was never sent")),
+        Ok(None) => text(
+            StatusCode::NOT_FOUND,
+            format!("no receipt of transaction {id} here: it is not final, or was never sent"),
+        ),
         Err(error) => {
             tracing::error!(%error, "reading a receipt panicked");
             text(StatusCode::INTERNAL_SERVER_ERROR, "the receipt could not be read; the node's log says more")
@@ -169,7 +181,9 @@ fn receipt_json(receipt: &Receipt) -> serde_json::Value {
             "detail": error.detail,
             "hint": error.hint,
         }),
-        Outcome::Conflict => json!({ "outcome": "aborted", "sqlstate": "40001", "message": "given up because of a conflict" }),
+        Outcome::Conflict => {
+            json!({ "outcome": "aborted", "sqlstate": "40001", "message": "given up because of a conflict" })
+        }
         Outcome::Rejected(reason) => json!({ "outcome": "rejected", "message": format!("{reason:?}") }),
     };
     if let (Some(json), serde_json::Value::Object(details)) = (json.as_object_mut(), details) {
@@ -180,7 +194,8 @@ fn receipt_json(receipt: &Receipt) -> serde_json::Value {
 
 fn result_json(result: &StatementResult) -> serde_json::Value {
     let columns: Vec<&str> = result.columns.iter().map(|column| column.name.as_str()).collect();
-    let rows: Vec<Vec<serde_json::Value>> = result.rows.iter().map(|row| row.iter().map(value_json).collect()).collect();
+    let rows: Vec<Vec<serde_json::Value>> =
+        result.rows.iter().map(|row| row.iter().map(value_json).collect()).collect();
     json!({ "tag": result.tag, "columns": columns, "rows": rows })
 }
 

@@ -39,8 +39,8 @@ pub mod limits;
 mod postgres;
 
 pub use database::{
-    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter, TransactionOutcome,
-    TransactionRow,
+    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter,
+    TransactionOutcome, TransactionRow,
 };
 pub use error::{GatewayError, bind};
 pub use http::serve_http;

@@ -28,7 +28,9 @@ async fn exchange(port: u16, bytes: &[u8]) -> Vec<u8> {
     let _ = stream.write_all(bytes).await;
     let mut answer = Vec::new();
     let mut buffer = [0; 8192];
-    while let Ok(Ok(length @ 1..)) = tokio::time::timeout(Duration::from_millis(400), stream.read(&mut buffer)).await {
+    while let Ok(Ok(length @ 1..)) =
+        tokio::time::timeout(Duration::from_millis(400), stream.read(&mut buffer)).await
+    {
         answer.extend_from_slice(&buffer[..length]);
     }
     answer
@@ -40,7 +42,8 @@ fn contains(answer: &[u8], text: &str) -> bool {
 
 /// A session that works, whatever happens beside it.
 async fn assert_alive(port: u16) {
-    let answer = exchange(port, &[startup(), message(b'Q', b"select series 2\0"), message(b'X', b"")].concat()).await;
+    let answer =
+        exchange(port, &[startup(), message(b'Q', b"select series 2\0"), message(b'X', b"")].concat()).await;
     assert!(contains(&answer, "SELECT 2"), "{}", String::from_utf8_lossy(&answer));
 }
 
@@ -126,7 +129,8 @@ async fn portals_suspend_after_as_many_rows_as_asked() {
     let execute = message(b'E', b"p\0\0\0\0\x02");
     let rest = message(b'E', b"p\0\0\0\0\0");
     let sync = message(b'S', b"");
-    let answer = exchange(port, &[startup(), parse, bind, execute.clone(), execute, rest, sync].concat()).await;
+    let answer =
+        exchange(port, &[startup(), parse, bind, execute.clone(), execute, rest, sync].concat()).await;
     let suspended = answer.windows(5).filter(|window| window == b"s\0\0\0\x04").count();
     assert_eq!(suspended, 2);
     assert!(contains(&answer, "SELECT 1\0"));

@@ -8,15 +8,17 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use types::{
-    Credential, Payload, RequestId, SUBMISSION_REPLY_BYTES_MAX, SubmissionRefusal, SubmissionReply, Transaction,
-    read_frame, write_frame,
+    Credential, Payload, RequestId, SUBMISSION_REPLY_BYTES_MAX, SubmissionRefusal, SubmissionReply,
+    Transaction, read_frame, write_frame,
 };
 
 /// Status and body of an answer.
 async fn request(port: u16, method: &str, path: &str, body: &[u8]) -> (u16, Vec<u8>) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("connected");
     let length = body.len();
-    let head = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+    );
     stream.write_all(head.as_bytes()).await.expect("sent");
     // The server may answer before it has read everything.
     let _ = stream.write_all(body).await;
@@ -58,7 +60,10 @@ async fn health_status_and_metrics_are_answered() {
     assert_eq!(get(port, "/health").await, (503, "the disk is full\n".into()));
     let (status, json) = get(port, "/status").await;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!((status, json["organisation"].as_str(), json["height"].as_u64()), (200, Some("org1"), Some(fake::BLOCKS)));
+    assert_eq!(
+        (status, json["organisation"].as_str(), json["height"].as_u64()),
+        (200, Some("org1"), Some(fake::BLOCKS))
+    );
     assert_eq!(json["recent"][0]["height"].as_u64(), Some(fake::BLOCKS));
     assert!(get(port, "/metrics").await.1.contains("entente_height 150000"));
     assert_eq!(get(port, "/elsewhere").await.0, 404);
@@ -118,7 +123,10 @@ async fn receipts_are_json() {
     let id = sha256(&[b"known"]).to_string();
     let (status, json) = get(port, &format!("/v1/receipts/{id}")).await;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!((status, json["outcome"].as_str(), json["height"].as_u64()), (200, Some("committed"), Some(5)));
+    assert_eq!(
+        (status, json["outcome"].as_str(), json["height"].as_u64()),
+        (200, Some("committed"), Some(5))
+    );
     assert_eq!(json["results"][0]["rows"][0][3].as_str(), Some("-12345.678"));
     assert_eq!(get(port, &format!("/v1/receipts/{}", "0".repeat(64))).await.0, 404);
     assert_eq!(get(port, "/v1/receipts/nonsense").await.0, 400);

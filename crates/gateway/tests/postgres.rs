@@ -87,12 +87,18 @@ async fn binary_results_have_the_types_that_are_described() {
     let (_, client) = started().await;
     let statement = client.prepare("select every_type").await.expect("prepared");
     let types: Vec<&str> = statement.columns().iter().map(|column| column.type_().name()).collect();
-    assert_eq!(types, ["bool", "int4", "int8", "numeric", "float8", "text", "varchar", "timestamptz", "text"]);
+    assert_eq!(
+        types,
+        ["bool", "int4", "int8", "numeric", "float8", "text", "varchar", "timestamptz", "text"]
+    );
     let rows = client.query(&statement, &[]).await.expect("rows");
     let row = &rows[0];
     assert_eq!((row.get::<_, bool>(0), row.get::<_, i32>(1), row.get::<_, i64>(2)), (true, -7, 1 << 40));
     assert_eq!(row.get::<_, Raw>(3).0, NUMERIC);
-    assert_eq!((row.get::<_, f64>(4), row.get::<_, &str>(5), row.get::<_, &str>(6)), (0.1, "naïve\ttext", "short"));
+    assert_eq!(
+        (row.get::<_, f64>(4), row.get::<_, &str>(5), row.get::<_, &str>(6)),
+        (0.1, "naïve\ttext", "short")
+    );
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(946_684_800 + 86_400);
     assert_eq!((row.get::<_, SystemTime>(7), row.get::<_, &str>(8)), (time, "unknown"));
     assert_eq!(rows[1].get::<_, Option<i64>>(2), None);
@@ -101,7 +107,8 @@ async fn binary_results_have_the_types_that_are_described() {
 #[tokio::test(flavor = "multi_thread")]
 async fn binary_parameters_arrive_as_values_of_their_types() {
     let (_, client) = started().await;
-    let types = [Type::BOOL, Type::INT2, Type::INT8, Type::NUMERIC, Type::FLOAT8, Type::TEXT, Type::TIMESTAMPTZ];
+    let types =
+        [Type::BOOL, Type::INT2, Type::INT8, Type::NUMERIC, Type::FLOAT8, Type::TEXT, Type::TIMESTAMPTZ];
     let sql = "select $1, $2, $3, $4, $5, $6, $7";
     let statement = client.prepare_typed(sql, &types).await.expect("prepared");
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
@@ -132,7 +139,10 @@ async fn errors_have_state_detail_hint_and_position() {
     assert_eq!((error.code().code(), error.detail()), ("23514", Some("Failing row contains (1).")));
 
     let before = fake.payloads.lock().expect("no panic").len();
-    assert_eq!(code(&client.simple_query("insert into t values (1); selec 1").await.expect_err("syntax")), "42601");
+    assert_eq!(
+        code(&client.simple_query("insert into t values (1); selec 1").await.expect_err("syntax")),
+        "42601"
+    );
     assert_eq!(fake.payloads.lock().expect("no panic").len(), before, "a syntax error is not ordered");
     assert_eq!(code(&client.query("select 1; select 2", &[]).await.expect_err("two statements")), "42601");
     // The session goes on.
@@ -185,13 +195,23 @@ async fn transaction_blocks_are_refused_and_leave_the_session_usable() {
 async fn settings_are_answered_by_the_session() {
     let (fake, client) = started().await;
     assert_eq!(simple(&client, "SHOW application_name").await.0, [[Some("tests".to_string())]]);
-    simple(&client, "SET statement_timeout TO '100ms'; SET client_encoding TO 'UTF8'; SET extra_float_digits = 3").await;
+    simple(
+        &client,
+        "SET statement_timeout TO '100ms'; SET client_encoding TO 'UTF8'; SET extra_float_digits = 3",
+    )
+    .await;
     assert_eq!(code(&client.simple_query("select slow").await.expect_err("too slow")), "57014");
     simple(&client, "RESET statement_timeout; DISCARD ALL").await;
-    assert_eq!(simple(&client, "SHOW transaction isolation level").await.0, [[Some("serializable".to_string())]]);
+    assert_eq!(
+        simple(&client, "SHOW transaction isolation level").await.0,
+        [[Some("serializable".to_string())]]
+    );
     assert!(simple(&client, "SHOW ALL").await.0.len() > 20);
     assert_eq!(code(&client.simple_query("SHOW nonsense").await.expect_err("unknown")), "42704");
-    assert_eq!(client.query_one("SHOW server_version_num", &[]).await.expect("a row").get::<_, &str>(0), "150000");
+    assert_eq!(
+        client.query_one("SHOW server_version_num", &[]).await.expect("a row").get::<_, &str>(0),
+        "150000"
+    );
     assert!(fake.payloads.lock().expect("no panic").is_empty());
 }
 
@@ -245,7 +265,8 @@ async fn copy(client: &Client, sql: &str, data: &str) -> Result<u64, tokio_postg
 async fn copy_becomes_chunks_of_rows() {
     let (fake, client) = started().await;
     let data: String = (0..20_000).map(|n| format!("{n}\towner {n}\t{n}.25\t\\N\n")).collect();
-    let count = copy(&client, "COPY accounts (id, owner, balance, active) FROM STDIN", &data).await.expect("copied");
+    let count =
+        copy(&client, "COPY accounts (id, owner, balance, active) FROM STDIN", &data).await.expect("copied");
     assert_eq!(count, 20_000);
     let mut rows = fake.rows.lock().expect("no panic").clone();
     rows.sort_by_key(|row| format!("{:?}", row[0]).len());
@@ -257,21 +278,25 @@ async fn copy_becomes_chunks_of_rows() {
         let bytes = types::encode(payload).len();
         assert!(bytes < types::limits::TRANSACTION_BYTES_MAX, "{bytes}");
     }
-    let count = copy(&client, "COPY \"Log\" FROM STDIN WITH (FORMAT csv, HEADER)", "line\n\"a,\nb\"\nlast").await;
+    let count =
+        copy(&client, "COPY \"Log\" FROM STDIN WITH (FORMAT csv, HEADER)", "line\n\"a,\nb\"\nlast").await;
     assert_eq!(count.expect("copied"), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_errors_name_the_line_and_count_the_rows() {
     let (fake, client) = started().await;
-    let error = copy(&client, "COPY accounts (id, owner) FROM STDIN", "1\ta\nx\tb\n").await.expect_err("no number");
+    let error =
+        copy(&client, "COPY accounts (id, owner) FROM STDIN", "1\ta\nx\tb\n").await.expect_err("no number");
     let error = error.as_db_error().expect("from the server");
-    assert_eq!((error.code().code(), error.where_()), ("22P02", Some("COPY accounts, line 2, column id: \"x\"")));
+    assert_eq!(
+        (error.code().code(), error.where_()),
+        ("22P02", Some("COPY accounts, line 2, column id: \"x\""))
+    );
     assert!(error.detail().expect("a detail").contains("0 rows"));
-    for (data, message) in [
-        ("1\n", "missing data for column \"owner\""),
-        ("1\ta\tb\n", "extra data after last expected column"),
-    ] {
+    for (data, message) in
+        [("1\n", "missing data for column \"owner\""), ("1\ta\tb\n", "extra data after last expected column")]
+    {
         let error = copy(&client, "COPY accounts (id, owner) FROM STDIN", data).await.expect_err("bad data");
         let error = error.as_db_error().expect("from the server");
         assert_eq!((error.code().code(), error.message()), ("22P04", message));

@@ -10,7 +10,20 @@ use std::sync::Arc;
 /// What psql prints for `commands`, each given with `-c`.
 fn psql(port: u16, commands: &[&str]) -> Option<String> {
     let mut psql = Command::new("psql");
-    psql.args(["-X", "-q", "-P", "pager=off", "-h", "127.0.0.1", "-U", "ada", "-p", &port.to_string(), "-d", "any"]);
+    psql.args([
+        "-X",
+        "-q",
+        "-P",
+        "pager=off",
+        "-h",
+        "127.0.0.1",
+        "-U",
+        "ada",
+        "-p",
+        &port.to_string(),
+        "-d",
+        "any",
+    ]);
     psql.env("PGCONNECT_TIMEOUT", "10").env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
     commands.iter().for_each(|command| {
         psql.args(["-c", command]);
@@ -34,7 +47,116 @@ async fn check(cases: Vec<(&'static str, &'static str)>) {
             eprintln!("psql is not installed: not tested");
             return;
         };
-        let plain = |text: &str| text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+        let plain = |text: &str| {
+            text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+        };
         assert_eq!(plain(&output), plain(expected), "{command}\n{output}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_are_listed_and_described() {
+    const TABLES: &str = r#"
+          List of relations
+ Schema |   Name   | Type  |  Owner
+--------+----------+-------+---------
+ public | Log      | table | entente
+ public | accounts | table | entente
+(2 rows)"#;
+    check(vec![
+        (r"\d", TABLES),
+        (r"\dt", TABLES),
+        (
+            r"\d accounts",
+            r#"
+                                 Table "public.accounts"
+ Column  |           Type           | Collation | Nullable |           Default
+---------+--------------------------+-----------+----------+-----------------------------
+ id      | bigint                   |           | not null |
+ owner   | character varying(64)    |           | not null | 'nobody'::character varying
+ balance | numeric(12,2)            |           |          | 0
+ active  | boolean                  |           |          | true
+ rate    | double precision         |           |          |
+ number  | integer                  |           |          |
+ note    | text                     |           |          |
+ changed | timestamp with time zone |           |          | now()
+Indexes:
+    "accounts_pkey" PRIMARY KEY, btree (id)
+Check constraints:
+    "accounts_balance_check" CHECK (balance >= 0)"#,
+        ),
+        (
+            r#"\d "Log""#,
+            r#"
+               Table "public.Log"
+ Column | Type | Collation | Nullable | Default
+--------+------+-----------+----------+---------
+ line   | text |           |          |"#,
+        ),
+        (r"\d missing", r#"Did not find any relation named "missing"."#),
+        (
+            r"\di",
+            r#"
+                List of relations
+ Schema |     Name      | Type  |  Owner  |  Table
+--------+---------------+-------+---------+----------
+ public | accounts_pkey | index | entente | accounts
+(1 row)"#,
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn procedures_schemas_databases_and_roles_are_listed() {
+    check(vec![
+        (
+            r"\df",
+            r#"
+                                                        List of functions
+ Schema |     Name     | Result data type |                              Argument data types                               | Type
+--------+--------------+------------------+--------------------------------------------------------------------------------+------
+ public | send_payment |                  | IN source bigint, IN target bigint, IN amount numeric, INOUT left_over numeric | proc
+(1 row)"#,
+        ),
+        (
+            r"\sf send_payment",
+            r#"
+CREATE OR REPLACE PROCEDURE public.send_payment(IN source bigint, IN target bigint, IN amount numeric, INOUT left_over numeric)
+ LANGUAGE plpgsql
+AS $procedure$
+BEGIN
+  UPDATE accounts SET balance = balance - amount WHERE id = source;
+END
+$procedure$"#,
+        ),
+        (
+            r"\dn",
+            r#"
+  List of schemas
+  Name   |  Owner
+---------+---------
+ entente | entente
+ public  | entente
+(2 rows)"#,
+        ),
+        (
+            r"\l",
+            r#"
+                                          List of databases
+  Name   |  Owner  | Encoding | Collate |  Ctype  | ICU Locale | Locale Provider | Access privileges
+---------+---------+----------+---------+---------+------------+-----------------+-------------------
+ entente | entente | UTF8     | C       | C.UTF-8 |            | libc            |
+(1 row)"#,
+        ),
+        (
+            r"\du",
+            r#"
+                       List of roles
+ Role name |            Attributes            | Member of
+-----------+----------------------------------+-----------
+ entente   | Superuser, Create role, Bypass RLS | {}"#,
+        ),
+    ])
+    .await;
 }

@@ -79,11 +79,8 @@ impl ScalarUDFImpl for Function {
 
     fn invoke_with_args(&self, call: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = call.number_rows;
-        let arguments = call
-            .args
-            .iter()
-            .map(|argument| argument.to_array(rows))
-            .collect::<Result<Vec<ArrayRef>>>()?;
+        let arguments =
+            call.args.iter().map(|argument| argument.to_array(rows)).collect::<Result<Vec<ArrayRef>>>()?;
         let missing = || DataFusionError::Plan(format!("function {}() needs an argument", self.name));
         let array: ArrayRef = match &self.answer {
             Answer::Text { keys, values } => {
@@ -99,9 +96,13 @@ impl ScalarUDFImpl for Function {
             Answer::FirstArgument => cast(arguments.first().ok_or_else(missing)?, &DataType::Utf8)?,
             Answer::Contained(values) => {
                 let keys = numbers(arguments.first().ok_or_else(missing)?)?;
-                Arc::new(keys.iter().map(|key| key.map(|key| values.contains(&key))).collect::<BooleanArray>())
+                Arc::new(
+                    keys.iter().map(|key| key.map(|key| values.contains(&key))).collect::<BooleanArray>(),
+                )
             }
-            Answer::ConstantText(text) => Arc::new((0..rows).map(|_| text.as_deref()).collect::<StringArray>()),
+            Answer::ConstantText(text) => {
+                Arc::new((0..rows).map(|_| text.as_deref()).collect::<StringArray>())
+            }
             Answer::ConstantNumber(number) => Arc::new(Int64Array::from(vec![*number; rows])),
             Answer::ConstantBoolean(truth) => Arc::new(BooleanArray::from(vec![*truth; rows])),
             Answer::PrettyBytes => {

@@ -26,6 +26,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use types::{DataType, TransactionId};
 
+/// No height at all.
+const NOTHING: RangeInclusive<u64> = RangeInclusive::new(1, 0);
 /// Rows that are asked of the node at once.
 const PAGE_ROWS: usize = 1_000;
 
@@ -87,7 +89,9 @@ impl Table {
 
     fn schema(self) -> SchemaRef {
         let fields = self.columns().iter().map(|(name, data_type)| match data_type {
-            DataType::TimestampTz => Field::new(*name, Arrow::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), true),
+            DataType::TimestampTz => {
+                Field::new(*name, Arrow::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), true)
+            }
             other => super::values::arrow_field(name, *other, false),
         });
         Arc::new(Schema::new(fields.collect::<Vec<Field>>()))
@@ -103,7 +107,11 @@ pub(super) fn relations() -> Vec<Relation> {
         schema: ENTENTE,
         name: table.name().to_string(),
         kind: "v",
-        attributes: table.columns().iter().map(|(name, data_type)| Attribute::new(name, *data_type)).collect(),
+        attributes: table
+            .columns()
+            .iter()
+            .map(|(name, data_type)| Attribute::new(name, *data_type))
+            .collect(),
         constraints: Vec::new(),
         index: None,
     };
@@ -162,35 +170,41 @@ impl Selection {
                     _ => return None,
                 };
                 if column == "id" && with_id && operator == Operator::Eq {
-                    let ScalarValue::Utf8(Some(text)) = literal.cast_to(&Arrow::Utf8).ok()? else { return None };
+                    let ScalarValue::Utf8(Some(text)) = literal.cast_to(&Arrow::Utf8).ok()? else {
+                        return None;
+                    };
                     // What is no id is the id of nothing.
                     selection.id = Some(TransactionId(text.parse().unwrap_or_default()));
                     return Some(selection);
                 }
-                let ScalarValue::Int64(Some(number)) = literal.cast_to(&Arrow::Int64).ok()? else { return None };
+                let ScalarValue::Int64(Some(number)) = literal.cast_to(&Arrow::Int64).ok()? else {
+                    return None;
+                };
                 if column != "height" {
                     return None;
                 }
                 selection.heights = match operator {
-                    Operator::Eq if number < 0 => 1..=0,
+                    Operator::Eq if number < 0 => NOTHING,
                     Operator::Eq => low.max(clamp(number))..=high.min(clamp(number)),
                     Operator::Gt => low.max(clamp(number.saturating_add(1)))..=high,
                     Operator::GtEq => low.max(clamp(number))..=high,
-                    Operator::Lt if number <= 0 => 1..=0,
+                    Operator::Lt if number <= 0 => NOTHING,
                     Operator::Lt => low..=high.min(clamp(number - 1)),
-                    Operator::LtEq if number < 0 => 1..=0,
+                    Operator::LtEq if number < 0 => NOTHING,
                     Operator::LtEq => low..=high.min(clamp(number)),
                     _ => return None,
                 };
                 Some(selection)
             }
-            Expr::Between(Between { expr, negated: false, low: from, high: to }) if column(expr) == Some("height") => {
+            Expr::Between(Between { expr, negated: false, low: from, high: to })
+                if column(expr) == Some("height") =>
+            {
                 let number = |expr: &Expr| match literal(expr)?.cast_to(&Arrow::Int64).ok()? {
                     ScalarValue::Int64(number) => number,
                     _ => None,
                 };
                 let (from, to) = (number(from)?, number(to)?);
-                selection.heights = if to < 0 { 1..=0 } else { low.max(clamp(from))..=high.min(clamp(to)) };
+                selection.heights = if to < 0 { NOTHING } else { low.max(clamp(from))..=high.min(clamp(to)) };
                 Some(selection)
             }
             _ => None,
@@ -294,7 +308,7 @@ impl PartitionStream for Pages {
         let stream = futures::stream::try_unfold(Some(self.clone()), |pages| async move {
             let Some(mut pages) = pages else { return Ok(None) };
             let reading = tokio::task::spawn_blocking(move || {
-                let batch = pages.next();
+                let batch = pages.read();
                 (batch, pages)
             });
             let (batch, pages) = reading.await.map_err(|error| DataFusionError::External(Box::new(error)))?;
@@ -307,7 +321,7 @@ impl PartitionStream for Pages {
 
 impl Pages {
     /// The next batch, and whether there may be more after it.
-    fn next(&mut self) -> Result<Option<(RecordBatch, bool)>> {
+    fn read(&mut self) -> Result<Option<(RecordBatch, bool)>> {
         let (low, high) = (*self.selection.heights.start(), *self.selection.heights.end());
         if low > high || self.rows_max == 0 {
             return Ok(None);
@@ -360,11 +374,15 @@ fn texts<T>(rows: &[T], text: impl Fn(&T) -> String) -> ArrayRef {
 }
 
 fn numbers<T>(rows: &[T], number: impl Fn(&T) -> u64) -> ArrayRef {
-    Arc::new(rows.iter().map(|row| Some(i64::try_from(number(row)).unwrap_or(i64::MAX))).collect::<Int64Array>())
+    Arc::new(
+        rows.iter().map(|row| Some(i64::try_from(number(row)).unwrap_or(i64::MAX))).collect::<Int64Array>(),
+    )
 }
 
 fn integers<T>(rows: &[T], number: impl Fn(&T) -> u32) -> ArrayRef {
-    Arc::new(rows.iter().map(|row| Some(i32::try_from(number(row)).unwrap_or(i32::MAX))).collect::<Int32Array>())
+    Arc::new(
+        rows.iter().map(|row| Some(i32::try_from(number(row)).unwrap_or(i32::MAX))).collect::<Int32Array>(),
+    )
 }
 
 fn block_batch(schema: &SchemaRef, rows: &[BlockRow]) -> Result<RecordBatch> {
@@ -427,12 +445,13 @@ mod tests {
 
     #[test]
     fn simple_filters_narrow_the_selection() {
-        let heights = |filter: Expr| Selection::ALL.narrowed(&filter, true).map(|selection| selection.heights);
+        let heights =
+            |filter: Expr| Selection::ALL.narrowed(&filter, true).map(|selection| selection.heights);
         assert_eq!(heights(col("height").eq(lit(5_i64))), Some(5..=5));
         assert_eq!(heights(col("height").gt(lit(5_i64)).and(col("height").lt_eq(lit(9_i64)))), Some(6..=9));
         assert_eq!(heights(lit(5_i64).gt_eq(col("height"))), Some(0..=5));
         assert_eq!(heights(col("height").between(lit(2_i64), lit(3_i64))), Some(2..=3));
-        assert_eq!(heights(col("height").lt(lit(0_i64))), Some(RangeInclusive::new(1, 0)));
+        assert_eq!(heights(col("height").lt(lit(0_i64))), Some(NOTHING));
         assert_eq!(heights(col("outcome").eq(lit("aborted"))), None);
         assert_eq!(heights(col("height").not_eq(lit(5_i64))), None);
         let id = Selection::ALL.narrowed(&col("id").eq(lit("ab".repeat(32))), true).expect("an id");

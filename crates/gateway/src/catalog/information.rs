@@ -8,7 +8,7 @@ use datafusion::error::Result;
 use std::sync::Arc;
 use types::{Catalog, DataType, ParameterMode};
 
-type Columns = &'static [(&'static str, Arrow)];
+type Columns<'a> = &'a [(&'a str, Arrow)];
 
 const TEXT: Arrow = Arrow::Utf8;
 const NUMBER: Arrow = Arrow::Int32;
@@ -16,12 +16,8 @@ const NUMBER: Arrow = Arrow::Int32;
 /// The schema, describing `objects` and the parameters in `catalog`.
 pub(super) fn schema(objects: &Objects, catalog: &Catalog) -> Result<Arc<dyn SchemaProvider>> {
     let schema = MemorySchemaProvider::new();
-    let tables: [(&str, Columns, Vec<NamedRow>); 8] = [
-        (
-            "schemata",
-            &[("catalog_name", TEXT), ("schema_name", TEXT), ("schema_owner", TEXT)],
-            schemata(),
-        ),
+    let tables: [(&str, Columns<'_>, Vec<NamedRow>); 8] = [
+        ("schemata", &[("catalog_name", TEXT), ("schema_name", TEXT), ("schema_owner", TEXT)], schemata()),
         (
             "tables",
             &[
@@ -129,7 +125,8 @@ pub(super) fn schema(objects: &Objects, catalog: &Catalog) -> Result<Arc<dyn Sch
         let fields = columns.iter().map(|(name, data_type)| Field::new(*name, data_type.clone(), true));
         let table_schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
         let rows = batch(&table_schema, &rows)?;
-        schema.register_table(name.to_string(), Arc::new(MemTable::try_new(table_schema, vec![vec![rows]])?))?;
+        schema
+            .register_table(name.to_string(), Arc::new(MemTable::try_new(table_schema, vec![vec![rows]])?))?;
     }
     Ok(Arc::new(schema))
 }
@@ -140,7 +137,11 @@ fn schema_name(oid: i32) -> &'static str {
 
 fn schemata() -> Vec<NamedRow> {
     let row = |(name, _): &(&'static str, i32)| {
-        vec![("catalog_name", DATABASE.into()), ("schema_name", Cell::from(*name)), ("schema_owner", ROLE.into())]
+        vec![
+            ("catalog_name", DATABASE.into()),
+            ("schema_name", Cell::from(*name)),
+            ("schema_owner", ROLE.into()),
+        ]
     };
     SCHEMAS.iter().map(row).collect()
 }
@@ -209,7 +210,10 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
                 ("column_default", attribute.default.clone().map_or(Cell::Null, Cell::from)),
                 ("is_nullable", yes_or_no(!attribute.not_null)),
                 ("data_type", name.into()),
-                ("character_maximum_length", known((attribute.type_oid == 1043 && modifier >= 0).then_some(modifier))),
+                (
+                    "character_maximum_length",
+                    known((attribute.type_oid == 1043 && modifier >= 0).then_some(modifier)),
+                ),
                 ("numeric_precision", known(precision)),
                 ("numeric_scale", known(scale)),
                 ("udt_schema", "pg_catalog".into()),

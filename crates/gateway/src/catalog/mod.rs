@@ -19,8 +19,8 @@ use crate::limits;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::{
-    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, MemorySchemaProvider,
-    SchemaProvider, Session, TableProvider,
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
+    MemorySchemaProvider, SchemaProvider, Session, TableProvider,
 };
 use datafusion::common::ParamValues;
 use datafusion::error::DataFusionError;
@@ -130,11 +130,15 @@ impl Catalogue {
             Some(Ok(Err(_))) => {
                 let seconds = limits::CATALOGUE_TIME_MAX.as_secs();
                 let message = format!("a catalogue query may take {seconds} seconds (CATALOGUE_TIME_MAX)");
-                Err(SqlError::new(SqlState::QUERY_CANCELED, message).hint("filter on height or id, or use LIMIT"))
+                Err(SqlError::new(SqlState::QUERY_CANCELED, message)
+                    .hint("filter on height or id, or use LIMIT"))
             }
             other => {
                 tracing::error!(?other, "a catalogue query panicked");
-                Err(SqlError::new(SqlState::INTERNAL_ERROR, "the catalogue query failed; the node's log says more"))
+                Err(SqlError::new(
+                    SqlState::INTERNAL_ERROR,
+                    "the catalogue query failed; the node's log says more",
+                ))
             }
         }
     }
@@ -142,7 +146,9 @@ impl Catalogue {
     /// The context for the current version of the catalog.
     async fn snapshot(&self) -> Result<Arc<Snapshot>, SqlError> {
         let catalog = self.database.catalog();
-        if let Some(snapshot) = self.current.lock().as_ref().filter(|snapshot| snapshot.version == catalog.version) {
+        if let Some(snapshot) =
+            self.current.lock().as_ref().filter(|snapshot| snapshot.version == catalog.version)
+        {
             return Ok(Arc::clone(snapshot));
         }
         let known = self.fixed.lock().clone();
@@ -177,11 +183,18 @@ impl Fixed {
         let context = SessionContext::new_with_config_rt(config, runtime);
         setup_pg_catalog(&context, DATABASE, EmptyContextProvider).map_err(|error| *error)?;
         let tables = Arc::new(PgCatalogStaticTables::try_new()?);
-        Ok(Fixed { tables, state: context.state(), parser: PostgresCompatibilityParser::new() })
+        // Functions and planners are kept, the tables that came with them are not: every snapshot brings its own.
+        let empty: Arc<dyn CatalogProviderList> = Arc::new(MemoryCatalogProviderList::new());
+        let state = SessionStateBuilder::new_from_existing(context.state()).with_catalog_list(empty).build();
+        Ok(Fixed { tables, state, parser: PostgresCompatibilityParser::new() })
     }
 }
 
-fn build(catalog: &Catalog, fixed: Arc<Fixed>, database: &Arc<dyn Database>) -> Result<Snapshot, DataFusionError> {
+fn build(
+    catalog: &Catalog,
+    fixed: Arc<Fixed>,
+    database: &Arc<dyn Database>,
+) -> Result<Snapshot, DataFusionError> {
     let objects = Objects::new(catalog, history::relations());
     let list: Arc<dyn CatalogProviderList> = Arc::new(MemoryCatalogProviderList::new());
     let provider = Arc::new(MemoryCatalogProvider::new());
@@ -202,7 +215,8 @@ fn described(catalog: &Catalog) -> Result<Arc<dyn SchemaProvider>, DataFusionErr
     let schema = MemorySchemaProvider::new();
     for table in catalog.tables.values() {
         let fields = table.columns.iter().map(|c| values::arrow_field(&c.name, c.data_type, c.not_null));
-        let described = Described { name: table.name.clone(), schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())) };
+        let described =
+            Described { name: table.name.clone(), schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())) };
         schema.register_table(table.name.clone(), Arc::new(described))?;
     }
     Ok(Arc::new(schema))
@@ -292,7 +306,9 @@ fn sql_error(error: DataFusionError) -> SqlError {
         DataFusionError::SchemaError(..) => SqlState::UNDEFINED_COLUMN,
         DataFusionError::NotImplemented(_) => SqlState::FEATURE_NOT_SUPPORTED,
         DataFusionError::ResourcesExhausted(_) => SqlState::OUT_OF_MEMORY,
-        DataFusionError::Plan(_) if lower.contains("table") && lower.contains("not found") => SqlState::UNDEFINED_TABLE,
+        DataFusionError::Plan(_) if lower.contains("table") && lower.contains("not found") => {
+            SqlState::UNDEFINED_TABLE
+        }
         DataFusionError::Plan(_) if lower.contains("function") => SqlState::UNDEFINED_FUNCTION,
         DataFusionError::Plan(_) => SqlState::FEATURE_NOT_SUPPORTED,
         DataFusionError::ArrowError(..) if lower.contains("divide by zero") => SqlState::DIVISION_BY_ZERO,
@@ -301,5 +317,6 @@ fn sql_error(error: DataFusionError) -> SqlError {
         DataFusionError::Execution(_) => SqlState::INVALID_PARAMETER_VALUE,
         _ => SqlState::INTERNAL_ERROR,
     };
-    SqlError::new(state, message).hint("queries about the catalogue run on DataFusion; see docs for what they can do")
+    SqlError::new(state, message)
+        .hint("queries about the catalogue run on DataFusion; see docs for what they can do")
 }

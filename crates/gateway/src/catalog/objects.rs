@@ -16,8 +16,12 @@ pub(super) const ROLE_OID: i32 = 10;
 /// Object identifier of the database.
 pub(super) const DATABASE_OID: i32 = 16_384;
 /// Schemas with their object identifiers.
-pub(super) const SCHEMAS: &[(&str, i32)] =
-    &[("pg_catalog", PG_CATALOG), ("public", PUBLIC), ("information_schema", INFORMATION_SCHEMA), ("entente", ENTENTE)];
+pub(super) const SCHEMAS: &[(&str, i32)] = &[
+    ("pg_catalog", PG_CATALOG),
+    ("public", PUBLIC),
+    ("information_schema", INFORMATION_SCHEMA),
+    ("entente", ENTENTE),
+];
 /// `pg_catalog`, as in every PostgreSQL.
 pub(super) const PG_CATALOG: i32 = 11;
 /// `public`, as in every PostgreSQL.
@@ -89,19 +93,23 @@ pub(super) struct Relation {
 impl Relation {
     /// A table of the ledger.
     pub(super) fn of_table(table: &Table) -> Relation {
-        let oid = 20_000 + 4 * table.id.0 as i32;
+        let oid = object_identifier(20_000, 4, table.id.0);
         let attributes = table
             .columns
             .iter()
             .map(|column| Attribute {
-                not_null: column.not_null || table.primary_key.iter().any(|c| table.columns[usize::from(*c)] == *column),
+                not_null: column.not_null
+                    || table.primary_key.iter().any(|c| table.columns[usize::from(*c)] == *column),
                 default: column.default.clone(),
                 ..Attribute::new(&column.name, column.data_type)
             })
             .collect();
         let columns: Vec<i64> = table.primary_key.iter().map(|column| i64::from(*column) + 1).collect();
-        let names: Vec<String> =
-            table.primary_key.iter().map(|column| quoted(&table.columns[usize::from(*column)].name)).collect();
+        let names: Vec<String> = table
+            .primary_key
+            .iter()
+            .map(|column| quoted(&table.columns[usize::from(*column)].name))
+            .collect();
         let names = names.join(", ");
         let mut constraints = Vec::new();
         let mut index = None;
@@ -117,7 +125,7 @@ impl Relation {
             constraints.push(Constraint { oid: oid + 2, name, kind: "p", columns, definition });
         }
         for (number, check) in table.checks.iter().enumerate() {
-            let oid = 100_000_000 + 1_000 * table.id.0 as i32 + number as i32;
+            let oid = object_identifier(100_000_000, 1_000, table.id.0) + number as i32;
             let definition = format!("CHECK ({})", without_parentheses(&check.condition));
             constraints.push(Constraint {
                 oid,
@@ -136,10 +144,17 @@ impl Relation {
     }
 }
 
+/// Numbers of tables are never used twice; after some hundred million tables the identifiers start again.
+fn object_identifier(first: i32, step: i32, number: u32) -> i32 {
+    first + (i64::from(number) * i64::from(step) % 1_000_000_000) as i32
+}
+
 /// A condition without parentheses around all of it, which `CHECK (…)` adds.
 fn without_parentheses(condition: &str) -> &str {
     let trimmed = condition.trim();
-    let Some(inner) = trimmed.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else { return trimmed };
+    let Some(inner) = trimmed.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else {
+        return trimmed;
+    };
     let mut depth = 0_i32;
     for character in inner.chars() {
         match character {
@@ -188,7 +203,8 @@ impl Routine {
         let shown: Vec<String> = parameters
             .iter()
             .map(|parameter| {
-                let name = if parameter.name.is_empty() { String::new() } else { quoted(&parameter.name) + " " };
+                let name =
+                    if parameter.name.is_empty() { String::new() } else { quoted(&parameter.name) + " " };
                 format!("{} {name}{}", mode(parameter.mode).0, parameter.data_type.family_name())
             })
             .collect();
@@ -237,10 +253,12 @@ pub(super) struct Objects {
 impl Objects {
     /// Tables and procedures of `catalog`, and `more` relations.
     pub(super) fn new(catalog: &Catalog, more: Vec<Relation>) -> Objects {
-        let mut relations: Vec<Relation> = catalog.tables.values().map(|table| Relation::of_table(table)).collect();
+        let mut relations: Vec<Relation> =
+            catalog.tables.values().map(|table| Relation::of_table(table)).collect();
         relations.extend(more);
         let procedures = catalog.procedures.values().enumerate();
-        let routines = procedures.map(|(number, procedure)| Routine::of_procedure(number, procedure)).collect();
+        let routines =
+            procedures.map(|(number, procedure)| Routine::of_procedure(number, procedure)).collect();
         Objects { relations, routines }
     }
 }

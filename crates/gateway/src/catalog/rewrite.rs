@@ -11,8 +11,8 @@ use super::objects::DATABASE;
 use crate::postgres::settings::SERVER_VERSION;
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, Query, SelectItem, SetExpr, Statement, TableFactor, Value, VisitMut, VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
+    Ident, ObjectName, Query, SelectItem, SetExpr, Statement, TableFactor, Value, VisitMut, VisitorMut,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
@@ -130,12 +130,17 @@ fn text(text: &str) -> Expr {
 }
 
 fn call(name: &str, arguments: Vec<Expr>) -> Expr {
-    let args = arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))).collect();
+    let args =
+        arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))).collect();
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args,
+            clauses: Vec::new(),
+        }),
         filter: None,
         null_treatment: None,
         over: None,
@@ -149,7 +154,9 @@ impl SessionLiterals<'_> {
     fn answer(&self, name: &str, arguments: &[Option<String>]) -> Option<Expr> {
         let facts = self.0;
         Some(match name {
-            "version" => text(&format!("PostgreSQL {SERVER_VERSION}, a database that several organisations run together")),
+            "version" => text(&format!(
+                "PostgreSQL {SERVER_VERSION}, a database that several organisations run together"
+            )),
             "current_user" | "session_user" | "user" | "current_role" => text(&facts.user),
             "current_database" | "current_catalog" => text(DATABASE),
             "current_schema" => text("public"),
@@ -197,7 +204,9 @@ impl VisitorMut for SessionLiterals<'_> {
                 let name = last(&function.name).to_ascii_lowercase();
                 self.answer(&name, &literal_arguments(&function.args))
             }
-            Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("user") => {
+            Expr::Identifier(name)
+                if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("user") =>
+            {
                 Some(text(&self.0.user))
             }
             _ => None,
@@ -308,8 +317,12 @@ mod tests {
 
     #[test]
     fn questions_about_the_session_become_literals_with_postgresqls_names() {
-        let (sql, names) = rewritten("select current_user, pg_backend_pid(), current_setting('search_path') as s, 1");
-        assert_eq!(sql, r#"SELECT 'ada' AS "current_user", 7 AS "pg_backend_pid", 'public' AS s, 1 AS "?column?""#);
+        let (sql, names) =
+            rewritten("select current_user, pg_backend_pid(), current_setting('search_path') as s, 1");
+        assert_eq!(
+            sql,
+            r#"SELECT 'ada' AS "current_user", 7 AS "pg_backend_pid", 'public' AS s, 1 AS "?column?""#
+        );
         let names: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
         assert_eq!(names, ["current_user", "pg_backend_pid", "s", "?column?"]);
     }

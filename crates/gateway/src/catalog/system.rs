@@ -3,8 +3,8 @@
 
 use super::batch::{Cell, NamedRow, batch, extended};
 use super::objects::{
-    DATABASE, DATABASE_OID, ENTENTE, INFORMATION_SCHEMA, Objects, PG_CATALOG, PLPGSQL, PUBLIC, ROLE, ROLE_OID,
-    Relation, SCHEMAS,
+    DATABASE, DATABASE_OID, ENTENTE, INFORMATION_SCHEMA, Objects, PG_CATALOG, PLPGSQL, PUBLIC, ROLE,
+    ROLE_OID, Relation, SCHEMAS,
 };
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
@@ -36,7 +36,7 @@ impl SystemSchema {
         let mut own: HashMap<String, Arc<dyn TableProvider>> = HashMap::new();
         for (name, more, rows) in tables(objects) {
             let base_schema = base_schema(&base, name)?;
-            let schema = extended(&base_schema, more);
+            let schema = extended(&base_schema, &more);
             let rows = batch(&schema, &rows)?;
             let mut batches = vec![rows];
             if KEEP.contains(&name) {
@@ -49,14 +49,12 @@ impl SystemSchema {
 }
 
 /// Tables to which our rows are added instead of replacing what is there.
-const KEEP: &[&str] = &["pg_proc", "pg_language", "pg_am", "pg_type"];
+const KEEP: &[&str] = &["pg_proc", "pg_language"];
 
 fn fixed_rows<'a>(fixed: &'a PgCatalogStaticTables, name: &str) -> &'a [RecordBatch] {
     match name {
         "pg_proc" => fixed.pg_proc.data(),
         "pg_language" => fixed.pg_language.data(),
-        "pg_am" => fixed.pg_am.data(),
-        "pg_type" => fixed.pg_type.data(),
         _ => &[],
     }
 }
@@ -68,7 +66,9 @@ fn widened(batch: &RecordBatch, schema: &datafusion::arrow::datatypes::SchemaRef
 
 fn base_schema(base: &Provider, name: &str) -> Result<Arc<Schema>> {
     let table = base.build_table_by_name(name)?;
-    table.map(|table| table.schema()).ok_or_else(|| DataFusionError::Internal(format!("no system table {name}")))
+    table
+        .map(|table| table.schema())
+        .ok_or_else(|| DataFusionError::Internal(format!("no system table {name}")))
 }
 
 #[async_trait]
@@ -89,23 +89,22 @@ impl SchemaProvider for SystemSchema {
     }
 }
 
-type SystemTable = (&'static str, &'static [(&'static str, DataType)], Vec<NamedRow>);
+type SystemTable = (&'static str, Vec<(&'static str, DataType)>, Vec<NamedRow>);
 
 /// Our tables: name, columns that the base lacks, rows.
 fn tables(objects: &Objects) -> Vec<SystemTable> {
     vec![
-        ("pg_namespace", &[], namespaces()),
-        ("pg_class", &[("reloptions", DataType::Utf8), ("relacl", DataType::Utf8)], classes(objects)),
-        ("pg_attribute", &[], attributes(objects)),
-        ("pg_attrdef", &[], defaults(objects)),
-        ("pg_constraint", &[], constraints(objects)),
-        ("pg_index", &[], indexes(objects)),
-        ("pg_proc", &[], procedures(objects)),
-        ("pg_language", &[], languages()),
-        ("pg_database", &[], databases()),
-        ("pg_roles", &[], roles()),
-        ("pg_tables", &[], table_list(objects)),
-        ("pg_settings", &[], Vec::new()),
+        ("pg_namespace", Vec::new(), namespaces()),
+        ("pg_class", vec![("reloptions", DataType::Utf8), ("relacl", DataType::Utf8)], classes(objects)),
+        ("pg_attribute", Vec::new(), attributes(objects)),
+        ("pg_attrdef", Vec::new(), defaults(objects)),
+        ("pg_constraint", Vec::new(), constraints(objects)),
+        ("pg_index", Vec::new(), indexes(objects)),
+        ("pg_proc", Vec::new(), procedures(objects)),
+        ("pg_language", Vec::new(), languages()),
+        ("pg_database", Vec::new(), databases()),
+        ("pg_roles", Vec::new(), roles()),
+        ("pg_tables", Vec::new(), table_list(objects)),
     ]
 }
 
@@ -257,7 +256,8 @@ fn constraints(objects: &Objects) -> Vec<NamedRow> {
 }
 
 fn indexes(objects: &Objects) -> Vec<NamedRow> {
-    let with_index = objects.relations.iter().filter_map(|relation| Some((relation, relation.index.as_ref()?)));
+    let with_index =
+        objects.relations.iter().filter_map(|relation| Some((relation, relation.index.as_ref()?)));
     let row = |(relation, index): (&Relation, &super::objects::Index)| {
         let zeros = vec![0; index.columns.len()];
         vec![

@@ -3,7 +3,8 @@
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType as Arrow, Decimal128Type, Field, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+    DataType as Arrow, Decimal128Type, Field, Float64Type, Int32Type, Int64Type, TimeUnit,
+    TimestampMicrosecondType,
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -33,7 +34,9 @@ pub(super) fn arrow_type(data_type: DataType) -> Arrow {
         DataType::Boolean => Arrow::Boolean,
         DataType::Integer => Arrow::Int32,
         DataType::BigInt => Arrow::Int64,
-        DataType::Numeric(Some((precision, scale))) if precision <= 38 => Arrow::Decimal128(precision, scale as i8),
+        DataType::Numeric(Some((precision, scale))) if precision <= 38 => {
+            Arrow::Decimal128(precision, scale as i8)
+        }
         DataType::Numeric(_) => Arrow::Decimal128(38, 10),
         DataType::Double => Arrow::Float64,
         DataType::Text(_) | DataType::Unknown => Arrow::Utf8,
@@ -55,8 +58,12 @@ pub(super) fn rows(batch: &RecordBatch) -> Result<Vec<Vec<Value>>, ArrowError> {
 }
 
 fn column(array: &ArrayRef) -> Result<Vec<Value>, ArrowError> {
-    let at = |index: usize, value: &dyn Fn(usize) -> Value| if array.is_null(index) { Value::Null } else { value(index) };
-    let all = |value: &dyn Fn(usize) -> Value| (0..array.len()).map(|index| at(index, value)).collect::<Vec<Value>>();
+    let at = |index: usize, value: &dyn Fn(usize) -> Value| {
+        if array.is_null(index) { Value::Null } else { value(index) }
+    };
+    let all = |value: &dyn Fn(usize) -> Value| {
+        (0..array.len()).map(|index| at(index, value)).collect::<Vec<Value>>()
+    };
     Ok(match data_type(array.data_type()) {
         DataType::Boolean => {
             let array = array.as_boolean();
@@ -150,7 +157,8 @@ mod tests {
 
     #[test]
     fn lists_are_written_as_postgresql_writes_arrays() {
-        let items: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("b c"), Some(""), Some("q\"")]));
+        let items: ArrayRef =
+            Arc::new(StringArray::from(vec![Some("a"), None, Some("b c"), Some(""), Some("q\"")]));
         let written = list_text(&items).expect("text");
         assert_eq!(written, Value::text("{a,NULL,\"b c\",\"\",\"q\\\"\"}"));
         let numbers = vec![Some(vec![Some(1), Some(2)]), None];

@@ -56,7 +56,9 @@ impl<'a> Reader<'a> {
     fn error(&self) -> SqlError {
         let statement = self.statement;
         let (message, byte) = match self.peek() {
-            Some(lexeme) => (format!("syntax error at or near \"{}\"", lexeme.text), lexeme.start - statement.start),
+            Some(lexeme) => {
+                (format!("syntax error at or near \"{}\"", lexeme.text), lexeme.start - statement.start)
+            }
             None => ("syntax error at end of input".to_string(), statement.text.len()),
         };
         SqlError::new(SqlState::SYNTAX_ERROR, message).at(position(statement.text, byte))
@@ -73,14 +75,19 @@ impl<'a> Reader<'a> {
     }
 
     fn name(&mut self) -> Result<String, SqlError> {
-        let lexeme = self.peek().filter(|l| l.kind == Kind::Word || l.text.starts_with('"')).ok_or_else(|| self.error())?;
+        let lexeme = self
+            .peek()
+            .filter(|l| l.kind == Kind::Word || l.text.starts_with('"'))
+            .ok_or_else(|| self.error())?;
         self.at += 1;
         Ok(lexeme.value())
     }
 
     fn text(&mut self) -> Result<String, SqlError> {
-        let lexeme =
-            self.peek().filter(|l| l.kind == Kind::Quoted && !l.text.starts_with('"')).ok_or_else(|| self.error())?;
+        let lexeme = self
+            .peek()
+            .filter(|l| l.kind == Kind::Quoted && !l.text.starts_with('"'))
+            .ok_or_else(|| self.error())?;
         self.at += 1;
         Ok(lexeme.value())
     }
@@ -136,7 +143,8 @@ pub(super) fn parse(statement: &Statement<'_>, catalog: &Catalog) -> Result<Copy
     if !reader.take("stdin") {
         return match reader.peek() {
             Some(lexeme) if lexeme.kind == Kind::Quoted || lexeme.is("program") => {
-                Err(SqlError::unsupported("COPY from a file of the server").hint("use FROM STDIN, or psql's \\copy"))
+                Err(SqlError::unsupported("COPY from a file of the server")
+                    .hint("use FROM STDIN, or psql's \\copy"))
             }
             _ => Err(reader.error()),
         };
@@ -186,14 +194,18 @@ fn read_options(reader: &mut Reader<'_>) -> Result<Options, SqlError> {
             "format" => match reader.switch()?.as_str() {
                 "text" => options.csv = false,
                 "csv" => options.csv = true,
-                "binary" => return Err(SqlError::unsupported("COPY in binary format").hint("use text or csv")),
+                "binary" => {
+                    return Err(SqlError::unsupported("COPY in binary format").hint("use text or csv"));
+                }
                 other => {
                     let message = format!("COPY format \"{other}\" not recognized");
                     return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
                 }
             },
             "csv" if !list => options.csv = true,
-            "binary" if !list => return Err(SqlError::unsupported("COPY in binary format").hint("use text or csv")),
+            "binary" if !list => {
+                return Err(SqlError::unsupported("COPY in binary format").hint("use text or csv"));
+            }
             "delimiter" | "delimiters" => options.delimiter = Some(reader.text()?),
             "null" => options.null = Some(reader.text()?),
             "quote" => options.quote = Some(reader.text()?),
@@ -203,17 +215,25 @@ fn read_options(reader: &mut Reader<'_>) -> Result<Options, SqlError> {
                     "on" | "true" | "1" => Header::Skip,
                     "off" | "false" | "0" => Header::None,
                     "match" => Header::Match,
-                    _ => return Err(SqlError::new(SqlState::SYNTAX_ERROR, "header requires a Boolean value or \"match\"")),
+                    _ => {
+                        return Err(SqlError::new(
+                            SqlState::SYNTAX_ERROR,
+                            "header requires a Boolean value or \"match\"",
+                        ));
+                    }
                 });
             }
             "header" => options.header = Some(Header::Skip),
             "encoding" => {
                 let encoding = reader.text()?;
                 if !matches!(encoding.to_ascii_lowercase().replace('-', "").as_str(), "utf8" | "unicode") {
-                    return Err(SqlError::unsupported(format!("COPY in the encoding {encoding}")).hint("use UTF8"));
+                    return Err(
+                        SqlError::unsupported(format!("COPY in the encoding {encoding}")).hint("use UTF8")
+                    );
                 }
             }
-            "freeze" | "force_quote" | "force_not_null" | "force_null" | "force" | "on_error" | "default" | "where" => {
+            "freeze" | "force_quote" | "force_not_null" | "force_null" | "force" | "on_error" | "default"
+            | "where" => {
                 return Err(SqlError::unsupported(format!("COPY with {}", option.to_uppercase())));
             }
             _ => {
@@ -240,14 +260,19 @@ fn bind(table: &str, columns: Vec<(String, DataType)>, options: Options) -> Resu
     };
     let csv_only = |set: bool, what: &str| {
         if set && !options.csv {
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("COPY {what} available only in CSV mode")));
+            return Err(SqlError::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("COPY {what} available only in CSV mode"),
+            ));
         }
         Ok(())
     };
     csv_only(options.quote.is_some(), "quote")?;
     csv_only(options.escape.is_some(), "escape")?;
     let delimiter = byte(options.delimiter, if options.csv { b',' } else { b'\t' }, "delimiter")?;
-    if !options.csv && (delimiter.is_ascii_lowercase() || delimiter.is_ascii_digit() || b"\\.".contains(&delimiter)) {
+    if !options.csv
+        && (delimiter.is_ascii_lowercase() || delimiter.is_ascii_digit() || b"\\.".contains(&delimiter))
+    {
         let message = format!("COPY delimiter cannot be \"{}\"", char::from(delimiter));
         return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
     }
@@ -337,7 +362,9 @@ impl CopyReader {
         }
         if self.in_quotes {
             self.line += 1;
-            return Err(self.at_line(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, "unterminated CSV quoted field")));
+            return Err(
+                self.at_line(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, "unterminated CSV quoted field"))
+            );
         }
         let last = std::mem::take(&mut self.pending);
         self.take_line(&last, rows)
@@ -413,7 +440,11 @@ impl CopyReader {
         Err(self.at_line(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message)))
     }
 
-    fn values(&self, statement: &CopyStatement, fields: Vec<Option<String>>) -> Result<Vec<Value>, CopyError> {
+    fn values(
+        &self,
+        statement: &CopyStatement,
+        fields: Vec<Option<String>>,
+    ) -> Result<Vec<Value>, CopyError> {
         let bad = |message| SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message);
         if let Some((name, _)) = statement.columns.get(fields.len()) {
             return Err(self.at_line(bad(format!("missing data for column \"{name}\""))));
@@ -427,7 +458,8 @@ impl CopyReader {
             Some(text) => {
                 let at_column = |error| {
                     let shown: String = text.chars().take(100).collect();
-                    let context = format!("COPY {}, line {}, column {name}: \"{shown}\"", statement.table, self.line);
+                    let context =
+                        format!("COPY {}, line {}, column {name}: \"{shown}\"", statement.table, self.line);
                     CopyError { error, context }
                 };
                 if text.len() > TEXT_BYTES_MAX {
@@ -492,9 +524,14 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
         let escaped = raw[at];
         at += 1;
         let digits = |from: usize, count: usize, radix: u32| {
-            raw[from..].iter().take(count).map_while(|byte| char::from(*byte).to_digit(radix)).collect::<Vec<u32>>()
+            raw[from..]
+                .iter()
+                .take(count)
+                .map_while(|byte| char::from(*byte).to_digit(radix))
+                .collect::<Vec<u32>>()
         };
-        let number = |digits: &[u32], radix: u32| digits.iter().fold(0, |number, digit| number * radix + digit) as u8;
+        let number =
+            |digits: &[u32], radix: u32| digits.iter().fold(0, |number, digit| number * radix + digit) as u8;
         match escaped {
             b'b' => bytes.push(8),
             b'f' => bytes.push(12),
@@ -519,7 +556,12 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
 }
 
 /// The fields of a row in the csv format; a quoted field is never NULL.
-fn csv_fields(line: &[u8], statement: &CopyStatement, quote: u8, escape: u8) -> Result<Vec<Option<String>>, SqlError> {
+fn csv_fields(
+    line: &[u8],
+    statement: &CopyStatement,
+    quote: u8,
+    escape: u8,
+) -> Result<Vec<Option<String>>, SqlError> {
     let mut fields = Vec::with_capacity(statement.columns.len());
     let mut field = Vec::new();
     let (mut quoted, mut inside, mut at) = (false, false, 0);
@@ -562,7 +604,8 @@ mod tests {
     use types::{Column, TableId};
 
     fn catalog() -> Catalog {
-        let column = |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+        let column =
+            |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
         let table = Table {
             id: TableId(1),
             name: "t".into(),
@@ -644,7 +687,9 @@ mod tests {
         assert_eq!(state("copy t from stdin with (nonsense)"), SqlState::SYNTAX_ERROR);
         assert_eq!(state("copy t from stdin (delimiter 'ab')"), SqlState::FEATURE_NOT_SUPPORTED);
         assert_eq!(state("copy"), SqlState::SYNTAX_ERROR);
-        let columns = statement("COPY public.t (b) FROM STDIN WITH (FORMAT csv, HEADER, NULL 'x')").expect("fine").columns;
+        let columns = statement("COPY public.t (b) FROM STDIN WITH (FORMAT csv, HEADER, NULL 'x')")
+            .expect("fine")
+            .columns;
         assert_eq!(columns, [("b".to_string(), DataType::Text(None))]);
     }
 }

@@ -64,7 +64,9 @@ impl Session {
             }
             Err(Failure::Problem(mut error, context)) => {
                 let rows = progress.committed;
-                let count = format!("{rows} rows of this COPY are in the table: each chunk is a transaction of its own.");
+                let count = format!(
+                    "{rows} rows of this COPY are in the table: each chunk is a transaction of its own."
+                );
                 error.detail = Some(error.detail.map_or(count.clone(), |detail| format!("{detail} {count}")));
                 Err(Failure::Problem(error, context))
             }
@@ -112,7 +114,9 @@ impl Session {
                     let message = "unexpected message type during COPY from stdin";
                     return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, message).into());
                 }
-                Err(ReadError::Malformed(Malformed::Violation(what) | Malformed::Encoding { message: what, .. })) => {
+                Err(ReadError::Malformed(
+                    Malformed::Violation(what) | Malformed::Encoding { message: what, .. },
+                )) => {
                     return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, what).into());
                 }
             };

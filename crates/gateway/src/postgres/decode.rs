@@ -46,10 +46,16 @@ pub(super) fn decode_parameter(
 
 fn text(bytes: &[u8]) -> Result<&str, SqlError> {
     if bytes.len() > TEXT_BYTES_MAX {
-        let message = format!("a value has {} bytes, the limit is {TEXT_BYTES_MAX} (TEXT_BYTES_MAX)", bytes.len());
+        let message =
+            format!("a value has {} bytes, the limit is {TEXT_BYTES_MAX} (TEXT_BYTES_MAX)", bytes.len());
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
-    let wrong = |what| SqlError::new(CHARACTER_NOT_IN_REPERTOIRE, format!("invalid byte sequence for encoding \"UTF8\": {what}"));
+    let wrong = |what| {
+        SqlError::new(
+            CHARACTER_NOT_IN_REPERTOIRE,
+            format!("invalid byte sequence for encoding \"UTF8\": {what}"),
+        )
+    };
     if bytes.contains(&0) {
         return Err(wrong("0x00".to_string()));
     }
@@ -78,8 +84,10 @@ fn coerce(value: Value, data_type: DataType) -> Result<Value, SqlError> {
 fn decode_binary(index: usize, bytes: &[u8], oid: u32) -> Result<Value, SqlError> {
     let wrong = || {
         let message = format!("incorrect binary data format in bind parameter {}", index + 1);
-        SqlError::new(INVALID_BINARY_REPRESENTATION, message)
-            .detail(format!("{} bytes are no value of the type with the object identifier {oid}", bytes.len()))
+        SqlError::new(INVALID_BINARY_REPRESENTATION, message).detail(format!(
+            "{} bytes are no value of the type with the object identifier {oid}",
+            bytes.len()
+        ))
     };
     Ok(match oid {
         16 => match bytes {
@@ -130,7 +138,8 @@ pub(super) fn decode_numeric(bytes: &[u8]) -> Result<Numeric, SqlError> {
         }
         _ => return Err(wrong("sign")),
     };
-    let scale = u8::try_from(scale).ok().filter(|scale| *scale <= NUMERIC_PRECISION_MAX).ok_or_else(out_of_range)?;
+    let scale =
+        u8::try_from(scale).ok().filter(|scale| *scale <= NUMERIC_PRECISION_MAX).ok_or_else(out_of_range)?;
     // The number is `digits × 10^exponent`; what PostgreSQL sends never has more fraction than its scale.
     let mut magnitude: i128 = 0;
     for _ in 0..count {
@@ -174,8 +183,14 @@ mod tests {
             let error = read(bytes, oid, DataType::Unknown).expect_err("wrong length");
             assert_eq!(error.state, INVALID_BINARY_REPRESENTATION);
         }
-        assert_eq!(read(b"a\0b", 25, DataType::Unknown).expect_err("zero byte").state, CHARACTER_NOT_IN_REPERTOIRE);
-        assert_eq!(read(&[0; 12], 3802, DataType::Unknown).expect_err("jsonb").state, SqlState::FEATURE_NOT_SUPPORTED);
+        assert_eq!(
+            read(b"a\0b", 25, DataType::Unknown).expect_err("zero byte").state,
+            CHARACTER_NOT_IN_REPERTOIRE
+        );
+        assert_eq!(
+            read(&[0; 12], 3802, DataType::Unknown).expect_err("jsonb").state,
+            SqlState::FEATURE_NOT_SUPPORTED
+        );
     }
 
     #[test]

@@ -102,10 +102,14 @@ fn put_binary(output: &mut BytesMut, value: &Value, data_type: DataType) {
         (Value::Boolean(value), DataType::Boolean) => output.put_u8(u8::from(*value)),
         (Value::Integer(value), DataType::Integer) => output.put_i32(*value),
         (Value::Integer(value), DataType::BigInt) => output.put_i64(i64::from(*value)),
-        (Value::Integer(value), DataType::Numeric(_)) => put_numeric(output, &Numeric::new(i128::from(*value), 0)),
+        (Value::Integer(value), DataType::Numeric(_)) => {
+            put_numeric(output, &Numeric::new(i128::from(*value), 0))
+        }
         (Value::Integer(value), DataType::Double) => output.put_f64(f64::from(*value)),
         (Value::BigInt(value), DataType::BigInt) => output.put_i64(*value),
-        (Value::BigInt(value), DataType::Numeric(_)) => put_numeric(output, &Numeric::new(i128::from(*value), 0)),
+        (Value::BigInt(value), DataType::Numeric(_)) => {
+            put_numeric(output, &Numeric::new(i128::from(*value), 0))
+        }
         (Value::BigInt(value), DataType::Double) => output.put_f64(*value as f64),
         (Value::Numeric(value), DataType::Numeric(_)) => put_numeric(output, value),
         (Value::Double(value), DataType::Double) => output.put_f64(*value),
@@ -125,7 +129,8 @@ fn put_numeric(output: &mut BytesMut, value: &Numeric) {
     let fraction_groups = scale.div_ceil(4);
     let lead = (4 - decimal.len() % 4) % 4;
     decimal.insert_str(0, &"0000"[..lead]);
-    let group = |digits: &[u8]| digits.iter().fold(0_i16, |number, digit| number * 10 + i16::from(digit - b'0'));
+    let group =
+        |digits: &[u8]| digits.iter().fold(0_i16, |number, digit| number * 10 + i16::from(digit - b'0'));
     let mut groups: Vec<i16> = decimal.as_bytes().chunks(4).map(group).collect();
     let mut weight = groups.len() as i16 - fraction_groups as i16 - 1;
     let leading = groups.iter().take_while(|digit| **digit == 0).count();

@@ -41,11 +41,30 @@ pub(super) enum Target {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Message {
     Query(String),
-    Parse { name: String, sql: String, types: Vec<u32> },
-    Bind { portal: String, statement: String, formats: Vec<i16>, values: Vec<Option<Bytes>>, results: Vec<i16> },
-    Describe { target: Target, name: String },
-    Execute { portal: String, rows_max: usize },
-    Close { target: Target, name: String },
+    Parse {
+        name: String,
+        sql: String,
+        types: Vec<u32>,
+    },
+    Bind {
+        portal: String,
+        statement: String,
+        formats: Vec<i16>,
+        values: Vec<Option<Bytes>>,
+        results: Vec<i16>,
+    },
+    Describe {
+        target: Target,
+        name: String,
+    },
+    Execute {
+        portal: String,
+        rows_max: usize,
+    },
+    Close {
+        target: Target,
+        name: String,
+    },
     Flush,
     Sync,
     FunctionCall,
@@ -103,7 +122,10 @@ impl Body {
 
     fn text(&mut self) -> Result<String, Malformed> {
         let Some(length) = self.rest.iter().position(|byte| *byte == 0) else {
-            return Err(Malformed::Violation(format!("message '{}' holds a string without an end", self.kind)));
+            return Err(Malformed::Violation(format!(
+                "message '{}' holds a string without an end",
+                self.kind
+            )));
         };
         let bytes = self.rest.split_to(length);
         self.rest.advance(1);
@@ -137,7 +159,10 @@ impl Body {
         match self.u8()? {
             b'S' => Ok(Target::Statement),
             b'P' => Ok(Target::Portal),
-            other => Err(Malformed::Violation(format!("expected 'S' or 'P' in message '{}', found {other}", self.kind))),
+            other => Err(Malformed::Violation(format!(
+                "expected 'S' or 'P' in message '{}', found {other}",
+                self.kind
+            ))),
         }
     }
 
@@ -184,9 +209,11 @@ pub(super) fn decode(kind: u8, body: Bytes) -> Result<Message, Malformed> {
     let mut body = Body { rest: body, kind: char::from(kind) };
     let message = match kind {
         b'Q' => Message::Query(body.text()?),
-        b'P' => {
-            Message::Parse { name: body.text()?, sql: body.text()?, types: body.list(|b| b.i32().map(|oid| oid as u32))? }
-        }
+        b'P' => Message::Parse {
+            name: body.text()?,
+            sql: body.text()?,
+            types: body.list(|b| b.i32().map(|oid| oid as u32))?,
+        },
         b'B' => Message::Bind {
             portal: body.text()?,
             statement: body.text()?,
@@ -196,7 +223,9 @@ pub(super) fn decode(kind: u8, body: Bytes) -> Result<Message, Malformed> {
         },
         b'D' => Message::Describe { target: body.target()?, name: body.text()? },
         b'C' => Message::Close { target: body.target()?, name: body.text()? },
-        b'E' => Message::Execute { portal: body.text()?, rows_max: usize::try_from(body.i32()?).unwrap_or(0) },
+        b'E' => {
+            Message::Execute { portal: body.text()?, rows_max: usize::try_from(body.i32()?).unwrap_or(0) }
+        }
         b'H' => Message::Flush,
         b'S' => Message::Sync,
         b'X' => Message::Terminate,
@@ -237,7 +266,10 @@ mod tests {
             assert!(decode(*kind, longer.into()).is_err(), "{}", char::from(*kind));
         }
         assert!(decode(b'!', Bytes::new()).is_err());
-        assert!(matches!(decode(b'Q', Bytes::from_static(b"\xff\0")), Err(Malformed::Encoding { query: true, .. })));
+        assert!(matches!(
+            decode(b'Q', Bytes::from_static(b"\xff\0")),
+            Err(Malformed::Encoding { query: true, .. })
+        ));
         // A length and a count that promise more than follows.
         assert!(decode(b'B', Bytes::from_static(b"\0\0\0\0\xff\xff")).is_err());
         assert!(decode(b'B', Bytes::from_static(b"\0\0\0\0\0\x01\x7f\xff\xff\xff\0")).is_err());

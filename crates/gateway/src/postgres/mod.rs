@@ -26,7 +26,9 @@ use crate::{Database, GatewayError, limits};
 use connection::{Connection, ReadError};
 use message::{Malformed, Startup};
 use parking_lot::Mutex;
-use pgwire::messages::startup::{Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey};
+use pgwire::messages::startup::{
+    Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey,
+};
 use session::{Identity, Session};
 use settings::Settings;
 use std::collections::HashMap;
@@ -125,7 +127,9 @@ impl Server {
             Ok(Ok(Startup::Session { minor, parameters })) => (minor, parameters),
             Ok(Ok(Startup::Cancel { process, secret })) => return self.cancel(process, secret),
             Ok(Ok(Startup::Ssl | Startup::Gss)) | Ok(Err(ReadError::Closed)) | Err(_) => return,
-            Ok(Err(ReadError::Malformed(Malformed::Violation(what) | Malformed::Encoding { message: what, .. }))) => {
+            Ok(Err(ReadError::Malformed(
+                Malformed::Violation(what) | Malformed::Encoding { message: what, .. },
+            ))) => {
                 return connection.close_with(&SqlError::new(SqlState::PROTOCOL_VIOLATION, what)).await;
             }
         };
@@ -147,8 +151,11 @@ impl Server {
         self.cancels.lock().insert(process, (secret, Arc::clone(&cancel)));
         let _registration = Registration { server: self, process };
 
-        let options: Vec<String> =
-            parameters.iter().map(|(name, _)| name.clone()).filter(|name| name.starts_with("_pq_.")).collect();
+        let options: Vec<String> = parameters
+            .iter()
+            .map(|(name, _)| name.clone())
+            .filter(|name| name.starts_with("_pq_."))
+            .collect();
         if minor > 0 || !options.is_empty() {
             connection.put(&NegotiateProtocolVersion::new(3 << 16, options));
         }
@@ -182,25 +189,35 @@ async fn negotiate(connection: &mut Connection) -> Result<Startup, ReadError> {
             other => return Ok(other),
         }
     }
-    Err(ReadError::Malformed(Malformed::Violation("encryption was refused already; start the session".to_string())))
+    Err(ReadError::Malformed(Malformed::Violation(
+        "encryption was refused already; start the session".to_string(),
+    )))
 }
 
 /// Why a session cannot be, if it cannot.
 fn refuse(loopback: bool, full: bool, parameters: &[(String, String)]) -> Option<SqlError> {
     if full {
-        let message = format!("sorry, too many clients already: at most {} (CONNECTIONS_MAX)", limits::CONNECTIONS_MAX);
+        let message =
+            format!("sorry, too many clients already: at most {} (CONNECTIONS_MAX)", limits::CONNECTIONS_MAX);
         let error = SqlError::new(SqlState::TOO_MANY_CONNECTIONS, message);
         return Some(error.hint("close sessions that are not needed, or pool connections"));
     }
     if !loopback {
         let message = "there are no passwords yet, so only clients on the same machine may connect";
-        return Some(SqlError::new(INVALID_AUTHORIZATION, message).hint("connect through 127.0.0.1, or tunnel the port"));
+        return Some(
+            SqlError::new(INVALID_AUTHORIZATION, message)
+                .hint("connect through 127.0.0.1, or tunnel the port"),
+        );
     }
     let has = |name: &str| parameters.iter().any(|(other, value)| other == name && !value.is_empty());
     if !has("user") {
-        return Some(SqlError::new(INVALID_AUTHORIZATION, "no PostgreSQL user name specified in startup packet"));
+        return Some(SqlError::new(
+            INVALID_AUTHORIZATION,
+            "no PostgreSQL user name specified in startup packet",
+        ));
     }
-    let replication = parameters.iter().find(|(name, _)| name == "replication").map(|(_, value)| value.as_str());
+    let replication =
+        parameters.iter().find(|(name, _)| name == "replication").map(|(_, value)| value.as_str());
     if replication.is_some_and(|value| !matches!(value, "false" | "off" | "no" | "0")) {
         return Some(SqlError::unsupported("the replication protocol"));
     }

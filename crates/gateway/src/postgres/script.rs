@@ -290,13 +290,16 @@ const SESSION_WORDS: &[&str] =
 /// Says who answers `statement`. Tables of `catalog` come before those of the catalogue.
 pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
     let lexemes = &statement.lexemes;
-    let word = |index: usize| lexemes.get(index).map(|lexeme| lexeme.text.to_ascii_lowercase()).unwrap_or_default();
+    let word =
+        |index: usize| lexemes.get(index).map(|lexeme| lexeme.text.to_ascii_lowercase()).unwrap_or_default();
     match word(0).as_str() {
         "begin" => Class::Begin,
         "start" if word(1) == "transaction" => Class::Begin,
         "commit" | "end" if word(1) == "prepared" => Class::Refused("COMMIT PREPARED"),
         "commit" | "end" => Class::Commit,
-        "rollback" | "abort" if lexemes.iter().any(|lexeme| lexeme.is("to")) => Class::Refused("ROLLBACK TO SAVEPOINT"),
+        "rollback" | "abort" if lexemes.iter().any(|lexeme| lexeme.is("to")) => {
+            Class::Refused("ROLLBACK TO SAVEPOINT")
+        }
         "rollback" if word(1) == "prepared" => Class::Refused("ROLLBACK PREPARED"),
         "rollback" | "abort" => Class::Rollback,
         "savepoint" => Class::Refused("SAVEPOINT"),
@@ -373,7 +376,9 @@ mod tests {
             texts,
             ["select ';'", "insert into t values ($$ ; $$, $a$ $b$ ; $a$, E'\\'; ')", "select \";\""]
         );
-        for unclosed in ["select 'a", "select $$ a", "/* a", "select \"a", "select E'\\", "$", "$a", "$1", "é'"] {
+        for unclosed in
+            ["select 'a", "select $$ a", "/* a", "select \"a", "select E'\\", "$", "$a", "$1", "é'"]
+        {
             split(unclosed);
         }
         assert!(split(" ; -- nothing\n;").is_empty());
@@ -381,28 +386,43 @@ mod tests {
 
     #[test]
     fn statements_are_told_apart_by_their_words() {
-        assert_eq!(classes("select 1; SELECT x from t; with a as (select 1) select * from a"), [Class::Read; 3]);
+        assert_eq!(
+            classes("select 1; SELECT x from t; with a as (select 1) select * from a"),
+            [Class::Read; 3]
+        );
         assert_eq!(classes("insert into t values (1); call p(1); create table t(a int)"), [Class::Write; 3]);
         assert_eq!(
-            classes("select version(); select current_user; select * from pg_class c; select 1 from entente.blocks; \
-                     select a from information_schema.tables; select \"pg_catalog\".now(); select current_schema"),
+            classes(
+                "select version(); select current_user; select * from pg_class c; select 1 from entente.blocks; \
+                     select a from information_schema.tables; select \"pg_catalog\".now(); select current_schema"
+            ),
             [Class::Catalogue; 7]
         );
-        assert_eq!(classes("select 'pg_catalog.x'; select pg_class from t; select version from t"), [Class::Read; 3]);
-        assert_eq!(classes("begin; commit; end; rollback; abort; savepoint a"), [
-            Class::Begin,
-            Class::Commit,
-            Class::Commit,
-            Class::Rollback,
-            Class::Rollback,
-            Class::Refused("SAVEPOINT")
-        ]);
-        assert_eq!(classes("SET a = 1; show all; copy t from stdin"), [Class::Session, Class::Session, Class::Copy]);
+        assert_eq!(
+            classes("select 'pg_catalog.x'; select pg_class from t; select version from t"),
+            [Class::Read; 3]
+        );
+        assert_eq!(
+            classes("begin; commit; end; rollback; abort; savepoint a"),
+            [
+                Class::Begin,
+                Class::Commit,
+                Class::Commit,
+                Class::Rollback,
+                Class::Rollback,
+                Class::Refused("SAVEPOINT")
+            ]
+        );
+        assert_eq!(
+            classes("SET a = 1; show all; copy t from stdin"),
+            [Class::Session, Class::Session, Class::Copy]
+        );
     }
 
     #[test]
     fn values_of_literals_are_unquoted() {
-        let values: Vec<String> = lexemes("Ab \"Ab\" 'it''s' E'a\\tb' $x$ y $x$").iter().map(Lexeme::value).collect();
+        let values: Vec<String> =
+            lexemes("Ab \"Ab\" 'it''s' E'a\\tb' $x$ y $x$").iter().map(Lexeme::value).collect();
         assert_eq!(values, ["ab", "Ab", "it's", "a\tb", " y "]);
         assert_eq!(position("sélect x", 8), 8);
     }

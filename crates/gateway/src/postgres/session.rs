@@ -242,11 +242,13 @@ impl Session {
             return Ok(());
         }
         if statements.len() > limits::STATEMENTS_MAX {
-            let message = format!("a query string has at most {} statements (STATEMENTS_MAX)", limits::STATEMENTS_MAX);
+            let message =
+                format!("a query string has at most {} statements (STATEMENTS_MAX)", limits::STATEMENTS_MAX);
             return Err(problem(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
         let catalog = self.database.catalog();
-        let classes: Vec<Class> = statements.iter().map(|statement| script::classify(statement, &catalog)).collect();
+        let classes: Vec<Class> =
+            statements.iter().map(|statement| script::classify(statement, &catalog)).collect();
         drop(catalog);
         let mut at = 0;
         while at < statements.len() {
@@ -367,11 +369,15 @@ impl Session {
     async fn on_parse(&mut self, name: String, sql: &str, types: Vec<u32>) -> Result<(), Failure> {
         check_length(sql)?;
         if !name.is_empty() && self.statements.contains_key(&name) {
-            return Err(problem(DUPLICATE_STATEMENT, format!("prepared statement \"{name}\" already exists")));
+            return Err(problem(
+                DUPLICATE_STATEMENT,
+                format!("prepared statement \"{name}\" already exists"),
+            ));
         }
         if self.statements.len() >= limits::PREPARED_STATEMENTS_MAX && !self.statements.contains_key(&name) {
             let limit = limits::PREPARED_STATEMENTS_MAX;
-            let message = format!("a session has at most {limit} prepared statements (PREPARED_STATEMENTS_MAX)");
+            let message =
+                format!("a session has at most {limit} prepared statements (PREPARED_STATEMENTS_MAX)");
             return Err(problem(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
         let statements = script::split(sql);
@@ -421,9 +427,16 @@ impl Session {
         let mut parameters = Vec::with_capacity(values.len());
         for (index, bytes) in values.iter().enumerate() {
             let (oid, data_type) = (statement.parameter_oid(index), statement.parameters[index]);
-            parameters.push(decode_parameter(index, bytes.as_deref(), Format::of(formats, index), oid, data_type)?);
+            parameters.push(decode_parameter(
+                index,
+                bytes.as_deref(),
+                Format::of(formats, index),
+                oid,
+                data_type,
+            )?);
         }
-        self.portals.insert(name, Portal { statement, parameters, formats: results, progress: Progress::Ready });
+        self.portals
+            .insert(name, Portal { statement, parameters, formats: results, progress: Progress::Ready });
         self.connection.put(&BindComplete::new());
         Ok(())
     }
@@ -488,7 +501,11 @@ impl Session {
             self.connection.put(&CommandComplete::new(result.tag));
             return Ok(());
         }
-        let end = if rows_max == 0 { result.rows.len() } else { result.rows.len().min(sent.saturating_add(rows_max)) };
+        let end = if rows_max == 0 {
+            result.rows.len()
+        } else {
+            result.rows.len().min(sent.saturating_add(rows_max))
+        };
         for row in &result.rows[sent..end] {
             data_row(self.connection.output(), &result.columns, row, &portal.formats);
             self.connection.flush_if_full().await?;
@@ -540,7 +557,9 @@ impl Session {
             Class::Commit => none(Body::NoTransaction("COMMIT")),
             Class::Rollback => none(Body::NoTransaction("ROLLBACK")),
             Class::Begin => {
-                return Err(SqlError::unsupported("a transaction block (BEGIN)").hint(TRANSACTIONS_HINT).into());
+                return Err(SqlError::unsupported("a transaction block (BEGIN)")
+                    .hint(TRANSACTIONS_HINT)
+                    .into());
             }
             Class::Refused(what) => return Err(SqlError::unsupported(what).hint(TRANSACTIONS_HINT).into()),
         })
@@ -593,9 +612,14 @@ impl Session {
             return Ok(prepared);
         }
         let again = self.prepare(&statement.sql, &statement.parameters).await?;
-        if again.columns != prepared.columns || again.parameters != prepared.parameters || again.kind != prepared.kind {
+        if again.columns != prepared.columns
+            || again.parameters != prepared.parameters
+            || again.kind != prepared.kind
+        {
             let message = "cached plan must not change result type";
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("prepare the statement again"));
+            return Err(
+                SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("prepare the statement again")
+            );
         }
         let again = Arc::new(again);
         *cached.lock() = Arc::clone(&again);
@@ -612,7 +636,11 @@ impl Session {
         blocking(move || database.prepare(&sql, &types)).await
     }
 
-    async fn read(&self, prepared: Arc<Prepared>, parameters: Vec<Value>) -> Result<StatementResult, SqlError> {
+    async fn read(
+        &self,
+        prepared: Arc<Prepared>,
+        parameters: Vec<Value>,
+    ) -> Result<StatementResult, SqlError> {
         let database = Arc::clone(&self.database);
         self.wait(blocking(move || database.query(&prepared, &parameters)), false).await
     }
@@ -622,7 +650,8 @@ impl Session {
             && sql.len() > types::limits::TRANSACTION_BYTES_MAX
         {
             let (found, limit) = (sql.len(), types::limits::TRANSACTION_BYTES_MAX);
-            let message = format!("the transaction has {found} bytes, the limit is {limit} (TRANSACTION_BYTES_MAX)");
+            let message =
+                format!("the transaction has {found} bytes, the limit is {limit} (TRANSACTION_BYTES_MAX)");
             let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
             return Err(error.hint("split it; for many rows use COPY"));
         }
@@ -630,7 +659,11 @@ impl Session {
     }
 
     /// Waits for `work`, for a cancel request, and for the statement's time to be up.
-    async fn wait<T>(&self, work: impl Future<Output = Result<T, SqlError>>, writes: bool) -> Result<T, SqlError> {
+    async fn wait<T>(
+        &self,
+        work: impl Future<Output = Result<T, SqlError>>,
+        writes: bool,
+    ) -> Result<T, SqlError> {
         let cancelled = |why: &str| {
             let error = SqlError::new(SqlState::QUERY_CANCELED, format!("canceling statement due to {why}"));
             if !writes {
@@ -707,7 +740,10 @@ impl Session {
             }
             SessionStatement::Close(Some(name)) => {
                 if self.portals.remove(name).is_none() {
-                    return Err(SqlError::new(INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist")));
+                    return Err(SqlError::new(
+                        INVALID_CURSOR_NAME,
+                        format!("cursor \"{name}\" does not exist"),
+                    ));
                 }
                 "CLOSE CURSOR"
             }
@@ -731,8 +767,11 @@ fn empty_statement(given: Vec<u32>) -> ParsedStatement {
 fn check_length(sql: &str) -> Result<(), SqlError> {
     if sql.len() > limits::STATEMENT_BYTES_MAX {
         let (found, limit) = (sql.len(), limits::STATEMENT_BYTES_MAX);
-        let message = format!("the query string has {found} bytes, the limit is {limit} (STATEMENT_BYTES_MAX)");
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("split it; for many rows use COPY"));
+        let message =
+            format!("the query string has {found} bytes, the limit is {limit} (STATEMENT_BYTES_MAX)");
+        return Err(
+            SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("split it; for many rows use COPY")
+        );
     }
     Ok(())
 }
@@ -759,10 +798,14 @@ fn check_counts(
     let columns = if statement.returns_rows { statement.columns.len() } else { 0 };
     if results.len() > 1 && results.len() != columns {
         let results = results.len();
-        return violation(format!("bind message has {results} result formats but query has {columns} columns"));
+        return violation(format!(
+            "bind message has {results} result formats but query has {columns} columns"
+        ));
     }
     match formats.iter().chain(results).find(|code| !matches!(code, 0 | 1)) {
-        Some(code) => Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("unsupported format code: {code}"))),
+        Some(code) => {
+            Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("unsupported format code: {code}")))
+        }
         None => Ok(()),
     }
 }
@@ -784,6 +827,9 @@ pub(super) async fn blocking<T: Send + 'static>(
 ) -> Result<T, SqlError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
         tracing::error!(%error, "a statement panicked");
-        Err(SqlError::new(SqlState::INTERNAL_ERROR, "the statement failed unexpectedly; the node's log says more"))
+        Err(SqlError::new(
+            SqlState::INTERNAL_ERROR,
+            "the statement failed unexpectedly; the node's log says more",
+        ))
     })
 }

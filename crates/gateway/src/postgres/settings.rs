@@ -127,7 +127,9 @@ impl SessionStatement {
     pub(super) fn columns(&self) -> Vec<OutputColumn> {
         let text = |name: &str| OutputColumn { name: name.to_string(), data_type: DataType::Text(None) };
         match self {
-            SessionStatement::Show { name } => vec![text(find(name).map_or(name.as_str(), |known| known.name))],
+            SessionStatement::Show { name } => {
+                vec![text(find(name).map_or(name.as_str(), |known| known.name))]
+            }
             SessionStatement::ShowAll => vec![text("name"), text("setting"), text("description")],
             _ => Vec::new(),
         }
@@ -136,7 +138,9 @@ impl SessionStatement {
 
 fn syntax(statement: &Statement<'_>, lexeme: Option<&Lexeme<'_>>) -> SqlError {
     let (message, at) = match lexeme {
-        Some(lexeme) => (format!("syntax error at or near \"{}\"", lexeme.text), lexeme.start - statement.start),
+        Some(lexeme) => {
+            (format!("syntax error at or near \"{}\"", lexeme.text), lexeme.start - statement.start)
+        }
         None => ("syntax error at end of input".to_string(), statement.text.len()),
     };
     SqlError::new(SqlState::SYNTAX_ERROR, message).at(super::script::position(statement.text, at))
@@ -153,13 +157,17 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<SessionStatement, SqlEr
         ["show", rest @ ..] if !rest.is_empty() => SessionStatement::Show { name: joined_name(rest) },
         ["reset", "all"] => SessionStatement::ResetAll,
         ["reset", "session", "authorization"] => SessionStatement::Nothing("RESET"),
-        ["reset", rest @ ..] if !rest.is_empty() => SessionStatement::Set { name: joined_name(rest), value: None },
+        ["reset", rest @ ..] if !rest.is_empty() => {
+            SessionStatement::Set { name: joined_name(rest), value: None }
+        }
         ["discard", "all"] => SessionStatement::DiscardAll,
         ["discard", "plans"] => SessionStatement::DiscardNothing("DISCARD PLANS"),
         ["discard", "sequences"] => SessionStatement::DiscardNothing("DISCARD SEQUENCES"),
         ["discard", "temp" | "temporary"] => SessionStatement::DiscardNothing("DISCARD TEMP"),
         ["deallocate", "all"] | ["deallocate", "prepare", "all"] => SessionStatement::Deallocate(None),
-        ["deallocate", "prepare", name] | ["deallocate", name] => SessionStatement::Deallocate(Some(one(name))),
+        ["deallocate", "prepare", name] | ["deallocate", name] => {
+            SessionStatement::Deallocate(Some(one(name)))
+        }
         ["close", "all"] => SessionStatement::Close(None),
         ["close", name] => SessionStatement::Close(Some(one(name))),
         ["unlisten", ..] => SessionStatement::Nothing("UNLISTEN"),
@@ -180,7 +188,9 @@ fn joined_name(words: &[&str]) -> String {
 
 fn parse_set(statement: &Statement<'_>, words: &[&str]) -> Result<SessionStatement, SqlError> {
     let skip = match words {
-        [_, "session", "characteristics", "as", "transaction", ..] => return Ok(SessionStatement::Nothing("SET")),
+        [_, "session", "characteristics", "as", "transaction", ..] => {
+            return Ok(SessionStatement::Nothing("SET"));
+        }
         [_, "session", "authorization", ..] | [_, "role", ..] | [_, "constraints", ..] => {
             return Ok(SessionStatement::Nothing("SET"));
         }
@@ -220,7 +230,11 @@ fn join_values(lexemes: &[Lexeme<'_>]) -> String {
                 if after_word {
                     text.push(' ');
                 }
-                text.push_str(&if lexeme.kind == Kind::Word { lexeme.text.to_string() } else { lexeme.value() });
+                text.push_str(&if lexeme.kind == Kind::Word {
+                    lexeme.text.to_string()
+                } else {
+                    lexeme.value()
+                });
             }
         }
     }
@@ -303,7 +317,8 @@ impl Settings {
                 return Err(SqlError::new(CANT_CHANGE_RUNTIME_PARAM, message));
             }
             Change::Ignored if !value.eq_ignore_ascii_case(&current) => {
-                let warning = format!("parameter \"{}\" stays \"{current}\": Entente knows no other value", known.name);
+                let warning =
+                    format!("parameter \"{}\" stays \"{current}\": Entente knows no other value", known.name);
                 return Ok(Changed { report: None, warning: Some(warning) });
             }
             Change::Fixed | Change::Ignored => return Ok(Changed::default()),
@@ -340,9 +355,15 @@ impl Settings {
     /// The rows of SHOW.
     pub(super) fn show(&self, name: Option<&str>) -> Result<StatementResult, SqlError> {
         let Some(name) = name else {
-            let row = |(name, value): (String, String)| vec![Value::text(name), Value::text(value), Value::text("")];
+            let row = |(name, value): (String, String)| {
+                vec![Value::text(name), Value::text(value), Value::text("")]
+            };
             let rows: Vec<Vec<Value>> = self.all().into_iter().map(row).collect();
-            return Ok(StatementResult { tag: "SHOW".into(), columns: SessionStatement::ShowAll.columns(), rows });
+            return Ok(StatementResult {
+                tag: "SHOW".into(),
+                columns: SessionStatement::ShowAll.columns(),
+                rows,
+            });
         };
         let value = self.get(name).ok_or_else(|| {
             SqlError::new(UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
@@ -382,12 +403,18 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
         let message = format!("invalid value for parameter \"{}\": \"{value}\"", known.name);
         SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
     };
-    let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let plain: String =
+        value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     Ok(match known.name {
-        "client_encoding" if matches!(plain.as_str(), "utf8" | "unicode" | "sqlascii" | "") => "UTF8".to_string(),
+        "client_encoding" if matches!(plain.as_str(), "utf8" | "unicode" | "sqlascii" | "") => {
+            "UTF8".to_string()
+        }
         "client_encoding" => return Err(invalid().hint("clients of Entente speak UTF8")),
         "DateStyle" if plain.starts_with("iso") => known.default.to_string(),
-        "TimeZone" if ["utc", "gmt", "etcutc", "uct", "zulu", "0", "00", "0000", "greenwich"].contains(&plain.as_str()) => {
+        "TimeZone"
+            if ["utc", "gmt", "etcutc", "uct", "zulu", "0", "00", "0000", "greenwich"]
+                .contains(&plain.as_str()) =>
+        {
             known.default.to_string()
         }
         "default_transaction_read_only" | "transaction_read_only" | "standard_conforming_strings" => {

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::{Digest, sha256};
 use gateway::{
-    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter, TransactionOutcome,
-    TransactionRow,
+    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter,
+    TransactionOutcome, TransactionRow,
 };
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,9 +15,9 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
-    Catalog, Check, Column, DataType, Numeric, Outcome, OutputColumn, Parameter, ParameterMode, Payload, Procedure,
-    Receipt, RequestId, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply,
-    Table, TableId, TransactionId, Value,
+    Catalog, Check, Column, DataType, Numeric, Outcome, OutputColumn, Parameter, ParameterMode, Payload,
+    Procedure, Receipt, RequestId, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
+    SubmissionReply, Table, TableId, TransactionId, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -241,7 +241,9 @@ impl Database for Fake {
         self.payloads.lock().unwrap().push(payload.clone());
         match payload {
             Payload::Script { sql, .. } => sql.split(';').map(|sql| self.result_of(sql.trim())).collect(),
-            Payload::Call { .. } => Ok(vec![StatementResult { tag: "CALL".into(), ..StatementResult::default() }]),
+            Payload::Call { .. } => {
+                Ok(vec![StatementResult { tag: "CALL".into(), ..StatementResult::default() }])
+            }
             Payload::Insert { rows, .. } => {
                 let sent = self.payloads.lock().unwrap().len();
                 if sent > self.failing_insert.load(Ordering::SeqCst) {
@@ -288,7 +290,8 @@ impl Database for Fake {
         self.pages.fetch_add(1, Ordering::SeqCst);
         let heights = filter.heights.clone().unwrap_or(0..=u64::MAX);
         let (low, high) = (*heights.start().max(&1), *heights.end().min(&BLOCKS));
-        let rows = (low..=high).rev().flat_map(|height| (0..3).rev().map(move |index| transaction(height, index)));
+        let rows =
+            (low..=high).rev().flat_map(|height| (0..3).rev().map(move |index| transaction(height, index)));
         let rows = rows.filter(|row| filter.id.is_none_or(|id| id == row.id));
         rows.take(limit).collect()
     }
@@ -373,4 +376,3 @@ pub async fn serve(fake: Arc<Fake>) -> (u16, u16) {
     tokio::spawn(gateway::serve_http(http, database));
     ports
 }
-
