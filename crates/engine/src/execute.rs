@@ -203,11 +203,11 @@ impl Engine {
         index: u32,
         expiry_max: u64,
     ) -> Result<(), RejectReason> {
-        let expires_at = transaction.signed.transaction.expires_at;
+        let expires_at = transaction.expires_at;
         if expires_at < height || expires_at > expiry_max {
             return Err(RejectReason::Expired { height, expires_at });
         }
-        self.live.admit(transaction.signed.client_id(), transaction.id, index, expires_at)
+        self.live.admit(transaction.client, transaction.id, index, expires_at)
     }
 
     /// Cuts the admitted transactions into batches of the charter's size; a schema change is a group of its own.
@@ -216,7 +216,7 @@ impl Engine {
         let mut groups: Vec<Group> = Vec::with_capacity(admitted.len() / size + 1);
         for index in admitted {
             let Ok(transaction) = &block.transactions[*index as usize] else { continue };
-            if sql::is_schema_change(&transaction.signed.transaction.payload) {
+            if sql::is_schema_change(&transaction.payload) {
                 groups.push(Group::SchemaChange(*index));
                 continue;
             }
@@ -238,7 +238,7 @@ impl Engine {
             transaction: transaction.id,
             step_limit: self.charter.meter.transaction_steps,
         };
-        Invocation::new(self.library.clone(), context, transaction.clone())
+        Invocation::new(self.library.clone(), context, transaction.payload.clone())
     }
 
     fn run_group(&mut self, block: &VerifiedBlock, group: Group, number: u32, forget: bool, run: &mut BlockRun) {
@@ -251,8 +251,7 @@ impl Engine {
             }
             Group::Batch(indices) => {
                 let transactions: Vec<Arc<dyn Simulate>> = indices
-                    .par_iter()
-                    .with_min_len(64)
+                    .iter()
                     .map(|index| Arc::new(self.invocation(block, *index)) as Arc<dyn Simulate>)
                     .collect();
                 let steps_left = self.charter.meter.block_steps.saturating_sub(run.statistics.steps);

@@ -1,12 +1,13 @@
 use bytes::Bytes;
-use crypto::{Digest, PublicKey, SignedMessage};
+use crypto::{Digest, PublicKey, Signature, SignedMessage};
 use parking_lot::Mutex;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use types::{
-    Block, BlockHeader, Charter, Credential, Outcome, Receipt, RejectReason, SignedTransaction, TransactionId,
+    Block, BlockHeader, Charter, ClientId, Credential, Outcome, Payload, Receipt, RejectReason, SignedTransaction,
+    TransactionId,
 };
 
 /// Transactions whose positive verdict is remembered. Each takes about the memory of its decoded form.
@@ -19,8 +20,30 @@ const REMEMBERED_CLIENTS_MAX: usize = 65_536;
 pub struct VerifiedTransaction {
     /// Its id.
     pub id: TransactionId,
-    /// The decoded transaction.
-    pub signed: SignedTransaction,
+    /// Who signed it, and what the client calls it.
+    pub client: ClientId,
+    /// The last height at which it may stand.
+    pub expires_at: u64,
+    /// What it does.
+    pub payload: Arc<Payload>,
+    /// Which organisation vouches for the client.
+    pub credential: Credential,
+    /// The client's signature under the id.
+    pub signature: Signature,
+}
+
+impl From<SignedTransaction> for VerifiedTransaction {
+    /// Takes the parts of a transaction whose signature somebody has verified, or need not.
+    fn from(signed: SignedTransaction) -> VerifiedTransaction {
+        VerifiedTransaction {
+            id: signed.transaction.id(),
+            client: signed.client_id(),
+            expires_at: signed.transaction.expires_at,
+            payload: Arc::new(signed.transaction.payload),
+            credential: signed.credential,
+            signature: signed.signature,
+        }
+    }
 }
 
 /// A block whose transactions are decoded and judged.
@@ -74,7 +97,7 @@ impl Verifier {
             .with_min_len(64)
             .map(|(bytes, id, known)| match known {
                 // The id does not cover credential and signature, which end the encoding.
-                Some(known) if bytes.ends_with(&types::encode(&(known.signed.credential, known.signed.signature))) => {
+                Some(known) if bytes.ends_with(&types::encode(&(known.credential, known.signature))) => {
                     Ok(known)
                 }
                 _ => self.decode(bytes, *id).map(Arc::new),
@@ -100,7 +123,14 @@ impl Verifier {
             );
             return Err((id, RejectReason::Unsigned(reason)));
         }
-        Ok(VerifiedTransaction { id, signed })
+        Ok(VerifiedTransaction {
+            id,
+            client: signed.client_id(),
+            expires_at: signed.transaction.expires_at,
+            payload: Arc::new(signed.transaction.payload),
+            credential: signed.credential,
+            signature: signed.signature,
+        })
     }
 
     /// Verifies signatures and credentials of those that are not remembered, and remembers the good ones.
@@ -115,7 +145,7 @@ impl Verifier {
                     continue;
                 }
                 fresh.push(position);
-                let client = (transaction.signed.transaction.client, transaction.signed.credential);
+                let client = (transaction.client.key, transaction.credential);
                 if !memory.clients.contains(&client) {
                     strangers.insert(client, false);
                 }
@@ -130,8 +160,8 @@ impl Verifier {
             .iter()
             .filter_map(|position| judged[*position].as_ref().ok())
             .map(|transaction| SignedMessage {
-                key: transaction.signed.transaction.client,
-                signature: transaction.signed.signature,
+                key: transaction.client.key,
+                signature: transaction.signature,
                 message: &transaction.id.0.0,
             })
             .collect();
@@ -139,7 +169,7 @@ impl Verifier {
         let mut memory = self.memory.lock();
         for (position, signed) in fresh.into_iter().zip(verdicts) {
             let Ok(transaction) = &judged[position] else { continue };
-            let client = (transaction.signed.transaction.client, transaction.signed.credential);
+            let client = (transaction.client.key, transaction.credential);
             let reason = match (signed, strangers.get(&client)) {
                 (false, _) => "the signature is not the client's: sign the transaction's id with the client's key",
                 (true, Some(false)) => {
@@ -224,7 +254,7 @@ impl Memory {
 mod tests {
     use super::*;
     use crypto::SecretKey;
-    use types::{Organisation, Payload, RequestId, Transaction};
+    use types::{Organisation, RequestId, Transaction};
 
     fn charter() -> (Charter, SecretKey) {
         let root = SecretKey::from_bytes([1; 32]);
@@ -290,7 +320,8 @@ mod tests {
         let mut memory = verifier.memory.lock();
         for number in 0..REMEMBERED_TRANSACTIONS_MAX + 10 {
             let id = TransactionId(crypto::sha256(&[&number.to_be_bytes()]));
-            memory.remember(Arc::new(VerifiedTransaction { id, signed: good.clone() }), client);
+            let transaction = VerifiedTransaction { id, ..VerifiedTransaction::from(good.clone()) };
+            memory.remember(Arc::new(transaction), client);
         }
         assert_eq!(memory.transactions.len(), REMEMBERED_TRANSACTIONS_MAX);
     }

@@ -1,0 +1,117 @@
+//! What happens to the transactions of a block: ids, expiry, schema changes, budgets.
+
+mod support;
+
+use state::Snapshot;
+use support::{Chain, charter, script};
+use types::{Outcome, Payload, RejectReason, SqlState, Value};
+
+#[test]
+fn the_same_request_commits_once_and_reuse_is_refused() {
+    let mut chain = Chain::new(charter());
+    assert!(matches!(chain.script("CREATE TABLE t (id bigint PRIMARY KEY)"), Outcome::Committed(_)));
+    let first = chain.transaction_as(77, 5, script("INSERT INTO t VALUES (1)"));
+    let other = chain.transaction_as(77, 5, script("INSERT INTO t VALUES (2)"));
+    let block = chain.block(vec![first.clone(), first.clone(), other.clone()]);
+    let receipts = chain.engine.execute(&block).expect("executed").receipts;
+    assert!(matches!(receipts[0].outcome, Outcome::Committed(_)), "{receipts:?}");
+    assert_eq!(receipts[1].outcome, Outcome::Rejected(RejectReason::Duplicate { height: 2, index: 0 }));
+    assert_eq!(receipts[2].outcome, Outcome::Rejected(RejectReason::RequestReused { height: 2, index: 0 }));
+    let block = chain.block(vec![first.clone()]);
+    let receipts = chain.engine.execute(&block).expect("executed").receipts;
+    assert_eq!(receipts[0].outcome, Outcome::Rejected(RejectReason::Duplicate { height: 2, index: 0 }));
+    assert_eq!(chain.select("SELECT count(*) FROM t"), [["1"]]);
+}
+
+#[test]
+fn what_has_expired_or_expires_too_far_ahead_is_rejected() {
+    let mut chain = Chain::new(charter());
+    chain.script("CREATE TABLE t (id bigint PRIMARY KEY)");
+    let late = chain.transaction_as(1, 1, script("INSERT INTO t VALUES (1)"));
+    let far = chain.transaction_as(2, 3 + 100_000, script("INSERT INTO t VALUES (2)"));
+    let last = chain.transaction_as(3, 2, script("INSERT INTO t VALUES (3)"));
+    let block = chain.block(vec![late, far, last.clone()]);
+    let receipts = chain.engine.execute(&block).expect("executed").receipts;
+    let expired = |expires_at| Outcome::Rejected(RejectReason::Expired { height: 2, expires_at });
+    assert_eq!(receipts[0].outcome, expired(1));
+    assert_eq!(receipts[1].outcome, expired(100_003));
+    assert!(matches!(receipts[2].outcome, Outcome::Committed(_)));
+    let block = chain.block(vec![last]);
+    let receipts = chain.engine.execute(&block).expect("executed").receipts;
+    let forgotten = RejectReason::Expired { height: 3, expires_at: 2 };
+    assert_eq!(receipts[0].outcome, Outcome::Rejected(forgotten), "an id may be forgotten once it has expired");
+}
+
+#[test]
+fn schema_changes_take_effect_at_their_place_in_the_block() {
+    let mut chain = Chain::new(charter());
+    let receipts = chain
+        .execute(vec![
+            script("INSERT INTO t VALUES (0)"),
+            script("CREATE TABLE t (id bigint PRIMARY KEY)"),
+            script("INSERT INTO t VALUES (1)"),
+            script("CREATE TABLE t (id bigint PRIMARY KEY)"),
+            script("DROP TABLE t"),
+            script("INSERT INTO t VALUES (2)"),
+        ])
+        .receipts;
+    let states: Vec<Option<SqlState>> = receipts
+        .iter()
+        .map(|receipt| match &receipt.outcome {
+            Outcome::Aborted(error) => Some(error.state),
+            _ => None,
+        })
+        .collect();
+    let (missing, twice) = (Some(SqlState::UNDEFINED_TABLE), Some(SqlState::DUPLICATE_TABLE));
+    assert_eq!(states, [missing, None, None, twice, None, missing]);
+    assert!(chain.engine.state().snapshot().catalog().tables.is_empty());
+}
+
+#[test]
+fn a_contract_that_loops_for_ever_is_metered_out() {
+    let mut charter = charter();
+    charter.meter.transaction_steps = 10_000;
+    let mut chain = Chain::new(charter);
+    let created = chain.script(
+        "CREATE PROCEDURE forever() LANGUAGE plpgsql AS $$ BEGIN WHILE true LOOP NULL; END LOOP; END $$",
+    );
+    assert!(matches!(created, Outcome::Committed(_)), "{created:?}");
+    let call = Payload::Call { procedure: "forever".into(), arguments: vec![] };
+    let executed = chain.execute(vec![call]);
+    let Outcome::Aborted(error) = &executed.receipts[0].outcome else { panic!("{:?}", executed.receipts) };
+    assert!(error.message.contains("10000") || error.message.contains("10,000"), "{error:?}");
+}
+
+#[test]
+fn a_block_stops_when_its_budget_is_spent() {
+    let mut charter = charter();
+    charter.meter.transaction_steps = 10_000;
+    charter.meter.block_steps = 25_000;
+    charter.block.batch_transactions = 1;
+    let mut chain = Chain::new(charter);
+    chain.script("CREATE PROCEDURE forever() LANGUAGE plpgsql AS $$ BEGIN LOOP NULL; END LOOP; END $$");
+    let calls = (0..6).map(|_| Payload::Call { procedure: "forever".into(), arguments: vec![] }).collect();
+    let executed = chain.execute(calls);
+    let over = |receipt: &types::Receipt| receipt.outcome == Outcome::Rejected(RejectReason::BlockBudget);
+    assert_eq!(executed.receipts.iter().filter(|receipt| over(receipt)).count(), 3, "{:?}", executed.receipts);
+    assert!(over(&executed.receipts[5]));
+}
+
+#[test]
+fn unknown_procedures_and_wrong_arguments_abort_with_their_names() {
+    let mut chain = Chain::new(charter());
+    chain.script("CREATE PROCEDURE p(n bigint) LANGUAGE plpgsql AS $$ BEGIN NULL; END $$");
+    let call = |procedure: &str, arguments| Payload::Call { procedure: procedure.into(), arguments };
+    let executed = chain.execute(vec![
+        call("nobody", vec![]),
+        call("p", vec![]),
+        call("p", vec![Value::Boolean(true)]),
+        call("p", vec![Value::BigInt(1)]),
+    ]);
+    for receipt in &executed.receipts[..3] {
+        let Outcome::Aborted(error) = &receipt.outcome else { panic!("{receipt:?}") };
+        assert_eq!(error.state, SqlState::UNDEFINED_FUNCTION, "{error:?}");
+        assert!(error.message.contains("does not exist"), "{error:?}");
+    }
+    assert!(matches!(executed.receipts[3].outcome, Outcome::Committed(_)));
+}

@@ -1,0 +1,141 @@
+//! Smallbank through the whole core: the same bytes for every number of threads, every cent accounted for, and every
+//! history serializable.
+
+mod support;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use support::{Chain, charter, script};
+use types::{Outcome, Payload, Receipt};
+use workloads::Call;
+use workloads::smallbank::{Smallbank, money_change};
+
+const CUSTOMERS: u64 = 40;
+
+fn bank(protocol: &str, batch: u32) -> Chain {
+    let mut charter = charter();
+    charter.protocol = protocol.to_string();
+    charter.block.batch_transactions = batch;
+    let mut chain = Chain::new(charter);
+    let smallbank = Smallbank::new(CUSTOMERS, 0.0).expect("valid");
+    let mut payloads: Vec<Payload> = Smallbank::statements().map(script).collect();
+    payloads.extend(smallbank.rows(1, CUSTOMERS).into_iter().map(|rows| Payload::Insert {
+        table: rows.table.to_string(),
+        columns: rows.columns.iter().map(|column| column.to_string()).collect(),
+        rows: rows.rows,
+    }));
+    for receipt in chain.execute(payloads).receipts {
+        assert!(matches!(receipt.outcome, Outcome::Committed(_)), "{receipt:?}");
+    }
+    chain
+}
+
+/// Runs `blocks` blocks of calls and returns the calls with their receipts.
+fn run(chain: &mut Chain, skew: f64, seed: u64, blocks: usize, size: usize) -> Vec<(Call, Receipt)> {
+    let smallbank = Smallbank::new(CUSTOMERS, skew).expect("valid");
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut history = Vec::new();
+    for _ in 0..blocks {
+        let calls: Vec<Call> = (0..size).map(|_| smallbank.next_call(&mut random)).collect();
+        let executed = chain.execute(calls.iter().cloned().map(Call::into_payload).collect());
+        history.extend(calls.into_iter().zip(executed.receipts));
+    }
+    history
+}
+
+fn total(chain: &Chain) -> i128 {
+    ["savings", "checking"]
+        .iter()
+        .map(|table| {
+            let rows = chain.select(&format!("SELECT sum(balance) FROM {table}"));
+            rows[0][0].parse::<i128>().expect("a number")
+        })
+        .sum()
+}
+
+#[test]
+fn every_cent_is_accounted_for_and_nobody_aborts_for_a_conflict() {
+    for (protocol, skew) in [("harmony", 0.0), ("harmony", 1.5), ("serial", 1.5)] {
+        let mut chain = bank(protocol, 50);
+        let history = run(&mut chain, skew, 7, 8, 150);
+        let change: i128 = history
+            .iter()
+            .map(|(call, receipt)| money_change(call.procedure, &call.arguments, &receipt.outcome))
+            .sum();
+        let start = Smallbank::new(CUSTOMERS, 0.0).expect("valid").initial_total();
+        assert_eq!(total(&chain), start + change, "{protocol}, skew {skew}");
+        for (call, receipt) in &history {
+            // Payments and withdrawals that an account does not cover are the contract's own refusals.
+            let fine = matches!(receipt.outcome, Outcome::Committed(_) | Outcome::Aborted(_));
+            assert!(fine, "{call:?}: {receipt:?}");
+        }
+        let committed = history.iter().filter(|(_, receipt)| matches!(receipt.outcome, Outcome::Committed(_)));
+        assert!(committed.count() * 2 > history.len(), "{protocol}, skew {skew}: too many aborts");
+    }
+}
+
+#[test]
+fn receipts_and_digests_are_the_same_for_any_number_of_threads() {
+    let outcome = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        pool.install(|| {
+            let mut chain = bank("harmony", 64);
+            let receipts: Vec<Receipt> =
+                run(&mut chain, 1.1, 3, 6, 200).into_iter().map(|(_, receipt)| receipt).collect();
+            let snapshot = chain.engine.state().snapshot();
+            (receipts, chain.engine.state_digest(), state::content_digest(snapshot.as_ref()))
+        })
+    };
+    let one = outcome(1);
+    for threads in [2, 4] {
+        assert_eq!(outcome(threads), one, "{threads} threads");
+    }
+}
+
+#[test]
+fn a_batch_of_one_gives_what_serial_execution_gives() {
+    let (mut harmony, mut serial) = (bank("harmony", 1), bank("serial", 50));
+    let receipts = |chain: &mut Chain| -> Vec<Outcome> {
+        run(chain, 1.2, 11, 4, 100).into_iter().map(|(_, receipt)| receipt.outcome).collect()
+    };
+    assert_eq!(receipts(&mut harmony), receipts(&mut serial));
+    let content = |chain: &Chain| state::content_digest(chain.engine.state().snapshot().as_ref());
+    assert_eq!(content(&harmony), content(&serial));
+}
+
+#[test]
+fn an_engine_restored_from_a_checkpoint_goes_on_with_the_same_bytes() {
+    let mut charter = charter();
+    charter.checkpoint_blocks = 4;
+    let mut chain = bank("harmony", 50);
+    run(&mut chain, 1.0, 5, 7, 60);
+    assert_eq!(chain.engine.height() % 4, 0, "a checkpoint height");
+    let header = state::CheckpointHeader {
+        ledger: chain.charter.ledger(),
+        height: chain.engine.height(),
+        state_digest: chain.engine.state_digest(),
+    };
+    let mut bytes = Vec::new();
+    let (snapshot, live) = (chain.engine.state().snapshot(), chain.engine.live().content());
+    state::write_checkpoint(&header, snapshot.as_ref(), &live, &mut bytes).expect("memory");
+    let checkpoint = state::read_checkpoint(bytes.as_slice()).expect("what was written");
+    let restored = engine::Engine::at(
+        chain.charter.clone(),
+        std::sync::Arc::new(checkpoint.state),
+        checkpoint.live,
+        header.height,
+        header.state_digest,
+    );
+    let mut calls = Vec::new();
+    let smallbank = Smallbank::new(CUSTOMERS, 1.0).expect("valid");
+    let mut random = StdRng::seed_from_u64(9);
+    for _ in 0..120 {
+        let call = smallbank.next_call(&mut random).into_payload();
+        calls.push(chain.transaction(call));
+    }
+    let block = chain.block(calls);
+    let (before, after) = (chain.engine.execute(&block), restored.expect("a good checkpoint").execute(&block));
+    let (before, after) = (before.expect("next"), after.expect("next"));
+    assert_eq!(before.receipts, after.receipts);
+    assert_eq!(before.state_digest, after.state_digest);
+}

@@ -1,0 +1,111 @@
+//! `entente demo` as a newcomer runs it, in small.
+
+mod support;
+
+use std::process::Command;
+use support::{ENTENTE, free_port_base};
+
+#[test]
+fn the_demo_runs_checks_itself_and_writes_its_record() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("demo.json");
+    let output = Command::new(ENTENTE)
+        .args(["demo", "--exit", "--customers", "2000", "--seconds", "3", "--skew", "0.8"])
+        .args(["--port-base", &free_port_base(4).to_string(), "--json"])
+        .arg(&json)
+        .output()
+        .expect("the program starts");
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{text}\n{errors}");
+    let record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).expect("written")).expect("JSON");
+    let object = record.as_object().expect("one object");
+    let keys: Vec<&str> = object.keys().map(String::as_str).collect();
+    let mut expected = vec![
+        "nodes",
+        "protocol",
+        "customers",
+        "skew",
+        "seconds",
+        "committed",
+        "business_aborts",
+        "conflict_aborts",
+        "throughput_tps",
+        "latency_ms",
+        "height",
+        "state_digests",
+        "invariant_holds",
+    ];
+    expected.sort_unstable();
+    let mut keys = keys;
+    keys.sort_unstable();
+    assert_eq!(keys, expected);
+    assert_eq!(object["nodes"], 4);
+    assert_eq!(object["invariant_holds"], true, "{text}");
+    assert_eq!(object["conflict_aborts"], 0);
+    assert!(object["committed"].as_u64().is_some_and(|committed| committed > 100), "{text}");
+    let digests = object["state_digests"].as_array().expect("a list");
+    assert!(digests.len() == 4 && digests.iter().all(|digest| digest == &digests[0]), "{digests:?}");
+    assert!(object["latency_ms"]["p50"].is_f64() && object["latency_ms"]["p99"].is_f64());
+}
+
+#[test]
+fn the_engine_bench_writes_its_record() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("engine.json");
+    let output = Command::new(ENTENTE)
+        .args(["bench", "engine", "--quick", "--customers", "500", "--skew", "1.2", "--threads", "2"])
+        .args(["--block", "100", "--seed", "4", "--protocol", "harmony", "--workload", "smallbank", "--json"])
+        .arg(&json)
+        .output()
+        .expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).expect("written")).expect("JSON");
+    let mut keys: Vec<&str> = record.as_object().expect("one object").keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    let expected = "block business_aborts committed conflict_aborts customers executions_per_transaction \
+                    peak_memory_mb protocol reexecuted seconds skew threads throughput_tps workload";
+    assert_eq!(keys.join(" "), expected);
+    assert_eq!((&record["block"], &record["customers"]), (&100.into(), &500.into()));
+}
+
+#[test]
+fn mistakes_on_the_command_line_are_explained() {
+    let fails = |arguments: &[&str]| {
+        let output = Command::new(ENTENTE).args(arguments).output().expect("the program starts");
+        assert!(!output.status.success(), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).to_string()
+    };
+    assert!(fails(&["demo", "--orgs", "3"]).contains("4..=16"));
+    assert!(fails(&["demo", "--skew", "-1", "--exit"]).contains("--skew") || fails(&["demo", "--skew=-1"]).contains("Zipf"));
+    assert!(fails(&["demo", "--protocol", "magic"]).contains("harmony"));
+    assert!(fails(&["node", "--dir", "/nonexistent"]).contains("/nonexistent/charter.toml"));
+    assert!(fails(&["sql", "--connect", "nowhere", "-c", "SELECT 1"]).contains("HOST:PORT"));
+    assert!(fails(&["status", "127.0.0.1:1"]).contains("entente node"));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("something"), "").expect("written");
+    let used = folder.path().to_str().expect("a plain path");
+    assert!(fails(&["init", "--dir", used]).contains("not empty"));
+}
+
+#[test]
+fn a_busy_port_is_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let base = free_port_base(4);
+    let taken = std::net::TcpListener::bind(("127.0.0.1", base + 100)).expect("free a moment ago");
+    let network = folder.path().join("network");
+    let path = network.to_str().expect("a plain path");
+    let init = Command::new(ENTENTE)
+        .args(["init", "--dir", path, "--port-base", &base.to_string()])
+        .status()
+        .expect("the program starts");
+    assert!(init.success());
+    let output = Command::new(ENTENTE)
+        .args(["node", "--dir", network.join("org1").to_str().expect("a plain path")])
+        .output()
+        .expect("the program starts");
+    drop(taken);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains(&format!("{}", base + 100)), "{error}");
+}

@@ -1,0 +1,147 @@
+//! Networks of real processes on loopback, on free ports, in temporary folders, stopped at the end of the test.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use client::Client;
+use node::{Network, NetworkOptions};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio_postgres::NoTls;
+use types::Charter;
+
+/// The program under test.
+pub const ENTENTE: &str = env!("CARGO_BIN_EXE_entente");
+
+/// A first port such that all ports that a network of `members` uses are free now.
+pub fn free_port_base(members: u16) -> u16 {
+    for _ in 0..1_000 {
+        let base = 10_000 + rand::random::<u16>() % 20_000;
+        let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+        if [0, 100, 200].iter().all(|offset| (0..members).all(|member| free(base + offset + member))) {
+            return base;
+        }
+    }
+    panic!("no free ports");
+}
+
+/// Four organisations, their folders, and the processes that run now.
+pub struct TestNetwork {
+    pub network: Network,
+    pub port_base: u16,
+    processes: Vec<Option<Child>>,
+    folder: TempDir,
+}
+
+impl TestNetwork {
+    /// Writes folders for four organisations; `change` adapts the charter. Starts nothing.
+    pub fn create(change: impl FnOnce(&mut Charter)) -> TestNetwork {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut charter = Charter::with_defaults("test", rand::random());
+        charter.block.idle_ms = 300;
+        change(&mut charter);
+        let port_base = free_port_base(4);
+        let options = NetworkOptions { organisations: 4, port_base, threads: 1, charter };
+        let network = Network::create(folder.path(), &options).expect("an empty folder");
+        TestNetwork { network, port_base, processes: (0..4).map(|_| None).collect(), folder }
+    }
+
+    /// Starts every node and waits until all serve.
+    pub async fn start_all(&mut self) {
+        (0..4).for_each(|node| self.start(node));
+        for node in 0..4 {
+            self.wait_for_height(node, 1).await;
+        }
+    }
+
+    pub fn start(&mut self, node: usize) {
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.node_folder(node).join("node.log"))
+            .expect("a log file");
+        let child = Command::new(ENTENTE)
+            .args(["node", "--stop-with-input", "--dir"])
+            .arg(self.node_folder(node))
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone().expect("a second handle"))
+            .stderr(log)
+            .spawn()
+            .expect("the program starts");
+        self.processes[node] = Some(child);
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self, node: usize) {
+        let mut child = self.processes[node].take().expect("the node runs");
+        child.kill().expect("it can be killed");
+        child.wait().expect("it has ended");
+    }
+
+    pub fn node_folder(&self, node: usize) -> PathBuf {
+        self.network.folders[node].clone()
+    }
+
+    pub fn log(&self, node: usize) -> String {
+        std::fs::read_to_string(self.node_folder(node).join("node.log")).unwrap_or_default()
+    }
+
+    /// A client of this node's organisation.
+    pub fn client(&self, node: usize) -> Client {
+        let url = format!("http://127.0.0.1:{}", self.port_base + 200 + node as u16);
+        Client::new(&url, self.network.clients[node].clone()).expect("a client")
+    }
+
+    pub async fn wait_for_height(&self, node: usize, height: u64) -> client::Status {
+        let start = Instant::now();
+        loop {
+            if let Ok(status) = self.client(node).status().await
+                && status.height >= height
+                && status.not_serving.is_none()
+            {
+                return status;
+            }
+            let waited = start.elapsed();
+            assert!(waited < Duration::from_secs(90), "node {node} not at {height}:\n{}", self.log(node));
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// A session of any driver.
+    pub async fn session(&self, node: usize) -> tokio_postgres::Client {
+        let mut config = tokio_postgres::Config::new();
+        config.host("127.0.0.1").port(self.port_base + 100 + node as u16).user("test").dbname("entente");
+        let (client, connection) = config.connect(NoTls).await.expect("the node answers");
+        tokio::spawn(connection);
+        client
+    }
+
+    /// Waits until all these nodes have passed a common height and asserts that their digests there are equal.
+    pub async fn assert_agreement(&self, nodes: &[usize]) {
+        let mut heights = Vec::new();
+        for node in nodes {
+            heights.push(self.client(*node).status().await.expect("it answers").height);
+        }
+        let target = heights.into_iter().max().expect("some node");
+        let mut statuses = Vec::new();
+        for node in nodes {
+            statuses.push(self.wait_for_height(*node, target).await);
+        }
+        let digest = |status: &client::Status| {
+            let at = status.recent.iter().find(|at| at.height == target);
+            at.map(|at| at.state_digest.clone()).expect("a recent height")
+        };
+        let digests: Vec<String> = statuses.iter().map(digest).collect();
+        assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "height {target}: {digests:?}");
+    }
+}
+
+impl Drop for TestNetwork {
+    fn drop(&mut self) {
+        for child in self.processes.iter_mut().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
