@@ -1,6 +1,7 @@
 use crate::AfterImage;
+use crate::lanes::{LeafHashes, merkle_root};
 use borsh::BorshSerialize;
-use crypto::{Digest, leaf_hash, merkle_root, sha256};
+use crypto::{Digest, leaf_hash, sha256};
 use rayon::prelude::*;
 use types::{TableId, encode};
 
@@ -44,7 +45,7 @@ impl BlockDigest {
     /// Merkle root over one leaf per table written, by table: `table ‖ root`.
     pub fn rows_root(&self) -> Digest {
         let leaves: Vec<Digest> = self.tables.iter().map(|table| leaf_hash(&encode(table))).collect();
-        merkle_root(&leaves)
+        merkle_root(leaves)
     }
 
     /// The state digest after the block at `height`:
@@ -63,24 +64,23 @@ impl BlockDigest {
     }
 }
 
-/// The leaf of a row under its table's root.
-fn row_leaf(image: &AfterImage, buffer: &mut Vec<u8>) -> Digest {
-    buffer.clear();
-    let written = image.row.key.serialize(buffer).and_then(|()| image.value.serialize(buffer));
-    written.expect("writing to memory cannot fail");
-    leaf_hash(buffer)
+fn table_root(rows: &[AfterImage]) -> Digest {
+    if rows.len() <= PIECE {
+        return piece_root(rows);
+    }
+    merkle_root(rows.par_chunks(PIECE).map(piece_root).collect())
 }
 
-fn table_root(rows: &[AfterImage]) -> Digest {
-    let piece = |piece: &[AfterImage]| {
-        let mut buffer = Vec::new();
-        let leaves: Vec<Digest> = piece.iter().map(|image| row_leaf(image, &mut buffer)).collect();
-        merkle_root(&leaves)
-    };
-    if rows.len() <= PIECE {
-        return piece(rows);
+fn piece_root(rows: &[AfterImage]) -> Digest {
+    let (mut hashes, mut content) = (LeafHashes::new(), Vec::new());
+    for image in rows {
+        content.clear();
+        let written =
+            image.row.key.serialize(&mut content).and_then(|()| image.value.serialize(&mut content));
+        written.expect("writing to memory cannot fail");
+        hashes.push(&content);
     }
-    merkle_root(&rows.par_chunks(PIECE).map(piece).collect::<Vec<_>>())
+    merkle_root(hashes.finish())
 }
 
 /// Collects what the batches of one block changed.
@@ -123,6 +123,7 @@ impl BlockChanges {
 mod tests {
     use super::*;
     use crate::RowId;
+    use crypto::merkle_root;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::sync::Arc;

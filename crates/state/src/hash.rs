@@ -78,10 +78,9 @@ mod tests {
     }
 
     #[test]
-    fn equal_bytes_have_equal_hashes_and_lengths_count() {
+    fn the_length_counts() {
         let hasher = KeyHasher::new();
         let hashes: BTreeSet<u64> = (0..50).map(|length| hasher.hash(&vec![0; length])).collect();
         assert_eq!(hashes.len(), 50);
-        assert_eq!(hasher.hash(b"one key"), hasher.hash(&b"one key".to_vec()));
     }
 }

@@ -36,6 +36,7 @@ mod command;
 mod digest;
 mod effects;
 mod hash;
+mod lanes;
 mod live_requests;
 mod overlay;
 mod plain;

@@ -1,5 +1,7 @@
 //! Checkpoints: the same bytes on every node, the same state after reading, an error for every damage.
 
+#![allow(clippy::unwrap_used)] // A test fails where its preparation does.
+
 use crypto::{Digest, PublicKey};
 use state::{
     AfterImage, Checkpoint, CheckpointError, CheckpointHeader, KeyRange, LiveRequests, PlainState, RowId,
