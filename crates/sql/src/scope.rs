@@ -138,11 +138,6 @@ impl VariableScope {
         self.types.len() - 1
     }
 
-    /// A slot without a name.
-    pub fn declare_hidden(&mut self, data_type: DataType) -> usize {
-        self.add_slot(data_type)
-    }
-
     /// Values that a frame of this scope holds.
     pub fn slots(&self) -> usize {
         self.types.len()

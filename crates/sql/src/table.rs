@@ -4,7 +4,7 @@ use crate::expression::{Binder, Expression, Source};
 use crate::parse::parse_expression;
 use crate::scope::VariableScope;
 use std::sync::Arc;
-use types::{ColumnSet, DataType, SqlError, SqlState, Table, TableId, Value, format_value};
+use types::{DataType, SqlError, SqlState, Table, TableId, Value, format_value};
 
 /// A table as statements use it.
 #[derive(Debug)]
@@ -17,8 +17,6 @@ pub(crate) struct TablePlan {
     pub columns: Vec<ColumnPlan>,
     /// Ordinals of the primary key's columns, in key order; empty where the key is hidden.
     pub key: Vec<u16>,
-    /// The same as a set.
-    pub key_columns: ColumnSet,
     /// Name of the primary key's constraint.
     pub key_name: String,
     /// In the order of their names.
@@ -45,8 +43,6 @@ pub(crate) struct CheckPlan {
     pub name: String,
     /// The condition over the table's columns.
     pub condition: Expression,
-    /// The columns it looks at.
-    pub columns: ColumnSet,
 }
 
 impl TablePlan {
@@ -60,7 +56,6 @@ impl TablePlan {
             name: table.name.clone(),
             columns: Vec::with_capacity(table.columns.len()),
             key: table.primary_key.clone(),
-            key_columns: table.key_columns(),
             key_name: table.primary_key_name.clone(),
             checks: Vec::new(),
         };
@@ -75,8 +70,7 @@ impl TablePlan {
         }
         for check in &table.checks {
             let condition = bind_check(&plan, &check.condition)?;
-            let columns = condition.columns();
-            plan.checks.push(CheckPlan { name: check.name.clone(), condition, columns });
+            plan.checks.push(CheckPlan { name: check.name.clone(), condition });
         }
         Ok(plan)
     }
@@ -142,7 +136,10 @@ pub(crate) fn bind_default(sql: &str, column: &str, data_type: DataType) -> Resu
     let scope = VariableScope::for_procedure(None);
     let binder = Binder::new(&scope, Source::Default);
     let expression = binder.bind(&parse_expression(sql)?)?;
-    binder.assign_to_column(expression, column, data_type)
+    binder.assign_to_column(expression, column, data_type).map_err(|error| SqlError {
+        message: error.message.replace("but expression is", "but default expression is"),
+        ..error
+    })
 }
 
 /// Binds the condition of a CHECK.

@@ -54,7 +54,6 @@ impl Execution<'_> {
     pub fn insert_row(&mut self, table: &Arc<TablePlan>, row: Row) -> Result<(), SqlError> {
         self.charge(1)?;
         table.check_row(&row)?;
-        check_row_bytes(&row)?;
         let key = match table.key.as_slice() {
             [] => self.draw_key()?,
             key => Key::encode(key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?,
@@ -84,6 +83,7 @@ impl Execution<'_> {
             let known = update.plan.known_values(&environment);
             let command = update.plan.command(key, &known, &environment);
             self.update_row(update, command, &mut output, frame)?;
+            self.guard_returned(update.returning.is_some());
             return Ok(output);
         }
         let keys = self.keys_to_change(table, &update.access, &update.filter, update.filter_columns, frame)?;
@@ -92,7 +92,15 @@ impl Execution<'_> {
             let command = update.plan.command(key, &known, &environment);
             self.update_row(update, command, &mut output, frame)?;
         }
+        self.guard_returned(update.returning.is_some());
         Ok(output)
+    }
+
+    /// Who sees the rows of RETURNING sees whether there was one.
+    fn guard_returned(&mut self, returning: bool) {
+        if returning {
+            self.look_at_matched();
+        }
     }
 
     fn update_row(
@@ -109,7 +117,6 @@ impl Execution<'_> {
         };
         let key = command.row.key.clone();
         let matched = self.apply(command)?;
-        self.look_at_matched();
         let table = &update.plan.table;
         self.register_read(table.id, &key, returning.uses);
         if let Some(row) = self.current(table.id, &key).filter(|_| matched) {
@@ -138,12 +145,12 @@ impl Execution<'_> {
             self.register_read(table.id, &key, returning.uses | delete.plan.uses);
             let row = self.current(table.id, &key);
             let matched = self.apply(command)?;
-            self.look_at_matched();
             if let Some(row) = row.filter(|_| matched) {
                 output.affected += 1;
                 output.rows.push(self.returned(returning, &row, frame)?);
             }
         }
+        self.guard_returned(delete.returning.is_some());
         Ok(output)
     }
 
@@ -174,7 +181,7 @@ fn returning_columns(returning: &Option<Returning>) -> Arc<[types::OutputColumn]
 }
 
 /// Refuses a row that is too long to store.
-fn check_row_bytes(row: &[Value]) -> Result<(), SqlError> {
+pub(super) fn check_row_bytes(row: &[Value]) -> Result<(), SqlError> {
     let bytes: usize = row
         .iter()
         .map(|value| match value {

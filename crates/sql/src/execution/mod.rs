@@ -112,11 +112,6 @@ impl<'a> Execution<'a> {
         .hint("Touch fewer rows, or split the work into several transactions.")
     }
 
-    /// `now()`, in microseconds since 2000-01-01 00:00 UTC.
-    pub fn now(&self) -> i64 {
-        self.now
-    }
-
     /// The value of an expression without columns. `frame` holds the variables by slot.
     ///
     /// # Errors
@@ -282,11 +277,19 @@ impl<'a> Execution<'a> {
                 fetched.as_ref()
             }
         };
-        let change = match command.function.apply(current) {
+        // The size of a row is judged here only: at a command's place other transactions may have made it larger, and
+        // judging it there would make every text column of the row one that the command uses.
+        let sized = |change: RowChange| match &change {
+            RowChange::Put(row) => change::check_row_bytes(row).map(|()| change),
+            _ => Ok(change),
+        };
+        let change = match command.function.apply(current).and_then(sized) {
             Ok(change) => change,
             Err(error) => {
                 // An error that shows the whole row has looked at all of it.
-                let shown = error.detail.is_some() && !matches!(command.kind, state::CommandKind::Insert(_));
+                let insert = matches!(command.kind, state::CommandKind::Insert(_));
+                let too_large = error.state == SqlState::PROGRAM_LIMIT_EXCEEDED;
+                let shown = !insert && (error.detail.is_some() || too_large);
                 let columns = if shown { ColumnSet::ALL } else { command.uses };
                 self.reads.push(Read { row: command.row, columns });
                 return Err(error);

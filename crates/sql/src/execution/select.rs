@@ -329,7 +329,11 @@ impl Walk<'_, '_> {
                 (self.visit)(key, row)
             }
             Ok(false) => Ok(ControlFlow::Continue(())),
-            Err(error) => Err(error),
+            Err(error) => {
+                // The row is why the transaction fails: it counts as found.
+                self.result.push(key.clone());
+                Err(error)
+            }
         };
         self.go_on(key, result)
     }

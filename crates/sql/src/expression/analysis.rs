@@ -79,11 +79,6 @@ impl Expression {
         columns
     }
 
-    /// Whether it looks at the variable of this slot.
-    pub fn uses_slot(&self, slot: usize) -> bool {
-        self.any(&mut |expression| expression.as_slot() == Some(slot))
-    }
-
     /// True where its value is the same for every row.
     pub fn is_row_independent(&self) -> bool {
         !self.any(&mut |expression| matches!(expression.kind, Kind::Column(_) | Kind::Aggregate(_)))

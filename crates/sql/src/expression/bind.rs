@@ -80,6 +80,20 @@ impl<'a> Binder<'a> {
         bound
     }
 
+    /// Binds an expression that becomes a value of `target`. A number that is written out becomes a double without a
+    /// numeric between, which holds fewer digits than PostgreSQL's.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`].
+    pub fn bind_towards(&self, expr: &Expr, target: DataType) -> Result<Expression, SqlError> {
+        match (target, written_number(expr)) {
+            (DataType::Double, Some(text)) => {
+                Ok(Expression::constant(types::parse_value(&text, DataType::Double)?, DataType::Double))
+            }
+            _ => self.bind(expr),
+        }
+    }
+
     /// Binds an expression whose type must be known in the end: what is not is text.
     ///
     /// # Errors
@@ -110,7 +124,7 @@ impl<'a> Binder<'a> {
             DataType::Boolean => Ok(condition),
             DataType::Unknown => self.cast_to(condition, DataType::Boolean),
             other => {
-                let message = format!("argument of {clause} must be type boolean, not type {other}");
+                let message = format!("argument of {clause} must be type boolean, not type {}", other.family());
                 Err(self.at(SqlError::new(SqlState::DATATYPE_MISMATCH, message), span))
             }
         }
@@ -614,7 +628,7 @@ impl<'a> Binder<'a> {
                 format: None,
             } => {
                 let target = bind_data_type(data_type)?;
-                let operand = self.bind(expr)?;
+                let operand = self.bind_towards(expr, target)?;
                 self.explicit_cast(operand, target).map_err(|error| self.at(error, expr.span()))
             }
             Expr::TypedString(typed) => {
@@ -754,6 +768,25 @@ fn number(text: &str, negative: bool) -> Result<Expression, SqlError> {
     let value = Value::Numeric(Numeric::parse(text)?);
     let value = if negative { negate(&value)? } else { value };
     Ok(Expression::constant(value, DataType::Numeric(None)))
+}
+
+/// The digits of a number literal with their sign.
+fn written_number(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Nested(inner) => written_number(inner),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match expr.as_ref() {
+            Expr::Value(value) => match &value.value {
+                ast::Value::Number(text, false) => Some(format!("-{text}")),
+                _ => None,
+            },
+            _ => None,
+        },
+        Expr::Value(value) => match &value.value {
+            ast::Value::Number(text, false) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn check_literal(text: &str) -> Result<(), SqlError> {
@@ -917,7 +950,6 @@ fn figured_name(expr: &Expr) -> Option<(String, u8)> {
             _ => Some((internal_type_name(data_type)?, 1)),
         },
         Expr::TypedString(typed) => Some((internal_type_name(&typed.data_type)?, 1)),
-        Expr::Value(value) if matches!(value.value, ast::Value::Boolean(_)) => Some(("bool".to_string(), 1)),
         Expr::Case { else_result, .. } => match else_result.as_deref().and_then(figured_name) {
             Some((name, 2)) => Some((name, 2)),
             _ => Some(("case".to_string(), 1)),

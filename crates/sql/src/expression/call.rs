@@ -78,14 +78,13 @@ impl Binder<'_> {
             }
             ("nullif", 2) => self.bind_nullif(arguments),
             ("mod", 2) => {
+                let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
                 let mut arguments = arguments.into_iter();
                 match (arguments.next(), arguments.next()) {
-                    (Some(left), Some(right))
-                        if left.data_type != DataType::Double && right.data_type != DataType::Double =>
-                    {
+                    (Some(left), Some(right)) if !types.contains(&DataType::Double) => {
                         self.arithmetic(ArithmeticOperator::Remainder, left, right)
                     }
-                    _ => Err(no_function(name, &[DataType::Double, DataType::Double])),
+                    _ => Err(no_function(name, &types)),
                 }
             }
             ("concat", 1..) => self.bind_concat(arguments),
@@ -208,7 +207,11 @@ impl Binder<'_> {
         filter: Option<&Expr>,
     ) -> Result<(Option<Expression>, DataType, Option<Expression>), SqlError> {
         let filter = filter.map(|filter| self.bind_condition(filter, "FILTER")).transpose()?;
+        let distinct = list.duplicate_treatment.is_some();
         let (argument, data_type) = match list.args.as_slice() {
+            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if distinct => {
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"*\""));
+            }
             [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if function == AggregateFunction::Count => {
                 (None, DataType::BigInt)
             }

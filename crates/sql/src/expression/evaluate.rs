@@ -3,7 +3,7 @@
 use super::pattern::like;
 use super::{Expression, Kind};
 use std::cmp::Ordering;
-use types::{DataType, SqlError, SqlState, Value, arithmetic, assign, cast, concatenate, negate};
+use types::{SqlError, SqlState, Value, arithmetic, assign, cast, concatenate, negate};
 
 /// What an expression is evaluated in.
 #[derive(Clone, Copy)]
@@ -212,18 +212,4 @@ fn extreme(
         }
     }
     Ok(best)
-}
-
-impl Expression {
-    /// The expression as a value of `target`, by the rules of assignment in PL/pgSQL: what has no cast goes through
-    /// its text form.
-    pub fn assigned(self, target: DataType) -> Expression {
-        if self.data_type == target {
-            return self;
-        }
-        match (&self.kind, target) {
-            (Kind::Assign(_) | Kind::Cast(_), _) if self.data_type == target => self,
-            _ => Expression { kind: Kind::Assign(Box::new(self)), data_type: target },
-        }
-    }
 }

@@ -10,7 +10,7 @@ mod time;
 
 pub(crate) use analysis::Capture;
 pub(crate) use bind::{Binder, OPERATORS_MAX, Source, bind_data_type, output_name, shortened, too_deep};
-pub(crate) use evaluate::{Environment, broken};
+pub(crate) use evaluate::Environment;
 pub(crate) use functions::Function;
 
 use types::{ArithmeticOperator, DataType, Value};

@@ -12,6 +12,8 @@ enum Element {
     One,
     /// A character that stands for itself.
     Literal(char),
+    /// The escape character with nothing after it: an error where text is left for it.
+    DanglingEscape,
 }
 
 /// Whether `text` matches `pattern`, without looking at `form.negated`.
@@ -24,11 +26,7 @@ pub(super) fn like(text: &str, pattern: &str, form: LikeForm) -> Result<bool, Sq
     let mut characters = pattern.chars();
     while let Some(character) = characters.next() {
         elements.push(if Some(character) == form.escape {
-            let Some(escaped) = characters.next() else {
-                let message = "LIKE pattern must not end with escape character";
-                return Err(SqlError::new(SqlState(*b"22025"), message));
-            };
-            Element::Literal(fold(escaped))
+            characters.next().map_or(Element::DanglingEscape, |escaped| Element::Literal(fold(escaped)))
         } else {
             match character {
                 '%' => Element::Any,
@@ -37,11 +35,11 @@ pub(super) fn like(text: &str, pattern: &str, form: LikeForm) -> Result<bool, Sq
             }
         });
     }
-    Ok(matches(&text.chars().map(fold).collect::<Vec<_>>(), &elements))
+    matches(&text.chars().map(fold).collect::<Vec<_>>(), &elements)
 }
 
 /// Goes back to the last `%` only, which is enough: time is bounded by the product of both lengths.
-fn matches(text: &[char], pattern: &[Element]) -> bool {
+fn matches(text: &[char], pattern: &[Element]) -> Result<bool, SqlError> {
     let (mut at, mut element) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     while at < text.len() {
@@ -52,6 +50,10 @@ fn matches(text: &[char], pattern: &[Element]) -> bool {
                 continue;
             }
             Some(Element::One) => {}
+            Some(Element::DanglingEscape) => {
+                let message = "LIKE pattern must not end with escape character";
+                return Err(SqlError::new(SqlState(*b"22025"), message));
+            }
             Some(Element::Literal(literal)) if *literal == text[at] => {}
             _ => match retry {
                 Some((start, after)) => {
@@ -60,13 +62,13 @@ fn matches(text: &[char], pattern: &[Element]) -> bool {
                     retry = Some((at, after));
                     continue;
                 }
-                None => return false,
+                None => return Ok(false),
             },
         }
         at += 1;
         element += 1;
     }
-    pattern[element..].iter().all(|rest| *rest == Element::Any)
+    Ok(pattern[element..].iter().all(|rest| *rest == Element::Any))
 }
 
 #[cfg(test)]
@@ -82,6 +84,6 @@ mod tests {
         assert!(check("a%c", "a\\%c") && !check("abc", "a\\%c"));
         assert!(check("mississippi", "%iss%ppi") && !check("mississippi", "%iss%ppx"));
         assert!(like("ABC", "a%", LikeForm { ignore_case: true, ..form }).expect("a good pattern"));
-        assert!(like("abc", "abc\\", form).is_err());
+        assert!(!check("abc", "abc\\") && like("abcd", "abc\\", form).is_err());
     }
 }

@@ -4,7 +4,7 @@ use crate::expression::{Comparison, Environment, Expression, Kind};
 use crate::table::TablePlan;
 use state::KeyRange;
 use std::ops::Bound;
-use types::{DataType, Key, Numeric, SqlError, Value, cast};
+use types::{DataType, Key, SqlError, Value, cast};
 
 /// How rows are found.
 #[derive(Debug)]
@@ -32,9 +32,6 @@ pub(crate) struct KeyPart {
 }
 
 impl Access {
-    /// The whole table.
-    pub const ALL: Access = Access::Range { equal: Vec::new(), lower: None, upper: None };
-
     /// Plans the conditions of a WHERE, all of which must be true. Gives the access and what is left to ask of a row:
     /// for [`Access::Key`] without the conditions that the key fulfils.
     pub fn plan(table: &TablePlan, conditions: Vec<Expression>) -> (Access, Vec<Expression>) {
@@ -251,15 +248,14 @@ pub(crate) fn resolve_range(
     Ok((!range.is_empty()).then_some(range))
 }
 
-/// An exact number for tests of [`place`].
-#[cfg(test)]
-fn numeric(text: &str) -> Value {
-    Value::Numeric(Numeric::parse(text).expect("a number"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use types::Numeric;
+
+    fn numeric(text: &str) -> Value {
+        Value::Numeric(Numeric::parse(text).expect("a number"))
+    }
 
     fn part(value: Value) -> KeyPart {
         let data_type = value.data_type();

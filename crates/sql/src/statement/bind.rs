@@ -35,7 +35,7 @@ pub(crate) fn bind_statement(
 }
 
 /// The error that names a statement which is not supported.
-pub(crate) fn unsupported_statement(statement: &Statement) -> SqlError {
+fn unsupported_statement(statement: &Statement) -> SqlError {
     let text = statement.to_string();
     let words = text.split_whitespace().take_while(|word| {
         word.chars().all(|character| character.is_ascii_uppercase()) && word.len() > 1
@@ -258,7 +258,7 @@ fn insert_row(
             continue;
         }
         let column = &table.columns[*ordinal];
-        let bound = binder.bind(value)?;
+        let bound = binder.bind_towards(value, column.data_type)?;
         row[*ordinal] = binder
             .assign_to_column(bound, &column.name, column.data_type)
             .map_err(|error| scope.located(error, value.span()))?;
@@ -398,7 +398,8 @@ fn bind_update(
         let value = if is_default(&assignment.value) {
             default_row(table).swap_remove(ordinal)
         } else {
-            let bound = binder.in_clause(Some("UPDATE")).bind(&assignment.value)?;
+            let bound =
+                binder.in_clause(Some("UPDATE")).bind_towards(&assignment.value, target.data_type)?;
             binder
                 .assign_to_column(bound, &target.name, target.data_type)
                 .map_err(|error| scope.located(error, assignment.value.span()))?

@@ -7,7 +7,7 @@ mod query;
 mod select;
 
 pub(crate) use access::{Access, resolve_key, resolve_range};
-pub(crate) use bind::{bind_statement, default_row, no_column, table_name, unsupported_statement};
+pub(crate) use bind::{bind_statement, default_row, no_column, table_name};
 pub(crate) use change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, Returning};
 pub(crate) use select::{BoundSelect, Grouping, Scanned, SortKey};
 

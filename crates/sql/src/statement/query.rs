@@ -276,9 +276,16 @@ fn bind_limit(
     let binder = Binder::new(scope, Source::Nothing);
     let count = |expr: &Expr, clause: &'static str| {
         let bound = binder.in_clause(Some(clause)).bind(expr)?;
+        let found = bound.data_type;
         binder.assign_to_column(bound, clause, DataType::BigInt).map_err(|error| {
-            let message = error.message.replace("column ", "argument of ").replace('"', "");
-            scope.located(SqlError { message, ..error }, expr.span())
+            let error = match error.state {
+                SqlState::DATATYPE_MISMATCH => {
+                    let message = format!("argument of {clause} must be type bigint, not type {}", found.family());
+                    SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+                }
+                _ => error,
+            };
+            scope.located(error, expr.span())
         })
     };
     let (limit, offset) = match clause {

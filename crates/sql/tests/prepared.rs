@@ -1,0 +1,104 @@
+//! What the gateway learns from a script before it runs.
+
+mod support;
+
+use sql::{StatementKind, is_schema_change, prepare};
+use support::Database;
+use types::{DataType, Payload, Value};
+
+fn database() -> Database {
+    Database::with(&[
+        "CREATE TABLE account (id bigint PRIMARY KEY, balance numeric(12,2), name varchar(10))",
+        "INSERT INTO account VALUES (1, 1.5, 'ada'), (2, 2.5, 'bob')",
+        "CREATE PROCEDURE p(a bigint, INOUT b text, OUT c integer) LANGUAGE plpgsql AS $$ BEGIN c := a; END $$",
+    ])
+}
+
+fn kind(sql: &str) -> StatementKind {
+    prepare(&database().library, sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error:?}")).kind()
+}
+
+#[test]
+fn scripts_are_told_apart_by_what_they_do() {
+    assert_eq!(kind(""), StatementKind::Empty);
+    assert_eq!(kind(" ; -- nothing\n;"), StatementKind::Empty);
+    assert_eq!(kind("SELECT 1; SELECT 2"), StatementKind::Read);
+    assert_eq!(kind("SELECT 1; DELETE FROM account"), StatementKind::Write);
+    assert_eq!(kind("CALL p(1, 'x', NULL)"), StatementKind::Write);
+    assert_eq!(kind("CREATE TABLE t (a integer); DROP TABLE t"), StatementKind::SchemaChange);
+    let StatementKind::Copy { table, columns } = kind("COPY account (name, id) FROM STDIN") else {
+        panic!("expected COPY");
+    };
+    assert_eq!(table, "account");
+    let columns: Vec<_> = columns.iter().map(|column| (column.name.as_str(), column.data_type)).collect();
+    assert_eq!(columns, [("name", DataType::Text(Some(10))), ("id", DataType::BigInt)]);
+    for (sql, expected) in
+        [("SELECT 1; DROP TABLE t", true), (" /* x */ create table t (a int)", true), ("SELECT 'CREATE'", false)]
+    {
+        let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
+        assert_eq!(is_schema_change(&payload), expected, "{sql}");
+    }
+}
+
+#[test]
+fn types_of_parameters_are_inferred_from_their_use() {
+    let database = database();
+    let inferred = |sql: &str, given: &[DataType]| {
+        let prepared = prepare(&database.library, sql, given);
+        prepared.unwrap_or_else(|error| panic!("{sql}: {error:?}")).parameters().to_vec()
+    };
+    const NUMERIC: DataType = DataType::Numeric(None);
+    const TEXT: DataType = DataType::Text(None);
+    assert_eq!(inferred("SELECT name FROM account WHERE id = $1", &[]), [DataType::BigInt]);
+    assert_eq!(inferred("INSERT INTO account VALUES ($1, $2, $3)", &[]), [DataType::BigInt, NUMERIC, TEXT]);
+    assert_eq!(inferred("UPDATE account SET balance = balance + $2 WHERE id = $1", &[]), [DataType::BigInt, NUMERIC]);
+    assert_eq!(inferred("SELECT $1", &[]), [TEXT]);
+    assert_eq!(inferred("SELECT $1::integer + $2", &[]), [DataType::Integer, DataType::Integer]);
+    assert_eq!(inferred("SELECT id FROM account LIMIT $1", &[]), [DataType::BigInt]);
+    assert_eq!(inferred("CALL p($1, $2, NULL)", &[]), [DataType::BigInt, TEXT]);
+    assert_eq!(inferred("SELECT $1 + 1", &[DataType::BigInt]), [DataType::BigInt]);
+    assert_eq!(inferred("SELECT id FROM account WHERE name IN ($1, $2)", &[]), [TEXT, TEXT]);
+}
+
+#[test]
+fn columns_are_known_before_the_first_row() {
+    let database = database();
+    let columns = |sql: &str| -> Vec<(String, DataType)> {
+        let prepared = prepare(&database.library, sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        prepared.columns().iter().map(|column| (column.name.clone(), column.data_type)).collect()
+    };
+    assert_eq!(
+        columns("SELECT id, balance, count(*) FROM account GROUP BY id, balance"),
+        [
+            ("id".to_string(), DataType::BigInt),
+            ("balance".to_string(), DataType::Numeric(Some((12, 2)))),
+            ("count".to_string(), DataType::BigInt)
+        ]
+    );
+    assert_eq!(columns("DELETE FROM account"), []);
+    assert_eq!(columns("DELETE FROM account RETURNING name"), [("name".to_string(), DataType::Text(Some(10)))]);
+    let outputs = [("b".to_string(), DataType::Text(None)), ("c".to_string(), DataType::Integer)];
+    assert_eq!(columns("CALL p(1, 'x', NULL)"), outputs);
+}
+
+#[test]
+fn reads_run_on_a_snapshot_with_parameters_and_time() {
+    let database = database();
+    let prepared = prepare(&database.library, "SELECT name, now() FROM account WHERE id = $1", &[]).expect("a query");
+    let results = prepared.query(&database.state, &[Value::text("2")], 1_000, 946_684_800_001).expect("a row");
+    assert_eq!(results[0].tag, "SELECT 1");
+    assert_eq!(results[0].rows, vec![vec![Value::text("bob"), Value::TimestampTz(1_000)]]);
+    let write = prepare(&database.library, "DELETE FROM account", &[]).expect("a statement");
+    let error = write.query(&database.state, &[], 1_000, 0).expect_err("it writes");
+    assert_eq!(error.state.to_string(), "25006");
+}
+
+#[test]
+fn every_statement_of_a_script_has_its_tag() {
+    let mut database = database();
+    let results = database
+        .run("INSERT INTO account VALUES (3), (4); UPDATE account SET name = 'x' WHERE id > 2; DELETE FROM account WHERE id = 9; SELECT id FROM account; CALL p(1, 'x', NULL)")
+        .expect("a script");
+    let tags: Vec<&str> = results.iter().map(|result| result.tag.as_str()).collect();
+    assert_eq!(tags, ["INSERT 0 2", "UPDATE 2", "DELETE 0", "SELECT 4", "CALL"]);
+}
