@@ -108,23 +108,24 @@ impl<'a> Accumulator<'a> {
             return Ok(());
         }
         self.count += 1;
-        self.value = match (self.aggregate.function, &self.value) {
-            (AggregateFunction::Count, _) => Value::Null,
-            (_, Value::Null) => value,
-            (AggregateFunction::Sum | AggregateFunction::Average, sum) => add(sum, &value)?,
-            (AggregateFunction::Minimum, best) => {
-                if value.compare(best).is_some_and(|order| order.is_lt()) { value } else { return Ok(()) }
-            }
-            (AggregateFunction::Maximum, best) => {
-                if value.compare(best).is_some_and(|order| order.is_gt()) { value } else { return Ok(()) }
-            }
-            (AggregateFunction::And, truth) => Value::Boolean(
-                *truth == Value::Boolean(true) && value == Value::Boolean(true),
-            ),
-            (AggregateFunction::Or, truth) => Value::Boolean(
-                *truth == Value::Boolean(true) || value == Value::Boolean(true),
-            ),
-        };
+        self.value =
+            match (self.aggregate.function, &self.value) {
+                (AggregateFunction::Count, _) => Value::Null,
+                (_, Value::Null) => value,
+                (AggregateFunction::Sum | AggregateFunction::Average, sum) => add(sum, &value)?,
+                (AggregateFunction::Minimum, best) => {
+                    if value.compare(best).is_some_and(|order| order.is_lt()) { value } else { return Ok(()) }
+                }
+                (AggregateFunction::Maximum, best) => {
+                    if value.compare(best).is_some_and(|order| order.is_gt()) { value } else { return Ok(()) }
+                }
+                (AggregateFunction::And, truth) => {
+                    Value::Boolean(*truth == Value::Boolean(true) && value == Value::Boolean(true))
+                }
+                (AggregateFunction::Or, truth) => {
+                    Value::Boolean(*truth == Value::Boolean(true) || value == Value::Boolean(true))
+                }
+            };
         Ok(())
     }
 

@@ -148,10 +148,7 @@ impl UpdatePlan {
 
     /// The values that are the same for every row. An error is kept: it is raised only if a row matches.
     pub fn known_values(&self, environment: &Environment<'_>) -> KnownValues {
-        self.known
-            .iter()
-            .map(|(_, value)| value.evaluate(environment).map_err(Box::new))
-            .collect()
+        self.known.iter().map(|(_, value)| value.evaluate(environment).map_err(Box::new)).collect()
     }
 
     /// The command on one row.
@@ -169,7 +166,8 @@ impl UpdatePlan {
         let values =
             values.filter_map(|((ordinal, _), value)| value.as_ref().ok().map(|v| (*ordinal, v.clone())));
         let kind = CommandKind::Update { known: values.collect() };
-        let addition = self.addition.as_ref().and_then(|addition| self.bounded_addition(addition, environment));
+        let addition =
+            self.addition.as_ref().and_then(|addition| self.bounded_addition(addition, environment));
         Command {
             row: RowId { table: self.table.id, key },
             function: Arc::new(UpdateFunction {

@@ -7,13 +7,13 @@ use crate::scope::name_of;
 use crate::statement::table_name;
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
-    self, ColumnOption, CreateTable, CreateTableOptions, Expr, FunctionDesc, Ident, IndexColumn,
-    ObjectType, Statement, TableConstraint,
+    self, ColumnOption, CreateTable, CreateTableOptions, Expr, FunctionDesc, Ident, IndexColumn, ObjectType,
+    Statement, TableConstraint,
 };
 use std::sync::Arc;
 use types::{
-    Catalog, Check, Column, DataType, Parameter, Procedure, SqlError, SqlState, StatementResult, Table, TableId,
-    limits,
+    Catalog, Check, Column, DataType, Parameter, Procedure, SqlError, SqlState, StatementResult, Table,
+    TableId, limits,
 };
 
 /// A change of the catalog.
@@ -62,19 +62,25 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
     };
     match statement {
         Statement::CreateTable(create) => bind_create_table(create).map(Some),
-        Statement::Drop { object_type: ObjectType::Table, if_exists, names, temporary: false, table: None, .. } => {
+        Statement::Drop {
+            object_type: ObjectType::Table,
+            if_exists,
+            names,
+            temporary: false,
+            table: None,
+            ..
+        } => {
             let names = names.iter().map(table_name).collect::<Result<_, _>>()?;
             Ok(Some(SchemaChange::DropTable { if_exists: *if_exists, names }))
         }
-        Statement::Drop { object_type, .. } => {
-            Err(SqlError::unsupported(format_args!("DROP {object_type}")))
-        }
+        Statement::Drop { object_type, .. } => Err(SqlError::unsupported(format_args!("DROP {object_type}"))),
         Statement::DropProcedure { if_exists, proc_desc, .. } => {
             let names = proc_desc.iter().map(bind_procedure_name).collect::<Result<_, _>>()?;
             Ok(Some(SchemaChange::DropProcedure { if_exists: *if_exists, names }))
         }
-        Statement::CreateFunction(_) => Err(SqlError::unsupported("CREATE FUNCTION")
-            .hint("Use CREATE PROCEDURE with LANGUAGE plpgsql.")),
+        Statement::CreateFunction(_) => {
+            Err(SqlError::unsupported("CREATE FUNCTION").hint("Use CREATE PROCEDURE with LANGUAGE plpgsql."))
+        }
         Statement::CreateView(_) => Err(SqlError::unsupported("CREATE VIEW")),
         _ => Ok(None),
     }
@@ -319,8 +325,9 @@ fn refuse_column_option(option: &ColumnOption) -> Result<(), SqlError> {
         ColumnOption::Unique(_) => {
             SqlError::unsupported("UNIQUE").hint("Make it the primary key, or a table of its own.")
         }
-        ColumnOption::ForeignKey(_) => SqlError::unsupported("FOREIGN KEY")
-            .hint("Check in the procedure that the other row exists."),
+        ColumnOption::ForeignKey(_) => {
+            SqlError::unsupported("FOREIGN KEY").hint("Check in the procedure that the other row exists.")
+        }
         ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
             SqlError::unsupported("GENERATED").hint("Compute the value in the procedure that writes it.")
         }
@@ -456,15 +463,19 @@ fn create_procedure(catalog: &mut Catalog, or_replace: bool, procedure: &Procedu
     };
     match catalog.procedures.get(&procedure.name) {
         Some(known) if shape(known) != shape(procedure) => {
-            return Err(SqlError::unsupported(format_args!("a second procedure \"{}\" with other parameters", procedure.name))
-                .hint("Drop the first one, or choose another name."));
+            return Err(SqlError::unsupported(format_args!(
+                "a second procedure \"{}\" with other parameters",
+                procedure.name
+            ))
+            .hint("Drop the first one, or choose another name."));
         }
         Some(_) if !or_replace => {
             let message = format!("function \"{}\" already exists with same argument types", procedure.name);
             return Err(SqlError::new(SqlState::DUPLICATE_FUNCTION, message));
         }
         None if catalog.procedures.len() >= limits::PROCEDURES_MAX => {
-            let message = format!("a ledger has at most {} procedures (PROCEDURES_MAX)", limits::PROCEDURES_MAX);
+            let message =
+                format!("a ledger has at most {} procedures (PROCEDURES_MAX)", limits::PROCEDURES_MAX);
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
         _ => {}

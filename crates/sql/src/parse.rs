@@ -211,7 +211,10 @@ fn expect_end(parser: &Parser<'_>, sql: &str) -> Result<(), SqlError> {
 pub(crate) fn parser_error(error: ParserError, parser: &Parser<'_>, sql: &str) -> SqlError {
     match error {
         ParserError::RecursionLimitExceeded => {
-            let message = format!("the statement is nested more than {} levels deep (NESTING_MAX)", limits::NESTING_MAX);
+            let message = format!(
+                "the statement is nested more than {} levels deep (NESTING_MAX)",
+                limits::NESTING_MAX
+            );
             SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message)
         }
         ParserError::TokenizerError(message) => syntax_error(&message),
@@ -306,7 +309,11 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
         }
         Token::Word(word) => {
             let first = std::mem::replace(&mut begins, false);
-            first && matches!(word.keyword, Keyword::CREATE | Keyword::DROP | Keyword::ALTER | Keyword::TRUNCATE)
+            first
+                && matches!(
+                    word.keyword,
+                    Keyword::CREATE | Keyword::DROP | Keyword::ALTER | Keyword::TRUNCATE
+                )
         }
         _ => {
             begins = false;

@@ -187,11 +187,7 @@ pub(crate) fn bind_script(library: &Library, sql: &str, types: &[DataType]) -> R
     Ok(Prepared { library: None, steps, parameters: parameters.collect(), columns, kind })
 }
 
-fn bind_step(
-    library: &Library,
-    scope: &VariableScope,
-    statement: ParsedStatement,
-) -> Result<Step, SqlError> {
+fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatement) -> Result<Step, SqlError> {
     if let Some(change) = bind_schema_change(&statement)? {
         return Ok(Step::Schema(Box::new(change)));
     }
@@ -214,7 +210,9 @@ fn step_columns(library: &Library, step: &Step) -> Vec<OutputColumn> {
             library.definition(&call.procedure).map_or_else(Vec::new, |procedure| {
                 let outputs = procedure.parameters.iter().enumerate();
                 let outputs = outputs.filter(|(_, parameter)| parameter.mode != ParameterMode::In);
-                outputs.map(|(position, parameter)| crate::execution::output_column(position, parameter)).collect()
+                outputs
+                    .map(|(position, parameter)| crate::execution::output_column(position, parameter))
+                    .collect()
             })
         }
         Step::Statement(statement) => statement.columns().to_vec(),
@@ -256,11 +254,11 @@ fn bind_copy(library: &Library, statement: &Statement) -> Result<StatementKind, 
         return Err(SqlError::unsupported("COPY TO").hint("Use SELECT."));
     }
     if *target != CopyTarget::Stdin {
-        return Err(SqlError::unsupported("COPY FROM a file").hint("Use COPY … FROM STDIN, or \\copy in psql."));
+        return Err(
+            SqlError::unsupported("COPY FROM a file").hint("Use COPY … FROM STDIN, or \\copy in psql.")
+        );
     }
-    let text = |option: &CopyOption| {
-        matches!(option, CopyOption::Format(format) if format.value.eq_ignore_ascii_case("text"))
-    };
+    let text = |option: &CopyOption| matches!(option, CopyOption::Format(format) if format.value.eq_ignore_ascii_case("text"));
     if let Some(option) = options.iter().find(|option| !text(option)) {
         return Err(SqlError::unsupported(format_args!("COPY with {}", shortened(&option.to_string())))
             .hint("Send the text format with its defaults."));

@@ -81,8 +81,7 @@ impl VariableScope {
     /// # Errors
     /// `42601` where the name is taken.
     pub fn declare_parameter(&mut self, name: &str, data_type: DataType) -> Result<usize, SqlError> {
-        let slot =
-            if name.is_empty() { self.add_slot(data_type) } else { self.declare(name, data_type)? };
+        let slot = if name.is_empty() { self.add_slot(data_type) } else { self.declare(name, data_type)? };
         self.positions.push(slot);
         Ok(slot)
     }
@@ -167,8 +166,11 @@ impl VariableScope {
 
     /// Fields of the innermost row variable of this name, with their slots, in the order of declaration.
     pub fn record_fields(&self, name: &str) -> Option<Vec<(String, Variable)>> {
-        let (_, fields) =
-            self.blocks.iter().rev().find_map(|block| block.records.iter().find(|(known, _)| known == name))?;
+        let (_, fields) = self
+            .blocks
+            .iter()
+            .rev()
+            .find_map(|block| block.records.iter().find(|(known, _)| known == name))?;
         let variable = |slot: usize| Variable { slot, data_type: self.types[slot] };
         Some(fields.iter().map(|(field, slot)| (field.clone(), variable(*slot))).collect())
     }

@@ -55,8 +55,7 @@ impl Invocation {
             return Err(crate::execution::no_procedure(name, &types_of(arguments)));
         }
         let values = inputs().zip(arguments);
-        let values =
-            values.map(|(parameter, argument)| cast(argument.clone(), parameter.data_type.family()));
+        let values = values.map(|(parameter, argument)| cast(argument.clone(), parameter.data_type.family()));
         let outputs = execution.call(name, values.collect::<Result<_, _>>()?)?;
         let parameters = procedure.parameters.iter().enumerate();
         let parameters = parameters.filter(|(_, parameter)| parameter.mode != ParameterMode::In);
@@ -120,8 +119,11 @@ impl Invocation {
         }
         for values in rows {
             if values.len() != targets.len() {
-                let message =
-                    format!("a row has {} values, expected {} as columns are named", values.len(), targets.len());
+                let message = format!(
+                    "a row has {} values, expected {} as columns are named",
+                    values.len(),
+                    targets.len()
+                );
                 return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message));
             }
             let mut row = defaults.clone();
@@ -140,9 +142,7 @@ impl Simulate for Invocation {
         let mut catalog = None;
         let result = match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),
-            Payload::Script { sql, parameters } => {
-                self.script(&mut execution, sql, parameters, &mut catalog)
-            }
+            Payload::Script { sql, parameters } => self.script(&mut execution, sql, parameters, &mut catalog),
             Payload::Insert { table, columns, rows } => self.insert(&mut execution, table, columns, rows),
         };
         let mut effects = execution.finish(result);

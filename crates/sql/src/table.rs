@@ -60,7 +60,8 @@ impl TablePlan {
             checks: Vec::new(),
         };
         for column in &table.columns {
-            let default = column.default.as_ref().map(|sql| bind_default(sql, &column.name, column.data_type));
+            let default =
+                column.default.as_ref().map(|sql| bind_default(sql, &column.name, column.data_type));
             plan.columns.push(ColumnPlan {
                 name: column.name.clone(),
                 data_type: column.data_type,
@@ -103,8 +104,11 @@ impl TablePlan {
     pub fn duplicate_key(&self, row: &[Value]) -> SqlError {
         let names: Vec<&str> =
             self.key.iter().map(|ordinal| self.columns[usize::from(*ordinal)].name.as_str()).collect();
-        let values: Vec<String> =
-            self.key.iter().map(|ordinal| format_value(&row[usize::from(*ordinal)]).unwrap_or_default()).collect();
+        let values: Vec<String> = self
+            .key
+            .iter()
+            .map(|ordinal| format_value(&row[usize::from(*ordinal)]).unwrap_or_default())
+            .collect();
         let message = format!("duplicate key value violates unique constraint \"{}\"", self.key_name);
         SqlError::new(SqlState::UNIQUE_VIOLATION, message).detail(format!(
             "Key ({})=({}) already exists.",
@@ -148,8 +152,9 @@ pub(crate) fn bind_check(plan: &TablePlan, sql: &str) -> Result<Expression, SqlE
     let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
     let condition = binder.bind_condition(&parse_expression(sql)?, "CHECK")?;
     if condition.any(&mut |expression| matches!(expression.kind, crate::expression::Kind::Now)) {
-        return Err(SqlError::unsupported("now() in a CHECK constraint")
-            .hint("A row that was right once would be wrong later. Check it in the procedure that writes it."));
+        return Err(SqlError::unsupported("now() in a CHECK constraint").hint(
+            "A row that was right once would be wrong later. Check it in the procedure that writes it.",
+        ));
     }
     Ok(condition)
 }

@@ -280,10 +280,7 @@ fn several_commands_on_one_row_keep_their_steps() {
     let low: types::Row = [Value::BigInt(1), Value::BigInt(5), Value::BigInt(0)].into();
     let error = effects.commands[0].function.apply(Some(&low)).expect_err("5 - 7 breaks the check");
     assert_eq!(error.state, SqlState::CHECK_VIOLATION);
-    assert_eq!(
-        error.message,
-        "new row for relation \"checked\" violates check constraint \"checked_check\""
-    );
+    assert_eq!(error.message, "new row for relation \"checked\" violates check constraint \"checked_check\"");
     assert_eq!(error.detail.as_deref(), Some("Failing row contains (1, -2, 0)."));
 }
 

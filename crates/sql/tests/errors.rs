@@ -28,9 +28,24 @@ fn errors_have_postgresqls_state_message_and_position() {
         ("INSERT INTO nothing VALUES (1)", "42P01", "relation \"nothing\" does not exist", Some(13)),
         ("SELECT x.id FROM account", "42P01", "missing FROM-clause entry for table \"x\"", Some(8)),
         ("SELECT nothing(1)", "42883", "function nothing(integer) does not exist", Some(8)),
-        ("SELECT id FROM account WHERE id", "42804", "argument of WHERE must be type boolean, not type bigint", Some(30)),
-        ("INSERT INTO account (id, nothing) VALUES (1, 2)", "42703", "column \"nothing\" of relation \"account\" does not exist", Some(26)),
-        ("UPDATE account SET balance = true", "42804", "column \"balance\" is of type bigint but expression is of type boolean", Some(30)),
+        (
+            "SELECT id FROM account WHERE id",
+            "42804",
+            "argument of WHERE must be type boolean, not type bigint",
+            Some(30),
+        ),
+        (
+            "INSERT INTO account (id, nothing) VALUES (1, 2)",
+            "42703",
+            "column \"nothing\" of relation \"account\" does not exist",
+            Some(26),
+        ),
+        (
+            "UPDATE account SET balance = true",
+            "42804",
+            "column \"balance\" is of type bigint but expression is of type boolean",
+            Some(30),
+        ),
         ("SELECT $0", "42P02", "there is no parameter $0", Some(8)),
         ("CALL nothing(1)", "42883", "procedure nothing(integer) does not exist", None),
         ("DROP PROCEDURE nothing", "42883", "could not find a procedure named \"nothing\"", None),
@@ -38,12 +53,19 @@ fn errors_have_postgresqls_state_message_and_position() {
         ("CREATE PROCEDURE p( LANGUAGE plpgsql AS ''", "42601", "syntax error at or near \"AS\"", Some(38)),
         ("CREATE PROCEDURE p() AS ''", "42P13", "no language specified", None),
         ("CREATE PROCEDURE p() LANGUAGE plpgsql", "42P13", "no function body specified", None),
-        ("CREATE PROCEDURE p(a integer, a integer) LANGUAGE plpgsql AS 'BEGIN END'", "42P13", "parameter name \"a\" used more than once", None),
+        (
+            "CREATE PROCEDURE p(a integer, a integer) LANGUAGE plpgsql AS 'BEGIN END'",
+            "42P13",
+            "parameter name \"a\" used more than once",
+            None,
+        ),
     ];
     let mut wrong = Vec::new();
     for (sql, state, message, position) in table {
         let error = database().error(sql);
-        if (error.state.to_string().as_str(), error.message.as_str(), error.position) != (*state, *message, *position) {
+        if (error.state.to_string().as_str(), error.message.as_str(), error.position)
+            != (*state, *message, *position)
+        {
             wrong.push(format!("{sql}\n  {} {} at {:?}", error.state, error.message, error.position));
         }
     }
@@ -104,8 +126,10 @@ fn refusals_say_what_to_use_instead() {
         ("SELECT clock_timestamp()", "Use now(), the time of the block."),
         ("SELECT gen_random_uuid()", "Pass the identifier as an argument."),
         ("CREATE TABLE t (a timestamp)", "Use timestamptz."),
-        ("INSERT INTO account VALUES (1) ON CONFLICT DO NOTHING",
-            "Use UPDATE first, and INSERT where it found no row (IF NOT FOUND) in a procedure."),
+        (
+            "INSERT INTO account VALUES (1) ON CONFLICT DO NOTHING",
+            "Use UPDATE first, and INSERT where it found no row (IF NOT FOUND) in a procedure.",
+        ),
         ("SELECT id FROM account FOR UPDATE", "Leave it out: every transaction is serializable."),
     ] {
         let error = refused(sql);
@@ -135,7 +159,8 @@ fn wrong_calls_and_parameters_are_told() {
     }
     let error = database.run_with("SELECT $1::integer", vec![]).expect_err("a missing parameter");
     assert_eq!(error.state.to_string(), "08P01");
-    let rows = database.run_with("SELECT $1 + 1, $2", vec![Value::Integer(4), Value::text("t")]).expect("rows");
+    let rows =
+        database.run_with("SELECT $1 + 1, $2", vec![Value::Integer(4), Value::text("t")]).expect("rows");
     assert_eq!(rows[0].rows, vec![vec![Value::Integer(5), Value::text("t")]]);
 }
 

@@ -32,9 +32,11 @@ fn scripts_are_told_apart_by_what_they_do() {
     assert_eq!(table, "account");
     let columns: Vec<_> = columns.iter().map(|column| (column.name.as_str(), column.data_type)).collect();
     assert_eq!(columns, [("name", DataType::Text(Some(10))), ("id", DataType::BigInt)]);
-    for (sql, expected) in
-        [("SELECT 1; DROP TABLE t", true), (" /* x */ create table t (a int)", true), ("SELECT 'CREATE'", false)]
-    {
+    for (sql, expected) in [
+        ("SELECT 1; DROP TABLE t", true),
+        (" /* x */ create table t (a int)", true),
+        ("SELECT 'CREATE'", false),
+    ] {
         let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
         assert_eq!(is_schema_change(&payload), expected, "{sql}");
     }
@@ -51,7 +53,10 @@ fn types_of_parameters_are_inferred_from_their_use() {
     const TEXT: DataType = DataType::Text(None);
     assert_eq!(inferred("SELECT name FROM account WHERE id = $1", &[]), [DataType::BigInt]);
     assert_eq!(inferred("INSERT INTO account VALUES ($1, $2, $3)", &[]), [DataType::BigInt, NUMERIC, TEXT]);
-    assert_eq!(inferred("UPDATE account SET balance = balance + $2 WHERE id = $1", &[]), [DataType::BigInt, NUMERIC]);
+    assert_eq!(
+        inferred("UPDATE account SET balance = balance + $2 WHERE id = $1", &[]),
+        [DataType::BigInt, NUMERIC]
+    );
     assert_eq!(inferred("SELECT $1", &[]), [TEXT]);
     assert_eq!(inferred("SELECT $1::integer + $2", &[]), [DataType::Integer, DataType::Integer]);
     assert_eq!(inferred("SELECT id FROM account LIMIT $1", &[]), [DataType::BigInt]);
@@ -64,7 +69,8 @@ fn types_of_parameters_are_inferred_from_their_use() {
 fn columns_are_known_before_the_first_row() {
     let database = database();
     let columns = |sql: &str| -> Vec<(String, DataType)> {
-        let prepared = prepare(&database.library, sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        let prepared =
+            prepare(&database.library, sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
         prepared.columns().iter().map(|column| (column.name.clone(), column.data_type)).collect()
     };
     assert_eq!(
@@ -76,7 +82,10 @@ fn columns_are_known_before_the_first_row() {
         ]
     );
     assert_eq!(columns("DELETE FROM account"), []);
-    assert_eq!(columns("DELETE FROM account RETURNING name"), [("name".to_string(), DataType::Text(Some(10)))]);
+    assert_eq!(
+        columns("DELETE FROM account RETURNING name"),
+        [("name".to_string(), DataType::Text(Some(10)))]
+    );
     let outputs = [("b".to_string(), DataType::Text(None)), ("c".to_string(), DataType::Integer)];
     assert_eq!(columns("CALL p(1, 'x', NULL)"), outputs);
 }
@@ -84,8 +93,10 @@ fn columns_are_known_before_the_first_row() {
 #[test]
 fn reads_run_on_a_snapshot_with_parameters_and_time() {
     let database = database();
-    let prepared = prepare(&database.library, "SELECT name, now() FROM account WHERE id = $1", &[]).expect("a query");
-    let results = prepared.query(&database.state, &[Value::text("2")], 1_000, 946_684_800_001).expect("a row");
+    let prepared =
+        prepare(&database.library, "SELECT name, now() FROM account WHERE id = $1", &[]).expect("a query");
+    let results =
+        prepared.query(&database.state, &[Value::text("2")], 1_000, 946_684_800_001).expect("a row");
     assert_eq!(results[0].tag, "SELECT 1");
     assert_eq!(results[0].rows, vec![vec![Value::text("bob"), Value::TimestampTz(1_000)]]);
     let write = prepare(&database.library, "DELETE FROM account", &[]).expect("a statement");

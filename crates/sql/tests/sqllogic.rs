@@ -60,8 +60,11 @@ fn run(name: &str) {
     let path = format!("{}/tests/slt/{name}.slt", env!("CARGO_MANIFEST_DIR"));
     let mut runner = Runner::new(|| async { Ok(Tested(Database::default())) });
     let records = sqllogictest::parse_file(&path).expect("a good file");
-    let failures: Vec<String> =
-        records.into_iter().filter_map(|record| runner.run(record).err()).map(|error| error.to_string()).collect();
+    let failures: Vec<String> = records
+        .into_iter()
+        .filter_map(|record| runner.run(record).err())
+        .map(|error| error.to_string())
+        .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 

@@ -16,7 +16,11 @@ use types::{ColumnSet, Key, Row, SqlError, SqlState, Value, limits};
 const HIDDEN_KEY_BYTES: usize = 8 + 4 + 4;
 
 impl Execution<'_> {
-    pub(super) fn insert(&mut self, insert: &BoundInsert, frame: &[Value]) -> Result<StatementOutput, SqlError> {
+    pub(super) fn insert(
+        &mut self,
+        insert: &BoundInsert,
+        frame: &[Value],
+    ) -> Result<StatementOutput, SqlError> {
         let mut output = StatementOutput::default();
         let mut rows = Vec::new();
         match &insert.source {
@@ -73,9 +77,14 @@ impl Execution<'_> {
         Ok(Key::from_bytes(&bytes))
     }
 
-    pub(super) fn update(&mut self, update: &BoundUpdate, frame: &[Value]) -> Result<StatementOutput, SqlError> {
+    pub(super) fn update(
+        &mut self,
+        update: &BoundUpdate,
+        frame: &[Value],
+    ) -> Result<StatementOutput, SqlError> {
         self.begin_change();
-        let mut output = StatementOutput { columns: returning_columns(&update.returning), ..Default::default() };
+        let mut output =
+            StatementOutput { columns: returning_columns(&update.returning), ..Default::default() };
         let environment = self.environment(&[], frame);
         let table = &update.plan.table;
         if let Access::Key(parts) = &update.access {
@@ -86,7 +95,8 @@ impl Execution<'_> {
             self.guard_returned(update.returning.is_some());
             return Ok(output);
         }
-        let keys = self.keys_to_change(table, &update.access, &update.filter, update.filter_columns, frame)?;
+        let keys =
+            self.keys_to_change(table, &update.access, &update.filter, update.filter_columns, frame)?;
         let known = update.plan.known_values(&environment);
         for key in keys {
             let command = update.plan.command(key, &known, &environment);
@@ -126,9 +136,14 @@ impl Execution<'_> {
         Ok(())
     }
 
-    pub(super) fn delete(&mut self, delete: &BoundDelete, frame: &[Value]) -> Result<StatementOutput, SqlError> {
+    pub(super) fn delete(
+        &mut self,
+        delete: &BoundDelete,
+        frame: &[Value],
+    ) -> Result<StatementOutput, SqlError> {
         self.begin_change();
-        let mut output = StatementOutput { columns: returning_columns(&delete.returning), ..Default::default() };
+        let mut output =
+            StatementOutput { columns: returning_columns(&delete.returning), ..Default::default() };
         let environment = self.environment(&[], frame);
         let table = &delete.plan.table;
         let keys = match &delete.access {
@@ -170,7 +185,12 @@ impl Execution<'_> {
         }
     }
 
-    fn returned(&self, returning: &Returning, row: &[Value], frame: &[Value]) -> Result<Vec<Value>, SqlError> {
+    fn returned(
+        &self,
+        returning: &Returning,
+        row: &[Value],
+        frame: &[Value],
+    ) -> Result<Vec<Value>, SqlError> {
         let environment = Environment { row, frame, now: self.now };
         returning.projection.iter().map(|expression| expression.evaluate(&environment)).collect()
     }

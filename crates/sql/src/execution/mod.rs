@@ -13,8 +13,8 @@ use crate::statement::{BoundCall, BoundStatement, StatementOutput};
 use own::{OwnRow, OwnRows, without};
 use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
 use types::{
-    ColumnSet, Key, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState, StatementResult, TableId,
-    TransactionId, Value, can_cast_implicitly, cast, limits,
+    ColumnSet, Key, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState, StatementResult,
+    TableId, TransactionId, Value, can_cast_implicitly, cast, limits,
 };
 
 /// Milliseconds from 1970-01-01 to 2000-01-01.
@@ -186,7 +186,8 @@ impl<'a> Execution<'a> {
             }
         }
         let values = self.call(&call.procedure, arguments)?;
-        let outputs = parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode != ParameterMode::In);
+        let outputs =
+            parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode != ParameterMode::In);
         let (call_outputs, columns): (Vec<usize>, Vec<OutputColumn>) =
             outputs.map(|(position, parameter)| (position, output_column(position, parameter))).unzip();
         let rows = if columns.is_empty() { Vec::new() } else { vec![values] };
@@ -219,7 +220,8 @@ impl<'a> Execution<'a> {
     pub fn finish(mut self, result: Result<Vec<StatementResult>, SqlError>) -> Effects {
         if result.is_err() {
             // What commands had used was observed: it is why the program came to this error.
-            let used = self.commands.drain(..).map(|command| Read { row: command.row, columns: command.uses });
+            let used =
+                self.commands.drain(..).map(|command| Read { row: command.row, columns: command.uses });
             self.reads.extend(used);
         }
         Effects {

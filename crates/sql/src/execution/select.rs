@@ -219,9 +219,8 @@ impl Execution<'_> {
             outcome: Ok(ControlFlow::Continue(())),
         };
         if own.is_empty() {
-            self.snapshot.scan(table, &interval.range, interval.reverse, &mut |key, row| {
-                walk.snapshot_row(key, row)
-            });
+            self.snapshot
+                .scan(table, &interval.range, interval.reverse, &mut |key, row| walk.snapshot_row(key, row));
         } else {
             self.walk_with_own(&own, &mut walk);
         }
@@ -406,7 +405,8 @@ impl Output<'_> {
             });
         }
         self.rows.push((keys, output));
-        let enough = self.select.order.is_empty() && self.enough.is_some_and(|enough| self.rows.len() >= enough);
+        let enough =
+            self.select.order.is_empty() && self.enough.is_some_and(|enough| self.rows.len() >= enough);
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
@@ -448,5 +448,6 @@ pub(crate) fn check_result_rows(rows: usize) -> Result<(), SqlError> {
         "the statement returns {rows} rows to the client, the limit is {} (RESULT_ROWS_MAX)",
         limits::RESULT_ROWS_MAX
     );
-    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Use LIMIT, or read with a plain SELECT."))
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+        .hint("Use LIMIT, or read with a plain SELECT."))
 }

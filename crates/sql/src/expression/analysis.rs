@@ -7,7 +7,9 @@ impl Expression {
     /// The operands, in order of evaluation.
     pub fn operands(&self) -> Vec<&Expression> {
         match &self.kind {
-            Kind::Constant(_) | Kind::Column(_) | Kind::Slot(_) | Kind::Now | Kind::Aggregate(_) => Vec::new(),
+            Kind::Constant(_) | Kind::Column(_) | Kind::Slot(_) | Kind::Now | Kind::Aggregate(_) => {
+                Vec::new()
+            }
             Kind::Cast(operand)
             | Kind::Assign(operand)
             | Kind::Negate(operand)
@@ -36,7 +38,9 @@ impl Expression {
     /// The operands, to be changed.
     pub fn operands_mut(&mut self) -> Vec<&mut Expression> {
         match &mut self.kind {
-            Kind::Constant(_) | Kind::Column(_) | Kind::Slot(_) | Kind::Now | Kind::Aggregate(_) => Vec::new(),
+            Kind::Constant(_) | Kind::Column(_) | Kind::Slot(_) | Kind::Now | Kind::Aggregate(_) => {
+                Vec::new()
+            }
             Kind::Cast(operand)
             | Kind::Assign(operand)
             | Kind::Negate(operand)
@@ -114,9 +118,9 @@ impl Expression {
     /// The values that a condition may have where only some columns are known.
     pub fn possible_truths(&self, known: &[Option<Value>], frame: &[Value], now: i64) -> Truths {
         match &self.kind {
-            Kind::And(operands) => operands.iter().fold(Truths::TRUE, |truths, operand| {
-                truths.and(operand.possible_truths(known, frame, now))
-            }),
+            Kind::And(operands) => operands
+                .iter()
+                .fold(Truths::TRUE, |truths, operand| truths.and(operand.possible_truths(known, frame, now))),
             Kind::Or(operands) => operands
                 .iter()
                 .fold(Truths::TRUE, |truths, operand| {

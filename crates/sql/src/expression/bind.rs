@@ -124,7 +124,8 @@ impl<'a> Binder<'a> {
             DataType::Boolean => Ok(condition),
             DataType::Unknown => self.cast_to(condition, DataType::Boolean),
             other => {
-                let message = format!("argument of {clause} must be type boolean, not type {}", other.family());
+                let message =
+                    format!("argument of {clause} must be type boolean, not type {}", other.family());
                 Err(self.at(SqlError::new(SqlState::DATATYPE_MISMATCH, message), span))
             }
         }
@@ -327,7 +328,8 @@ impl<'a> Binder<'a> {
                     DataType::Unknown => self.cast_to(operand, DataType::Double)?,
                     _ => operand,
                 };
-                if arithmetic_result(ArithmeticOperator::Add, operand.data_type, operand.data_type).is_none() {
+                if arithmetic_result(ArithmeticOperator::Add, operand.data_type, operand.data_type).is_none()
+                {
                     return Err(no_operator(&format!("{op} {}", operand.data_type)));
                 }
                 if op == UnaryOperator::Plus {
@@ -424,8 +426,9 @@ impl<'a> Binder<'a> {
         let (from, to) = (left.data_type, right.data_type);
         if from == DataType::Unknown && to == DataType::Unknown {
             let message = format!("operator is not unique: unknown {op} unknown");
-            return Err(SqlError::new(SqlState(*b"42725"), message)
-                .hint("Could not choose a best candidate operator. You might need to add explicit type casts."));
+            return Err(SqlError::new(SqlState(*b"42725"), message).hint(
+                "Could not choose a best candidate operator. You might need to add explicit type casts.",
+            ));
         }
         let Some(data_type) = arithmetic_result(op, from, to) else {
             return Err(no_operator(&format!("{from} {op} {to}")));
@@ -523,9 +526,8 @@ impl<'a> Binder<'a> {
             operands.push(self.bind(element)?);
         }
         let Some(common) = common_type(operands.iter().map(Expression::data_type)) else {
-            let other = operands.iter().find(|other| {
-                common_type([operands[0].data_type, other.data_type]).is_none()
-            });
+            let other =
+                operands.iter().find(|other| common_type([operands[0].data_type, other.data_type]).is_none());
             let other = other.map_or(DataType::Unknown, Expression::data_type);
             return Err(no_operator(&format!("{} = {other}", operands[0].data_type)));
         };
@@ -611,7 +613,8 @@ impl<'a> Binder<'a> {
             let mut types = expressions.iter().map(Expression::data_type);
             let first = types.find(|data_type| *data_type != DataType::Unknown).unwrap_or(DataType::Unknown);
             let other = types.find(|other| common_type([first, *other]).is_none()).unwrap_or(first);
-            let message = format!("{construct} types {} and {} cannot be matched", first.family(), other.family());
+            let message =
+                format!("{construct} types {} and {} cannot be matched", first.family(), other.family());
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
         };
         let cast = expressions.into_iter().map(|expression| self.cast_to(expression, common));
@@ -865,7 +868,9 @@ pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlE
         Sql::Timestamp(None, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => DataType::TimestampTz,
         Sql::Timestamp(Some(6), TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => DataType::TimestampTz,
         Sql::Timestamp(None, _) => {
-            return Err(SqlError::unsupported("the type timestamp without time zone").hint("Use timestamptz."));
+            return Err(
+                SqlError::unsupported("the type timestamp without time zone").hint("Use timestamptz.")
+            );
         }
         Sql::Real | Sql::Float4 | Sql::Float(_) => {
             return Err(SqlError::unsupported("the type real").hint("Use double precision."));
@@ -876,16 +881,18 @@ pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlE
         Sql::Char(_) | Sql::Character(_) => {
             return Err(SqlError::unsupported("the type character").hint("Use varchar(n) or text."));
         }
-        Sql::Custom(name, modifiers) if modifiers.is_empty() => match name.to_string().to_ascii_lowercase().as_str() {
-            "serial" | "bigserial" | "smallserial" => {
-                return Err(SqlError::unsupported(format_args!("the type {name}"))
+        Sql::Custom(name, modifiers) if modifiers.is_empty() => {
+            match name.to_string().to_ascii_lowercase().as_str() {
+                "serial" | "bigserial" | "smallserial" => {
+                    return Err(SqlError::unsupported(format_args!("the type {name}"))
                     .hint("Choose keys in the client, or leave the primary key out: rows keep the order of insertion."));
+                }
+                other => {
+                    let message = format!("type \"{other}\" does not exist");
+                    return Err(SqlError::new(SqlState(*b"42704"), message));
+                }
             }
-            other => {
-                let message = format!("type \"{other}\" does not exist");
-                return Err(SqlError::new(SqlState(*b"42704"), message));
-            }
-        },
+        }
         other => {
             let name = other.to_string().to_ascii_lowercase();
             return Err(SqlError::unsupported(format_args!("the type {}", shortened(&name))));

@@ -29,7 +29,9 @@ impl Binder<'_> {
             || !function.within_group.is_empty()
             || !matches!(function.parameters, FunctionArguments::None)
         {
-            return Err(self.at(SqlError::unsupported(format_args!("this form of the function {name}")), span));
+            return Err(
+                self.at(SqlError::unsupported(format_args!("this form of the function {name}")), span)
+            );
         }
         let bound = match AggregateFunction::named(&name) {
             Some(aggregate) => self.bind_aggregate(aggregate, &name, function, span),
@@ -49,13 +51,17 @@ impl Binder<'_> {
             }
             FunctionArguments::List(list) => {
                 if function.filter.is_some() || list.duplicate_treatment.is_some() {
-                    let message = format!("DISTINCT or FILTER specified, but {name} is not an aggregate function");
+                    let message =
+                        format!("DISTINCT or FILTER specified, but {name} is not an aggregate function");
                     return Err(SqlError::new(SqlState(*b"42809"), message));
                 }
                 if !list.clauses.is_empty() {
                     return Err(SqlError::unsupported(format_args!("this form of the function {name}")));
                 }
-                list.args.iter().map(|argument| self.bind(plain_argument(argument)?)).collect::<Result<_, _>>()?
+                list.args
+                    .iter()
+                    .map(|argument| self.bind(plain_argument(argument)?))
+                    .collect::<Result<_, _>>()?
             }
         };
         self.call(name, arguments, span)
@@ -243,12 +249,14 @@ impl Binder<'_> {
     pub(super) fn bind_syntax_function(&self, expr: &Expr) -> Result<Expression, SqlError> {
         let span = expr.span();
         match expr {
-            Expr::Ceil { expr: operand, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
-                self.call("ceil", vec![self.bind(operand)?], span)
-            }
-            Expr::Floor { expr: operand, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
-                self.call("floor", vec![self.bind(operand)?], span)
-            }
+            Expr::Ceil {
+                expr: operand,
+                field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime),
+            } => self.call("ceil", vec![self.bind(operand)?], span),
+            Expr::Floor {
+                expr: operand,
+                field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime),
+            } => self.call("floor", vec![self.bind(operand)?], span),
             Expr::Position { expr: part, r#in: text } => {
                 let arguments = vec![self.bind(text)?, self.bind(part)?];
                 self.call("strpos", arguments, span)

@@ -195,11 +195,7 @@ fn in_list(
     Ok(if unknown { None } else { Some(!expected) })
 }
 
-fn extreme(
-    largest: bool,
-    operands: &[Expression],
-    environment: &Environment<'_>,
-) -> Result<Value, SqlError> {
+fn extreme(largest: bool, operands: &[Expression], environment: &Environment<'_>) -> Result<Value, SqlError> {
     let mut best = Value::Null;
     for operand in operands {
         let value = operand.evaluate(environment)?;

@@ -110,7 +110,13 @@ impl Function {
             Function::Floor => number.floor(),
             Function::Round => number.round_ties_even(),
             Function::Trunc => number.trunc(),
-            Function::Sign if number == 0.0 || number.is_nan() => if number.is_nan() { f64::NAN } else { 0.0 },
+            Function::Sign if number == 0.0 || number.is_nan() => {
+                if number.is_nan() {
+                    f64::NAN
+                } else {
+                    0.0
+                }
+            }
             Function::Sign => number.signum(),
             _ => return Err(self.misplaced()),
         })
@@ -293,7 +299,9 @@ pub(super) fn refused(name: &str) -> Option<&'static str> {
         "nextval" | "currval" | "lastval" | "setval" => {
             "Choose keys in the client, or leave the primary key out: rows keep the order of insertion."
         }
-        "current_date" | "current_time" | "localtime" | "localtimestamp" => "Use now(), the time of the block.",
+        "current_date" | "current_time" | "localtime" | "localtimestamp" => {
+            "Use now(), the time of the block."
+        }
         "pg_sleep" | "txid_current" | "pg_backend_pid" | "pg_current_xact_id" => {
             "Every node must compute the same; leave it out."
         }

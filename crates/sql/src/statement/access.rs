@@ -127,7 +127,13 @@ fn place(value: Value, data_type: DataType) -> Result<Placed, SqlError> {
     let (smallest, largest) = match data_type {
         DataType::Integer => (i128::from(i32::MIN), i128::from(i32::MAX)),
         DataType::BigInt => (i128::from(i64::MIN), i128::from(i64::MAX)),
-        _ => return Ok(if value.is_null() { Placed::Null } else { Placed::At(cast(value, data_type.family())?) }),
+        _ => {
+            return Ok(if value.is_null() {
+                Placed::Null
+            } else {
+                Placed::At(cast(value, data_type.family())?)
+            });
+        }
     };
     let (floor, exact) = match &value {
         Value::Null => return Ok(Placed::Null),
@@ -162,10 +168,7 @@ impl KeyPart {
 ///
 /// # Errors
 /// What evaluation raises; a key that is too long.
-pub(crate) fn resolve_key(
-    parts: &[KeyPart],
-    environment: &Environment<'_>,
-) -> Result<Option<Key>, SqlError> {
+pub(crate) fn resolve_key(parts: &[KeyPart], environment: &Environment<'_>) -> Result<Option<Key>, SqlError> {
     if let [part] = parts {
         return match part.place(environment)? {
             Placed::At(value) => encode_lookup(&[value]),

@@ -9,8 +9,8 @@ use crate::predicate::Condition;
 use crate::scope::{VariableScope, name_of};
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
-    self, AssignmentTarget, Expr, FromTable, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    SelectItem, SetExpr, Spanned, Statement, TableFactor, TableObject, TableWithJoins,
+    self, AssignmentTarget, Expr, FromTable, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    ObjectName, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableObject, TableWithJoins,
 };
 use std::sync::Arc;
 use types::{ColumnSet, DataType, OutputColumn, SqlError, SqlState, Value};
@@ -37,9 +37,9 @@ pub(crate) fn bind_statement(
 /// The error that names a statement which is not supported.
 fn unsupported_statement(statement: &Statement) -> SqlError {
     let text = statement.to_string();
-    let words = text.split_whitespace().take_while(|word| {
-        word.chars().all(|character| character.is_ascii_uppercase()) && word.len() > 1
-    });
+    let words = text
+        .split_whitespace()
+        .take_while(|word| word.chars().all(|character| character.is_ascii_uppercase()) && word.len() > 1);
     let name = words.take(3).collect::<Vec<_>>().join(" ");
     let error = SqlError::unsupported(if name.is_empty() { "this statement" } else { name.as_str() });
     match statement {
@@ -84,8 +84,17 @@ pub(super) fn single_table<'t>(
             from.joins[0].relation.span(),
         ));
     }
-    let TableFactor::Table { name, alias, args, with_hints, version, with_ordinality, partitions, sample, .. } =
-        &from.relation
+    let TableFactor::Table {
+        name,
+        alias,
+        args,
+        with_hints,
+        version,
+        with_ordinality,
+        partitions,
+        sample,
+        ..
+    } = &from.relation
     else {
         let what = match &from.relation {
             TableFactor::Derived { .. } => "a subquery in FROM",
@@ -107,16 +116,15 @@ pub(super) fn single_table<'t>(
     let known_as = match alias {
         None => table.name.clone(),
         Some(alias) if alias.columns.is_empty() => name_of(&alias.name)?,
-        Some(alias) => return Err(scope.located(SqlError::unsupported("a list of column aliases"), alias.name.span)),
+        Some(alias) => {
+            return Err(scope.located(SqlError::unsupported("a list of column aliases"), alias.name.span));
+        }
     };
     Ok((table, known_as))
 }
 
 /// The conditions of a WHERE, all of which must be true.
-pub(super) fn bind_where(
-    binder: &Binder<'_>,
-    selection: Option<&Expr>,
-) -> Result<Vec<Expression>, SqlError> {
+pub(super) fn bind_where(binder: &Binder<'_>, selection: Option<&Expr>) -> Result<Vec<Expression>, SqlError> {
     let Some(selection) = selection else { return Ok(Vec::new()) };
     let condition = binder.in_clause(Some("WHERE")).bind_condition(selection, "WHERE")?;
     Ok(condition.into_conjuncts())
@@ -146,7 +154,8 @@ fn bind_insert(
         Some(query) => match query.body.as_ref() {
             SetExpr::Values(values) if query.order_by.is_none() && query.limit_clause.is_none() => {
                 let explicit = !insert.columns.is_empty();
-                let rows = values.rows.iter().map(|row| insert_row(table, scope, &targets, explicit, &row.content));
+                let rows =
+                    values.rows.iter().map(|row| insert_row(table, scope, &targets, explicit, &row.content));
                 InsertSource::Rows(rows.collect::<Result<_, _>>()?)
             }
             _ => insert_select(tables, table, scope, &targets, query)?,
@@ -376,7 +385,8 @@ fn bind_update(
     if update.from.is_some() {
         return Err(SqlError::unsupported("UPDATE … FROM").hint("Read the values into variables first."));
     }
-    if update.output.is_some() || update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() {
+    if update.output.is_some() || update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some()
+    {
         return Err(SqlError::unsupported("this form of UPDATE"));
     }
     let (table, known_as) = single_table(tables, scope, &update.table)?;
@@ -398,8 +408,7 @@ fn bind_update(
         let value = if is_default(&assignment.value) {
             default_row(table).swap_remove(ordinal)
         } else {
-            let bound =
-                binder.in_clause(Some("UPDATE")).bind_towards(&assignment.value, target.data_type)?;
+            let bound = binder.in_clause(Some("UPDATE")).bind_towards(&assignment.value, target.data_type)?;
             binder
                 .assign_to_column(bound, &target.name, target.data_type)
                 .map_err(|error| scope.located(error, assignment.value.span()))?
@@ -436,7 +445,11 @@ fn bind_delete(
     if delete.using.is_some() {
         return Err(SqlError::unsupported("DELETE … USING").hint("Read the keys first."));
     }
-    if !delete.tables.is_empty() || delete.output.is_some() || !delete.order_by.is_empty() || delete.limit.is_some() {
+    if !delete.tables.is_empty()
+        || delete.output.is_some()
+        || !delete.order_by.is_empty()
+        || delete.limit.is_some()
+    {
         return Err(SqlError::unsupported("this form of DELETE"));
     }
     let FromTable::WithFromKeyword(from) = &delete.from else {
@@ -465,14 +478,18 @@ fn bind_call(scope: &VariableScope, call: &ast::Function) -> Result<BoundCall, S
     binder.in_clause(Some("CALL arguments"));
     let arguments = match &call.args {
         FunctionArguments::None => Vec::new(),
-        FunctionArguments::List(list) if list.clauses.is_empty() && list.duplicate_treatment.is_none() => list
-            .args
-            .iter()
-            .map(|argument| match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => binder.bind(expr),
-                _ => Err(SqlError::unsupported("a named argument").hint("Give the arguments in their order.")),
-            })
-            .collect::<Result<_, _>>()?,
+        FunctionArguments::List(list) if list.clauses.is_empty() && list.duplicate_treatment.is_none() => {
+            list.args
+                .iter()
+                .map(|argument| match argument {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => binder.bind(expr),
+                    _ => {
+                        Err(SqlError::unsupported("a named argument")
+                            .hint("Give the arguments in their order."))
+                    }
+                })
+                .collect::<Result<_, _>>()?
+        }
         _ => return Err(SqlError::unsupported("this form of CALL")),
     };
     Ok(BoundCall { procedure, arguments })

@@ -1,8 +1,8 @@
 //! Binding of SELECT.
 
+use super::Access;
 use super::bind::{bind_items, bind_where, columns_of, single_table};
 use super::select::{BoundSelect, Grouping, Scanned, SortKey};
-use super::Access;
 use crate::aggregate::Aggregate;
 use crate::expression::{Binder, Expression, Kind, Source};
 use crate::predicate::{Condition, conjunction};
@@ -34,7 +34,8 @@ pub(super) fn bind_query(
         }
     };
     let table = source.as_ref().map(|(table, known_as)| (table.as_ref(), known_as.as_str()));
-    let binder = Binder::new(scope, table.map_or(Source::Nothing, |(table, name)| Source::Table { table, name }));
+    let binder =
+        Binder::new(scope, table.map_or(Source::Nothing, |(table, name)| Source::Table { table, name }));
     let conditions = bind_where(&binder, select.selection.as_ref())?;
     binder.in_clause(None);
     let (mut projection, columns) = bind_items(&binder, table, scope, &select.projection)?;
@@ -174,7 +175,9 @@ impl Outputs<'_> {
 fn integer_literal(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Value(value) => match &value.value {
-            Literal::Number(digits, false) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(digits),
+            Literal::Number(digits, false) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Some(digits)
+            }
             _ => None,
         },
         _ => None,
@@ -195,7 +198,8 @@ fn bind_group_keys(
     for expr in exprs {
         let key = match (integer_literal(expr), expr) {
             (Some(position), _) => {
-                let index = output.at(position, "GROUP BY").map_err(|error| scope.located(error, expr.span()))?;
+                let index =
+                    output.at(position, "GROUP BY").map_err(|error| scope.located(error, expr.span()))?;
                 output.projection[index].clone()
             }
             (None, Expr::Identifier(name)) => {
@@ -280,7 +284,8 @@ fn bind_limit(
         binder.assign_to_column(bound, clause, DataType::BigInt).map_err(|error| {
             let error = match error.state {
                 SqlState::DATATYPE_MISMATCH => {
-                    let message = format!("argument of {clause} must be type bigint, not type {}", found.family());
+                    let message =
+                        format!("argument of {clause} must be type bigint, not type {}", found.family());
                     SqlError::new(SqlState::DATATYPE_MISMATCH, message)
                 }
                 _ => error,
@@ -353,8 +358,9 @@ impl Regroup<'_> {
         let name = self.table.map_or_else(String::new, |table| {
             format!("{}.{}", table.name, table.columns[usize::from(ordinal)].name)
         });
-        let message =
-            format!("column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
+        let message = format!(
+            "column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function"
+        );
         SqlError::new(SqlState::GROUPING_ERROR, message)
     }
 }
@@ -387,6 +393,7 @@ fn follows_key(table: &TablePlan, access: &Access, order: &[SortKey]) -> bool {
 /// For an order that follows the key: whether backwards.
 fn reads_backwards(table: &TablePlan, access: &Access, order: &[SortKey]) -> bool {
     let fixed = &table.key[..access.fixed_key_columns()];
-    let varying = |key: &&SortKey| !matches!(key.expression.kind, Kind::Column(ordinal) if fixed.contains(&ordinal));
+    let varying =
+        |key: &&SortKey| !matches!(key.expression.kind, Kind::Column(ordinal) if fixed.contains(&ordinal));
     order.iter().find(varying).is_some_and(|key| key.descending)
 }

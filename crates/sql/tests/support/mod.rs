@@ -66,7 +66,8 @@ impl Database {
         let results = effects.result?;
         for command in &effects.commands {
             let current = self.state.get(command.row.table, &command.row.key);
-            let change = command.function.apply(current.as_ref()).expect("the simulation said that it succeeds");
+            let change =
+                command.function.apply(current.as_ref()).expect("the simulation said that it succeeds");
             if let Some(guard) = command.guard {
                 assert_eq!(guard, change != RowChange::Unmatched);
             }
