@@ -5,7 +5,11 @@ use crate::execution::{Budget, differs, run_now, simulate_all};
 use crate::placement::{Verdict, place};
 use crate::written_rows::WrittenRows;
 use crate::{Batch, BatchResult, BatchStatistics, History, TransactionOutcome};
+use rayon::prelude::*;
 use state::{AfterImage, Effects, Overlay, Snapshot};
+
+/// Transactions that one task turns into outcomes. Most of that is freeing their effects.
+const TRANSACTIONS_PER_TASK: usize = 64;
 
 /// A batch after simulation: what a protocol decides on.
 pub(crate) struct Simulated<'a> {
@@ -73,7 +77,8 @@ fn settle(
     verdicts: Vec<Verdict>,
 ) -> (Vec<TransactionOutcome>, Vec<u32>, Vec<u32>) {
     let mut outcomes: Vec<TransactionOutcome> = effects
-        .into_iter()
+        .into_par_iter()
+        .with_min_len(TRANSACTIONS_PER_TASK)
         .map(|effects| match effects.map(|effects| effects.result) {
             None => TransactionOutcome::OverBudget,
             Some(Ok(results)) => TransactionOutcome::Committed(results),
@@ -87,7 +92,7 @@ fn settle(
             Verdict::Applied => placed.push(*number),
             Verdict::Error(error) => {
                 placed.push(*number);
-                outcomes[*number as usize] = TransactionOutcome::Aborted(error);
+                outcomes[*number as usize] = TransactionOutcome::Aborted(*error);
             }
             Verdict::Again => guards_failed.push(*number),
         }
@@ -110,10 +115,7 @@ fn run_left_over(
     budget: &mut Budget,
     result: &mut BatchResult,
 ) {
-    let mut placed = Overlay::new(snapshot);
-    for change in &result.changes {
-        placed.set(change.row.clone(), change.value.clone());
-    }
+    let placed = Overlay::with_changes(snapshot, result.changes.iter().cloned());
     let mut state = Overlay::new(&placed);
     for number in numbers {
         let outcome = run_now(batch.transactions[*number as usize].as_ref(), &mut state, budget);

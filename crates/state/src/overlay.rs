@@ -16,6 +16,14 @@ impl<'a> Overlay<'a> {
         Overlay { base, changes: BTreeMap::new() }
     }
 
+    /// With these rows changed, one change per row. Quick where they come by table and key.
+    pub fn with_changes(
+        base: &'a dyn Snapshot,
+        changes: impl IntoIterator<Item = AfterImage>,
+    ) -> Overlay<'a> {
+        Overlay { base, changes: changes.into_iter().map(|change| (change.row, change.value)).collect() }
+    }
+
     /// The row has this value from now on.
     pub fn set(&mut self, row: RowId, value: Option<Row>) {
         self.changes.insert(row, value);

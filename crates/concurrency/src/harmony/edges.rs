@@ -73,6 +73,11 @@ impl Edges {
         *max_in = from.max(*max_in);
     }
 
+    /// The transaction is rejected whatever its edges are.
+    pub(super) fn reject(&mut self, number: Number) {
+        self.min_out[number as usize] = Number::MIN;
+    }
+
     pub(super) fn min_out(&self, number: u32) -> Number {
         self.min_out[number as usize]
     }

@@ -1,4 +1,7 @@
 //! Edges of scans: each is held against the written rows of its interval, in key order.
+//!
+//! Scans and written rows can be many, and a scan of nothing is cheap to execute, so their product is bounded: who scans
+//! after [`TESTS_MAX`] is rejected without a look. That is always safe, and the same on every node.
 
 use super::decide::RowUse;
 use super::edges::{Edges, Largest, Number, Smallest};
@@ -6,9 +9,12 @@ use crate::conflict::{RowOutcome, row_outcomes, width};
 use crate::optimistic::Simulated;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use state::Scan;
+use state::{Command, Scan};
 use std::ops::Bound;
 use types::{ColumnSet, Key, TableId};
+
+/// How often the scans of a batch may be held against a row or a form of its writers.
+const TESTS_MAX: usize = 1 << 21;
 
 /// Transactions whose commands on one row look the same to every scan that does not have the row in its result.
 struct Form {
@@ -22,12 +28,16 @@ struct Scans<'a> {
     batch: &'a Simulated<'a>,
     /// Written rows by table and key.
     ordered: Vec<u32>,
-    /// By row, its writers, ascending; made when first needed.
-    writers: Vec<Vec<u32>>,
+    /// Transaction and command, row by row, ascending.
+    writers: Vec<(u32, &'a Command)>,
+    /// Where a row's part of `writers` begins; one more entry than rows.
+    first: Vec<u32>,
     /// By row; made when a scan first meets the row outside its result.
     forms: Vec<Option<Vec<Form>>>,
     /// Columns by table.
     widths: FxHashMap<TableId, usize>,
+    /// Tests so far.
+    tests: usize,
 }
 
 /// Adds the edges of all scans. Those to rows in a result count as reads in `uses`.
@@ -50,36 +60,49 @@ pub(super) fn add_edges(batch: &Simulated<'_>, uses: &mut [RowUse], edges: &mut 
 impl<'a> Scans<'a> {
     fn new(batch: &'a Simulated<'a>) -> Scans<'a> {
         let rows = batch.rows;
-        let mut ordered: Vec<u32> = (0..rows.len() as u32).collect();
-        ordered.sort_unstable_by_key(|number| rows.row(*number));
-        let mut writers: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
-        for transaction in 0..batch.effects.len() {
-            for row in rows.of_transaction(transaction) {
-                let writers = &mut writers[*row as usize];
-                if writers.last() != Some(&(transaction as u32)) {
-                    writers.push(transaction as u32);
-                }
-            }
+        let ordered = rows.ordered();
+        let commands = batch.effects.iter().zip(0..).flat_map(|(effects, transaction)| {
+            let commands = effects.iter().flat_map(|effects| &effects.commands);
+            let rows = rows.of_transaction(transaction as usize);
+            commands.zip(rows).map(move |(command, row)| (*row, (transaction, command)))
+        });
+        let mut by_row: Vec<(u32, (u32, &Command))> = commands.collect();
+        by_row.sort_by_key(|(row, _)| *row);
+        let mut first = vec![0; rows.len() + 1];
+        for (row, _) in &by_row {
+            first[*row as usize + 1] += 1;
         }
+        for row in 0..rows.len() {
+            first[row + 1] += first[row];
+        }
+        let writers = by_row.into_iter().map(|(_, writer)| writer).collect();
         let forms = (0..rows.len()).map(|_| None).collect();
-        Scans { batch, ordered, writers, forms, widths: FxHashMap::default() }
+        Scans { batch, ordered, writers, first, forms, widths: FxHashMap::default(), tests: 0 }
     }
 
     fn add(&mut self, scan: &Scan, number: Number, uses: &mut [RowUse], edges: &mut Edges) {
         let rows = self.batch.rows;
+        if self.tests >= TESTS_MAX {
+            edges.reject(number);
+            return;
+        }
         for position in self.interval(scan) {
+            self.tests += 1;
             let row = self.ordered[position];
             if scan.result.binary_search(&rows.row(row).key).is_ok() {
                 let writer = uses[row as usize].read(scan.columns, number);
                 edges.lower_min_out(number, writer);
                 continue;
             }
-            for form in self.forms_of(row) {
+            let forms = self.forms_of(row);
+            let count = forms.len();
+            for form in forms {
                 if form.outcomes.iter().any(|outcome| outcome.may_enter(scan)) {
                     form.readers.add(number);
                     edges.lower_min_out(number, form.writers.without(number));
                 }
             }
+            self.tests += count;
         }
     }
 
@@ -121,11 +144,10 @@ impl<'a> Scans<'a> {
         let width = *self.widths.entry(id.table).or_insert_with(|| width(catalog, id.table));
         let mut unknown: FxHashMap<ColumnSet, usize> = FxHashMap::default();
         let mut forms: Vec<Form> = Vec::new();
-        for writer in &self.writers[row as usize] {
-            let Some(effects) = &self.batch.effects[*writer as usize] else { continue };
-            let named = self.batch.rows.of_transaction(*writer as usize);
-            let commands = effects.commands.iter().zip(named).filter(|(_, named)| **named == row);
-            let outcomes = row_outcomes(commands.map(|(command, _)| command), width);
+        let writers = &self.writers[self.first[row as usize] as usize..self.first[row as usize + 1] as usize];
+        for commands in writers.chunk_by(|one, next| one.0 == next.0) {
+            let writer = commands[0].0;
+            let outcomes = row_outcomes(commands.iter().map(|(_, command)| *command), width);
             let alike = match outcomes.as_slice() {
                 [] => continue,
                 [one] if !one.creates && one.known.iter().all(Option::is_none) => Some(one.writes),
@@ -139,8 +161,8 @@ impl<'a> Scans<'a> {
                 let (writers, readers) = (Smallest::NONE, Largest::NONE);
                 forms.push(Form { outcomes, members: Vec::new(), writers, readers });
             }
-            forms[position].members.push(*writer);
-            forms[position].writers.add(*writer as Number);
+            forms[position].members.push(writer);
+            forms[position].writers.add(writer as Number);
         }
         forms
     }

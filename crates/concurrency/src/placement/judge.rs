@@ -121,7 +121,7 @@ fn run(
                     continue;
                 }
                 Step::Again => Verdict::Again,
-                Step::Error(error) => Verdict::Error(error),
+                Step::Error(error) => Verdict::Error(Box::new(error)),
             };
             for (position, before) in undo.drain(..).rev() {
                 rows[position as usize] = before;

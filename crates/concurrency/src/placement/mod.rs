@@ -34,7 +34,7 @@ pub(crate) enum Verdict {
     /// A guard did not hold: it has to run again.
     Again,
     /// A business abort.
-    Error(SqlError),
+    Error(Box<SqlError>),
 }
 
 /// What became of a batch's accepted transactions.
@@ -89,20 +89,17 @@ pub(crate) fn place(
         })
         .collect();
     let judgement = judge::judge(&queues, &loaded);
-    let mut changes: Vec<AfterImage> = (0..rows.len() as u32)
-        .into_par_iter()
-        .with_min_len(ROWS_PER_TASK)
-        .filter_map(|row| {
-            let (before, judged) = &loaded[row as usize];
-            let after = match judged {
-                true => judgement.row(row).cloned(),
-                false => fold::fold(before.clone(), queues.of_row(row), &judgement.verdicts),
-            };
-            differs(before.as_ref(), after.as_ref())
-                .then(|| AfterImage { row: rows.row(row).clone(), value: after })
-        })
-        .collect();
-    changes.sort_unstable_by(|a, b| a.row.cmp(&b.row));
+    let ordered = rows.ordered();
+    let changes = ordered.par_iter().with_min_len(ROWS_PER_TASK).filter_map(|row| {
+        let (before, judged) = &loaded[*row as usize];
+        let after = match judged {
+            true => judgement.row(*row).cloned(),
+            false => fold::fold(before.clone(), queues.of_row(*row), &judgement.verdicts),
+        };
+        let differs = differs(before.as_ref(), after.as_ref());
+        differs.then(|| AfterImage { row: rows.row(*row).clone(), value: after })
+    });
+    let changes = changes.collect();
     Placement { verdicts: judgement.verdicts, changes }
 }
 

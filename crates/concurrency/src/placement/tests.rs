@@ -101,7 +101,7 @@ fn definition(effects: &[Option<Effects>], order: &[u32], state: &PlainState) ->
                 Step::Unchanged => {}
                 Step::Changed(value) => tried.apply(&AfterImage { row: command.row.clone(), value }),
                 Step::Again => verdict = Verdict::Again,
-                Step::Error(error) => verdict = Verdict::Error(error),
+                Step::Error(error) => verdict = Verdict::Error(Box::new(error)),
             }
             if verdict != Verdict::Applied {
                 break;

@@ -325,6 +325,25 @@ fn a_scan_without_a_condition_sees_every_new_row() {
     assert!(!in_the_way_of(scan, 7), "an update makes no row");
 }
 
+#[test]
+fn who_scans_when_too_much_has_been_scanned_runs_again() {
+    // 1,000 new rows and 1,300 scans that find nothing: each scan is cheap to execute, and meets every row twice (as a
+    // row and as what its writer makes of it). The bound is 2^21.
+    let insert = |key: u16| Command {
+        row: state::RowId { table: crate::program::TABLE, key: Key::from_bytes(&key.to_be_bytes()) },
+        kind: CommandKind::Insert(row_of(0, 0)),
+        writes: ColumnSet::ALL,
+        ..increment(0)
+    };
+    let inserts = Effects { commands: (0..1_000).map(insert).collect(), ..effects() };
+    let scan = program(&[Operation::Scan(1, 1)]);
+    let scans = (0..1_300).map(|_| Arc::new(scan.clone()) as Arc<dyn Simulate>);
+    let batch = [Arc::new(Given(inserts)) as Arc<dyn Simulate>].into_iter().chain(scans).collect();
+    let result = Driver::new("harmony", table(&[])).run(batch);
+    assert_eq!(result.history.serial, (1_050..=1_300).collect::<Vec<u32>>());
+    assert!(result.outcomes.iter().all(|outcome| matches!(outcome, TransactionOutcome::Committed(_))));
+}
+
 // ---- section 2: who is accepted, and where ----
 
 #[test]
