@@ -236,3 +236,85 @@ impl TableRows {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RowId;
+    use types::Value;
+
+    const TABLE: TableId = TableId(1);
+
+    struct Driver {
+        shard: Shard,
+        hasher: KeyHasher,
+        height: u64,
+        forgotten: usize,
+    }
+
+    impl Driver {
+        fn new() -> Driver {
+            Driver { shard: Shard::default(), hasher: KeyHasher::new(), height: 0, forgotten: 0 }
+        }
+
+        /// One batch that writes `value` into every row of `keys`, while snapshots of `held` heights live.
+        fn write(&mut self, keys: &[u8], value: Option<i64>, held: &[u64]) {
+            let version = |height| Version::after_batch(height, 0);
+            let retained: Vec<Version> = held.iter().copied().chain([self.height]).map(version).collect();
+            self.height += 1;
+            let image = |key: &u8| AfterImage {
+                row: RowId { table: TABLE, key: Key::from_bytes(&[*key]) },
+                value: value.map(|value| Row::from([Value::BigInt(value)])),
+            };
+            let changes: Vec<AfterImage> = keys.iter().map(image).collect();
+            let batch: Vec<(u64, u32)> = (0u32..)
+                .zip(&changes)
+                .map(|(at, image)| (self.hasher.hash(image.row.key.as_bytes()), at))
+                .collect();
+            let mut report = ShardReport::default();
+            self.shard.trim(&retained, &self.hasher, &mut report);
+            let version = version(self.height);
+            self.shard.write(version, &changes, &batch, true, &self.hasher, &mut report);
+            self.forgotten += report.forgotten.len();
+        }
+
+        /// Values that stand beside the newest ones, and notes about them.
+        fn kept(&self) -> (usize, usize) {
+            let histories = self.shard.tables.iter().flat_map(|(_, table)| table.replaced.iter());
+            let notes = self.shard.fresh.len() + self.shard.held.values().map(Vec::len).sum::<usize>();
+            (histories.map(|history| history.images.len()).sum(), notes)
+        }
+    }
+
+    #[test]
+    fn a_snapshot_held_for_long_keeps_one_value_per_row_and_not_all_between() {
+        let mut driver = Driver::new();
+        driver.write(&[1, 2, 3], Some(0), &[]);
+        for value in 1..200 {
+            driver.write(&[1, 2], Some(value), &[1]);
+            let (images, notes) = driver.kept();
+            assert!(images <= 2 * 2 + 3 && notes <= 2 * 2 + 3, "{images} values, {notes} notes");
+        }
+        let read = |driver: &Driver, height| {
+            let (version, key) = (Version::after_batch(height, 0), Key::from_bytes(&[1]));
+            driver.shard.get(version, TABLE, &key, driver.hasher.hash(key.as_bytes()))
+        };
+        assert_eq!(read(&driver, 1).unwrap()[0], Value::BigInt(0));
+        assert_eq!(read(&driver, 200).unwrap()[0], Value::BigInt(199));
+        driver.write(&[], None, &[]);
+        assert_eq!(driver.kept(), (0, 0), "everything goes with the snapshot");
+    }
+
+    #[test]
+    fn a_deleted_row_is_forgotten_when_nobody_sees_it() {
+        let mut driver = Driver::new();
+        driver.write(&[1, 2], Some(0), &[]);
+        driver.write(&[1, 2], None, &[1]);
+        driver.write(&[2], Some(5), &[1]);
+        driver.write(&[3], None, &[1]);
+        assert_eq!(driver.forgotten, 0);
+        driver.write(&[], None, &[]);
+        assert_eq!(driver.forgotten, 1, "row 1; row 2 is there again, row 3 never was");
+        assert_eq!(driver.kept(), (0, 0));
+    }
+}

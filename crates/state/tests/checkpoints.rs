@@ -39,8 +39,12 @@ fn image(table: u32, number: i64, text: &str) -> AfterImage {
 }
 
 fn live() -> LiveRequests {
+    live_since(30)
+}
+
+fn live_since(first: u64) -> LiveRequests {
     let mut live = LiveRequests::new();
-    for height in 30..=40 {
+    for height in first..=40 {
         live.begin_block(height);
         for index in 0..5u32 {
             let number = (height * 10) as u8 + index as u8;
@@ -129,13 +133,11 @@ fn a_state_read_from_a_checkpoint_goes_on() {
 
 #[test]
 fn every_flipped_byte_and_every_torn_end_is_an_error() {
-    let bytes = written(&state(3, 1), &live());
+    let bytes = written(&state(2, 1), &live_since(40));
     for at in 0..bytes.len() {
-        for flip in [1, 0x80, 0xff] {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= flip;
-            assert!(read_checkpoint(&damaged[..]).is_err(), "byte {at} flipped");
-        }
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        assert!(read_checkpoint(&damaged[..]).is_err(), "byte {at} flipped");
         assert!(read_checkpoint(&bytes[..at]).is_err(), "torn after {at} bytes");
     }
     let longer = [&bytes[..], &[0]].concat();
