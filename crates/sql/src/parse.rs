@@ -104,11 +104,7 @@ fn check_depth(tokens: &[TokenWithSpan], sql: &str) -> Result<(), SqlError> {
     for token in tokens {
         match &token.token {
             Token::LParen | Token::LBracket => open.push(0),
-            Token::RParen | Token::RBracket => {
-                if open.len() > 1 {
-                    total -= open.pop().unwrap_or(0);
-                }
-            }
+            Token::RParen | Token::RBracket if open.len() > 1 => total -= open.pop().unwrap_or(0),
             Token::Comma | Token::SemiColon => {
                 if let Some(count) = open.last_mut() {
                     total -= std::mem::take(count);
@@ -158,6 +154,8 @@ fn is_operator(token: &Token) -> bool {
         | Token::EscapedStringLiteral(_)
         | Token::Placeholder(_)
         | Token::Period
+        | Token::RParen
+        | Token::RBracket
         | Token::EOF => false,
         Token::LBrace | Token::RBrace => true,
         _ => true,

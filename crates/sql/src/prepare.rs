@@ -47,6 +47,7 @@ pub struct Prepared {
 
 /// One statement.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "few of them, and none is moved once a script is bound")]
 pub(crate) enum Step {
     /// A query or a change of rows.
     Statement(BoundStatement),

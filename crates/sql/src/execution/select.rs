@@ -16,6 +16,9 @@ use types::{ColumnSet, Key, Row, SqlError, SqlState, Value, assign, limits};
 /// What is done with a matching row: its values; gives whether to go on.
 type Visit<'v> = dyn FnMut(&[Value]) -> Result<ControlFlow<()>, SqlError> + 'v;
 
+/// The same with the row's key.
+type VisitKeyed<'v> = dyn FnMut(&Key, &[Value]) -> Result<ControlFlow<()>, SqlError> + 'v;
+
 /// A scan of one interval.
 struct Interval<'b> {
     table: &'b TablePlan,
@@ -201,7 +204,7 @@ impl Execution<'_> {
     fn scan(
         &mut self,
         interval: Interval<'_>,
-        visit: &mut dyn FnMut(&Key, &[Value]) -> Result<ControlFlow<()>, SqlError>,
+        visit: &mut VisitKeyed<'_>,
     ) -> Result<(), SqlError> {
         let table = interval.table.id;
         let own = match self.own.is_empty() {
@@ -306,7 +309,7 @@ impl Execution<'_> {
 /// A scan on its way.
 struct Walk<'b, 'v> {
     interval: &'b Interval<'b>,
-    visit: &'v mut dyn FnMut(&Key, &[Value]) -> Result<ControlFlow<()>, SqlError>,
+    visit: &'v mut VisitKeyed<'v>,
     /// Keys of the rows of the snapshot that the filter is true for.
     result: Vec<Key>,
     /// The row examined last.

@@ -17,6 +17,7 @@ use types::{OutputColumn, Value};
 
 /// A statement that [`crate::execution::Execution::run`] runs.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "few of them, and none is moved once a plan is made")]
 pub(crate) enum BoundStatement {
     /// SELECT
     Select(BoundSelect),
