@@ -710,7 +710,7 @@ mod tests {
             ("BEGIN NULL;^", "syntax error at end of input"),
             ("BEGIN ^foo bar; END", "syntax error at or near \"foo\""),
             ("BEGIN SELECT a INTO x ^INTO y FROM t; END", "INTO specified more than once"),
-            ("BEGIN SELECT a ^FORM t; END", ""),
+            ("BEGIN SELECT a FORM ^t; END", "syntax error at or near \"t\""),
             ("BEGIN ^EXIT; END", "EXIT cannot be used outside a loop"),
             ("BEGIN ^CONTINUE; END", "CONTINUE cannot be used outside a loop"),
             ("BEGIN LOOP EXIT ^nowhere; END LOOP; END", "there is no label \"nowhere\""),

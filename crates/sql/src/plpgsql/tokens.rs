@@ -233,6 +233,18 @@ fn separate(read: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             Some(Token::Number(text, _)) => text.len() > 1 && text.ends_with('.'),
             _ => false,
         };
+        if let Token::Number(fraction, _) = &token
+            && fraction.starts_with('.')
+            && let [.., dots, TokenWithSpan { token: Token::Number(digits, _), span: whole }] =
+                tokens.as_mut_slice()
+            && matches!(&dots.token, Token::CustomBinaryOperator(text) if text == DOT_DOT)
+            && whole.end == span.start
+        {
+            // `..2.5` came as a dot, `.2` and `.5`.
+            digits.push_str(fraction);
+            whole.end = span.end;
+            continue;
+        }
         match token {
             Token::Period if opens => open_range(&mut tokens, span),
             Token::Number(text, long) if opens && text.starts_with('.') => {

@@ -157,7 +157,7 @@ fn select_into_reads_one_row_and_strict_two() {
 #[test]
 fn the_deepest_body_fits_on_a_small_stack() {
     let expression = |levels: usize| format!("{}1{}", "(".repeat(levels), ")".repeat(levels));
-    let body = |blocks: usize, levels: usize| {
+    let body = move |blocks: usize, levels: usize| {
         format!(
             "{} x := {}; {}",
             "BEGIN IF true THEN ".repeat(blocks / 2),
