@@ -1,5 +1,5 @@
-CREATE TABLE t (k integer PRIMARY KEY);
-INSERT INTO t VALUES (1);
+CREATE TABLE t (k integer PRIMARY KEY, v integer);
+INSERT INTO t VALUES (1, 1);
 CREATE PROCEDURE inner_call(INOUT seen boolean) LANGUAGE plpgsql AS $$
 BEGIN
   seen := FOUND;
@@ -8,7 +8,7 @@ END;
 $$;
 CREATE PROCEDURE outer_call(INOUT before boolean, INOUT seen boolean, INOUT after boolean) LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE t SET k = k WHERE k = 1;
+  UPDATE t SET v = v WHERE k = 1;
   before := FOUND;
   CALL inner_call(seen);
   after := FOUND;
