@@ -9,7 +9,8 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{
-    BlockHeader, Charter, Credential, Organisation, Outcome, Payload, RequestId, SignedTransaction, Transaction,
+    BlockHeader, Charter, Credential, Organisation, Outcome, Payload, RequestId, SignedTransaction,
+    Transaction,
 };
 use workloads::smallbank::{ParameterError, Smallbank, money_change};
 
@@ -138,7 +139,8 @@ impl Chain {
             transactions: payloads.len() as u32,
             proposer: 0,
         };
-        let transactions = payloads.into_iter().map(|payload| Ok(Arc::new(self.transaction(payload)))).collect();
+        let transactions =
+            payloads.into_iter().map(|payload| Ok(Arc::new(self.transaction(payload)))).collect();
         VerifiedBlock { digest: header.digest(), header, transactions }
     }
 
@@ -153,9 +155,8 @@ impl Chain {
             expires_at: self.height + 50,
             payload,
         };
-        let id = transaction.id();
-        let signed = SignedTransaction { transaction, credential: self.credential, signature: Signature([0; 64]) };
-        VerifiedTransaction { id, signed }
+        let signature = Signature([0; 64]);
+        SignedTransaction { transaction, credential: self.credential, signature }.into()
     }
 
     fn set_up(&mut self, smallbank: &Smallbank, customers: u64) -> Result<(), EngineBenchError> {
@@ -173,7 +174,7 @@ impl Chain {
             let block = self.block(vec![payload]);
             let executed = self.engine.execute(&block)?;
             if !matches!(executed.receipts[0].outcome, Outcome::Committed(_)) {
-                let payload = &block.transactions[0].as_ref().expect("made here").signed.transaction.payload;
+                let payload = &block.transactions[0].as_ref().expect("made here").payload;
                 let statement = format!("{payload:?}").chars().take(500).collect();
                 let outcome = Box::new(executed.receipts[0].outcome.clone());
                 return Err(EngineBenchError::SetUp { statement, outcome });
@@ -277,7 +278,7 @@ impl Totals {
         self.times.receipts += executed.times.receipts;
         for (transaction, receipt) in block.transactions.iter().zip(&executed.receipts) {
             if let Ok(transaction) = transaction
-                && let Payload::Call { procedure, arguments } = &transaction.signed.transaction.payload
+                && let Payload::Call { procedure, arguments } = transaction.payload.as_ref()
             {
                 self.money += money_change(procedure, arguments, &receipt.outcome);
             }

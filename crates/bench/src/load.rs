@@ -165,7 +165,11 @@ impl Load {
     ///
     /// # Errors
     /// A gateway does not answer. The others' transactions are lost to the report.
-    pub async fn run(self, time: Duration, mut progress: impl FnMut(LoadProgress)) -> Result<LoadReport, LoadError> {
+    pub async fn run(
+        self,
+        time: Duration,
+        mut progress: impl FnMut(LoadProgress),
+    ) -> Result<LoadReport, LoadError> {
         for client in &self.clients {
             self.shared.height.fetch_max(client.status().await?.height, Ordering::Relaxed);
         }

@@ -4,8 +4,8 @@ use futures::stream::BoxStream;
 use serde::Deserialize;
 use std::time::Duration;
 use types::{
-    FrameError, Identity, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
-    SignedTransaction, SubmissionReply, read_frame, write_frame,
+    FrameError, Identity, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX,
+    SUBMISSION_TRANSACTIONS_MAX, SignedTransaction, SubmissionReply, read_frame, write_frame,
 };
 
 /// Why a request to a gateway failed.
@@ -28,7 +28,9 @@ pub enum ClientError {
         message: String,
     },
     /// More than one submission may hold.
-    #[error("a submission holds at most {SUBMISSION_TRANSACTIONS_MAX} transactions and {SUBMISSION_BYTES_MAX} bytes, found {transactions} and {bytes}; split it")]
+    #[error(
+        "a submission holds at most {SUBMISSION_TRANSACTIONS_MAX} transactions and {SUBMISSION_BYTES_MAX} bytes, found {transactions} and {bytes}; split it"
+    )]
     TooLarge {
         /// Transactions in it.
         transactions: usize,
@@ -137,7 +139,8 @@ impl Client {
         if transactions.len() > SUBMISSION_TRANSACTIONS_MAX || body.len() > SUBMISSION_BYTES_MAX {
             return Err(ClientError::TooLarge { transactions: transactions.len(), bytes: body.len() });
         }
-        let response = self.checked(self.http.post(format!("{}/v1/transactions", self.url)).body(body)).await?;
+        let response =
+            self.checked(self.http.post(format!("{}/v1/transactions", self.url)).body(body)).await?;
         Ok(Replies {
             url: self.url.clone(),
             stream: response.bytes_stream().boxed(),
@@ -153,9 +156,9 @@ impl Client {
     pub async fn execute(&self, transaction: &SignedTransaction) -> Result<Receipt, ClientError> {
         let mut replies = self.submit(std::slice::from_ref(transaction)).await?;
         match replies.next().await? {
-            Some(reply) => {
-                reply.result.map_err(|refusal| ClientError::Refused { status: 0, message: refusal.to_string() })
-            }
+            Some(reply) => reply
+                .result
+                .map_err(|refusal| ClientError::Refused { status: 0, message: refusal.to_string() }),
             None => Err(ClientError::Reply("the stream ended before the receipt".to_string())),
         }
     }

@@ -105,6 +105,8 @@ mod tests {
         assert_eq!(digest.to_string(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(digest.to_string().parse(), Ok(digest));
         assert!("ba78".parse::<Digest>().is_err());
-        assert!("+a7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".parse::<Digest>().is_err());
+        assert!(
+            "+a7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".parse::<Digest>().is_err()
+        );
     }
 }

@@ -16,7 +16,9 @@ pub enum KeyError {
         found: usize,
     },
     /// The bytes are no point of the curve, or a point of small order, under which anybody can sign.
-    #[error("the public key {0} is not a point of large order on the curve; generate a new key with `entente init`")]
+    #[error(
+        "the public key {0} is not a point of large order on the curve; generate a new key with `entente init`"
+    )]
     Unsafe(String),
 }
 

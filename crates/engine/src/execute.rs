@@ -241,7 +241,14 @@ impl Engine {
         Invocation::new(self.library.clone(), context, transaction.payload.clone())
     }
 
-    fn run_group(&mut self, block: &VerifiedBlock, group: Group, number: u32, forget: bool, run: &mut BlockRun) {
+    fn run_group(
+        &mut self,
+        block: &VerifiedBlock,
+        group: Group,
+        number: u32,
+        forget: bool,
+        run: &mut BlockRun,
+    ) {
         let height = block.header.height;
         let version = Version::after_batch(height, number);
         match group {
@@ -329,7 +336,8 @@ impl Engine {
             .map(|(index, (outcome, transaction))| {
                 let outcome = outcome.expect("every transaction of a block has an outcome");
                 statistics.count(&outcome);
-                let transaction = transaction.as_ref().map_or_else(|(id, _)| *id, |transaction| transaction.id);
+                let transaction =
+                    transaction.as_ref().map_or_else(|(id, _)| *id, |transaction| transaction.id);
                 Receipt { transaction, height, index: index as u32, outcome }
             })
             .collect();

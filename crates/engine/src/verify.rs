@@ -6,8 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use types::{
-    Block, BlockHeader, Charter, ClientId, Credential, Outcome, Payload, Receipt, RejectReason, SignedTransaction,
-    TransactionId,
+    Block, BlockHeader, Charter, ClientId, Credential, Outcome, Payload, Receipt, RejectReason,
+    SignedTransaction, TransactionId,
 };
 
 /// Transactions whose positive verdict is remembered. Each takes about the memory of its decoded form.
@@ -107,7 +107,11 @@ impl Verifier {
         judged
     }
 
-    fn decode(&self, bytes: &Bytes, id: TransactionId) -> Result<VerifiedTransaction, (TransactionId, RejectReason)> {
+    fn decode(
+        &self,
+        bytes: &Bytes,
+        id: TransactionId,
+    ) -> Result<VerifiedTransaction, (TransactionId, RejectReason)> {
         let signed = SignedTransaction::from_bytes(bytes)
             .map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
         if signed.transaction.ledger != self.ledger {
@@ -141,7 +145,11 @@ impl Verifier {
             let mut fresh = Vec::new();
             for (position, transaction) in judged.iter().enumerate() {
                 let Ok(transaction) = transaction else { continue };
-                if memory.transactions.get(&transaction.id).is_some_and(|known| Arc::ptr_eq(known, transaction)) {
+                if memory
+                    .transactions
+                    .get(&transaction.id)
+                    .is_some_and(|known| Arc::ptr_eq(known, transaction))
+                {
                     continue;
                 }
                 fresh.push(position);
@@ -171,7 +179,9 @@ impl Verifier {
             let Ok(transaction) = &judged[position] else { continue };
             let client = (transaction.client.key, transaction.credential);
             let reason = match (signed, strangers.get(&client)) {
-                (false, _) => "the signature is not the client's: sign the transaction's id with the client's key",
+                (false, _) => {
+                    "the signature is not the client's: sign the transaction's id with the client's key"
+                }
                 (true, Some(false)) => {
                     "the credential is not signed by the organisation's root key: ask the organisation for one"
                 }
@@ -189,7 +199,8 @@ impl Verifier {
         strangers: FxHashMap<(PublicKey, Credential), bool>,
     ) -> FxHashMap<(PublicKey, Credential), bool> {
         let clients: Vec<(PublicKey, Credential)> = strangers.into_keys().collect();
-        let texts: Vec<Vec<u8>> = clients.iter().map(|(key, _)| Credential::message(&self.ledger, key)).collect();
+        let texts: Vec<Vec<u8>> =
+            clients.iter().map(|(key, _)| Credential::message(&self.ledger, key)).collect();
         let messages: Vec<SignedMessage<'_>> = clients
             .iter()
             .zip(&texts)
@@ -216,9 +227,9 @@ impl Verifier {
             .into_par_iter()
             .with_min_len(64)
             .map(|(bytes, receipt)| match &receipt.outcome {
-                Outcome::Rejected(
-                    reason @ (RejectReason::Malformed(_) | RejectReason::Unsigned(_)),
-                ) => Err((receipt.transaction, reason.clone())),
+                Outcome::Rejected(reason @ (RejectReason::Malformed(_) | RejectReason::Unsigned(_))) => {
+                    Err((receipt.transaction, reason.clone()))
+                }
                 _ => self.decode(bytes, receipt.transaction).map(Arc::new),
             })
             .collect();
@@ -275,7 +286,8 @@ mod tests {
         let credential = Credential::issue(root, 0, &ledger, &key.public_key());
         let payload = Payload::Call { procedure: "p".into(), arguments: vec![] };
         let request = RequestId([number; 16]);
-        Transaction { ledger, client: key.public_key(), request, expires_at: 9, payload }.sign(&key, credential)
+        Transaction { ledger, client: key.public_key(), request, expires_at: 9, payload }
+            .sign(&key, credential)
     }
 
     #[test]

@@ -39,7 +39,11 @@ fn what_has_expired_or_expires_too_far_ahead_is_rejected() {
     let block = chain.block(vec![last]);
     let receipts = chain.engine.execute(&block).expect("executed").receipts;
     let forgotten = RejectReason::Expired { height: 3, expires_at: 2 };
-    assert_eq!(receipts[0].outcome, Outcome::Rejected(forgotten), "an id may be forgotten once it has expired");
+    assert_eq!(
+        receipts[0].outcome,
+        Outcome::Rejected(forgotten),
+        "an id may be forgotten once it has expired"
+    );
 }
 
 #[test]
@@ -93,7 +97,12 @@ fn a_block_stops_when_its_budget_is_spent() {
     let calls = (0..6).map(|_| Payload::Call { procedure: "forever".into(), arguments: vec![] }).collect();
     let executed = chain.execute(calls);
     let over = |receipt: &types::Receipt| receipt.outcome == Outcome::Rejected(RejectReason::BlockBudget);
-    assert_eq!(executed.receipts.iter().filter(|receipt| over(receipt)).count(), 3, "{:?}", executed.receipts);
+    assert_eq!(
+        executed.receipts.iter().filter(|receipt| over(receipt)).count(),
+        3,
+        "{:?}",
+        executed.receipts
+    );
     assert!(over(&executed.receipts[5]));
 }
 

@@ -69,7 +69,8 @@ fn every_cent_is_accounted_for_and_nobody_aborts_for_a_conflict() {
             let fine = matches!(receipt.outcome, Outcome::Committed(_) | Outcome::Aborted(_));
             assert!(fine, "{call:?}: {receipt:?}");
         }
-        let committed = history.iter().filter(|(_, receipt)| matches!(receipt.outcome, Outcome::Committed(_)));
+        let committed =
+            history.iter().filter(|(_, receipt)| matches!(receipt.outcome, Outcome::Committed(_)));
         assert!(committed.count() * 2 > history.len(), "{protocol}, skew {skew}: too many aborts");
     }
 }
@@ -134,7 +135,8 @@ fn an_engine_restored_from_a_checkpoint_goes_on_with_the_same_bytes() {
         calls.push(chain.transaction(call));
     }
     let block = chain.block(calls);
-    let (before, after) = (chain.engine.execute(&block), restored.expect("a good checkpoint").execute(&block));
+    let (before, after) =
+        (chain.engine.execute(&block), restored.expect("a good checkpoint").execute(&block));
     let (before, after) = (before.expect("next"), after.expect("next"));
     assert_eq!(before.receipts, after.receipts);
     assert_eq!(before.state_digest, after.state_digest);

@@ -5,8 +5,9 @@ use tracing_subscriber::EnvFilter;
 
 /// Log lines go to standard error; `RUST_LOG` chooses them, errors and warnings of our own crates by default.
 pub(crate) fn start_log() {
-    let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new("warn,commonware=error,commonware_p2p=error,commonware_consensus=error"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
+        EnvFilter::new("warn,commonware=error,commonware_p2p=error,commonware_consensus=error")
+    });
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
 }
 

@@ -34,7 +34,8 @@ async fn insert_until(client: Client, first: i64, stop: Arc<AtomicBool>) -> Vec<
 }
 
 async fn numbers(network: &TestNetwork, node: usize) -> Vec<i64> {
-    let rows = network.session(node).await.query("SELECT n FROM numbers ORDER BY n", &[]).await.expect("a SELECT");
+    let rows =
+        network.session(node).await.query("SELECT n FROM numbers ORDER BY n", &[]).await.expect("a SELECT");
     rows.iter().map(|row| row.get(0)).collect()
 }
 
@@ -47,7 +48,12 @@ fn committed(receipts: &[(i64, Receipt)]) -> impl Iterator<Item = i64> + '_ {
 async fn three_nodes_go_on_without_the_fourth_which_catches_up() {
     let mut network = TestNetwork::create(|charter| charter.checkpoint_blocks = 10);
     network.start_all().await;
-    network.session(0).await.batch_execute("CREATE TABLE numbers (n bigint PRIMARY KEY)").await.expect("created");
+    network
+        .session(0)
+        .await
+        .batch_execute("CREATE TABLE numbers (n bigint PRIMARY KEY)")
+        .await
+        .expect("created");
 
     let stop = Arc::new(AtomicBool::new(false));
     let load = tokio::spawn(insert_until(network.client(0), 0, stop.clone()));
@@ -72,7 +78,12 @@ async fn three_nodes_go_on_without_the_fourth_which_catches_up() {
 async fn no_acknowledged_receipt_is_lost_when_all_nodes_are_killed() {
     let mut network = TestNetwork::create(|charter| charter.checkpoint_blocks = 8);
     network.start_all().await;
-    network.session(1).await.batch_execute("CREATE TABLE numbers (n bigint PRIMARY KEY)").await.expect("created");
+    network
+        .session(1)
+        .await
+        .batch_execute("CREATE TABLE numbers (n bigint PRIMARY KEY)")
+        .await
+        .expect("created");
     let stop = Arc::new(AtomicBool::new(false));
     let loads: Vec<_> = (0..4)
         .map(|node| {
@@ -107,7 +118,12 @@ async fn no_acknowledged_receipt_is_lost_when_all_nodes_are_killed() {
 async fn damaged_files_are_named_or_healed() {
     let mut network = TestNetwork::create(|charter| charter.checkpoint_blocks = 3);
     network.start_all().await;
-    network.session(0).await.batch_execute("CREATE TABLE numbers (n bigint PRIMARY KEY)").await.expect("created");
+    network
+        .session(0)
+        .await
+        .batch_execute("CREATE TABLE numbers (n bigint PRIMARY KEY)")
+        .await
+        .expect("created");
     for number in 0..10 {
         let insert = format!("INSERT INTO numbers VALUES ({number})");
         network.session(number as usize % 4).await.batch_execute(&insert).await.expect("inserted");

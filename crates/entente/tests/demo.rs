@@ -78,7 +78,10 @@ fn mistakes_on_the_command_line_are_explained() {
         String::from_utf8_lossy(&output.stderr).to_string()
     };
     assert!(fails(&["demo", "--orgs", "3"]).contains("4..=16"));
-    assert!(fails(&["demo", "--skew", "-1", "--exit"]).contains("--skew") || fails(&["demo", "--skew=-1"]).contains("Zipf"));
+    assert!(
+        fails(&["demo", "--skew", "-1", "--exit"]).contains("--skew")
+            || fails(&["demo", "--skew=-1"]).contains("Zipf")
+    );
     assert!(fails(&["demo", "--protocol", "magic"]).contains("harmony"));
     assert!(fails(&["node", "--dir", "/nonexistent"]).contains("/nonexistent/charter.toml"));
     assert!(fails(&["sql", "--connect", "nowhere", "-c", "SELECT 1"]).contains("HOST:PORT"));

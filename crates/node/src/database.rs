@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use engine::Verifier;
 use gateway::{
-    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter, TransactionRow,
+    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter,
+    TransactionRow,
 };
 use ledger::Ledger;
 use ordering::{Ordering, SubmitError};
@@ -61,7 +62,7 @@ impl NodeDatabase {
                     continue;
                 }
             };
-            let expires_at = transaction.signed.transaction.expires_at;
+            let expires_at = transaction.expires_at;
             if expires_at <= height
                 && let Some(receipt) = self.executed_receipt(&transaction.id)
             {
@@ -166,7 +167,8 @@ impl Database for NodeDatabase {
             let message = "the tables have changed since the statement was prepared";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Prepare it again."));
         }
-        let now_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_millis());
+        let now_ms =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_millis());
         let results = plan.query(snapshot.as_ref(), parameters, QUERY_STEPS_MAX, now_ms as u64)?;
         Ok(results.into_iter().next_back().unwrap_or_default())
     }

@@ -47,7 +47,9 @@ pub enum NodeError {
         error: IdentityError,
     },
     /// The session identity is another network's.
-    #[error("{path} signs for ledger {found}, the charter is ledger {expected}; run `entente init` for this charter")]
+    #[error(
+        "{path} signs for ledger {found}, the charter is ledger {expected}; run `entente init` for this charter"
+    )]
     OtherLedger {
         /// Which file.
         path: PathBuf,

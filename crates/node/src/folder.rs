@@ -48,13 +48,19 @@ pub struct NodeFolder {
 }
 
 fn read(path: &Path) -> Result<String, NodeError> {
-    std::fs::read_to_string(path)
-        .map_err(|error| NodeError::File { action: "read", path: path.to_path_buf(), error })
+    std::fs::read_to_string(path).map_err(|error| NodeError::File {
+        action: "read",
+        path: path.to_path_buf(),
+        error,
+    })
 }
 
 fn write(path: &Path, content: &str) -> Result<(), NodeError> {
-    std::fs::write(path, content)
-        .map_err(|error| NodeError::File { action: "write", path: path.to_path_buf(), error })
+    std::fs::write(path, content).map_err(|error| NodeError::File {
+        action: "write",
+        path: path.to_path_buf(),
+        error,
+    })
 }
 
 /// Writes a file that its owner alone can read.
@@ -62,13 +68,19 @@ fn write_secret(path: &Path, content: &str) -> Result<(), NodeError> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(content.as_bytes()))
-        .map_err(|error| NodeError::File { action: "write", path: path.to_path_buf(), error })
+    file.and_then(|mut file| file.write_all(content.as_bytes())).map_err(|error| NodeError::File {
+        action: "write",
+        path: path.to_path_buf(),
+        error,
+    })
 }
 
 fn create(path: &Path) -> Result<(), NodeError> {
-    std::fs::create_dir_all(path)
-        .map_err(|error| NodeError::File { action: "create", path: path.to_path_buf(), error })
+    std::fs::create_dir_all(path).map_err(|error| NodeError::File {
+        action: "create",
+        path: path.to_path_buf(),
+        error,
+    })
 }
 
 impl NodeFolder {

@@ -3,7 +3,9 @@
 use gateway::{BlockRow, TransactionFilter, TransactionOutcome, TransactionRow};
 use ledger::{BlockRecord, BlockSummary, Ledger, LedgerError};
 use std::ops::RangeInclusive;
-use types::{Charter, Outcome, Payload, Receipt, RejectReason, SignedTransaction, SqlError, Value, format_value};
+use types::{
+    Charter, Outcome, Payload, Receipt, RejectReason, SignedTransaction, SqlError, Value, format_value,
+};
 
 /// Characters of a call that a row shows.
 const CALL_CHARACTERS_MAX: usize = 200;
@@ -27,7 +29,8 @@ pub(crate) fn blocks(
 }
 
 fn block_row(charter: &Charter, summary: BlockSummary) -> BlockRow {
-    let BlockSummary { header, header_digest, receipts_root, state_digest, counts, block_bytes, .. } = summary;
+    let BlockSummary { header, header_digest, receipts_root, state_digest, counts, block_bytes, .. } =
+        summary;
     BlockRow {
         height: header.height,
         timestamp_ms: header.timestamp_ms,

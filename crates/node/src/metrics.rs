@@ -54,12 +54,28 @@ impl NodeMetrics {
         };
         let transactions = metrics.transactions.clone();
         registry.register("entente_execute_transactions", "Transactions by outcome", transactions);
-        registry.register("entente_execute_executions", "Simulations, repeated included", metrics.executions.clone());
-        registry.register("entente_execute_reexecuted", "Transactions that ran twice", metrics.reexecuted.clone());
+        registry.register(
+            "entente_execute_executions",
+            "Simulations, repeated included",
+            metrics.executions.clone(),
+        );
+        registry.register(
+            "entente_execute_reexecuted",
+            "Transactions that ran twice",
+            metrics.reexecuted.clone(),
+        );
         registry.register("entente_record_blocks", "Blocks recorded", metrics.blocks.clone());
         registry.register("entente_record_flushes", "Flushes of the ledger's files", metrics.flushes.clone());
-        registry.register("entente_record_height", "Height of the newest recorded block", metrics.height.clone());
-        registry.register("entente_pipeline_queue_blocks", "Blocks that wait for a stage", metrics.queue.clone());
+        registry.register(
+            "entente_record_height",
+            "Height of the newest recorded block",
+            metrics.height.clone(),
+        );
+        registry.register(
+            "entente_pipeline_queue_blocks",
+            "Blocks that wait for a stage",
+            metrics.queue.clone(),
+        );
         registry.register_with_unit(
             "entente_pipeline_stage",
             "Time that a stage or a part of it works on one block",

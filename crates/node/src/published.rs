@@ -1,8 +1,8 @@
 use parking_lot::RwLock;
 use sql::Library;
+use state::State;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use state::State;
 
 use crypto::Digest;
 

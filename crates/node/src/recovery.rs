@@ -2,8 +2,8 @@
 //! after it.
 
 use crate::NodeError;
-use engine::{Engine, Verifier};
 use crypto::Digest;
+use engine::{Engine, Verifier};
 use ledger::{CheckpointStore, Ledger};
 use state::CheckpointHeader;
 use std::sync::Arc;
@@ -66,7 +66,8 @@ fn load(
         return Err(format!("expected the state {expected:?}, found {:?}", checkpoint.header));
     }
     let state = Arc::new(checkpoint.state);
-    Engine::at(charter.clone(), state, checkpoint.live, height, state_digest).map_err(|error| error.to_string())
+    Engine::at(charter.clone(), state, checkpoint.live, height, state_digest)
+        .map_err(|error| error.to_string())
 }
 
 /// Executes the blocks that the ledger has above the engine's height and compares every state digest.

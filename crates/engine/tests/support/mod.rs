@@ -4,7 +4,8 @@ use crypto::{Digest, SecretKey, Signature};
 use engine::{Engine, ExecutedBlock, VerifiedBlock};
 use std::sync::Arc;
 use types::{
-    BlockHeader, Charter, Credential, Organisation, Outcome, Payload, RequestId, SignedTransaction, Transaction, Value,
+    BlockHeader, Charter, Credential, Organisation, Outcome, Payload, RequestId, SignedTransaction,
+    Transaction, Value,
 };
 
 /// A charter of one organisation; tests change what they are about.

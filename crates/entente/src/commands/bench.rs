@@ -67,7 +67,8 @@ fn engine(arguments: &EngineArguments) -> Result<(), CommandError> {
     print(&record);
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(&record)?;
-        std::fs::write(path, text + "\n").map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        std::fs::write(path, text + "\n")
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
     if record.invariant_holds { Ok(()) } else { Err("Smallbank's money invariant is broken".into()) }
 }

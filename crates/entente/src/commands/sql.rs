@@ -35,8 +35,10 @@ async fn connect(address: &str) -> Result<Client, CommandError> {
     let port = port.parse().map_err(|_| wrong())?;
     let mut config = tokio_postgres::Config::new();
     config.host(host).port(port).user("entente").dbname("entente");
-    let (client, connection) =
-        config.connect(NoTls).await.map_err(|error| format!("{address} does not answer: {error}; is the node running?"))?;
+    let (client, connection) = config
+        .connect(NoTls)
+        .await
+        .map_err(|error| format!("{address} does not answer: {error}; is the node running?"))?;
     tokio::spawn(connection);
     Ok(client)
 }
@@ -74,7 +76,9 @@ async fn interactive(client: &Client) -> Result<(), CommandError> {
 async fn statement(client: &Client, sql: &str) -> Result<(), String> {
     let messages = client.simple_query(sql).await.map_err(|error| match error.as_db_error() {
         Some(error) => {
-            let part = |name: &str, text: Option<&str>| text.map_or(String::new(), |text| format!("\n{name}: {text}"));
+            let part = |name: &str, text: Option<&str>| {
+                text.map_or(String::new(), |text| format!("\n{name}: {text}"))
+            };
             format!(
                 "ERROR: {} ({}){}{}",
                 error.message(),
@@ -86,14 +90,14 @@ async fn statement(client: &Client, sql: &str) -> Result<(), String> {
         None => error.to_string(),
     })?;
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     let mut has_columns = false;
     for message in messages {
         match message {
             SimpleQueryMessage::RowDescription(columns) => {
                 has_columns = true;
                 table = Table::new();
-                table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+                table.load_style(presets::UTF8_HORIZONTAL_ONLY);
                 table.set_header(columns.iter().map(|column| column.name().to_string()));
             }
             SimpleQueryMessage::Row(row) => {

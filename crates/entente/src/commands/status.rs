@@ -19,7 +19,7 @@ pub(crate) struct StatusArguments {
 pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["address", "organisation", "height", "state digest", "memory MB", "health"]);
     let mut silent = 0;
     for address in &arguments.addresses {
@@ -34,7 +34,14 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
             ]),
             Err(error) => {
                 silent += 1;
-                table.add_row([address.clone(), String::new(), String::new(), String::new(), String::new(), error.to_string()])
+                table.add_row([
+                    address.clone(),
+                    String::new(),
+                    String::new(),
+                    String::new(),
+                    String::new(),
+                    error.to_string(),
+                ])
             }
         };
     }

@@ -26,7 +26,9 @@ pub(crate) async fn connect(address: SocketAddr) -> Result<Client, CommandError>
 pub(crate) fn explain(statement: &str, error: &tokio_postgres::Error) -> CommandError {
     let first = statement.lines().find(|line| !line.starts_with("--")).unwrap_or_default();
     match error.as_db_error() {
-        Some(error) => format!("{first}: {error} ({}) {}", error.code().code(), error.hint().unwrap_or_default()).into(),
+        Some(error) => {
+            format!("{first}: {error} ({}) {}", error.code().code(), error.hint().unwrap_or_default()).into()
+        }
         None => format!("{first}: {error}").into(),
     }
 }

@@ -46,7 +46,9 @@ impl DemoResult {
     /// An error where a check failed.
     pub(crate) fn verdict(&self) -> Result<(), CommandError> {
         if !self.digests_agree() {
-            return Err(format!("the nodes differ at height {}: {:?}", self.height, self.state_digests).into());
+            return Err(
+                format!("the nodes differ at height {}: {:?}", self.height, self.state_digests).into()
+            );
         }
         if !self.invariant_holds {
             return Err("the sum of all balances is not what the committed transactions say".into());
@@ -112,7 +114,9 @@ async fn common_height(clients: &[Client]) -> Result<(u64, Vec<String>, Vec<u64>
         }
         if start.elapsed() > AGREE_WITHIN {
             let heights: Vec<u64> = statuses.iter().map(|status| status.height).collect();
-            return Err(format!("the nodes reach no common height within {AGREE_WITHIN:?}: {heights:?}").into());
+            return Err(
+                format!("the nodes reach no common height within {AGREE_WITHIN:?}: {heights:?}").into()
+            );
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -135,9 +139,10 @@ async fn total(gateway: SocketAddr) -> Result<i128, CommandError> {
 
 pub(crate) fn print(result: &DemoResult) {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED);
+    table.load_style(presets::UTF8_FULL_CONDENSED);
     let number = terminal::grouped;
-    let memory: Vec<String> = result.memory_bytes.iter().map(|bytes| (bytes / 1_000_000).to_string()).collect();
+    let memory: Vec<String> =
+        result.memory_bytes.iter().map(|bytes| (bytes / 1_000_000).to_string()).collect();
     let rows = [
         ("committed", number(result.committed)),
         ("business aborts", number(result.business_aborts)),

@@ -13,7 +13,7 @@ pub(super) const WARNING: SqlState = SqlState(*b"01000");
 const CANT_CHANGE_RUNTIME_PARAM: SqlState = SqlState(*b"55P02");
 
 /// The version that drivers see; they decide by the number in front what they may ask.
-pub(super) const SERVER_VERSION: &str = concat!("15.0 (Entente ", env!("CARGO_PKG_VERSION"), ")");
+pub(crate) const SERVER_VERSION: &str = concat!("15.0 (Entente ", env!("CARGO_PKG_VERSION"), ")");
 
 /// How a setting may be changed.
 #[derive(Clone, Copy, PartialEq, Eq)]

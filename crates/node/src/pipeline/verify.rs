@@ -19,7 +19,11 @@ pub(super) struct Verified {
 
 /// Takes blocks in height order, each once: ordering delivers at least once, and may start above the ledger's tip if
 /// the ledger lost its tail; what lies between ordering still has.
-pub(super) fn run(shared: &Shared, mut next_height: u64, verified: &Sender<Verified>) -> Result<(), NodeError> {
+pub(super) fn run(
+    shared: &Shared,
+    mut next_height: u64,
+    verified: &Sender<Verified>,
+) -> Result<(), NodeError> {
     for delivery in shared.ordering.deliveries() {
         shared.metrics.waiting(VERIFY, shared.ordering.deliveries().len());
         let height = delivery.block.header.height;
@@ -46,10 +50,10 @@ pub(super) fn run(shared: &Shared, mut next_height: u64, verified: &Sender<Verif
 fn verify(shared: &Shared, delivery: Delivery, verified: &Sender<Verified>) -> Result<bool, NodeError> {
     let start = Instant::now();
     let Delivery { block, certificate } = delivery;
-    shared.certificates.verify(&block.header, &certificate).map_err(|error| NodeError::Certificate {
-        height: block.header.height,
-        reason: error.to_string(),
-    })?;
+    shared
+        .certificates
+        .verify(&block.header, &certificate)
+        .map_err(|error| NodeError::Certificate { height: block.header.height, reason: error.to_string() })?;
     let judged = shared.pool.install(|| shared.verifier.verify_block(&block));
     shared.metrics.worked(VERIFY, start.elapsed());
     Ok(verified.send(Verified { block, certificate, verified: judged }).is_ok())

@@ -90,7 +90,9 @@ impl Smallbank {
                 ("transact_savings", vec![Value::BigInt(one), Value::BigInt(change)])
             }
             15..30 => ("deposit_checking", vec![Value::BigInt(one), amount]),
-            30..55 => ("send_payment", vec![Value::BigInt(one), Value::BigInt(self.other(random, one)), amount]),
+            30..55 => {
+                ("send_payment", vec![Value::BigInt(one), Value::BigInt(self.other(random, one)), amount])
+            }
             55..70 => ("write_check", vec![Value::BigInt(one), amount]),
             70..85 => ("amalgamate", vec![Value::BigInt(one), Value::BigInt(self.other(random, one))]),
             _ => ("balance", vec![Value::BigInt(one)]),
@@ -155,7 +157,9 @@ mod tests {
         for _ in 0..20_000 {
             let call = smallbank.next_call(&mut random);
             *counts.entry(call.procedure).or_default() += 1;
-            if let ("send_payment" | "amalgamate", [one, other, ..]) = (call.procedure, call.arguments.as_slice()) {
+            if let ("send_payment" | "amalgamate", [one, other, ..]) =
+                (call.procedure, call.arguments.as_slice())
+            {
                 assert_ne!(one, other, "money moves between two customers");
             }
         }
@@ -180,8 +184,11 @@ mod tests {
     #[test]
     fn rows_cover_every_customer_once() {
         let smallbank = Smallbank::new(10, 0.0).expect("valid");
-        let ids: Vec<Value> =
-            [(1, 4), (5, 4), (9, 4)].iter().flat_map(|(first, count)| smallbank.rows(*first, *count)[1].rows.clone()).map(|row| row[0].clone()).collect();
+        let ids: Vec<Value> = [(1, 4), (5, 4), (9, 4)]
+            .iter()
+            .flat_map(|(first, count)| smallbank.rows(*first, *count)[1].rows.clone())
+            .map(|row| row[0].clone())
+            .collect();
         assert_eq!(ids, (1..=10).map(Value::BigInt).collect::<Vec<_>>());
     }
 }
