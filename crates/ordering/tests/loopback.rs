@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use types::Charter;
 
 const NODES: usize = 4;
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A node with the ledger that its consumer keeps: every block once, in order.
 struct Node {
@@ -59,7 +59,10 @@ impl Node {
     fn follow(&mut self, enough: impl Fn(&[Delivery]) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !enough(&self.ledger) {
-            let delivery = self.ordering.deliveries().recv_deadline(deadline).expect("blocks keep coming");
+            let delivery = self.ordering.deliveries().recv_deadline(deadline).unwrap_or_else(|error| {
+                let (blocks, status) = (self.ledger.len(), self.ordering.status());
+                panic!("{error} after {blocks} blocks with {} transactions: {status:?}", self.transactions())
+            });
             let (height, next) = (delivery.block.header.height, self.ledger.len() as u64 + 1);
             assert!(height <= next, "height {height} follows {}", next - 1);
             if height == next {

@@ -29,28 +29,24 @@ fn a_healthy_network_orders_everything_soon_and_idles_quietly() {
         }
     }
     // Transactions come every 150 ms; each needs its node's turn, at most four blocks away.
-    assert!(report.height < 500, "{report:?}");
+    assert!(report.height < 300, "{report:?}");
 }
 
 #[test]
 fn nodes_that_are_killed_come_back_and_nothing_is_lost() {
-    for seed in [1, 2, 3] {
+    for seed in [1, 2] {
         assert!(run(seed, Scenario::CrashAndRestart).0.crashes > 0);
     }
 }
 
 #[test]
 fn loss_delays_but_loses_nothing() {
-    for seed in [1, 2] {
-        run(seed, Scenario::Loss);
-    }
+    run(1, Scenario::Loss);
 }
 
 #[test]
 fn halves_that_cannot_reach_each_other_wait_and_go_on_together() {
-    for seed in [1, 2] {
-        run(seed, Scenario::PartitionAndHeal);
-    }
+    run(1, Scenario::PartitionAndHeal);
 }
 
 #[test]
@@ -61,15 +57,12 @@ fn a_node_that_joins_late_gets_every_block_from_the_first() {
 
 #[test]
 fn a_node_with_conflicting_votes_cannot_fork_the_others() {
-    for seed in [1, 2] {
-        assert!(run(seed, Scenario::ConflictingVotes).1[0].is_empty());
-    }
+    assert!(run(1, Scenario::ConflictingVotes).1[0].is_empty());
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    for scenario in [Scenario::Happy, Scenario::CrashAndRestart, Scenario::Loss] {
-        assert_eq!(run(9, scenario).0, run(9, scenario).0, "{scenario:?}");
-    }
-    assert_ne!(run(9, Scenario::Happy).0.fingerprint, run(10, Scenario::Happy).0.fingerprint);
+    let report = run(9, Scenario::CrashAndRestart).0;
+    assert_eq!(report, run(9, Scenario::CrashAndRestart).0);
+    assert_ne!(report.fingerprint, run(10, Scenario::CrashAndRestart).0.fingerprint);
 }

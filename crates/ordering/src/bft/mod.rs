@@ -52,7 +52,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering as Atomic;
 use std::thread::JoinHandle;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 use types::{Charter, TransactionId};
 
@@ -79,11 +79,14 @@ pub struct BftConfig {
     pub worker_threads: usize,
 }
 
+type Metrics = Box<dyn Fn() -> String + Send + Sync>;
+
 struct Bft {
     shared: Arc<application::Shared>,
     acknowledgements: Arc<delivery::Acknowledgements>,
     marshal: wiring::MarshalMailbox,
-    metrics: Box<dyn Fn() -> String + Send + Sync>,
+    /// Holds on to the runtime, so it goes when the service stops.
+    metrics: Mutex<Option<Metrics>>,
     deliveries: Receiver<Delivery>,
     stop: Mutex<Option<oneshot::Sender<()>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -93,7 +96,7 @@ struct Bft {
 struct Started {
     shared: Arc<application::Shared>,
     marshal: wiring::MarshalMailbox,
-    metrics: Box<dyn Fn() -> String + Send + Sync>,
+    metrics: Metrics,
 }
 
 /// Starts this organisation's node. Returns when it listens and has opened its folder, not when it has found the
@@ -105,8 +108,8 @@ struct Started {
 pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<dyn Ordering>, OrderingError> {
     network::check_member(&config)?;
     network::check_port(config.listen)?;
-    folder::claim(&config)?;
     let addresses = committee::addresses(&config.charter)?;
+    folder::claim(&config)?;
     let acknowledgements = Arc::new(delivery::Acknowledgements::default());
     // Marshal has at most so many blocks under way, so delivery never waits for room.
     let (sender, deliveries) = crossbeam_channel::bounded(config::memory::PENDING_BLOCKS.get());
@@ -132,7 +135,8 @@ pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<dyn
             return Err(OrderingError::Ended(panic_message(thread)));
         }
     };
-    let (stop, thread) = (Mutex::new(Some(stop)), Mutex::new(Some(thread)));
+    let (stop, thread, metrics) =
+        (Mutex::new(Some(stop)), Mutex::new(Some(thread)), Mutex::new(Some(metrics)));
     Ok(Arc::new(Bft { shared, acknowledgements, marshal, metrics, deliveries, stop, thread }))
 }
 
@@ -160,10 +164,8 @@ struct Node {
 impl Node {
     async fn run(self, context: runtime::Context, stopped: oneshot::Receiver<()>) {
         let Node { config, admission, addresses, acknowledgements, sender, ready } = self;
-        let time = context.child("clock");
-        let clock: Clock = Arc::new(move || {
-            commonware_runtime::Clock::current(&time).duration_since(UNIX_EPOCH).unwrap_or_default()
-        });
+        // Not the runtime's clock: whatever holds on to the runtime's context keeps the folder from the next service.
+        let clock: Clock = Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let shared = network::shared(&config.charter, config.organisation, config.mempool, admission, clock);
         let (network, oracle, channels) = network::join(&context, &config, &shared, addresses);
         let scheme =
@@ -228,10 +230,11 @@ impl Ordering for Bft {
     }
 
     fn metrics(&self) -> String {
-        (self.metrics)()
+        self.metrics.lock().as_ref().map_or_else(String::new, |metrics| metrics())
     }
 
     fn stop(&self) {
+        self.metrics.lock().take();
         if let Some(stop) = self.stop.lock().take() {
             // Fails only where the runtime has ended already.
             let _ = stop.send(());

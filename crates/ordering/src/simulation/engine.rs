@@ -73,7 +73,7 @@ impl SimulatedNode {
 }
 
 impl Simulation {
-    /// Four members, 100 transactions within 15 seconds.
+    /// Four members, 40 transactions within 6 seconds.
     pub fn new(seed: u64, scenario: Scenario) -> Simulation {
         let mut charter = charter(seed, 4);
         charter.block.idle_ms = 300;
@@ -81,8 +81,8 @@ impl Simulation {
             seed,
             scenario,
             charter: Arc::new(charter),
-            transactions: 100,
-            duration: Duration::from_secs(15),
+            transactions: 40,
+            duration: Duration::from_secs(6),
             transaction: Arc::new(|number| Bytes::from(format!("transaction {number}"))),
         }
     }

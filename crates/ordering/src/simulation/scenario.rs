@@ -13,7 +13,7 @@ use std::time::Duration;
 pub enum Scenario {
     /// Nothing.
     Happy,
-    /// Every few seconds a node is killed; it restarts a second later from its disk. Its mempool is lost.
+    /// Every two seconds a node is killed; it restarts a second later from its disk. Its mempool is lost.
     CrashAndRestart,
     /// One message of ten is lost; the others take 50 ms on average.
     Loss,
@@ -50,7 +50,7 @@ impl Scenario {
         match self {
             Scenario::Happy | Scenario::ConflictingVotes => plan,
             Scenario::CrashAndRestart => {
-                let (frequency, downtime) = (Duration::from_secs(3), Duration::from_secs(1));
+                let (frequency, downtime) = (Duration::from_secs(2), Duration::from_secs(1));
                 plan.crash(Crash::Random { frequency, downtime, count: 1 })
             }
             Scenario::Loss => plan.link(Link {
