@@ -93,11 +93,11 @@ Check constraints:
 --------+------+-----------+----------+---------
  line   | text |           |          |"#,
         ),
-        (r"\d missing", r#"Did not find any relation named "missing"."#),
+        (r"\d missing", ""),
         (
             r"\di",
             r#"
-                List of relations
+                  List of relations
  Schema |     Name      | Type  |  Owner  |  Table
 --------+---------------+-------+---------+----------
  public | accounts_pkey | index | entente | accounts
@@ -153,9 +153,68 @@ $procedure$"#,
             r"\du",
             r#"
                        List of roles
- Role name |            Attributes            | Member of
------------+----------------------------------+-----------
+ Role name |             Attributes             | Member of
+-----------+------------------------------------+-----------
  entente   | Superuser, Create role, Bypass RLS | {}"#,
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_history_and_the_session_are_asked_with_sql() {
+    check(vec![
+        (
+            "select height, proposer, transactions from entente.blocks order by height desc limit 2",
+            r#"
+ height | proposer | transactions
+--------+----------+--------------
+ 150000 | org0     |            3
+ 149999 | org3     |            3
+(2 rows)"#,
+        ),
+        (
+            "select index, organisation, call, outcome, sqlstate from entente.transactions where height = 7",
+            r#"
+ index | organisation |          call           |  outcome  | sqlstate
+-------+--------------+-------------------------+-----------+----------
+     2 | org2         | send_payment(7, 2, 300) | aborted   | P0001
+     1 | org1         | send_payment(7, 1, 300) | committed |
+     0 | org0         | send_payment(7, 0, 300) | committed |
+(3 rows)"#,
+        ),
+        (
+            "select organisation, is_this_node, height from entente.nodes",
+            r#"
+ organisation | is_this_node | height
+--------------+--------------+--------
+ org0         | f            | 150000
+ org1         | t            | 149999
+ org2         | f            | 149998
+ org3         | f            |
+(4 rows)"#,
+        ),
+        (
+            "select current_user, current_database(), current_setting('TimeZone')",
+            r#"
+ current_user | current_database | current_setting
+--------------+------------------+-----------------
+ ada          | entente          | UTC
+(1 row)"#,
+        ),
+        (
+            "select column_name, data_type, is_nullable from information_schema.columns where table_name = 'Log'",
+            r#"
+ column_name | data_type | is_nullable
+-------------+-----------+-------------
+ line        | text      | YES
+(1 row)"#,
+        ),
+        (
+            "select * from entente.nothing",
+            r#"
+ERROR:  Error during planning: table 'entente.entente.nothing' not found
+HINT:  queries about the catalogue run on DataFusion; see docs for what they can do"#,
         ),
     ])
     .await;

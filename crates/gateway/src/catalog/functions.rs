@@ -32,6 +32,9 @@ enum Answer {
     ConstantBoolean(bool),
     /// A number of bytes, for people.
     PrettyBytes,
+    /// The items of an array with a separator between them; what is no array (columns that are arrays in PostgreSQL and
+    /// text here) is given back as it is.
+    JoinedItems,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -110,9 +113,29 @@ impl ScalarUDFImpl for Function {
                 let text = |bytes: Option<i64>| bytes.map(|bytes| format!("{bytes} bytes"));
                 Arc::new(bytes.iter().map(text).collect::<StringArray>())
             }
+            Answer::JoinedItems => joined_items(arguments.first().ok_or_else(missing)?, arguments.get(1))?,
         };
         Ok(ColumnarValue::Array(array))
     }
+}
+
+fn joined_items(items: &ArrayRef, separator: Option<&ArrayRef>) -> Result<ArrayRef> {
+    let Some(lists) = items.as_list_opt::<i32>() else { return Ok(cast(items, &DataType::Utf8)?) };
+    let separators = separator.map(|separator| cast(separator, &DataType::Utf8)).transpose()?;
+    let mut texts = Vec::with_capacity(lists.len());
+    for (row, list) in lists.iter().enumerate() {
+        let separator =
+            separators.as_ref().map_or(",", |separators| separators.as_string::<i32>().value(row));
+        texts.push(match list {
+            None => None,
+            Some(items) => {
+                let items = cast(&items, &DataType::Utf8)?;
+                let items: Vec<&str> = items.as_string::<i32>().iter().flatten().collect();
+                Some(items.join(separator))
+            }
+        });
+    }
+    Ok(Arc::new(StringArray::from(texts)))
 }
 
 /// Registers the functions that know `objects`.
@@ -165,6 +188,17 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
         ("pg_relation_size", Answer::ConstantNumber(0)),
         ("pg_total_relation_size", Answer::ConstantNumber(0)),
         ("pg_size_pretty", Answer::PrettyBytes),
+        ("array_to_string", Answer::JoinedItems),
+        ("pg_tablespace_location", Answer::ConstantText(Some(String::new()))),
+        ("pg_char_to_encoding", Answer::ConstantNumber(6)),
+        ("pg_conversion_is_visible", Answer::ConstantBoolean(true)),
+        ("pg_opclass_is_visible", Answer::ConstantBoolean(true)),
+        ("pg_opfamily_is_visible", Answer::ConstantBoolean(true)),
+        ("pg_statistics_obj_is_visible", Answer::ConstantBoolean(true)),
+        ("pg_ts_config_is_visible", Answer::ConstantBoolean(true)),
+        ("pg_ts_dict_is_visible", Answer::ConstantBoolean(true)),
+        ("pg_ts_parser_is_visible", Answer::ConstantBoolean(true)),
+        ("pg_ts_template_is_visible", Answer::ConstantBoolean(true)),
         ("pg_is_in_recovery", Answer::ConstantBoolean(false)),
         ("pg_is_other_temp_schema", Answer::ConstantBoolean(false)),
         ("pg_my_temp_schema", Answer::ConstantNumber(0)),

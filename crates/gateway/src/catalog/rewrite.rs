@@ -42,28 +42,24 @@ pub(super) fn rewrite(
     sql: &str,
     facts: &SessionFacts,
 ) -> Result<Rewritten, ParserError> {
-    let before = before_parser(sql)?;
-    let mut statements = parser.parse(before.as_deref().unwrap_or(sql))?;
-    let (Some(mut statement), true) = (statements.pop(), statements.is_empty()) else {
-        return Err(ParserError::ParserError("expected one statement".to_string()));
+    let one = |mut statements: Vec<Statement>| match (statements.pop(), statements.is_empty()) {
+        (Some(statement), true) => Ok(statement),
+        _ => Err(ParserError::ParserError("expected one statement".to_string())),
     };
-    let names = name_columns(&mut statement);
+    let mut original = one(Parser::parse_sql(&PostgreSqlDialect {}, sql)?)?;
+    let mut subqueries = Subqueries { replaced: false };
+    // The parser knows this query of psql by its tokens and replaces all of it.
+    if !sql.contains("pg_policy") {
+        let _ = original.visit(&mut subqueries);
+    }
+    let replaced = subqueries.replaced.then(|| original.to_string());
+    let mut statement = one(parser.parse(replaced.as_deref().unwrap_or(sql))?)?;
+    let given = name_columns(&mut statement);
+    // The parser renames functions; what the client wrote gives the names.
+    let asked = name_columns(&mut original);
+    let names = if asked.len() == given.len() { asked } else { given };
     let _ = statement.visit(&mut SessionLiterals(facts));
     Ok(Rewritten { statement, names })
-}
-
-/// The text with the subqueries replaced that the parser cannot handle; nothing where there are none.
-fn before_parser(sql: &str) -> Result<Option<String>, ParserError> {
-    let lower = sql.to_ascii_lowercase();
-    let array = lower.contains("array(") && !lower.contains("pg_policy") && !lower.contains("unnest");
-    if !array && !lower.contains("pg_attrdef") {
-        return Ok(None);
-    }
-    let mut statements = Parser::parse_sql(&PostgreSqlDialect {}, sql)?;
-    let mut visitor = Subqueries { replaced: false };
-    let _ = statements.visit(&mut visitor);
-    let text = statements.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
-    Ok(visitor.replaced.then_some(text))
 }
 
 struct Subqueries {
@@ -76,7 +72,7 @@ impl VisitorMut for Subqueries {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         let replacement = match expr {
             Expr::Function(function) if matches!(function.args, FunctionArguments::Subquery(_)) => {
-                last(&function.name).eq_ignore_ascii_case("array").then(|| text("{}"))
+                last(&function.name).eq_ignore_ascii_case("array").then(|| call("make_array", Vec::new()))
             }
             Expr::Subquery(query) => default_of(query),
             _ => None,
@@ -321,7 +317,7 @@ mod tests {
             rewritten("select current_user, pg_backend_pid(), current_setting('search_path') as s, 1");
         assert_eq!(
             sql,
-            r#"SELECT 'ada' AS "current_user", 7 AS "pg_backend_pid", 'public' AS s, 1 AS "?column?""#
+            r#"SELECT 'ada' AS "session_user", 7 AS "pg_backend_pid", 'public' AS s, 1 AS "?column?""#
         );
         let names: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
         assert_eq!(names, ["current_user", "pg_backend_pid", "s", "?column?"]);

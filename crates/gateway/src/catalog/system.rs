@@ -8,7 +8,7 @@ use super::objects::{
 };
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::{CatalogProviderList, MemTable, SchemaProvider, TableProvider};
 use datafusion::error::{DataFusionError, Result};
 use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
@@ -95,7 +95,7 @@ type SystemTable = (&'static str, Vec<(&'static str, DataType)>, Vec<NamedRow>);
 fn tables(objects: &Objects) -> Vec<SystemTable> {
     vec![
         ("pg_namespace", Vec::new(), namespaces()),
-        ("pg_class", vec![("reloptions", DataType::Utf8), ("relacl", DataType::Utf8)], classes(objects)),
+        ("pg_class", vec![("reloptions", texts()), ("relacl", texts())], classes(objects)),
         ("pg_attribute", Vec::new(), attributes(objects)),
         ("pg_attrdef", Vec::new(), defaults(objects)),
         ("pg_constraint", Vec::new(), constraints(objects)),
@@ -106,6 +106,11 @@ fn tables(objects: &Objects) -> Vec<SystemTable> {
         ("pg_roles", Vec::new(), roles()),
         ("pg_tables", Vec::new(), table_list(objects)),
     ]
+}
+
+/// The type of arrays of text.
+fn texts() -> DataType {
+    DataType::List(Arc::new(Field::new("item", DataType::Utf8, true)))
 }
 
 fn namespaces() -> Vec<NamedRow> {

@@ -140,31 +140,26 @@ pub(super) fn decode_numeric(bytes: &[u8]) -> Result<Numeric, SqlError> {
     };
     let scale =
         u8::try_from(scale).ok().filter(|scale| *scale <= NUMERIC_PRECISION_MAX).ok_or_else(out_of_range)?;
-    // The number is `digits × 10^exponent`; what PostgreSQL sends never has more fraction than its scale.
-    let mut magnitude: i128 = 0;
+    // The number is `digits × 10^exponent`, in units of its scale; what PostgreSQL sends never has more fraction.
+    let mut digits = String::with_capacity(rest.len() * 2);
     for _ in 0..count {
         let digit = rest.get_i16();
         if !(0..10_000).contains(&digit) {
             return Err(wrong("digit"));
         }
-        magnitude = magnitude
-            .checked_mul(10_000)
-            .and_then(|magnitude| magnitude.checked_add(i128::from(digit)))
-            .ok_or_else(out_of_range)?;
+        digits.push_str(&format!("{digit:04}"));
     }
     let exponent = (i32::from(weight) - i32::from(count) + 1) * 4 + i32::from(scale);
-    let power = |exponent: u32| 10_i128.checked_pow(exponent);
-    let magnitude = if magnitude == 0 {
-        0
-    } else if exponent >= 0 {
-        let factor = power(exponent as u32).ok_or_else(out_of_range)?;
-        magnitude.checked_mul(factor).ok_or_else(out_of_range)?
-    } else {
-        magnitude / power(exponent.unsigned_abs()).ok_or_else(out_of_range)?
-    };
-    if magnitude >= 10_i128.pow(u32::from(NUMERIC_PRECISION_MAX)) {
+    if exponent < 0 {
+        digits.truncate(digits.len().saturating_sub(exponent.unsigned_abs() as usize));
+    }
+    let significant = digits.trim_start_matches('0');
+    let zeros = if significant.is_empty() { 0 } else { exponent.max(0) as usize };
+    if significant.len() + zeros > usize::from(NUMERIC_PRECISION_MAX) {
         return Err(out_of_range());
     }
+    let magnitude: i128 =
+        format!("0{significant}{}", "0".repeat(zeros)).parse().map_err(|_| out_of_range())?;
     Ok(Numeric::new(if negative { -magnitude } else { magnitude }, scale))
 }
 

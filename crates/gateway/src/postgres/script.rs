@@ -287,6 +287,9 @@ const SESSION_FUNCTIONS: &[&str] = &[
 const SESSION_WORDS: &[&str] =
     &["current_user", "session_user", "user", "current_role", "current_catalog", "current_schema"];
 
+/// Types whose values are names of objects.
+const OBJECT_TYPES: &[&str] = &["regclass", "regproc", "regprocedure", "regtype", "regnamespace", "regrole"];
+
 /// Says who answers `statement`. Tables of `catalog` come before those of the catalogue.
 pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
     let lexemes = &statement.lexemes;
@@ -350,7 +353,8 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
             return is_table && !catalog.tables.contains_key(name);
         }
         let function = follows(index, "(") && SESSION_FUNCTIONS.contains(&name);
-        let word = lexeme.kind == Kind::Word && SESSION_WORDS.contains(&name);
+        let words = [SESSION_WORDS, OBJECT_TYPES];
+        let word = lexeme.kind == Kind::Word && words.iter().any(|words| words.contains(&name));
         !from && (function || word)
     })
 }
@@ -394,9 +398,9 @@ mod tests {
         assert_eq!(
             classes(
                 "select version(); select current_user; select * from pg_class c; select 1 from entente.blocks; \
-                     select a from information_schema.tables; select \"pg_catalog\".now(); select current_schema"
+                     select a from information_schema.tables; select \"pg_catalog\".now(); select current_schema; select 'a'::regclass"
             ),
-            [Class::Catalogue; 7]
+            [Class::Catalogue; 8]
         );
         assert_eq!(
             classes("select 'pg_catalog.x'; select pg_class from t; select version from t"),
