@@ -142,7 +142,7 @@ impl Application {
         &self,
         context: &E,
         mut parent: Digested<OrderedBlock>,
-        ancestry: &mut (impl Ancestry<OrderedBlock> + Unpin),
+        ancestry: &mut impl Ancestry<OrderedBlock>,
     ) -> Option<FxHashSet<TransactionId>> {
         let mut ordered = FxHashSet::default();
         let delivered = || self.0.delivered.load(Atomic::Acquire);
@@ -297,5 +297,181 @@ where
                 false
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "simulation"))]
+mod tests {
+    use super::*;
+    use crate::MempoolLimits;
+    use crate::bft::network;
+    use crate::simulation::{AnyBytes, charter};
+    use commonware_consensus::Application as _;
+    use commonware_consensus::marshal::ancestry::from_iter;
+    use commonware_consensus::types::{Epoch, Round, View};
+    use commonware_runtime::{Runner as _, Supervisor as _, deterministic};
+    use std::time::UNIX_EPOCH;
+
+    const BEGIN: Duration = Duration::from_secs(1_000);
+
+    /// Runs `test` with the application of organisation 0, at second 1,000.
+    fn with_application<F: Future<Output = ()>>(
+        test: impl FnOnce(deterministic::Context, Application) -> F + Send + 'static,
+    ) {
+        deterministic::Runner::timed(Duration::from_secs(10_000)).start(|context| async move {
+            let time = context.child("clock");
+            let clock: Clock =
+                Arc::new(move || time.current().duration_since(UNIX_EPOCH).unwrap_or_default());
+            let limits = MempoolLimits::default();
+            let shared = network::shared(&Arc::new(charter(1, 4)), 0, limits, Arc::new(AnyBytes), clock);
+            context.sleep_until(UNIX_EPOCH + BEGIN).await;
+            test(context, Application(shared)).await;
+        });
+    }
+
+    fn genesis(application: &Application) -> Digested<OrderedBlock> {
+        OrderedBlock::genesis(application.0.ledger).digested()
+    }
+
+    fn child(
+        application: &Application,
+        parent: &Digested<OrderedBlock>,
+        proposer: u16,
+        time: Duration,
+        transactions: &[&'static str],
+    ) -> Digested<OrderedBlock> {
+        let transactions = transactions.iter().map(|text| Bytes::from_static(text.as_bytes())).collect();
+        let (ledger, time) = (application.0.ledger, time.as_millis() as u64);
+        OrderedBlock(assemble(ledger, &parent_of(parent), proposer, time, transactions)).digested()
+    }
+
+    fn consensus(
+        application: &Application,
+        leader: usize,
+        parent: &Digested<OrderedBlock>,
+    ) -> Context<sha256::Digest, PublicKey> {
+        Context {
+            round: Round::new(Epoch::zero(), View::new(9)),
+            leader: application.0.members[leader].clone(),
+            parent: (View::new(8), parent.digest()),
+        }
+    }
+
+    /// The verdict about the last of `chain`, which member 1 leads.
+    async fn verdict(
+        context: &deterministic::Context,
+        application: &Application,
+        chain: &[&Digested<OrderedBlock>],
+    ) -> bool {
+        let consensus = consensus(application, 1, chain[chain.len() - 2]);
+        let ancestry = from_iter(chain.iter().rev().map(|block| (*block).clone()));
+        application.clone().verify((context.child("verify"), consensus), ancestry).await
+    }
+
+    async fn proposal(
+        context: &deterministic::Context,
+        application: &Application,
+        chain: &[&Digested<OrderedBlock>],
+    ) -> Digested<OrderedBlock> {
+        let consensus = consensus(application, 0, chain[chain.len() - 1]);
+        let ancestry = from_iter(chain.iter().rev().map(|block| (*block).clone()));
+        application
+            .clone()
+            .propose((context.child("propose"), consensus), ancestry, ())
+            .await
+            .expect("a block")
+    }
+
+    #[test]
+    fn blocks_are_refused_for_what_is_wrong_for_ever_and_for_nothing_else() {
+        with_application(|context, application| async move {
+            let zero = genesis(&application);
+            let good = child(&application, &zero, 1, BEGIN, &["a", "b"]);
+            assert!(verdict(&context, &application, &[&zero, &good]).await);
+            let of_another = child(&application, &zero, 2, BEGIN, &[]);
+            assert!(!verdict(&context, &application, &[&zero, &of_another]).await, "the leader is member 1");
+            let bad = child(&application, &zero, 1, BEGIN, &["a", "bad"]);
+            assert!(!verdict(&context, &application, &[&zero, &bad]).await, "a refused transaction");
+            let twice = child(&application, &zero, 1, BEGIN, &["a", "a"]);
+            assert!(!verdict(&context, &application, &[&zero, &twice]).await, "the same transaction twice");
+
+            let between = child(&application, &good, 2, BEGIN, &["c"]);
+            let repeating = child(&application, &between, 1, BEGIN, &["d", "b"]);
+            let chain = [&zero, &good, &between, &repeating];
+            assert!(!verdict(&context, &application, &chain).await, "an ancestor that is not final holds b");
+            application.0.final_height.store(1, Atomic::Release);
+            assert!(
+                verdict(&context, &application, &chain).await,
+                "execution judges repetitions of what is final"
+            );
+        });
+    }
+
+    #[test]
+    fn a_block_from_the_future_is_waited_for() {
+        with_application(|context, application| async move {
+            let zero = genesis(&application);
+            let early = child(&application, &zero, 1, BEGIN + Duration::from_secs(5), &[]);
+            assert!(verdict(&context, &application, &[&zero, &early]).await);
+            assert!((application.0.clock)() >= BEGIN + Duration::from_secs(5));
+        });
+    }
+
+    #[test]
+    fn proposals_leave_out_what_ancestors_hold_until_it_is_delivered() {
+        with_application(|context, application| async move {
+            let shared = application.0.clone();
+            let texts = ["a", "b", "c"].map(|text| Bytes::from_static(text.as_bytes()));
+            assert!(shared.mempool.submit(&AnyBytes, texts.to_vec()).iter().all(Result::is_ok));
+            let zero = genesis(&application);
+            let first = child(&application, &zero, 1, BEGIN, &["b"]);
+            let second = proposal(&context, &application, &[&zero, &first]).await;
+            assert_eq!(second.inner().0.transactions, [texts[0].clone(), texts[2].clone()]);
+            assert_eq!(second.inner().0.header.proposer, 0);
+            // The first block did not become final: its transaction is still here, and goes into another block.
+            let instead = proposal(&context, &application, &[&zero]).await;
+            assert_eq!(instead.inner().0.transactions, texts);
+        });
+    }
+
+    #[test]
+    fn an_idle_leader_waits_for_the_idle_time_unless_it_hears_of_work_or_gets_some() {
+        with_application(|context, application| async move {
+            let (shared, zero) = (application.0.clone(), genesis(&application));
+            let began = (shared.clock)();
+            let empty = proposal(&context, &application, &[&zero]).await;
+            assert!(empty.inner().0.transactions.is_empty());
+            // The simulated clock moves a millisecond whenever tasks run.
+            let (idle, slack) =
+                (Duration::from_millis(shared.charter.block.idle_ms.into()), Duration::from_millis(20));
+            assert!((idle..idle + slack).contains(&((shared.clock)() - began)));
+
+            let began = (shared.clock)();
+            let late = shared.clone();
+            context.child("client").spawn(|context| async move {
+                context.sleep(Duration::from_millis(100)).await;
+                late.mempool.submit(&AnyBytes, vec![Bytes::from_static(b"late")])
+            });
+            let block = proposal(&context, &application, &[&zero]).await;
+            assert_eq!(block.inner().0.transactions.len(), 1);
+            let fill = Duration::from_millis(shared.charter.block.fill_ms.into());
+            assert!((shared.clock)() - began <= Duration::from_millis(100) + fill + slack);
+        });
+    }
+
+    #[test]
+    fn a_node_that_does_not_keep_up_proposes_empty_blocks() {
+        with_application(|context, application| async move {
+            let shared = application.0.clone();
+            shared.mempool.submit(&AnyBytes, vec![Bytes::from_static(b"waits")]);
+            let mut chain = vec![genesis(&application)];
+            for height in 0..=LAG_MAX as usize {
+                chain.push(child(&application, &chain[height], 1, BEGIN, &[]));
+            }
+            let chain: Vec<_> = chain.iter().collect();
+            assert!(proposal(&context, &application, &chain).await.inner().0.transactions.is_empty());
+            shared.delivered.store(1, Atomic::Release);
+            assert_eq!(proposal(&context, &application, &chain).await.inner().0.transactions.len(), 1);
+        });
     }
 }
