@@ -14,8 +14,10 @@ pub(crate) fn start_log() {
 /// A channel that gets a message at each Ctrl-C or termination signal.
 pub(crate) fn interruptions() -> Result<Receiver<()>, ctrlc::Error> {
     let (sender, receiver) = channel();
-    // An error says that nobody waits for interruptions any longer.
-    ctrlc::set_handler(move || drop(sender.send(())))?;
+    ctrlc::set_handler(move || {
+        // An error says that nobody waits for interruptions any longer.
+        let _ = sender.send(());
+    })?;
     Ok(receiver)
 }
 
@@ -24,7 +26,7 @@ pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position) % 3 == 0 {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

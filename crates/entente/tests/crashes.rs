@@ -4,16 +4,34 @@ mod support;
 
 use client::Client;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use support::TestNetwork;
 use types::{Outcome, Payload, Receipt, Value};
 
+/// What loads and the test tell one another.
+#[derive(Default)]
+struct Progress {
+    stop: AtomicBool,
+    receipts: AtomicUsize,
+}
+
+impl Progress {
+    /// Waits until so many receipts have come.
+    async fn wait_for(&self, receipts: usize) {
+        let start = std::time::Instant::now();
+        while self.receipts.load(Ordering::Relaxed) < receipts {
+            assert!(start.elapsed() < std::time::Duration::from_secs(90), "no {receipts} receipts in time");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+}
+
 /// Submits inserts of the numbers `first`, `first + step`, … until told to stop or the node is gone; gives back every
 /// receipt.
-async fn insert_until(client: Client, first: i64, stop: Arc<AtomicBool>) -> Vec<(i64, Receipt)> {
+async fn insert_until(client: Client, first: i64, progress: Arc<Progress>) -> Vec<(i64, Receipt)> {
     let mut receipts = Vec::new();
     let mut next = first;
-    while !stop.load(Ordering::Relaxed) {
+    while !progress.stop.load(Ordering::Relaxed) {
         let Ok(status) = client.status().await else { break };
         let signed: Vec<_> = (0..20)
             .map(|offset| {
@@ -26,6 +44,7 @@ async fn insert_until(client: Client, first: i64, stop: Arc<AtomicBool>) -> Vec<
         while let Ok(Some(reply)) = replies.next().await {
             if let Ok(receipt) = reply.result {
                 receipts.push((next + i64::from(reply.position), receipt));
+                progress.receipts.fetch_add(1, Ordering::Relaxed);
             }
         }
         next += 20;
@@ -55,15 +74,15 @@ async fn three_nodes_go_on_without_the_fourth_which_catches_up() {
         .await
         .expect("created");
 
-    let stop = Arc::new(AtomicBool::new(false));
-    let load = tokio::spawn(insert_until(network.client(0), 0, stop.clone()));
-    tokio::time::sleep(std::time::Duration::from_millis(1_000)).await;
+    let progress = Arc::new(Progress::default());
+    let load = tokio::spawn(insert_until(network.client(0), 0, progress.clone()));
+    progress.wait_for(60).await;
     network.kill(3);
     let height = network.client(0).status().await.expect("it answers").height;
     network.wait_for_height(0, height + 15).await;
     network.start(3);
     network.wait_for_height(3, height + 15).await;
-    stop.store(true, Ordering::Relaxed);
+    progress.stop.store(true, Ordering::Relaxed);
     let receipts = load.await.expect("the load ends");
 
     network.assert_agreement(&[0, 1, 2, 3]).await;
@@ -84,16 +103,16 @@ async fn no_acknowledged_receipt_is_lost_when_all_nodes_are_killed() {
         .batch_execute("CREATE TABLE numbers (n bigint PRIMARY KEY)")
         .await
         .expect("created");
-    let stop = Arc::new(AtomicBool::new(false));
+    let progress = Arc::new(Progress::default());
     let loads: Vec<_> = (0..4)
         .map(|node| {
             let client = network.client(node);
-            tokio::spawn(insert_until(client, node as i64 * 1_000_000, stop.clone()))
+            tokio::spawn(insert_until(client, node as i64 * 1_000_000, progress.clone()))
         })
         .collect();
-    tokio::time::sleep(std::time::Duration::from_millis(2_000)).await;
+    progress.wait_for(200).await;
     (0..4).for_each(|node| network.kill(node));
-    stop.store(true, Ordering::Relaxed);
+    progress.stop.store(true, Ordering::Relaxed);
     let mut receipts = Vec::new();
     for load in loads {
         receipts.extend(load.await.expect("the load ends"));

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use types::{Catalog, DataType, Procedure, SqlError};
 
 /// Scripts that a library keeps bound.
-const SCRIPTS_MAX: usize = 1_024;
+const SCRIPTS_MAX: usize = 512;
 /// Bytes of a script that is kept; longer ones are rarely repeated.
-const SCRIPT_BYTES_MAX: usize = 8 * 1024;
+const SCRIPT_BYTES_MAX: usize = 4 * 1024;
 
 /// A catalog with everything compiled: tables with their defaults, checks and keys, and procedures.
 ///

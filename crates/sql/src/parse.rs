@@ -293,6 +293,12 @@ pub(crate) fn parse_data_type_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> R
 /// True where a script begins a statement that changes the schema, which runs alone. Says nothing about whether the
 /// script is right otherwise.
 pub(crate) fn is_schema_change(sql: &str) -> bool {
+    // Nearly every script is told by its letters alone, which is much quicker than by its tokens.
+    let contains =
+        |word: &[u8]| sql.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    if ![b"create".as_slice(), b"drop", b"alter", b"truncate"].into_iter().any(contains) {
+        return false;
+    }
     let mut begins = true;
     let mut tokens = Vec::new();
     // What does not even tokenize is no schema change; running it gives the error.

@@ -88,7 +88,7 @@ impl Prepared {
         self.kind.clone()
     }
 
-    /// Runs a script of [`StatementKind::Read`] on a snapshot, outside of any transaction. `timestamp_ms` is `now()`,
+    /// Runs a script of [`StatementKind::Read`] or [`StatementKind::Empty`] on a snapshot, outside of any transaction. `timestamp_ms` is `now()`,
     /// in milliseconds since 1970-01-01 00:00 UTC.
     ///
     /// # Errors
@@ -100,7 +100,8 @@ impl Prepared {
         step_limit: u64,
         timestamp_ms: u64,
     ) -> Result<Vec<StatementResult>, SqlError> {
-        let Some(library) = self.library.as_ref().filter(|_| self.kind == StatementKind::Read) else {
+        let reads = matches!(self.kind, StatementKind::Read | StatementKind::Empty);
+        let Some(library) = self.library.as_ref().filter(|_| reads) else {
             let message = "only a script that reads can be run outside of a transaction";
             return Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
         };

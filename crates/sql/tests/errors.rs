@@ -93,6 +93,12 @@ fn what_is_too_deep_or_too_long_names_its_limit() {
     assert!(database().gateway(&accepted).is_ok());
     let chain = format!("SELECT true{}", " AND true".repeat(200));
     assert!(database().gateway(&chain).is_ok());
+    let sum = format!("SELECT id{} FROM account", " + 1".repeat(240));
+    assert!(database().gateway(&sum).is_ok(), "walking and dropping it needs little stack");
+    let cases = format!("SELECT {}1{}", "CASE WHEN true THEN ".repeat(50), " END".repeat(50));
+    assert!(database().gateway(&cases).is_ok());
+    let list = format!("SELECT {}1", "1, ".repeat(2_000));
+    assert_eq!(refused(&list).state.to_string(), "54011");
     let long = format!("SELECT '{}'", "x".repeat(limits::TRANSACTION_BYTES_MAX));
     assert_eq!(refused(&long).state.to_string(), "54000");
     assert_eq!(refused("SELECT repeat('x', 1000000000)").state.to_string(), "54000");

@@ -66,6 +66,20 @@ fn types_of_parameters_are_inferred_from_their_use() {
 }
 
 #[test]
+fn a_parameter_that_is_too_long_for_its_column_is_an_error() {
+    let mut database = database();
+    let long = vec![Value::text("eleven char")];
+    let error =
+        database.run_with("INSERT INTO account (id, name) VALUES (9, $1)", long).expect_err("too long");
+    assert_eq!(error.state.to_string(), "22001");
+    let unknown =
+        prepare(&database.library, "INSERT INTO account (id, name) VALUES (9, $1)", &[]).expect("a script");
+    assert_eq!(unknown.parameters(), [DataType::Text(None)]);
+    let null = vec![Value::Null];
+    assert!(database.run_with("INSERT INTO account (id, name) VALUES (9, $1)", null).is_ok());
+}
+
+#[test]
 fn columns_are_known_before_the_first_row() {
     let database = database();
     let columns = |sql: &str| -> Vec<(String, DataType)> {
@@ -99,6 +113,8 @@ fn reads_run_on_a_snapshot_with_parameters_and_time() {
         prepared.query(&database.state, &[Value::text("2")], 1_000, 946_684_800_001).expect("a row");
     assert_eq!(results[0].tag, "SELECT 1");
     assert_eq!(results[0].rows, vec![vec![Value::text("bob"), Value::TimestampTz(1_000)]]);
+    let empty = prepare(&database.library, "", &[]).expect("no statement");
+    assert_eq!(empty.query(&database.state, &[], 1_000, 0), Ok(Vec::new()));
     let write = prepare(&database.library, "DELETE FROM account", &[]).expect("a statement");
     let error = write.query(&database.state, &[], 1_000, 0).expect_err("it writes");
     assert_eq!(error.state.to_string(), "25006");

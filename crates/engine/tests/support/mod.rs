@@ -1,4 +1,5 @@
 //! A ledger without network: blocks of payloads, signed by nobody, executed one after the other.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use crypto::{Digest, SecretKey, Signature};
 use engine::{Engine, ExecutedBlock, VerifiedBlock};

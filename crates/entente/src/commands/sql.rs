@@ -58,7 +58,7 @@ async fn interactive(client: &Client) -> Result<(), CommandError> {
     for line in input.lock().lines() {
         text.push_str(&line?);
         text.push('\n');
-        if text.trim_end().ends_with(';') && text.matches("$$").count() % 2 == 0 {
+        if text.trim_end().ends_with(';') && text.matches("$$").count().is_multiple_of(2) {
             if let Err(message) = statement(client, &text).await {
                 eprintln!("{message}");
                 if !prompt {

@@ -45,7 +45,7 @@ struct Function {
 }
 
 impl Function {
-    fn new(name: &'static str, answer: Answer) -> ScalarUDF {
+    fn named(name: &'static str, answer: Answer) -> ScalarUDF {
         // Any number of arguments of any type: clients call these with a second argument or without.
         let signature = Signature::one_of(
             vec![
@@ -217,7 +217,7 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
         ("txid_current_if_assigned", Answer::ConstantText(None)),
     ];
     for (name, answer) in functions {
-        context.register_udf(Function::new(name, answer));
+        context.register_udf(Function::named(name, answer));
     }
 }
 

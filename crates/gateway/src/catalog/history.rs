@@ -161,7 +161,7 @@ impl Selection {
         let clamp = |number: i64| u64::try_from(number).unwrap_or(0);
         match filter {
             Expr::BinaryExpr(binary) if binary.op == Operator::And => {
-                return self.narrowed(&binary.left, with_id)?.narrowed(&binary.right, with_id);
+                self.narrowed(&binary.left, with_id)?.narrowed(&binary.right, with_id)
             }
             Expr::BinaryExpr(binary) => {
                 let (column, operator, literal) = match (column(&binary.left), column(&binary.right)) {

@@ -201,11 +201,7 @@ impl Execution<'_> {
     }
 
     /// Visits the rows of an interval that the filter is true for, own writes included, and registers the scan.
-    fn scan(
-        &mut self,
-        interval: Interval<'_>,
-        visit: &mut VisitKeyed<'_>,
-    ) -> Result<(), SqlError> {
+    fn scan(&mut self, interval: Interval<'_>, visit: &mut VisitKeyed<'_>) -> Result<(), SqlError> {
         let table = interval.table.id;
         let own = match self.own.is_empty() {
             true => Vec::new(),

@@ -680,7 +680,7 @@ impl<'a> Binder<'a> {
             Kind::Slot(slot) => {
                 self.scope.infer(usize::from(slot), target.family());
                 let parameter = Expression { kind: Kind::Slot(slot), data_type: target.family() };
-                Ok(converted(parameter, target, Kind::Cast))
+                Ok(converted(parameter, target, if explicit { Kind::Cast } else { Kind::Assign }))
             }
             _ => Ok(converted(operand, target, Kind::Cast)),
         }

@@ -124,6 +124,7 @@ pub struct CaseBranch {
 
 /// What a statement does.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "the tree lives only while a procedure is compiled")]
 pub enum StatementKind {
     /// A nested block.
     Block(Block),

@@ -129,7 +129,7 @@ impl BodyParser<'_> {
                         return Err(error.at(self.tokens.position()));
                     }
                     self.tokens.next += 1;
-                    let clause = self.into_clause()?;
+                    let clause = self.target_clause()?;
                     into = Some((clause, from..self.tokens.next));
                 }
                 _ => self.tokens.next += 1,
@@ -148,7 +148,7 @@ impl BodyParser<'_> {
         self.tokens.previous_is_word("INSERT") || self.tokens.previous_is_word("MERGE")
     }
 
-    fn into_clause(&mut self) -> Result<IntoClause, SqlError> {
+    fn target_clause(&mut self) -> Result<IntoClause, SqlError> {
         let strict = self.tokens.accept_word("STRICT");
         Ok(IntoClause { strict, targets: self.targets()? })
     }

@@ -323,6 +323,7 @@ pub(super) fn bind_items(
 ) -> Result<(Vec<Expression>, Vec<OutputColumn>), SqlError> {
     let (mut projection, mut columns) = (Vec::new(), Vec::new());
     for item in items {
+        check_list(projection.len())?;
         let (expr, name) = match item {
             SelectItem::UnnamedExpr(expr) => (expr, output_name(expr)),
             SelectItem::ExprWithAlias { expr, alias } => (expr, name_of(alias)?),
@@ -359,6 +360,18 @@ pub(super) fn bind_items(
         projection.push(bound);
     }
     Ok((projection, columns))
+}
+
+/// Expressions of one list, as in PostgreSQL.
+const LIST_MAX: usize = 1_664;
+
+/// Refuses to add to a list that is as long as it may be.
+pub(super) fn check_list(length: usize) -> Result<(), SqlError> {
+    if length < LIST_MAX {
+        return Ok(());
+    }
+    let message = format!("target lists can have at most {LIST_MAX} entries (LIST_MAX)");
+    Err(SqlError::new(SqlState(*b"54011"), message))
 }
 
 fn refuse_wildcard_options(options: &ast::WildcardAdditionalOptions) -> Result<(), SqlError> {

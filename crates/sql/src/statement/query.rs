@@ -1,7 +1,7 @@
 //! Binding of SELECT.
 
 use super::Access;
-use super::bind::{bind_items, bind_where, columns_of, single_table};
+use super::bind::{bind_items, bind_where, check_list, columns_of, single_table};
 use super::select::{BoundSelect, Grouping, Scanned, SortKey};
 use crate::aggregate::Aggregate;
 use crate::expression::{Binder, Expression, Kind, Source};
@@ -196,6 +196,7 @@ fn bind_group_keys(
     };
     let mut keys = Vec::with_capacity(exprs.len());
     for expr in exprs {
+        check_list(keys.len())?;
         let key = match (integer_literal(expr), expr) {
             (Some(position), _) => {
                 let index =
@@ -245,6 +246,7 @@ fn bind_order(
     }
     let mut keys = Vec::with_capacity(exprs.len());
     for OrderByExpr { expr, options, with_fill } in exprs {
+        check_list(keys.len())?;
         if with_fill.is_some() {
             return Err(SqlError::unsupported("WITH FILL"));
         }
