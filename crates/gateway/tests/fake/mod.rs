@@ -1,6 +1,6 @@
 //! A database in memory that understands just enough to test what stands in front of it.
 #![allow(clippy::unwrap_used, reason = "a test stops where its stage set is broken")]
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
 use async_trait::async_trait;
 use bytes::Bytes;
