@@ -1,6 +1,10 @@
 //! A database in memory that understands just enough to test what stands in front of it.
-#![allow(clippy::unwrap_used, reason = "a test stops where its stage set is broken")]
-#![allow(dead_code, missing_docs, clippy::unwrap_used)]
+#![allow(
+    dead_code,
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "a stage set for several tests, of which each uses a part and stops where it is broken"
+)]
 
 use async_trait::async_trait;
 use bytes::Bytes;

@@ -11,7 +11,7 @@
 //! forgets its votes could vote twice. After `kill -9` the service resumes from it, joins the other members again
 //! within seconds and fetches what it missed. Marshal delivers again from the first height that was not acknowledged.
 //! If the node's ledger ends before that (it lost its tail), the node reads the gap with
-//! [`Ordering::read`](crate::Ordering::read); if it ends after it, the service leaves out what the ledger has.
+//! [`Ordering::read`]; if it ends after it, the service leaves out what the ledger has.
 //!
 //! # Threads
 //!
