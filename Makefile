@@ -24,12 +24,11 @@ check: setup-rust
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) test --locked --workspace --lib --exclude entente
 
-# One binary that needs nothing beside it, in dist/.
+# One binary that needs nothing beside it, in dist/. Only the last crate is compiled and linked again, statically.
 dist: setup-rust
-	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --locked -p entente \
-	    --target "$$(rustc -vV | sed -n 's/host: //p')"
+	$(CARGO) rustc --release --locked -p entente --bin entente -- -C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 	@mkdir -p dist
-	cp "$$(scripts/target-folder.sh)/$$(rustc -vV | sed -n 's/host: //p')/release/entente" dist/entente
+	cp "$$(scripts/target-folder.sh)/release/entente" dist/entente
 	@ls -l dist/entente
 
 fmt: setup-rust

@@ -21,6 +21,7 @@ pub(crate) struct NodeArguments {
 
 pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     let folder = NodeFolder::open(&arguments.dir)?;
+    keep_memory_in_small_pages();
     let (name, config) = (folder.organisation_name().to_string(), folder.config.clone());
     let interruptions = terminal::interruptions()?;
     let node = Node::start(folder)?;
@@ -59,5 +60,14 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     match told {
         Some(reason) => Err(reason.into()),
         None => Ok(()),
+    }
+}
+
+/// The allocator asks for pages of 2 MB, of which a node's scattered rows and its queues leave much unused: 350 MB
+/// resident instead of 220 in the demo, for 3 % of speed. A node lives beside others, so it goes without.
+fn keep_memory_in_small_pages() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = nix::sys::prctl::set_thp_disable(true) {
+        tracing::info!(%error, "large memory pages stay on: this node needs about half as much memory again");
     }
 }
