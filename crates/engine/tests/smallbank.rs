@@ -3,10 +3,16 @@
 
 mod support;
 
+use concurrency::checker::{CheckedBatch, RecordingTransaction, check};
+use concurrency::{Batch, ProtocolOptions, Snapshots, protocol};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use sql::{Context, Invocation};
+use state::{AfterImage, KeyRange, PlainState, RowId, Simulate, Snapshot};
+use std::ops::ControlFlow;
+use std::sync::Arc;
 use support::{Chain, charter, script};
-use types::{Outcome, Payload, Receipt};
+use types::{Outcome, Payload, Receipt, TransactionId};
 use workloads::Call;
 use workloads::smallbank::{Smallbank, money_change};
 
@@ -140,4 +146,76 @@ fn an_engine_restored_from_a_checkpoint_goes_on_with_the_same_bytes() {
     let (before, after) = (before.expect("next"), after.expect("next"));
     assert_eq!(before.receipts, after.receipts);
     assert_eq!(before.state_digest, after.state_digest);
+}
+
+/// A copy of the whole state that the checker can replay on.
+fn plain_state(snapshot: &dyn Snapshot) -> PlainState {
+    let mut plain = PlainState::new(snapshot.catalog().clone());
+    for table in snapshot.catalog().tables.values() {
+        snapshot.scan(table.id, &KeyRange::ALL, false, &mut |key, row| {
+            let row_id = RowId { table: table.id, key: key.clone() };
+            plain.apply(&AfterImage { row: row_id, value: Some(row.clone()) });
+            ControlFlow::Continue(())
+        });
+    }
+    plain
+}
+
+struct Plain<'a>(&'a PlainState);
+
+impl Snapshots for Plain<'_> {
+    fn newest(&self) -> Arc<dyn Snapshot> {
+        Arc::new(self.0.clone())
+    }
+}
+
+#[test]
+fn every_history_of_the_compiled_procedures_is_serializable_to_the_last_value_read() {
+    for (id, skew, seed) in
+        [("harmony", 0.0, 1), ("harmony", 1.5, 2), ("harmony", 1.5, 3), ("serial", 1.5, 4)]
+    {
+        let chain = bank(id, 50);
+        let initial = plain_state(chain.engine.state().snapshot().as_ref());
+        let smallbank = Smallbank::new(CUSTOMERS, skew).expect("valid");
+        let mut random = StdRng::seed_from_u64(seed);
+        let mut protocol = protocol(id, ProtocolOptions::default()).expect("a known protocol");
+        let mut state = initial.clone();
+        let mut batches = Vec::new();
+        for height in 2..14 {
+            let transactions: Vec<Arc<RecordingTransaction>> = (0..40)
+                .map(|index| {
+                    let transaction = TransactionId(crypto::sha256(&[&[height as u8, index as u8]]));
+                    let context = Context {
+                        height,
+                        timestamp_ms: 1_800_000_000_000,
+                        index,
+                        transaction,
+                        step_limit: 100_000,
+                    };
+                    let payload = Arc::new(smallbank.next_call(&mut random).into_payload());
+                    let library = chain.engine.library().clone();
+                    RecordingTransaction::new(Arc::new(Invocation::new(library, context, payload)))
+                })
+                .collect();
+            let offered = transactions.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect();
+            let batch =
+                Batch { height, number: 0, transactions: offered, steps_left: u64::MAX, forget: false };
+            protocol.offer(batch);
+            protocol.finish();
+            let result = protocol.poll(&Plain(&state)).expect("one batch was offered");
+            result.changes.iter().for_each(|change| state.apply(change));
+            batches.push((transactions, result));
+        }
+        let checked: Vec<CheckedBatch> = batches
+            .iter()
+            .map(|(transactions, result)| CheckedBatch { transactions, result, unseen: 0 })
+            .collect();
+        let verified = check(&initial, &checked).unwrap_or_else(|violation| panic!("{id}: {violation}"));
+        assert_eq!(verified.state, state, "{id}, skew {skew}");
+        assert!(verified.edges > 400, "{id}, skew {skew}: {} edges, too little to conflict", verified.edges);
+        if id == "harmony" && skew > 1.0 {
+            let rejected: u64 = batches.iter().map(|(_, result)| result.statistics.reexecuted).sum();
+            assert!(rejected > 20, "{rejected} ran again, too few to test anything");
+        }
+    }
 }
