@@ -20,7 +20,7 @@ const BLOCKS_AHEAD: u64 = 32;
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// `harmony` or `serial`.
+    /// One of [`concurrency::IDS`].
     pub protocol: String,
     /// Customers.
     pub customers: u64,
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn both_protocols_keep_every_cent_and_abort_nobody_for_a_conflict() {
-        for protocol in ["harmony", "serial"] {
+        for protocol in concurrency::IDS {
             let options = EngineOptions {
                 protocol: protocol.to_string(),
                 customers: 200,

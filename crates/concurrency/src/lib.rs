@@ -59,6 +59,7 @@ mod serial;
 mod written_rows;
 
 pub use protocol::{
-    Batch, BatchResult, BatchStatistics, History, Protocol, ProtocolOptions, Snapshots, TransactionOutcome,
+    Batch, BatchResult, BatchStatistics, History, IDS, Protocol, Snapshots, TransactionOutcome,
     UnknownProtocol, protocol,
 };
+pub use types::{Consistency, Granularity, OnConflict, ProtocolOptions};

@@ -2,7 +2,7 @@ use crate::harmony::Harmony;
 use crate::serial::Serial;
 use state::{AfterImage, Simulate, Snapshot};
 use std::sync::Arc;
-use types::{SqlError, StatementResult};
+use types::{ProtocolOptions, SqlError, StatementResult};
 
 /// Transactions that are decided together: a run of neighbours in one block.
 pub struct Batch {
@@ -16,8 +16,9 @@ pub struct Batch {
     /// transaction runs if the executions before it, in the order in which a serial machine would run them, left
     /// anything.
     pub steps_left: u64,
-    /// The previous block was a checkpoint height: nothing may depend on what came before (`protocols.md`,
-    /// section 2), so that a node that restarts there decides the same.
+    /// Nothing may depend on what came before: the batch is simulated on the state that everything before it left. So
+    /// it is behind a checkpoint, so that a node that restarts there decides the same (`protocols.md`, section 2),
+    /// and where a transaction may have been submitted after the answer to one of the batch before.
     pub forget: bool,
 }
 
@@ -28,7 +29,7 @@ pub enum TransactionOutcome {
     Committed(Vec<StatementResult>),
     /// The contract or a constraint said no.
     Aborted(SqlError),
-    /// Given up because of a conflict.
+    /// Given up because of a conflict, or, with [`OnConflict::Requeue`](types::OnConflict), to be offered again.
     Conflict,
     /// The steps that the block may spend were gone before its turn.
     OverBudget,
@@ -39,11 +40,11 @@ pub enum TransactionOutcome {
 pub struct BatchStatistics {
     /// Simulations, repeated ones included.
     pub executions: u64,
-    /// Transactions that ran more than once.
+    /// Transactions that ran more than once in this batch.
     pub reexecuted: u64,
-    /// Of these, transactions that validation rejected (a backward dangerous structure).
+    /// Transactions that validation rejected (Harmony: a backward dangerous structure).
     pub rejected: u64,
-    /// Of these, transactions of which a guard did not hold at their place.
+    /// Transactions of which a guard did not hold at their place.
     pub guards_failed: u64,
 }
 
@@ -99,40 +100,48 @@ pub trait Protocol: Send {
     /// The next decided batch, in ledger order. Its changes must be applied before the next call.
     fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult>;
 
+    /// How many batches should be offered before the first of them is polled, so that work on them can overlap.
+    /// Offering fewer changes the speed and nothing else.
+    fn lookahead(&self) -> usize {
+        1
+    }
+
     /// No batch follows for now: what was offered is decided without waiting for more.
     fn finish(&mut self) {}
 }
 
-/// What a charter says about its protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProtocolOptions {
-    /// If in the previous batch at least this share of the transactions (in percent) ran twice, the next batch runs
-    /// serially at once; above 100: never.
-    pub serial_threshold_percent: u8,
-}
+/// A protocol by its id.
+type Registered = (&'static str, fn(ProtocolOptions) -> Box<dyn Protocol>);
 
-impl Default for ProtocolOptions {
-    /// Never serially at once.
-    fn default() -> ProtocolOptions {
-        ProtocolOptions { serial_threshold_percent: 101 }
+/// Every protocol. Who adds one adds a line here; charters, experiments and the command line know it from then on.
+const PROTOCOLS: [Registered; 2] =
+    [("harmony", |options| Box::new(Harmony::new(options))), ("serial", |_| Box::new(Serial::default()))];
+
+/// The ids that [`protocol()`] knows.
+pub const IDS: [&str; PROTOCOLS.len()] = {
+    let mut ids = [""; PROTOCOLS.len()];
+    let mut number = 0;
+    while number < ids.len() {
+        ids[number] = PROTOCOLS[number].0;
+        number += 1;
     }
-}
+    ids
+};
 
 /// No protocol has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "expected the name of a protocol, `harmony` or `serial`, found `{0}`; correct the charter's `protocol`"
+    "expected the id of a protocol, one of {ids}, found `{0}`; correct the charter's `protocol`",
+    ids = IDS.join(", ")
 )]
 pub struct UnknownProtocol(pub String);
 
-/// A protocol that has seen nothing yet, by the name that charters use: `harmony` or `serial`.
+/// A protocol that has seen nothing yet, by the id that charters use: one of [`IDS`].
 ///
 /// # Errors
-/// The name is unknown.
+/// The id is unknown.
 pub fn protocol(id: &str, options: ProtocolOptions) -> Result<Box<dyn Protocol>, UnknownProtocol> {
-    match id {
-        "harmony" => Ok(Box::new(Harmony::new(options))),
-        "serial" => Ok(Box::new(Serial::default())),
-        _ => Err(UnknownProtocol(id.to_string())),
-    }
+    let found = PROTOCOLS.iter().find(|(known, _)| *known == id);
+    let (_, make) = found.ok_or_else(|| UnknownProtocol(id.to_string()))?;
+    Ok(make(options))
 }

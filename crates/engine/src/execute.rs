@@ -1,12 +1,17 @@
 use crate::{VerifiedBlock, VerifiedTransaction};
-use concurrency::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots, TransactionOutcome};
+use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
 use crypto::{Digest, merkle_root};
 use rayon::prelude::*;
 use sql::{Context, Invocation, Library};
 use state::{BlockChanges, BlockDigest, LiveRequests, Simulate, Snapshot, State, Version};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::{Catalog, Charter, Outcome, Receipt, RejectReason, SqlError};
+use types::{Catalog, Charter, Consistency, OnConflict, Outcome, Receipt, RejectReason, SqlError};
+
+/// After so many batches of one block a conflict is final, so that requeueing ends well before
+/// [`Version::BATCHES_MAX`].
+const REQUEUE_BATCHES_MAX: u32 = 10_000;
 
 /// Why the engine cannot go on. Nothing that a transaction does leads here.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +96,8 @@ pub struct Engine {
     height: u64,
     state_digest: Digest,
     charter: Arc<Charter>,
+    /// The next batch may not depend on the one before.
+    forget: bool,
 }
 
 /// The newest state, as protocols ask for it.
@@ -124,12 +131,20 @@ impl Engine {
         height: u64,
         state_digest: Digest,
     ) -> Result<Engine, EngineError> {
-        let options = ProtocolOptions { serial_threshold_percent: charter.serial_threshold_percent };
-        let protocol = concurrency::protocol(&charter.protocol, options)?;
+        let protocol = concurrency::protocol(&charter.protocol, charter.concurrency)?;
         let catalog = state.catalog();
         let version = catalog.version;
         let library = Library::new(catalog).map_err(|error| EngineError::Catalog { version, error })?;
-        Ok(Engine { state, live, protocol, library: Arc::new(library), height, state_digest, charter })
+        Ok(Engine {
+            state,
+            live,
+            protocol,
+            library: Arc::new(library),
+            height,
+            state_digest,
+            charter,
+            forget: true,
+        })
     }
 
     /// Height of the last block executed.
@@ -170,9 +185,15 @@ impl Engine {
         let start = Instant::now();
         let admitted = self.admit(block, &mut run);
         run.times.admit = start.elapsed();
-        let forget = (height - 1).is_multiple_of(u64::from(self.charter.checkpoint_blocks));
-        for (number, group) in self.groups(block, &admitted).into_iter().enumerate() {
-            self.run_group(block, group, number as u32, forget && number == 0, &mut run);
+        // Nothing in a block can have been submitted after the answer to something else in it, so batches of one block
+        // may miss each other without a client noticing; those of two blocks may not, if consistency is strict.
+        self.forget |= self.charter.concurrency.consistency == Consistency::Strict;
+        self.forget |= (height - 1).is_multiple_of(u64::from(self.charter.checkpoint_blocks));
+        for group in groups(block, &admitted) {
+            match group {
+                Group::SchemaChange(index) => self.change_schema(block, index, &mut run),
+                Group::Transactions(indices) => self.run_transactions(block, indices, &mut run),
+            }
         }
         self.finish(block, run)
     }
@@ -210,24 +231,6 @@ impl Engine {
         self.live.admit(transaction.client, transaction.id, index, expires_at)
     }
 
-    /// Cuts the admitted transactions into batches of the charter's size; a schema change is a group of its own.
-    fn groups(&self, block: &VerifiedBlock, admitted: &[u32]) -> Vec<Group> {
-        let size = self.charter.block.batch_transactions as usize;
-        let mut groups: Vec<Group> = Vec::with_capacity(admitted.len() / size + 1);
-        for index in admitted {
-            let Ok(transaction) = &block.transactions[*index as usize] else { continue };
-            if sql::is_schema_change(&transaction.payload) {
-                groups.push(Group::SchemaChange(*index));
-                continue;
-            }
-            match groups.last_mut() {
-                Some(Group::Batch(batch)) if batch.len() < size => batch.push(*index),
-                _ => groups.push(Group::Batch(vec![*index])),
-            }
-        }
-        groups
-    }
-
     fn invocation(&self, block: &VerifiedBlock, index: u32) -> Invocation {
         let transaction =
             block.transactions[index as usize].as_ref().expect("only admitted transactions are executed");
@@ -241,58 +244,81 @@ impl Engine {
         Invocation::new(self.library.clone(), context, transaction.payload.clone())
     }
 
-    fn run_group(
-        &mut self,
-        block: &VerifiedBlock,
-        group: Group,
-        number: u32,
-        forget: bool,
-        run: &mut BlockRun,
-    ) {
-        let height = block.header.height;
-        let version = Version::after_batch(height, number);
-        match group {
-            Group::SchemaChange(index) => {
-                let outcome = self.change_schema(block, index, version, run);
-                run.outcomes[index as usize] = Some(outcome);
+    /// Runs transactions in batches of the charter's size. Those that a protocol hands back come first in the next
+    /// batch that is formed; the block is not done before they are.
+    fn run_transactions(&mut self, block: &VerifiedBlock, indices: Vec<u32>, run: &mut BlockRun) {
+        let size = self.charter.block.batch_transactions as usize;
+        let mut waiting = VecDeque::from(indices);
+        let mut offered = VecDeque::new();
+        loop {
+            while offered.len() < self.protocol.lookahead() && !waiting.is_empty() {
+                let indices: Vec<u32> = waiting.drain(..size.min(waiting.len())).collect();
+                self.offer(block, &indices, run);
+                offered.push_back(indices);
             }
-            Group::Batch(indices) => {
-                let transactions: Vec<Arc<dyn Simulate>> = indices
-                    .iter()
-                    .map(|index| Arc::new(self.invocation(block, *index)) as Arc<dyn Simulate>)
-                    .collect();
-                let steps_left = self.charter.meter.block_steps.saturating_sub(run.statistics.steps);
-                self.protocol.offer(Batch { height, number, transactions, steps_left, forget });
+            if waiting.is_empty() {
                 self.protocol.finish();
-                let start = Instant::now();
-                let newest = Newest(&self.state);
-                let result = self.protocol.poll(&newest).expect("the only batch offered is decided at once");
-                run.times.protocol += start.elapsed();
-                self.apply(version, result, &indices, run);
+            }
+            let Some(indices) = offered.pop_front() else { break };
+            let start = Instant::now();
+            let newest = Newest(&self.state);
+            let result = self.protocol.poll(&newest).expect("the batch has been offered, and its followers");
+            run.times.protocol += start.elapsed();
+            for index in self.apply(result, &indices, run).into_iter().rev() {
+                waiting.push_front(index);
             }
         }
     }
 
-    fn apply(&self, version: Version, result: BatchResult, indices: &[u32], run: &mut BlockRun) {
+    fn offer(&mut self, block: &VerifiedBlock, indices: &[u32], run: &mut BlockRun) {
+        let transactions = indices
+            .iter()
+            .map(|index| Arc::new(self.invocation(block, *index)) as Arc<dyn Simulate>)
+            .collect();
+        let steps_left = self.charter.meter.block_steps.saturating_sub(run.statistics.steps);
+        let (height, number) = (block.header.height, run.groups);
+        run.groups += 1;
+        let forget = std::mem::take(&mut self.forget);
+        self.protocol.offer(Batch { height, number, transactions, steps_left, forget });
+    }
+
+    /// Takes in what a batch came to; the transactions that have to be offered again.
+    fn apply(&self, result: BatchResult, indices: &[u32], run: &mut BlockRun) -> Vec<u32> {
         let start = Instant::now();
-        self.state.apply(version, &result.changes, None);
+        self.state.apply(Version::after_batch(result.height, result.number), &result.changes, None);
         run.changes.add(result.changes);
         run.times.apply += start.elapsed();
         run.statistics.steps += result.steps;
         run.statistics.executions += result.statistics.executions;
         run.statistics.reexecuted += result.statistics.reexecuted;
+        let requeue = self.charter.concurrency.on_conflict == OnConflict::Requeue;
+        let requeue = requeue && result.number < REQUEUE_BATCHES_MAX;
+        let mut again = Vec::new();
         for (index, outcome) in indices.iter().zip(result.outcomes) {
             run.outcomes[*index as usize] = Some(match outcome {
                 TransactionOutcome::Committed(results) => Outcome::Committed(results),
                 TransactionOutcome::Aborted(error) => Outcome::Aborted(error),
+                TransactionOutcome::Conflict if requeue => {
+                    again.push(*index);
+                    continue;
+                }
                 TransactionOutcome::Conflict => Outcome::Conflict,
                 TransactionOutcome::OverBudget => Outcome::Rejected(RejectReason::BlockBudget),
             });
         }
+        run.statistics.reexecuted += again.len() as u64;
+        again
     }
 
     /// A schema change runs alone, on the state that everything before it in the block has left.
-    fn change_schema(
+    fn change_schema(&mut self, block: &VerifiedBlock, index: u32, run: &mut BlockRun) {
+        let version = Version::after_batch(block.header.height, run.groups);
+        run.groups += 1;
+        self.forget = true;
+        run.outcomes[index as usize] = Some(self.try_schema_change(block, index, version, run));
+    }
+
+    fn try_schema_change(
         &mut self,
         block: &VerifiedBlock,
         index: u32,
@@ -320,7 +346,7 @@ impl Engine {
     }
 
     fn finish(&mut self, block: &VerifiedBlock, run: BlockRun) -> Result<ExecutedBlock, EngineError> {
-        let BlockRun { outcomes, changes, mut statistics, mut times } = run;
+        let BlockRun { outcomes, changes, mut statistics, mut times, .. } = run;
         let height = block.header.height;
         let start = Instant::now();
         let digest =
@@ -350,10 +376,29 @@ impl Engine {
 
 enum Group {
     SchemaChange(u32),
-    Batch(Vec<u32>),
+    Transactions(Vec<u32>),
+}
+
+/// The admitted transactions in order; a schema change stands alone.
+fn groups(block: &VerifiedBlock, admitted: &[u32]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for index in admitted {
+        let Ok(transaction) = &block.transactions[*index as usize] else { continue };
+        if sql::is_schema_change(&transaction.payload) {
+            groups.push(Group::SchemaChange(*index));
+            continue;
+        }
+        match groups.last_mut() {
+            Some(Group::Transactions(indices)) => indices.push(*index),
+            _ => groups.push(Group::Transactions(vec![*index])),
+        }
+    }
+    groups
 }
 
 struct BlockRun {
+    /// Batches and schema changes so far.
+    groups: u32,
     outcomes: Vec<Option<Outcome>>,
     changes: BlockChanges,
     statistics: BlockStatistics,
@@ -365,6 +410,7 @@ impl BlockRun {
         let transactions = block.transactions.len();
         let statistics = BlockStatistics { transactions: transactions as u64, ..BlockStatistics::default() };
         BlockRun {
+            groups: 0,
             outcomes: vec![None; transactions],
             changes: BlockChanges::default(),
             statistics,

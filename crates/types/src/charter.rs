@@ -1,4 +1,4 @@
-use crate::{encode, limits};
+use crate::{ProtocolOptions, encode, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, sha256};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub struct Charter {
     pub nonce: u64,
     /// Version of the rules of execution.
     pub execution_version: u32,
-    /// How the conflicts of a batch are settled: `harmony` or `serial`.
+    /// How the conflicts of a batch are settled: a protocol's id. Which there are, the engine knows.
     pub protocol: String,
     /// Who orders: `bft`, or `solo` for a network of one.
     pub ordering: String,
@@ -64,9 +64,9 @@ pub struct Charter {
     pub checkpoint_blocks: u32,
     /// How far ahead a transaction's expiry height may lie.
     pub expiry_blocks_max: u32,
-    /// If in the previous batch at least this share of transactions (in percent) ran twice, the next batch runs
-    /// serially at once; 101 switches it off.
-    pub serial_threshold_percent: u8,
+    /// How the protocol works.
+    #[serde(default)]
+    pub concurrency: ProtocolOptions,
     /// When a block is cut.
     pub block: BlockLimits,
     /// How much work contracts may do.
@@ -127,7 +127,7 @@ impl Charter {
             ordering: "bft".to_string(),
             checkpoint_blocks: 1_000,
             expiry_blocks_max: 100_000,
-            serial_threshold_percent: 101,
+            concurrency: ProtocolOptions::default(),
             block: BlockLimits {
                 transactions_max: 4_000,
                 bytes_max: 2 * 1024 * 1024,
@@ -218,9 +218,6 @@ impl Charter {
         };
         if !["bft", "solo"].contains(&self.ordering.as_str()) {
             return wrong("ordering", "`bft` or `solo`", format!("`{}`", self.ordering));
-        }
-        if !["harmony", "serial"].contains(&self.protocol.as_str()) {
-            return wrong("protocol", "`harmony` or `serial`", format!("`{}`", self.protocol));
         }
         if self.execution_version != 1 {
             return wrong("execution_version", "1", self.execution_version.to_string());
@@ -344,8 +341,8 @@ mod tests {
             matches!(Charter::from_toml(&unknown), Err(CharterError::Malformed(text)) if text.contains("nonsense"))
         );
 
-        let mut protocol = good;
-        protocol.protocol = "magic".into();
-        assert!(matches!(protocol.check(), Err(CharterError::Value { field: "protocol", .. })));
+        let unknown = good.to_toml().replace("strict", "lenient");
+        let Err(CharterError::Malformed(message)) = Charter::from_toml(&unknown) else { panic!("{unknown}") };
+        assert!(message.contains("`strict` or `serializable`"), "{message}");
     }
 }

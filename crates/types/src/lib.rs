@@ -13,6 +13,7 @@ mod cast;
 mod catalog;
 mod charter;
 mod columns;
+mod concurrency;
 mod data_type;
 mod error;
 mod identity;
@@ -36,6 +37,7 @@ pub use cast::{assign, can_cast_explicitly, can_cast_implicitly, can_cast_in_ass
 pub use catalog::{Catalog, Check, Column, Parameter, ParameterMode, Procedure, Table, TableId};
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use columns::ColumnSet;
+pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};
 pub use data_type::DataType;
 pub use error::{SqlError, SqlState};
 pub use identity::{Identity, IdentityError};

@@ -4,7 +4,7 @@ use crate::driver::{Driver, Recorded};
 use crate::program::{
     A, AtLeast, B, Check, Formula, Operation, Program, Update, column, row, row_id, rows, table,
 };
-use concurrency::{BatchResult, ProtocolOptions, TransactionOutcome, UnknownProtocol, protocol};
+use concurrency::{BatchResult, IDS, ProtocolOptions, TransactionOutcome, UnknownProtocol, protocol};
 use state::{
     Command, CommandKind, Effects, KeyRange, PlainState, RowChange, RowFunction, Scan, Simulate, Snapshot,
 };
@@ -492,7 +492,7 @@ fn the_end_of_the_budget_is_the_same_for_any_number_of_threads() {
 
 #[test]
 fn a_crowded_batch_makes_the_next_one_run_serially() {
-    let options = ProtocolOptions { serial_threshold_percent: 25 };
+    let options = ProtocolOptions { serial_threshold_percent: 25, ..ProtocolOptions::default() };
     let mut driver = Driver::with("harmony", options, table(XY));
     let mut serial = |forget| {
         let result = driver.run_limited(costly(), u64::MAX, forget);
@@ -514,7 +514,7 @@ fn an_unknown_protocol_is_refused_by_name() {
     let refused = protocol("magic", ProtocolOptions::default()).err();
     assert_eq!(refused, Some(UnknownProtocol("magic".into())));
     assert!(refused.unwrap().to_string().contains("`magic`"));
-    for id in ["harmony", "serial"] {
+    for id in IDS {
         assert_eq!(protocol(id, ProtocolOptions::default()).unwrap().id(), id);
     }
 }
@@ -522,7 +522,7 @@ fn an_unknown_protocol_is_refused_by_name() {
 #[test]
 fn a_schema_change_among_other_transactions_is_refused() {
     let schema_change = Effects { catalog: Some(Arc::default()), commands: vec![increment(X)], ..effects() };
-    for id in ["harmony", "serial"] {
+    for id in IDS {
         let mut driver = Driver::new(id, table(XY));
         let result = driver.run(vec![Arc::new(Given(schema_change.clone()))]);
         assert!(
@@ -534,7 +534,7 @@ fn a_schema_change_among_other_transactions_is_refused() {
 
 #[test]
 fn an_empty_batch_is_a_batch() {
-    for id in ["harmony", "serial"] {
+    for id in IDS {
         let result = Driver::new(id, PlainState::default()).run(vec![]);
         assert_eq!((result.outcomes, result.changes, result.steps), (vec![], vec![], 0));
     }
@@ -544,7 +544,7 @@ fn an_empty_batch_is_a_batch() {
 fn changes_come_by_table_and_key_and_only_where_something_changed() {
     let programs = [program(&[set(Y, A, 10), add(Z, A, 1)]), program(&[add(X, A, 1)])];
     let initial = [(X, 1, 1), (Y, 10, 1), (Z, 1, 1)];
-    for id in ["harmony", "serial"] {
+    for id in IDS {
         let run = Recorded::run(id, &table(&initial), &[programs.to_vec()]);
         let changed: Vec<_> = run.results()[0].changes.iter().map(|change| change.row.clone()).collect();
         assert_eq!(changed, [row_id(X), row_id(Z)]);

@@ -20,7 +20,7 @@ pub(crate) struct EngineArguments {
     #[arg(long, default_value = "smallbank", value_parser = ["smallbank"])]
     workload: String,
     /// How conflicts are settled
-    #[arg(long, default_value = "harmony", value_parser = ["harmony", "serial"])]
+    #[arg(long, default_value = "harmony", value_parser = concurrency::IDS)]
     protocol: String,
     /// Customers
     #[arg(long, default_value_t = 100_000)]

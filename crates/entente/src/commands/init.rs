@@ -20,7 +20,7 @@ pub(crate) struct InitArguments {
     #[arg(long, default_value = "entente")]
     name: String,
     /// How conflicts are settled
-    #[arg(long, default_value = "harmony", value_parser = ["harmony", "serial"])]
+    #[arg(long, default_value = "harmony", value_parser = concurrency::IDS)]
     protocol: String,
     /// First port: nodes from here, Postgres 100 higher, HTTP 200 higher
     #[arg(long, default_value_t = 7000)]

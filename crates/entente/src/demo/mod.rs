@@ -38,7 +38,7 @@ pub(crate) struct DemoArguments {
     #[arg(long)]
     rate: Option<f64>,
     /// How conflicts are settled
-    #[arg(long, default_value = "harmony", value_parser = ["harmony", "serial"])]
+    #[arg(long, default_value = "harmony", value_parser = concurrency::IDS)]
     protocol: String,
     /// Folder of the network; a temporary one, removed at the end, by default
     #[arg(long)]
