@@ -88,21 +88,24 @@ pub(crate) fn simulate_all(
     effects
 }
 
-/// Runs a transaction on the state as it stands and applies what it does.
+/// Runs a transaction on the state as it stands and applies what it does. Gives its effects as well, without its
+/// results, unless the budget was gone before.
 pub(crate) fn run_now(
     transaction: &dyn Simulate,
     state: &mut Overlay<'_>,
     budget: &mut Budget,
-) -> TransactionOutcome {
+) -> (TransactionOutcome, Option<Effects>) {
     if budget.is_spent() {
-        return TransactionOutcome::OverBudget;
+        return (TransactionOutcome::OverBudget, None);
     }
-    let effects = execute(transaction, state);
+    let mut effects = execute(transaction, state);
     budget.charge(effects.steps);
-    match effects.result.and_then(|results| apply_now(&effects.commands, state).map(|()| results)) {
+    let result = std::mem::replace(&mut effects.result, Ok(Vec::new()));
+    let outcome = match result.and_then(|results| apply_now(&effects.commands, state).map(|()| results)) {
         Ok(results) => TransactionOutcome::Committed(results),
         Err(error) => TransactionOutcome::Aborted(error),
-    }
+    };
+    (outcome, Some(effects))
 }
 
 /// Applies commands to the state that they were simulated on: nothing may fail.

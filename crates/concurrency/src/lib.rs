@@ -49,6 +49,7 @@
 //! ```
 
 pub mod checker;
+mod column_classes;
 mod conflict;
 mod execution;
 mod harmony;

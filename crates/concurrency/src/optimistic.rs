@@ -1,15 +1,25 @@
 //! What the optimistic protocols share: simulate all on one snapshot, let the protocol decide, place what it
-//! accepts, and run what is left over one after the other. They differ in how they decide.
+//! accepts, and treat what is left over as the charter says. They differ in how they decide.
 
 use crate::execution::{Budget, differs, run_now, simulate_all};
 use crate::placement::{Verdict, place};
 use crate::written_rows::WrittenRows;
-use crate::{Batch, BatchResult, BatchStatistics, History, TransactionOutcome};
+use crate::{
+    Batch, BatchResult, BatchStatistics, Granularity, History, OnConflict, ProtocolOptions,
+    TransactionOutcome,
+};
 use rayon::prelude::*;
 use state::{AfterImage, Effects, Overlay, Snapshot};
+use types::ColumnSet;
 
-/// Transactions that one task turns into outcomes. Most of that is freeing their effects.
+/// Transactions that one task turns into outcomes, or of which it frees the effects.
 const TRANSACTIONS_PER_TASK: usize = 64;
+
+/// A batch whose transactions have run on one snapshot.
+pub(crate) struct Simulation {
+    effects: Vec<Option<Effects>>,
+    budget: Budget,
+}
 
 /// A batch after simulation: what a protocol decides on.
 pub(crate) struct Simulated<'a> {
@@ -17,7 +27,7 @@ pub(crate) struct Simulated<'a> {
     pub(crate) effects: &'a [Option<Effects>],
     /// The rows that they write.
     pub(crate) rows: &'a WrittenRows<'a>,
-    /// What they ran on.
+    /// What their commands are placed on.
     pub(crate) snapshot: &'a dyn Snapshot,
 }
 
@@ -26,63 +36,124 @@ pub(crate) struct Simulated<'a> {
 pub(crate) struct Decision {
     /// Accepted, in the order in which they are placed.
     pub(crate) order: Vec<u32>,
-    /// To be run again, ascending.
+    /// Not accepted, ascending.
     pub(crate) rejected: Vec<u32>,
 }
 
-/// Runs a batch.
+/// A decided batch with the executions that count.
+pub(crate) struct Committed {
+    pub(crate) result: BatchResult,
+    /// By transaction: what it did in the execution that counts, without its results; `None`: nothing.
+    pub(crate) effects: Vec<Option<Effects>>,
+}
+
+/// Runs a batch on one snapshot from beginning to end.
+#[allow(dead_code)]
 pub(crate) fn run(
     batch: &Batch,
     snapshot: &dyn Snapshot,
+    options: &ProtocolOptions,
     decide: impl FnOnce(&Simulated<'_>) -> Decision,
 ) -> BatchResult {
+    let simulation = simulate(batch, snapshot, options.granularity);
+    let committed = commit(batch, simulation, snapshot, options, decide);
+    free(committed.effects);
+    committed.result
+}
+
+/// Executes all transactions of a batch on a snapshot.
+pub(crate) fn simulate(batch: &Batch, snapshot: &dyn Snapshot, granularity: Granularity) -> Simulation {
     let mut budget = Budget::new(batch.steps_left);
-    let effects = simulate_all(&batch.transactions, snapshot, &mut budget);
+    let mut effects = simulate_all(&batch.transactions, snapshot, &mut budget);
+    if granularity == Granularity::Row {
+        effects.par_iter_mut().with_min_len(TRANSACTIONS_PER_TASK).flatten().for_each(widen);
+    }
+    Simulation { effects, budget }
+}
+
+/// Lets conflicts be of whole rows.
+fn widen(effects: &mut Effects) {
+    effects.reads.iter_mut().for_each(|read| read.columns = ColumnSet::ALL);
+    for scan in &mut effects.scans {
+        (scan.columns, scan.predicate_columns) = (ColumnSet::ALL, ColumnSet::ALL);
+    }
+    for command in &mut effects.commands {
+        (command.uses, command.writes) = (ColumnSet::ALL, ColumnSet::ALL);
+    }
+}
+
+/// Frees effects, which takes longer than it looks.
+pub(crate) fn free(effects: Vec<Option<Effects>>) {
+    effects.into_par_iter().with_min_len(TRANSACTIONS_PER_TASK).for_each(drop);
+}
+
+/// Lets a simulated batch take effect on `snapshot`, the state after everything before it.
+pub(crate) fn commit(
+    batch: &Batch,
+    simulation: Simulation,
+    snapshot: &dyn Snapshot,
+    options: &ProtocolOptions,
+    decide: impl FnOnce(&Simulated<'_>) -> Decision,
+) -> Committed {
+    let Simulation { mut effects, mut budget } = simulation;
     let (decision, placement) = {
         let rows = WrittenRows::new(&effects);
         let decision = decide(&Simulated { effects: &effects, rows: &rows, snapshot });
-        let placement = place(&effects, &rows, &decision.order, snapshot);
+        let placement = place(&effects, &rows, &decision.order, snapshot, options.coalescing);
         (decision, placement)
     };
-    let mut statistics =
-        BatchStatistics { executions: effects.iter().flatten().count() as u64, ..BatchStatistics::default() };
-    let (outcomes, placed, guards_failed) = settle(effects, &decision.order, placement.verdicts);
+    let executions = effects.iter().flatten().count() as u64;
+    let mut settled = settle(&mut effects, &decision.order, placement.verdicts);
     let mut result = BatchResult {
         height: batch.height,
         number: batch.number,
-        outcomes,
+        outcomes: std::mem::take(&mut settled.outcomes),
         changes: placement.changes,
-        history: History { placed, serial: Vec::new() },
+        history: History { placed: settled.placed, serial: Vec::new() },
         steps: 0,
-        statistics,
+        statistics: BatchStatistics {
+            executions,
+            rejected: decision.rejected.len() as u64,
+            guards_failed: settled.guards_failed.len() as u64,
+            ..BatchStatistics::default()
+        },
     };
-    let left_over = merge(&decision.rejected, &guards_failed);
-    if !left_over.is_empty() {
-        run_left_over(batch, snapshot, &left_over, &mut budget, &mut result);
-        let ran = |number: &&u32| result.history.serial.binary_search(number).is_ok();
-        statistics.reexecuted = result.history.serial.len() as u64;
-        statistics.executions += statistics.reexecuted;
-        statistics.rejected = decision.rejected.iter().filter(ran).count() as u64;
-        statistics.guards_failed = guards_failed.iter().filter(ran).count() as u64;
-        result.statistics = statistics;
+    let left_over = merge(&decision.rejected, &settled.guards_failed);
+    let mut committed = {
+        for number in &left_over {
+            effects[*number as usize] = None;
+            result.outcomes[*number as usize] = TransactionOutcome::Conflict;
+        }
+        Committed { result, effects }
+    };
+    if !left_over.is_empty() && options.on_conflict == OnConflict::Reexecute {
+        run_left_over(batch, snapshot, &left_over, &mut budget, &mut committed);
     }
-    result.steps = budget.spent();
-    result
+    committed.result.steps = budget.spent();
+    committed
 }
 
-/// Outcomes of what was placed, the order of those that stay, and, ascending, those of which a guard failed.
-fn settle(
-    effects: Vec<Option<Effects>>,
-    order: &[u32],
-    verdicts: Vec<Verdict>,
-) -> (Vec<TransactionOutcome>, Vec<u32>, Vec<u32>) {
+/// How placed transactions ended.
+struct Settled {
+    /// By transaction.
+    outcomes: Vec<TransactionOutcome>,
+    /// Those that stay, by place.
+    placed: Vec<u32>,
+    /// Those of which a guard failed, ascending.
+    guards_failed: Vec<u32>,
+}
+
+/// Takes results out of effects, and verdicts into account.
+fn settle(effects: &mut [Option<Effects>], order: &[u32], verdicts: Vec<Verdict>) -> Settled {
     let mut outcomes: Vec<TransactionOutcome> = effects
-        .into_par_iter()
+        .par_iter_mut()
         .with_min_len(TRANSACTIONS_PER_TASK)
-        .map(|effects| match effects.map(|effects| effects.result) {
+        .map(|effects| match effects {
             None => TransactionOutcome::OverBudget,
-            Some(Ok(results)) => TransactionOutcome::Committed(results),
-            Some(Err(error)) => TransactionOutcome::Aborted(error),
+            Some(effects) => match std::mem::replace(&mut effects.result, Ok(Vec::new())) {
+                Ok(results) => TransactionOutcome::Committed(results),
+                Err(error) => TransactionOutcome::Aborted(error),
+            },
         })
         .collect();
     let mut placed = Vec::with_capacity(order.len());
@@ -98,7 +169,7 @@ fn settle(
         }
     }
     guards_failed.sort_unstable();
-    (outcomes, placed, guards_failed)
+    Settled { outcomes, placed, guards_failed }
 }
 
 fn merge(a: &[u32], b: &[u32]) -> Vec<u32> {
@@ -113,19 +184,23 @@ fn run_left_over(
     snapshot: &dyn Snapshot,
     numbers: &[u32],
     budget: &mut Budget,
-    result: &mut BatchResult,
+    committed: &mut Committed,
 ) {
+    let result = &mut committed.result;
     let placed = Overlay::with_changes(snapshot, result.changes.iter().cloned());
     let mut state = Overlay::new(&placed);
     for number in numbers {
-        let outcome = run_now(batch.transactions[*number as usize].as_ref(), &mut state, budget);
-        if outcome != TransactionOutcome::OverBudget {
+        let (outcome, effects) = run_now(batch.transactions[*number as usize].as_ref(), &mut state, budget);
+        if effects.is_some() {
             result.history.serial.push(*number);
         }
         result.outcomes[*number as usize] = outcome;
+        committed.effects[*number as usize] = effects;
     }
     let later = state.into_changes();
     result.changes = override_changes(std::mem::take(&mut result.changes), later, snapshot);
+    result.statistics.reexecuted = result.history.serial.len() as u64;
+    result.statistics.executions += result.statistics.reexecuted;
 }
 
 /// `changes` with the values of `later` where both have the row, without rows that are as in `before` again. Both and

@@ -1,7 +1,7 @@
 //! One transaction after the other.
 
 use crate::execution::{Budget, differs, run_now};
-use crate::{Batch, BatchResult, BatchStatistics, History, Protocol, Snapshots, TransactionOutcome};
+use crate::{Batch, BatchResult, BatchStatistics, History, Protocol, Snapshots};
 use state::{AfterImage, Overlay, Snapshot};
 use std::collections::VecDeque;
 
@@ -34,8 +34,8 @@ pub(crate) fn run(batch: &Batch, snapshot: &dyn Snapshot) -> BatchResult {
     let mut history = History::default();
     let mut outcomes = Vec::with_capacity(batch.transactions.len());
     for (number, transaction) in batch.transactions.iter().enumerate() {
-        let outcome = run_now(transaction.as_ref(), &mut state, &mut budget);
-        if outcome != TransactionOutcome::OverBudget {
+        let (outcome, effects) = run_now(transaction.as_ref(), &mut state, &mut budget);
+        if effects.is_some() {
             history.serial.push(number as u32);
         }
         outcomes.push(outcome);

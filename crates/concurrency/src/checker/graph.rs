@@ -80,8 +80,8 @@ fn add_row(events: &[Event], edges: &mut Edges) {
     }
 }
 
-/// Edges between a scan and every version that changed what it could find: with the real images, so that this does
-/// not repeat the rules by which protocols decide.
+/// Edges between a scan and every version that changed what it found or could find. Rows that it found are read; for
+/// others the real images count, so that this does not repeat the rules by which protocols decide.
 fn add_scan(number: usize, seen: usize, scan: &Scan, versions: &Versions, edges: &mut Edges) {
     let from = state::RowId { table: scan.table, key: types::Key::default() };
     for (row, versions) in versions.range((Bound::Included(from), Bound::Unbounded)) {
@@ -91,7 +91,10 @@ fn add_scan(number: usize, seen: usize, scan: &Scan, versions: &Versions, edges:
         if !scan.range.contains(&row.key) {
             continue;
         }
-        for version in versions.iter().filter(|version| changes(scan, version)) {
+        let found = scan.result.binary_search(&row.key).is_ok();
+        let matters =
+            |version: &&Version| changes(scan, version) || (found && version.writes.intersects(scan.columns));
+        for version in versions.iter().filter(matters) {
             if version.node < seen {
                 edges[version.node].insert(number);
             } else {

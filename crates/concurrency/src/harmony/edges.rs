@@ -1,5 +1,7 @@
 //! Minima and maxima over edges.
 
+use super::scans::Writers;
+
 /// A transaction as edges count it: its position in the batch. Transactions of the batch before have negative
 /// numbers, so that they come first.
 pub(super) type Number = i32;
@@ -76,6 +78,19 @@ impl Edges {
     /// The transaction is rejected whatever its edges are.
     pub(super) fn reject(&mut self, number: Number) {
         self.min_out[number as usize] = Number::MIN;
+    }
+
+    /// Every transaction is rejected.
+    pub(super) fn reject_all(&mut self) {
+        self.min_out.fill(Number::MIN);
+    }
+
+    /// `from` read what transactions of the batch before then wrote.
+    pub(super) fn add_unseen(&mut self, from: Number, unseen: Writers) {
+        self.lower_min_out(from, unseen.first);
+        if unseen.backward {
+            self.reject(from);
+        }
     }
 
     pub(super) fn min_out(&self, number: u32) -> Number {

@@ -1,32 +1,83 @@
-//! Harmony (HarmonyBC, section 3), on the snapshot of the previous batch.
+//! Harmony (HarmonyBC, section 3).
+//!
+//! All transactions of a batch run in parallel on one snapshot; rw edges alone decide who is accepted; the accepted
+//! ones are placed so that no edge is violated, and write–write conflicts are a matter of order; the others run one
+//! after the other at the end of the batch, or go back to the caller.
+//!
+//! **Inter-block parallelism** (section 3.4): a batch is simulated while the one before it takes effect, on the state
+//! that both of them found. Edges between the two batches make up for what it missed. A batch that must forget, or
+//! that follows one that ran serially, starts afresh on the newest state.
+//!
+//! ```text
+//!   poll 1:  simulate 1 ┐ commit 1 ──────────┐
+//!   poll 2:             └ simulate 2 (on 0)  │ commit 2 (after 1, edges to 1) ─┐
+//!   poll 3:                                  └ simulate 3 (on 1)               │ commit 3 …
+//! ```
 
 mod decide;
 mod edges;
+mod previous;
 mod scans;
 
-use crate::optimistic::{self, Decision, Simulated};
-use crate::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots, serial};
+use crate::optimistic::{self, Committed, Decision, Simulated, Simulation};
+use crate::{Batch, BatchResult, OnConflict, Protocol, ProtocolOptions, Snapshots, serial};
+use edges::Number;
+use previous::Previous;
+use state::Snapshot;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-/// All transactions of a batch run in parallel on one snapshot; rw edges alone decide who is accepted; the accepted
-/// ones are placed so that no edge is violated, and write–write conflicts are a matter of order; the others run one
-/// after the other at the end of the batch.
 pub(crate) struct Harmony {
-    serial_threshold_percent: u64,
+    options: ProtocolOptions,
     waiting: VecDeque<Batch>,
+    /// The first waiting batch, if it has been simulated already.
+    ahead: Option<Simulation>,
+    /// What the last batch did, and the state that it found; `None`: the next one starts afresh.
+    previous: Option<(Previous, Arc<dyn Snapshot>)>,
     /// The previous batch ran so much twice that the next one runs serially at once.
     crowded: bool,
 }
 
 impl Harmony {
     pub(crate) fn new(options: ProtocolOptions) -> Harmony {
-        let serial_threshold_percent = options.serial_threshold_percent.into();
-        Harmony { serial_threshold_percent, waiting: VecDeque::new(), crowded: false }
+        Harmony { options, waiting: VecDeque::new(), ahead: None, previous: None, crowded: false }
     }
 
     fn is_crowded(&self, result: &BatchResult) -> bool {
         let (again, all) = (result.statistics.reexecuted, result.outcomes.len() as u64);
-        again > 0 && again * 100 >= self.serial_threshold_percent * all
+        let threshold = u64::from(self.options.serial_threshold_percent);
+        self.options.on_conflict == OnConflict::Reexecute && again > 0 && again * 100 >= threshold * all
+    }
+
+    fn simulate(&self, batch: &Batch, snapshot: &dyn Snapshot) -> Simulation {
+        optimistic::simulate(batch, snapshot, self.options.granularity)
+    }
+
+    /// Commits the batch while the next one is simulated on the state that it found.
+    fn run(&mut self, batch: &Batch, newest: Arc<dyn Snapshot>) -> BatchResult {
+        let previous = self.previous.take();
+        let simulation = self.ahead.take().unwrap_or_else(|| {
+            let found = previous.as_ref().map_or(&newest, |(_, found)| found);
+            self.simulate(batch, found.as_ref())
+        });
+        let previous = previous.map(|(previous, _)| previous);
+        let next = self.waiting.front().filter(|next| self.options.inter_block && !next.forget);
+        let ((committed, backward), ahead) = rayon::join(
+            || {
+                let committed = commit(batch, simulation, newest.as_ref(), previous.as_ref(), &self.options);
+                optimistic::free(previous.map_or(Vec::new(), |previous| previous.effects));
+                committed
+            },
+            || next.map(|next| self.simulate(next, newest.as_ref())),
+        );
+        self.ahead = ahead;
+        let Committed { result, effects } = committed;
+        if self.options.inter_block {
+            self.previous = Some((Previous::new(effects, &result, backward), newest));
+        } else {
+            optimistic::free(effects);
+        }
+        result
     }
 }
 
@@ -39,28 +90,53 @@ impl Protocol for Harmony {
         self.waiting.push_back(batch);
     }
 
+    fn lookahead(&self) -> usize {
+        if self.options.inter_block { 2 } else { 1 }
+    }
+
     fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
         let batch = self.waiting.pop_front()?;
-        let snapshot = snapshots.newest();
-        let serially = self.crowded && !batch.forget;
-        let result = if serially {
-            serial::run(&batch, snapshot.as_ref())
-        } else {
-            optimistic::run(&batch, snapshot.as_ref(), decide)
-        };
+        let newest = snapshots.newest();
+        if batch.forget {
+            (self.previous, self.crowded) = (None, false);
+        }
+        if self.crowded {
+            (self.previous, self.ahead, self.crowded) = (None, None, false);
+            return Some(serial::run(&batch, newest.as_ref()));
+        }
+        let result = self.run(&batch, newest);
         self.crowded = self.is_crowded(&result);
         Some(result)
     }
 }
 
-/// Rules 2 and 3 of `protocols.md`, section 2.
-fn decide(batch: &Simulated<'_>) -> Decision {
-    let edges = decide::edges(batch);
+/// Decides and places a simulated batch. Also tells of every transaction whether it must come before a smaller number.
+fn commit(
+    batch: &Batch,
+    simulation: Simulation,
+    newest: &dyn Snapshot,
+    previous: Option<&Previous>,
+    options: &ProtocolOptions,
+) -> (Committed, Vec<bool>) {
+    let mut backward = Vec::new();
+    let committed = optimistic::commit(batch, simulation, newest, options, |simulated| {
+        let (decision, found) = decide(simulated, previous, options.reordering);
+        backward = found;
+        decision
+    });
+    (committed, backward)
+}
+
+/// Rules 2 and 3 of `protocols.md`, section 2; with a previous batch also what it says of inter-block parallelism.
+fn decide(batch: &Simulated<'_>, previous: Option<&Previous>, reordering: bool) -> (Decision, Vec<bool>) {
+    let edges = decide::edges(batch, previous, reordering);
+    let count = batch.effects.len() as u32;
     let executed = |number: &u32| batch.effects[*number as usize].is_some();
     let (rejected, mut order): (Vec<u32>, Vec<u32>) =
-        (0..batch.effects.len() as u32).filter(executed).partition(|number| edges.is_dangerous(*number));
+        (0..count).filter(executed).partition(|number| edges.is_dangerous(*number));
     order.sort_unstable_by_key(|number| (edges.min_out(*number), *number));
-    Decision { order, rejected }
+    let backward = (0..count).map(|number| edges.min_out(number) < number as Number).collect();
+    (Decision { order, rejected }, backward)
 }
 
 #[cfg(test)]

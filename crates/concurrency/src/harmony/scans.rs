@@ -5,16 +5,37 @@
 
 use super::decide::RowUse;
 use super::edges::{Edges, Largest, Number, Smallest};
+use super::previous::Previous;
+use crate::column_classes::ColumnClasses;
 use crate::conflict::{RowOutcome, row_outcomes, width};
-use crate::optimistic::Simulated;
+use crate::written_rows::WrittenRows;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use state::{Command, Scan};
+use state::{Command, Effects, Scan};
 use std::ops::Bound;
-use types::{ColumnSet, Key, TableId};
+use types::{Catalog, ColumnSet, Key, TableId};
 
 /// How often the scans of a batch may be held against a row or a form of its writers.
 const TESTS_MAX: usize = 1 << 21;
+
+/// Transactions of the batch before that wrote something, as edges to and from them need it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Writers {
+    pub(super) first: Number,
+    pub(super) last: Number,
+    /// One of them must come before a smaller number.
+    pub(super) backward: bool,
+}
+
+impl Writers {
+    pub(super) const NONE: Writers = Writers { first: Number::MAX, last: Number::MIN, backward: false };
+
+    pub(super) fn add(&mut self, number: Number, backward: bool) {
+        self.first = self.first.min(number);
+        self.last = self.last.max(number);
+        self.backward |= backward;
+    }
+}
 
 /// Transactions whose commands on one row look the same to every scan that does not have the row in its result.
 struct Form {
@@ -24,8 +45,18 @@ struct Form {
     readers: Largest,
 }
 
-struct Scans<'a> {
-    batch: &'a Simulated<'a>,
+/// A written row that matters to a scan.
+enum Met<'a> {
+    /// The row is in the scan's result.
+    InResult(u32),
+    /// Writers of these may make it enter the result.
+    MayEnter(&'a mut Form),
+}
+
+/// The written rows of a batch, ready to be held against scans.
+pub(super) struct Scans<'a> {
+    rows: &'a WrittenRows<'a>,
+    catalog: &'a Catalog,
     /// Written rows by table and key.
     ordered: Vec<u32>,
     /// Transaction and command, row by row, ascending.
@@ -40,28 +71,14 @@ struct Scans<'a> {
     tests: usize,
 }
 
-/// Adds the edges of all scans. Those to rows in a result count as reads in `uses`.
-pub(super) fn add_edges(batch: &Simulated<'_>, uses: &mut [RowUse], edges: &mut Edges) {
-    let mut scans = Scans::new(batch);
-    for (number, effects) in batch.effects.iter().enumerate() {
-        for scan in effects.iter().flat_map(|effects| &effects.scans) {
-            scans.add(scan, number as Number, uses, edges);
-        }
-    }
-    // A writer is in one form per row, so this is linear in the commands.
-    for form in scans.forms.iter().flatten().flatten() {
-        for member in &form.members {
-            let member = *member as Number;
-            edges.raise_max_in(member, form.readers.without(member));
-        }
-    }
-}
-
 impl<'a> Scans<'a> {
-    fn new(batch: &'a Simulated<'a>) -> Scans<'a> {
-        let rows = batch.rows;
+    pub(super) fn new(
+        effects: &'a [Option<Effects>],
+        rows: &'a WrittenRows<'a>,
+        catalog: &'a Catalog,
+    ) -> Scans<'a> {
         let ordered = rows.ordered();
-        let commands = batch.effects.iter().zip(0..).flat_map(|(effects, transaction)| {
+        let commands = effects.iter().zip(0..).flat_map(|(effects, transaction)| {
             let commands = effects.iter().flat_map(|effects| &effects.commands);
             let rows = rows.of_transaction(transaction as usize);
             commands.zip(rows).map(move |(command, row)| (*row, (transaction, command)))
@@ -77,38 +94,102 @@ impl<'a> Scans<'a> {
         }
         let writers = by_row.into_iter().map(|(_, writer)| writer).collect();
         let forms = (0..rows.len()).map(|_| None).collect();
-        Scans { batch, ordered, writers, first, forms, widths: FxHashMap::default(), tests: 0 }
+        Scans { rows, catalog, ordered, writers, first, forms, widths: FxHashMap::default(), tests: 0 }
     }
 
-    fn add(&mut self, scan: &Scan, number: Number, uses: &mut [RowUse], edges: &mut Edges) {
-        let rows = self.batch.rows;
-        if self.tests >= TESTS_MAX {
+    /// Adds the edges of a scan by a transaction of this batch. Those to rows in its result count as reads in `uses`.
+    pub(super) fn add(&mut self, scan: &Scan, number: Number, uses: &mut [RowUse], edges: &mut Edges) {
+        let found = self.visit(scan, |met| match met {
+            Met::InResult(row) => {
+                let writer = uses[row as usize].read(scan.columns, number);
+                edges.lower_min_out(number, writer);
+            }
+            Met::MayEnter(form) => {
+                form.readers.add(number);
+                edges.lower_min_out(number, form.writers.without(number));
+            }
+        });
+        if !found {
             edges.reject(number);
-            return;
+        }
+    }
+
+    /// Adds the edges of a scan by a transaction of the batch before to those of this one; false if there is no end to
+    /// the tests.
+    #[must_use]
+    pub(super) fn observe(&mut self, scan: &Scan, number: Number, uses: &mut [RowUse]) -> bool {
+        self.visit(scan, |met| match met {
+            Met::InResult(row) => _ = uses[row as usize].read(scan.columns, number),
+            Met::MayEnter(form) => form.readers.add(number),
+        })
+    }
+
+    /// Adds the edges of a scan by a transaction of the next batch; the rows here are those of `previous`, `writers` by
+    /// row.
+    pub(super) fn add_unseen(
+        &mut self,
+        scan: &Scan,
+        number: Number,
+        previous: &Previous,
+        writers: &[ColumnClasses<Writers>],
+        edges: &mut Edges,
+    ) {
+        let found = self.visit(scan, |met| match met {
+            Met::InResult(row) => {
+                let unseen = writers[row as usize].values_in(scan.columns);
+                unseen.for_each(|unseen| edges.add_unseen(number, unseen));
+            }
+            Met::MayEnter(form) => {
+                for member in &form.members {
+                    let mut unseen = Writers::NONE;
+                    unseen.add(previous.numbers[*member as usize], previous.backward[*member as usize]);
+                    edges.add_unseen(number, unseen);
+                }
+            }
+        });
+        if !found {
+            edges.reject(number);
+        }
+    }
+
+    /// Adds the edges into the members of forms that scans met. A writer is in one form per row, so this is linear in
+    /// the commands.
+    pub(super) fn raise_max_in(&self, edges: &mut Edges) {
+        for form in self.forms.iter().flatten().flatten() {
+            for member in &form.members {
+                let member = *member as Number;
+                edges.raise_max_in(member, form.readers.without(member));
+            }
+        }
+    }
+
+    /// Holds a scan against the written rows of its interval; false if there were too many tests before it.
+    fn visit(&mut self, scan: &Scan, mut visit: impl FnMut(Met<'_>)) -> bool {
+        if self.tests >= TESTS_MAX {
+            return false;
         }
         for position in self.interval(scan) {
             self.tests += 1;
             let row = self.ordered[position];
-            if scan.result.binary_search(&rows.row(row).key).is_ok() {
-                let writer = uses[row as usize].read(scan.columns, number);
-                edges.lower_min_out(number, writer);
+            if scan.result.binary_search(&self.rows.row(row).key).is_ok() {
+                visit(Met::InResult(row));
                 continue;
             }
             let forms = self.forms_of(row);
             let count = forms.len();
             for form in forms {
                 if form.outcomes.iter().any(|outcome| outcome.may_enter(scan)) {
-                    form.readers.add(number);
-                    edges.lower_min_out(number, form.writers.without(number));
+                    visit(Met::MayEnter(form));
                 }
             }
             self.tests += count;
         }
+        true
     }
 
     /// Positions in `ordered` of the written rows that the scan's interval holds.
     fn interval(&self, scan: &Scan) -> std::ops::Range<usize> {
-        let rows = self.batch.rows;
+        let rows = self.rows;
         let position = |before: &dyn Fn(&Key) -> bool| {
             self.ordered.partition_point(|number| {
                 let row = rows.row(*number);
@@ -139,8 +220,8 @@ impl<'a> Scans<'a> {
     /// Groups the writers of a row. Updates of which no value is known are told apart by their columns alone, so the
     /// many increments of a hot row are one form.
     fn make_forms(&mut self, row: u32) -> Vec<Form> {
-        let id = self.batch.rows.row(row);
-        let catalog = self.batch.snapshot.catalog();
+        let id = self.rows.row(row);
+        let catalog = self.catalog;
         let width = *self.widths.entry(id.table).or_insert_with(|| width(catalog, id.table));
         let mut unknown: FxHashMap<ColumnSet, usize> = FxHashMap::default();
         let mut forms: Vec<Form> = Vec::new();

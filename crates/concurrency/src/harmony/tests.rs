@@ -139,7 +139,7 @@ proptest! {
     fn edges_equal_those_found_pair_by_pair(effects in prop::collection::vec(effects(), 0..9)) {
         let rows = WrittenRows::new(&effects);
         let snapshot = PlainState::default();
-        let found = edges(&Simulated { effects: &effects, rows: &rows, snapshot: &snapshot });
+        let found = edges(&Simulated { effects: &effects, rows: &rows, snapshot: &snapshot }, None, true);
         let leads = |from: usize, to: usize| match (&effects[from], &effects[to]) {
             (Some(reader), Some(writer)) => from != to && reads_before_image_of(reader, writer, &snapshot.catalog),
             _ => false,

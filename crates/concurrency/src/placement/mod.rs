@@ -65,12 +65,13 @@ struct Queues<'a> {
     first: Vec<u32>,
 }
 
-/// Places the transactions of `order`.
+/// Places the transactions of `order`. Without `coalescing` every row is judged command by command.
 pub(crate) fn place(
     effects: &[Option<Effects>],
     rows: &WrittenRows<'_>,
     order: &[u32],
     snapshot: &dyn Snapshot,
+    coalescing: bool,
 ) -> Placement {
     let queues = Queues::new(effects, rows, order);
     // What the rows were, and whether something on them may fail.
@@ -84,7 +85,7 @@ pub(crate) fn place(
             }
             let id = rows.row(row);
             let before = snapshot.get(id.table, &id.key);
-            let judged = !fold::cannot_fail(before.as_ref(), queue);
+            let judged = !coalescing || !fold::cannot_fail(before.as_ref(), queue);
             (before, judged)
         })
         .collect();

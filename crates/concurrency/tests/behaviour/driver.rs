@@ -1,9 +1,22 @@
 //! Runs batches through a protocol.
 
 use concurrency::checker::{CheckedBatch, RecordingTransaction, Verified, Violation, check};
-use concurrency::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots, protocol};
+use concurrency::{
+    Batch, BatchResult, Consistency, Granularity, OnConflict, Protocol, ProtocolOptions, Snapshots, protocol,
+};
 use state::{PlainState, Simulate, Snapshot};
 use std::sync::Arc;
+
+/// Without inter-block parallelism.
+pub const STEP_BY_STEP: ProtocolOptions = ProtocolOptions {
+    consistency: Consistency::Strict,
+    on_conflict: OnConflict::Reexecute,
+    granularity: Granularity::Column,
+    inter_block: false,
+    reordering: true,
+    coalescing: true,
+    serial_threshold_percent: 101,
+};
 
 /// A protocol with the state it works on.
 pub struct Driver {
@@ -22,7 +35,7 @@ impl Snapshots for Newest<'_> {
 
 impl Driver {
     pub fn new(id: &str, state: PlainState) -> Driver {
-        Driver::with(id, ProtocolOptions::default(), state)
+        Driver::with(id, STEP_BY_STEP, state)
     }
 
     pub fn with(id: &str, options: ProtocolOptions, state: PlainState) -> Driver {
@@ -39,13 +52,43 @@ impl Driver {
         steps_left: u64,
         forget: bool,
     ) -> BatchResult {
+        self.offer(transactions, steps_left, forget);
+        self.protocol.finish();
+        let result = self.poll().unwrap();
+        assert!(self.protocol.poll(&Newest(&self.state)).is_none(), "one batch, one result");
+        result
+    }
+
+    fn offer(&mut self, transactions: Vec<Arc<dyn Simulate>>, steps_left: u64, forget: bool) {
         self.height += 1;
         self.protocol.offer(Batch { height: self.height, number: 0, transactions, steps_left, forget });
-        self.protocol.finish();
-        let result = self.protocol.poll(&Newest(&self.state)).unwrap();
-        assert!(self.protocol.poll(&Newest(&self.state)).is_none(), "one batch, one result");
+    }
+
+    fn poll(&mut self) -> Option<BatchResult> {
+        let result = self.protocol.poll(&Newest(&self.state))?;
         result.changes.iter().for_each(|change| self.state.apply(change));
-        result
+        Some(result)
+    }
+
+    /// Offers as many batches ahead as the protocol likes.
+    pub fn run_all(&mut self, batches: Vec<Vec<Arc<dyn Simulate>>>) -> Vec<BatchResult> {
+        let mut results = Vec::new();
+        let count = batches.len();
+        let mut batches = batches.into_iter();
+        let ahead = self.protocol.lookahead();
+        for batch in batches.by_ref().take(ahead) {
+            self.offer(batch, u64::MAX, false);
+        }
+        while results.len() < count {
+            if batches.len() == 0 {
+                self.protocol.finish();
+            }
+            results.push(self.poll().unwrap());
+            if let Some(batch) = batches.next() {
+                self.offer(batch, u64::MAX, false);
+            }
+        }
+        results
     }
 }
 
@@ -54,33 +97,58 @@ pub struct Recorded {
     pub initial: PlainState,
     pub batches: Vec<(Vec<Arc<RecordingTransaction>>, BatchResult)>,
     pub state: PlainState,
+    /// The first executions in a batch did not see the batch before.
+    inter_block: bool,
 }
 
 impl Recorded {
+    /// Each batch on the state that the one before left.
     pub fn run<T: Simulate + Clone + 'static>(
         id: &str,
         initial: &PlainState,
         batches: &[Vec<T>],
     ) -> Recorded {
-        let mut driver = Driver::new(id, initial.clone());
-        let batches = batches.iter().map(|batch| {
-            let recorded: Vec<Arc<RecordingTransaction>> =
-                batch.iter().map(|one| RecordingTransaction::new(Arc::new(one.clone()))).collect();
-            let offered = recorded.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect();
-            let result = driver.run(offered);
-            (recorded, result)
-        });
-        let batches = batches.collect();
-        Recorded { initial: initial.clone(), batches, state: driver.state }
+        Recorded::run_with(id, STEP_BY_STEP, initial, batches)
+    }
+
+    pub fn run_with<T: Simulate + Clone + 'static>(
+        id: &str,
+        options: ProtocolOptions,
+        initial: &PlainState,
+        batches: &[Vec<T>],
+    ) -> Recorded {
+        let recorded: Vec<Vec<Arc<RecordingTransaction>>> = batches
+            .iter()
+            .map(|batch| batch.iter().map(|one| RecordingTransaction::new(Arc::new(one.clone()))).collect())
+            .collect();
+        let mut driver = Driver::with(id, options, initial.clone());
+        let offered = |batch: &Vec<Arc<RecordingTransaction>>| {
+            batch.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect()
+        };
+        let results = driver.run_all(recorded.iter().map(offered).collect());
+        Recorded {
+            initial: initial.clone(),
+            batches: recorded.into_iter().zip(results).collect(),
+            state: driver.state,
+            inter_block: options.inter_block && driver.protocol.lookahead() > 1,
+        }
     }
 
     pub fn check(&self) -> Result<Verified, Violation> {
-        let batches = self.batches.iter().map(|(transactions, result)| CheckedBatch {
+        let batches = self.batches.iter().enumerate().map(|(number, (transactions, result))| CheckedBatch {
             transactions,
             result,
-            unseen: 0,
+            unseen: usize::from(self.inter_block && number > 0 && !self.ran_serially_at_once(number - 1)),
         });
         check(&self.initial, &batches.collect::<Vec<_>>())
+    }
+
+    /// Behind such a batch the next one starts afresh.
+    fn ran_serially_at_once(&self, number: usize) -> bool {
+        let result = &self.batches[number].1;
+        result.history.placed.is_empty()
+            && !result.history.serial.is_empty()
+            && result.statistics.reexecuted == 0
     }
 
     pub fn results(&self) -> Vec<&BatchResult> {

@@ -1,13 +1,15 @@
 //! Random programs: serializable by every judge, and the same bytes for any number of threads.
 
-use crate::driver::Recorded;
+use crate::driver::{Driver, Recorded, STEP_BY_STEP};
 use crate::program::{A, B, Check, Formula, Operation, Program, Update, table};
 use crate::serial_order;
+use concurrency::{Granularity, OnConflict, ProtocolOptions};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rayon::ThreadPool;
-use state::PlainState;
+use state::{PlainState, Simulate};
+use std::sync::Arc;
 
 /// What a random program may contain.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +109,25 @@ fn every_tiny_history_has_a_serial_order() {
     assert!(again > 5_000, "histories with conflicts: {again} ran again");
 }
 
+const INTER_BLOCK: ProtocolOptions = ProtocolOptions { inter_block: true, ..STEP_BY_STEP };
+
+#[test]
+fn every_tiny_history_with_overlapping_batches_has_a_serial_order() {
+    for on_conflict in [OnConflict::Reexecute, OnConflict::Abort] {
+        let options = ProtocolOptions { on_conflict, ..INTER_BLOCK };
+        let mut rejected = 0;
+        for seed in 0..4_000 {
+            let (initial, batches) = random_history(seed, TINY, &[2, 3, 3]);
+            let run = Recorded::run_with("harmony", options, &initial, &batches);
+            let exists = serial_order::exists_across_batches(&run);
+            assert!(exists, "seed {seed}: no serial order for {initial:?} {batches:?}");
+            run.check().unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
+            rejected += run.results().iter().map(|result| result.statistics.rejected).sum::<u64>();
+        }
+        assert!(rejected > 2_000, "histories with conflicts: {rejected} rejected");
+    }
+}
+
 #[test]
 fn serial_runs_pass_the_same_checks() {
     for seed in 0..300 {
@@ -136,18 +157,43 @@ fn mixes() -> impl Strategy<Value = Mix> {
     )
 }
 
+fn options() -> impl Strategy<Value = ProtocolOptions> {
+    let on_conflict = prop_oneof![Just(OnConflict::Reexecute), Just(OnConflict::Abort)];
+    let granularity = prop_oneof![Just(Granularity::Column), Just(Granularity::Row)];
+    let threshold = prop_oneof![Just(101), Just(30)];
+    (on_conflict, granularity, any::<[bool; 3]>(), threshold).prop_map(
+        |(on_conflict, granularity, [inter_block, reordering, coalescing], serial_threshold_percent)| {
+            ProtocolOptions {
+                on_conflict,
+                granularity,
+                inter_block,
+                reordering,
+                coalescing,
+                serial_threshold_percent,
+                ..ProtocolOptions::default()
+            }
+        },
+    )
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(250))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn histories_are_serializable_and_the_same_for_any_number_of_threads(
-        seed in any::<u64>(), mix in mixes(), sizes in prop::collection::vec(0..60usize, 1..4),
+        seed in any::<u64>(), mix in mixes(), sizes in prop::collection::vec(0..40usize, 1..5), options in options(),
     ) {
         let (initial, batches) = random_history(seed, mix, &sizes);
-        let runs = pools().map(|pool| pool.install(|| Recorded::run("harmony", &initial, &batches)));
+        let runs =
+            pools().map(|pool| pool.install(|| Recorded::run_with("harmony", options, &initial, &batches)));
         let checked = runs[0].check();
         prop_assert!(checked.is_ok(), "{}", checked.err().map_or(String::new(), |violation| violation.to_string()));
         for run in &runs[1..] {
             prop_assert_eq!(runs[0].results(), run.results());
+        }
+        let mut late = Driver::with("harmony", options, initial.clone());
+        for (batch, expected) in batches.into_iter().zip(runs[0].results()) {
+            let batch = batch.into_iter().map(|program| Arc::new(program) as Arc<dyn Simulate>).collect();
+            prop_assert_eq!(&late.run(batch), expected, "offered one by one");
         }
     }
 }

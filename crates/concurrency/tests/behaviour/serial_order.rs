@@ -21,6 +21,18 @@ pub fn exists(run: &Recorded) -> bool {
     })
 }
 
+/// Whether some order of all transactions that were not given up, of whichever batch, gives every outcome and the
+/// final state.
+pub fn exists_across_batches(run: &Recorded) -> bool {
+    let all = run.batches.iter().flat_map(|(transactions, result)| transactions.iter().zip(&result.outcomes));
+    let (transactions, outcomes): (Vec<&dyn Simulate>, Vec<TransactionOutcome>) = all
+        .filter(|(_, outcome)| **outcome != TransactionOutcome::Conflict)
+        .map(|(transaction, outcome)| (transaction.unrecorded(), outcome.clone()))
+        .unzip();
+    let mut search = Search { transactions, outcomes: &outcomes, goal: &run.state, seen: HashSet::new() };
+    search.from(0, &run.initial)
+}
+
 struct Search<'a> {
     transactions: Vec<&'a dyn Simulate>,
     outcomes: &'a [TransactionOutcome],
