@@ -4,6 +4,7 @@
 
 mod checks;
 mod driver;
+mod inter_block;
 mod program;
 mod random_histories;
 mod reference_models;

@@ -109,7 +109,7 @@ fn every_tiny_history_has_a_serial_order() {
     assert!(again > 5_000, "histories with conflicts: {again} ran again");
 }
 
-const INTER_BLOCK: ProtocolOptions = ProtocolOptions { inter_block: true, ..STEP_BY_STEP };
+pub const INTER_BLOCK: ProtocolOptions = ProtocolOptions { inter_block: true, ..STEP_BY_STEP };
 
 #[test]
 fn every_tiny_history_with_overlapping_batches_has_a_serial_order() {
