@@ -17,7 +17,9 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
 mod digest;
 mod keys;
 mod merkle;
+mod sha256_batch;
 
 pub use digest::{Digest, DigestWriter, sha256};
 pub use keys::{KeyError, PublicKey, SecretKey, Signature, SignedMessage, verify, verify_batch};
 pub use merkle::{MerkleProof, leaf_hash, merkle_root, node_hash};
+pub use sha256_batch::Sha256Batch;

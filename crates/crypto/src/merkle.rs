@@ -1,4 +1,5 @@
 use crate::digest::{Digest, sha256};
+use crate::sha256_batch::upper_level;
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// Hash of a leaf: `SHA-256(0x00 ‖ content)` (RFC 9162, 2.1.1).
@@ -19,7 +20,7 @@ pub fn merkle_root(leaves: &[Digest]) -> Digest {
     if leaves.is_empty() {
         return sha256(&[]);
     }
-    let mut level = leaves.to_vec();
+    let mut level = upper_level(leaves);
     while level.len() > 1 {
         let pairs = level.len() / 2;
         for pair in 0..pairs {

@@ -1,6 +1,7 @@
 use crate::{VerifiedBlock, VerifiedTransaction};
+use borsh::BorshSerialize;
 use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
-use crypto::{Digest, merkle_root};
+use crypto::{Digest, Sha256Batch, merkle_root};
 use rayon::prelude::*;
 use sql::{Context, Invocation, Library};
 use state::{BlockChanges, BlockDigest, LiveRequests, Simulate, Snapshot, State, Version};
@@ -9,6 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{Catalog, Charter, Consistency, OnConflict, Outcome, Receipt, RejectReason, SqlError};
 
+/// Receipts that one task hashes; a power of two, so that what it finds is a node of the tree.
+const RECEIPTS_PER_PIECE: usize = 64;
 /// After so many batches of one block a conflict is final, so that requeueing ends well before
 /// [`Version::BATCHES_MAX`].
 const REQUEUE_BATCHES_MAX: u32 = 10_000;
@@ -367,11 +370,22 @@ impl Engine {
                 Receipt { transaction, height, index: index as u32, outcome }
             })
             .collect();
-        let leaves: Vec<Digest> = receipts.par_iter().with_min_len(64).map(Receipt::leaf).collect();
-        let receipts_root = merkle_root(&leaves);
+        let pieces: Vec<Digest> = receipts.par_chunks(RECEIPTS_PER_PIECE).map(piece_root).collect();
+        let receipts_root = merkle_root(&pieces);
         times.receipts = start.elapsed();
         Ok(ExecutedBlock { receipts, receipts_root, state_digest: self.state_digest, statistics, times })
     }
+}
+
+/// The node of the receipts tree above these receipts.
+fn piece_root(receipts: &[Receipt]) -> Digest {
+    let (mut leaves, mut content) = (Sha256Batch::new(), Vec::new());
+    for receipt in receipts {
+        content.clear();
+        receipt.serialize(&mut content).expect("writing to memory cannot fail");
+        leaves.push_leaf(&content);
+    }
+    merkle_root(&leaves.finish())
 }
 
 enum Group {

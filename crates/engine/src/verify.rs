@@ -87,7 +87,7 @@ impl Verifier {
     /// Decodes and judges; what was found good before costs a hash.
     pub fn check(&self, transactions: &[Bytes]) -> Vec<Judged> {
         let ids: Vec<TransactionId> =
-            transactions.par_iter().with_min_len(64).map(|bytes| SignedTransaction::id_of(bytes)).collect();
+            transactions.par_chunks(64).flat_map_iter(SignedTransaction::ids_of).collect();
         let known: Vec<Option<Arc<VerifiedTransaction>>> = {
             let memory = self.memory.lock();
             ids.iter().map(|id| memory.transactions.get(id).cloned()).collect()

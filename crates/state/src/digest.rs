@@ -1,7 +1,6 @@
 use crate::AfterImage;
-use crate::lanes::{LeafHashes, merkle_root};
 use borsh::BorshSerialize;
-use crypto::{Digest, leaf_hash, sha256};
+use crypto::{Digest, Sha256Batch, leaf_hash, merkle_root, sha256};
 use rayon::prelude::*;
 use types::{TableId, encode};
 
@@ -45,7 +44,7 @@ impl BlockDigest {
     /// Merkle root over one leaf per table written, by table: `table ‖ root`.
     pub fn rows_root(&self) -> Digest {
         let leaves: Vec<Digest> = self.tables.iter().map(|table| leaf_hash(&encode(table))).collect();
-        merkle_root(leaves)
+        merkle_root(&leaves)
     }
 
     /// The state digest after the block at `height`:
@@ -68,19 +67,20 @@ fn table_root(rows: &[AfterImage]) -> Digest {
     if rows.len() <= PIECE {
         return piece_root(rows);
     }
-    merkle_root(rows.par_chunks(PIECE).map(piece_root).collect())
+    let roots: Vec<Digest> = rows.par_chunks(PIECE).map(piece_root).collect();
+    merkle_root(&roots)
 }
 
 fn piece_root(rows: &[AfterImage]) -> Digest {
-    let (mut hashes, mut content) = (LeafHashes::new(), Vec::new());
+    let (mut hashes, mut content) = (Sha256Batch::new(), Vec::new());
     for image in rows {
         content.clear();
         let written =
             image.row.key.serialize(&mut content).and_then(|()| image.value.serialize(&mut content));
         written.expect("writing to memory cannot fail");
-        hashes.push(&content);
+        hashes.push_leaf(&content);
     }
-    merkle_root(hashes.finish())
+    merkle_root(&hashes.finish())
 }
 
 /// Collects what the batches of one block changed.
@@ -123,7 +123,6 @@ impl BlockChanges {
 mod tests {
     use super::*;
     use crate::RowId;
-    use crypto::merkle_root;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::sync::Arc;

@@ -36,7 +36,6 @@ mod command;
 mod digest;
 mod effects;
 mod hash;
-mod lanes;
 mod live_requests;
 mod overlay;
 mod plain;

@@ -1,7 +1,7 @@
-use crate::{SignedTransaction, decode_exactly, encode, limits};
+use crate::{SignedTransaction, encode, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
-use crypto::{Digest, leaf_hash, merkle_root, node_hash, sha256};
+use crypto::{Digest, Sha256Batch, leaf_hash, merkle_root, node_hash, sha256};
 use std::collections::BTreeMap;
 
 /// What the certificate of a block signs: the chain, the transactions' root, height and time.
@@ -112,18 +112,17 @@ impl Block {
 
 /// Merkle root over transactions grouped by contract, so that a node which follows some contracts can check its part.
 ///
-/// One subtree per contract, in the order of names (scripts and what does not decode are the contract `""`); in it
+/// One subtree per contract, in the order of names ([`SignedTransaction::contract_of`]); in it
 /// the transactions in block order, each leaf binding position and content; a group's node is
 /// `node_hash(leaf_hash(name), root of the group)`.
 pub fn transactions_root(transactions: &[Bytes]) -> Digest {
-    let mut groups: BTreeMap<String, Vec<Digest>> = BTreeMap::new();
+    let mut leaves = Sha256Batch::new();
     for (position, bytes) in transactions.iter().enumerate() {
-        let name = match decode_exactly::<SignedTransaction>(bytes) {
-            Ok(signed) => signed.transaction.payload.contract().to_string(),
-            Err(_) => String::new(),
-        };
-        let leaf = sha256(&[&[0], &(position as u32).to_le_bytes(), bytes]);
-        groups.entry(name).or_default().push(leaf);
+        leaves.push(&[&[0], &(position as u32).to_le_bytes(), bytes]);
+    }
+    let mut groups: BTreeMap<&str, Vec<Digest>> = BTreeMap::new();
+    for (bytes, leaf) in transactions.iter().zip(leaves.finish()) {
+        groups.entry(SignedTransaction::contract_of(bytes)).or_default().push(leaf);
     }
     let roots: Vec<Digest> = groups
         .iter()

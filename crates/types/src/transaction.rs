@@ -1,6 +1,7 @@
 use crate::{Value, decode_exactly, encode, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
-use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, sha256};
+use bytes::Bytes;
+use crypto::{Digest, PublicKey, SecretKey, Sha256Batch, Signature, SignedMessage, sha256};
 use std::fmt;
 
 const TRANSACTION_DOMAIN: &[u8] = b"entente transaction 1\0";
@@ -143,6 +144,14 @@ pub struct SignedTransaction {
     pub signature: Signature,
 }
 
+/// Bytes of a transaction before its payload: ledger, client, request and expiry.
+const PAYLOAD_AT: usize = 32 + 32 + 16 + 8;
+
+/// The part of an encoding that its id and the client's signature cover.
+fn covered(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().saturating_sub(UNCOVERED_BYTES)]
+}
+
 /// Why bytes are no transaction.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TransactionError {
@@ -176,6 +185,18 @@ impl SignedTransaction {
         encode(self)
     }
 
+    /// [`Payload::contract`] of an encoded transaction, read where it stands: without decoding the rest, which may be
+    /// no transaction. `""` where no call's name stands.
+    pub fn contract_of(bytes: &[u8]) -> &str {
+        let name = || {
+            let (kind, rest) = bytes.get(PAYLOAD_AT..)?.split_first()?;
+            let (length, rest) = rest.split_first_chunk()?;
+            let name = rest.get(..u32::from_le_bytes(*length) as usize).filter(|_| *kind == 0)?;
+            std::str::from_utf8(name).ok()
+        };
+        name().unwrap_or_default()
+    }
+
     /// Reads the canonical encoding and checks every limit; says nothing about the signature.
     ///
     /// # Errors
@@ -204,7 +225,14 @@ impl SignedTransaction {
     /// The id of the transaction with this encoding, without decoding it: credential and signature end the encoding
     /// and are no part of it. For bytes that are no transaction, a digest that names them.
     pub fn id_of(bytes: &[u8]) -> TransactionId {
-        TransactionId(sha256(&[TRANSACTION_DOMAIN, &bytes[..bytes.len().saturating_sub(UNCOVERED_BYTES)]]))
+        TransactionId(sha256(&[TRANSACTION_DOMAIN, covered(bytes)]))
+    }
+
+    /// [`SignedTransaction::id_of`] for many, which is several times as quick.
+    pub fn ids_of(transactions: &[Bytes]) -> Vec<TransactionId> {
+        let mut ids = Sha256Batch::new();
+        transactions.iter().for_each(|bytes| ids.push(&[TRANSACTION_DOMAIN, covered(bytes)]));
+        ids.finish().into_iter().map(TransactionId).collect()
     }
 
     /// Whether the client signed it. Who the client is, the credential says.
@@ -244,7 +272,16 @@ mod tests {
         let bytes = signed().to_bytes();
         assert_eq!(SignedTransaction::from_bytes(&bytes), Ok(signed()));
         assert_eq!(SignedTransaction::id_of(&bytes), signed().transaction.id());
+        let both = [Bytes::from(bytes.clone()), Bytes::from_static(b"no transaction")];
+        assert_eq!(
+            SignedTransaction::ids_of(&both),
+            both.each_ref().map(|one| SignedTransaction::id_of(one))
+        );
         assert!(signed().verify_signature());
+        assert_eq!(SignedTransaction::contract_of(&bytes), "send_payment");
+        for length in 0..bytes.len() {
+            assert!(["", "send_payment"].contains(&SignedTransaction::contract_of(&bytes[..length])));
+        }
         for at in 0..bytes.len() {
             let mut flipped = bytes.clone();
             flipped[at] ^= 0x10;

@@ -1,17 +1,16 @@
 //! SHA-256 (FIPS 180-4) of many short messages at once.
 //!
 //! Without SHA instructions one message leaves most of a core idle: every step waits for the one before. Sixteen
-//! messages side by side fill vector registers, in plain loops that the compiler turns into vector code. Measured on a
-//! Xeon without SHA instructions: 380 ns per 64-byte block one by one, 139 ns side by side with SSE2 alone.
+//! messages side by side fill vector registers, in plain loops that the compiler turns into vector code.
 
-use crypto::{Digest, leaf_hash, sha256};
+use crate::digest::{Digest, sha256};
 
 const LANES: usize = 16;
 /// Below this many messages one by one is as quick.
 const LANES_MIN: usize = 6;
 const BLOCK: usize = 64;
-/// Longest message in blocks: enough for two digests and for the rows of most tables.
-const BLOCKS_MAX: usize = 2;
+/// Longest message in blocks: enough for most rows, receipts and transactions.
+const BLOCKS_MAX: usize = 8;
 /// A message ends with a one bit and 64 bits of length.
 const PADDING: usize = 9;
 
@@ -41,36 +40,50 @@ fn lanes_pay() -> bool {
     false
 }
 
-/// Hashes of leaves of a Merkle tree: [`leaf_hash`] of each content, in order.
-pub(crate) struct LeafHashes {
+/// SHA-256 of each of many messages, in order; the same as [`sha256`], and several times as quick where the processor
+/// has no SHA instructions and the messages are short (up to 503 bytes).
+pub struct Sha256Batch {
     digests: Vec<Digest>,
+    in_lanes: bool,
     /// Those that wait, by their number of blocks.
-    waiting: Option<[Box<Lanes>; BLOCKS_MAX]>,
+    waiting: [Option<Box<Lanes>>; BLOCKS_MAX],
 }
 
-impl LeafHashes {
-    pub fn new() -> LeafHashes {
-        LeafHashes::with_lanes(lanes_pay())
+impl Default for Sha256Batch {
+    fn default() -> Sha256Batch {
+        Sha256Batch::new()
+    }
+}
+
+impl Sha256Batch {
+    /// No messages yet.
+    pub fn new() -> Sha256Batch {
+        Sha256Batch::with_lanes(lanes_pay())
     }
 
-    fn with_lanes(lanes: bool) -> LeafHashes {
-        let waiting = lanes.then(|| [1, 2].map(|blocks| Box::new(Lanes::new(blocks))));
-        LeafHashes { digests: Vec::new(), waiting }
+    fn with_lanes(in_lanes: bool) -> Sha256Batch {
+        Sha256Batch { digests: Vec::new(), in_lanes, waiting: [const { None }; BLOCKS_MAX] }
     }
 
-    /// Adds the leaf with this content.
-    pub fn push(&mut self, content: &[u8]) {
-        let blocks = (1 + content.len() + PADDING).div_ceil(BLOCK);
-        match &mut self.waiting {
-            Some(waiting) if blocks <= BLOCKS_MAX => {
-                self.digests.push(Digest::ZERO);
-                waiting[blocks - 1].push(self.digests.len() - 1, &[&[0], content], &mut self.digests);
-            }
-            _ => self.digests.push(leaf_hash(content)),
+    /// Adds the message that `parts` make one behind the other.
+    pub fn push(&mut self, parts: &[&[u8]]) {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let blocks = (length + PADDING).div_ceil(BLOCK);
+        if !self.in_lanes || blocks > BLOCKS_MAX {
+            self.digests.push(sha256(parts));
+            return;
         }
+        self.digests.push(Digest::ZERO);
+        let lanes = self.waiting[blocks - 1].get_or_insert_with(|| Box::new(Lanes::new(blocks)));
+        lanes.push(self.digests.len() - 1, parts, &mut self.digests);
     }
 
-    /// The hashes.
+    /// Adds a leaf of a Merkle tree with this content: [`leaf_hash`](crate::leaf_hash).
+    pub fn push_leaf(&mut self, content: &[u8]) {
+        self.push(&[&[0], content]);
+    }
+
+    /// The digests.
     pub fn finish(mut self) -> Vec<Digest> {
         for lanes in self.waiting.iter_mut().flatten() {
             lanes.flush(&mut self.digests);
@@ -79,12 +92,12 @@ impl LeafHashes {
     }
 }
 
-/// The same as [`crypto::merkle_root`].
-pub(crate) fn merkle_root(leaves: Vec<Digest>) -> Digest {
-    if lanes_pay() { merkle_root_in_lanes(leaves) } else { crypto::merkle_root(&leaves) }
-}
-
-fn merkle_root_in_lanes(mut level: Vec<Digest>) -> Digest {
+/// The levels of a Merkle tree from its leaves upwards, until one is so short that lanes stop paying; that one.
+pub(crate) fn upper_level(leaves: &[Digest]) -> Vec<Digest> {
+    let mut level = leaves.to_vec();
+    if !lanes_pay() {
+        return level;
+    }
     let mut lanes = Lanes::new(2);
     while level.len() >= 2 * LANES_MIN {
         let mut above = vec![Digest::ZERO; level.len().div_ceil(2)];
@@ -97,13 +110,15 @@ fn merkle_root_in_lanes(mut level: Vec<Digest>) -> Digest {
         lanes.flush(&mut above);
         level = above;
     }
-    crypto::merkle_root(&level)
+    level
 }
 
 /// Up to [`LANES`] messages of the same number of blocks.
 struct Lanes {
-    blocks: usize,
-    messages: [[u8; BLOCKS_MAX * BLOCK]; LANES],
+    /// Length of a message with its padding.
+    length: usize,
+    /// One message behind the other.
+    messages: Vec<u8>,
     /// Length of each message, and which digest it gives.
     waiting: [(usize, usize); LANES],
     used: usize,
@@ -111,20 +126,21 @@ struct Lanes {
 
 impl Lanes {
     fn new(blocks: usize) -> Lanes {
-        Lanes { blocks, messages: [[0; BLOCKS_MAX * BLOCK]; LANES], waiting: [(0, 0); LANES], used: 0 }
+        let length = blocks * BLOCK;
+        Lanes { length, messages: vec![0; LANES * length], waiting: [(0, 0); LANES], used: 0 }
     }
 
     /// Takes the message that `parts` make; when all lanes are full, their digests go to their positions.
     fn push(&mut self, position: usize, parts: &[&[u8]], digests: &mut [Digest]) {
-        let message = &mut self.messages[self.used][..self.blocks * BLOCK];
-        message.fill(0);
+        let message = &mut self.messages[self.used * self.length..(self.used + 1) * self.length];
         let mut length = 0;
         for part in parts {
             message[length..length + part.len()].copy_from_slice(part);
             length += part.len();
         }
-        message[length] = 0x80;
         let bits = message.len() - 8;
+        message[length] = 0x80;
+        message[length + 1..bits].fill(0);
         message[bits..].copy_from_slice(&(8 * length as u64).to_be_bytes());
         self.waiting[self.used] = (length, position);
         self.used += 1;
@@ -136,14 +152,11 @@ impl Lanes {
     fn flush(&mut self, digests: &mut [Digest]) {
         let waiting = &self.waiting[..self.used];
         if self.used < LANES_MIN {
-            for ((length, position), message) in waiting.iter().zip(&self.messages) {
+            for ((length, position), message) in waiting.iter().zip(self.messages.chunks_exact(self.length)) {
                 digests[*position] = sha256(&[&message[..*length]]);
             }
         } else {
-            let mut state = INITIAL.map(|word| [word; LANES]);
-            for block in 0..self.blocks {
-                compress(&mut state, &self.messages, block * BLOCK);
-            }
+            let state = hash(&self.messages, self.length);
             for (lane, (_, position)) in waiting.iter().enumerate() {
                 for (bytes, word) in digests[*position].0.chunks_exact_mut(4).zip(&state) {
                     bytes.copy_from_slice(&word[lane].to_be_bytes());
@@ -154,10 +167,37 @@ impl Lanes {
     }
 }
 
+/// Hashes padded messages of `length` bytes each, with the widest registers that there are.
+fn hash(messages: &[u8], length: usize) -> [Word; 8] {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the feature that the function is compiled for, and the function is safe code.
+        // Measured: see docs/benchmarks.md, "SHA-256 in lanes".
+        #[allow(unsafe_code, reason = "calling a function compiled for AVX2 after asking for it")]
+        return unsafe { hash_with_avx2(messages, length) };
+    }
+    hash_here(messages, length)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn hash_with_avx2(messages: &[u8], length: usize) -> [Word; 8] {
+    hash_here(messages, length)
+}
+
+#[inline(always)]
+fn hash_here(messages: &[u8], length: usize) -> [Word; 8] {
+    let mut state = INITIAL.map(|word| [word; LANES]);
+    for start in (0..length).step_by(BLOCK) {
+        compress(&mut state, messages, length, start);
+    }
+    state
+}
+
 /// Takes in the block that begins at `start` of every message (FIPS 180-4, 6.2.2).
-#[inline(never)]
-fn compress(state: &mut [Word; 8], messages: &[[u8; BLOCKS_MAX * BLOCK]; LANES], start: usize) {
-    let schedule = schedule(messages, start);
+#[inline(always)]
+fn compress(state: &mut [Word; 8], messages: &[u8], length: usize, start: usize) {
+    let schedule = schedule(messages, length, start);
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
     for t in (0..64).step_by(8) {
         round(&a, &b, &c, &mut d, &e, &f, &g, &mut h, ROUND[t], &schedule[t]);
@@ -177,9 +217,9 @@ fn compress(state: &mut [Word; 8], messages: &[[u8; BLOCKS_MAX * BLOCK]; LANES],
 }
 
 #[inline(always)]
-fn schedule(messages: &[[u8; BLOCKS_MAX * BLOCK]; LANES], start: usize) -> [Word; 64] {
+fn schedule(messages: &[u8], length: usize, start: usize) -> [Word; 64] {
     let mut words = [[0; LANES]; 64];
-    for (lane, message) in messages.iter().enumerate() {
+    for (lane, message) in messages.chunks_exact(length).enumerate() {
         for (t, bytes) in message[start..start + BLOCK].chunks_exact(4).enumerate() {
             words[t][lane] = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         }
@@ -225,36 +265,49 @@ fn round(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crypto::node_hash;
+    use crate::{leaf_hash, merkle_root, node_hash};
 
     #[test]
-    fn leaves_have_the_hashes_of_rfc_9162_whatever_their_lengths() {
+    fn digests_are_those_of_the_standard_whatever_the_lengths() {
         // Lengths around the ends of blocks, mixed, and every number of lanes in use.
         for count in (0..40).chain([200]) {
-            let contents: Vec<Vec<u8>> = (0..count).map(|at| vec![at as u8; (at * 37) % 140]).collect();
+            let contents: Vec<Vec<u8>> = (0..count).map(|at| vec![at as u8; (at * 37) % 640]).collect();
             let expected: Vec<Digest> = contents.iter().map(|content| leaf_hash(content)).collect();
             for lanes in [false, true] {
-                let mut hashes = LeafHashes::with_lanes(lanes);
-                contents.iter().for_each(|content| hashes.push(content));
-                assert_eq!(hashes.finish(), expected, "{count} leaves, lanes: {lanes}");
+                let mut batch = Sha256Batch::with_lanes(lanes);
+                contents.iter().for_each(|content| batch.push_leaf(content));
+                assert_eq!(batch.finish(), expected, "{count} messages, lanes: {lanes}");
             }
         }
-        for length in 0..140 {
+        for length in 0..(BLOCKS_MAX + 1) * BLOCK {
             let content = vec![0xab; length];
-            let mut hashes = LeafHashes::with_lanes(true);
-            (0..LANES).for_each(|_| hashes.push(&content));
-            assert_eq!(hashes.finish(), vec![leaf_hash(&content); LANES], "{length} bytes");
+            let mut batch = Sha256Batch::with_lanes(true);
+            (0..LANES).for_each(|_| batch.push(&[&content[..length / 3], &content[length / 3..]]));
+            assert_eq!(batch.finish(), vec![sha256(&[&content]); LANES], "{length} bytes");
         }
     }
 
     #[test]
+    fn plain_and_wide_registers_agree() {
+        let messages: Vec<u8> = (0..LANES * 3 * BLOCK).map(|at| at as u8).collect();
+        assert_eq!(hash(&messages, 3 * BLOCK), hash_here(&messages, 3 * BLOCK));
+    }
+
+    #[test]
     fn the_root_is_that_of_the_plain_tree() {
+        fn plain(leaves: &[Digest]) -> Digest {
+            match leaves {
+                [] => sha256(&[]),
+                [one] => *one,
+                _ => {
+                    let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
+                    node_hash(&plain(left), &plain(right))
+                }
+            }
+        }
         for count in (0..70).chain([255, 256, 257, 1_000]) {
             let leaves: Vec<Digest> = (0..count).map(|at: u32| leaf_hash(&at.to_be_bytes())).collect();
-            assert_eq!(merkle_root_in_lanes(leaves.clone()), crypto::merkle_root(&leaves), "{count} leaves");
-            assert_eq!(merkle_root(leaves.clone()), crypto::merkle_root(&leaves), "{count} leaves");
+            assert_eq!(merkle_root(&leaves), plain(&leaves), "{count} leaves");
         }
-        let (left, right) = (leaf_hash(b"left"), leaf_hash(b"right"));
-        assert_eq!(merkle_root_in_lanes(vec![left, right]), node_hash(&left, &right));
     }
 }
