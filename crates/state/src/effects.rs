@@ -1,4 +1,4 @@
-use crate::{KeyRange, Snapshot};
+use crate::{Footprint, KeyRange, Snapshot};
 use std::fmt;
 use std::sync::Arc;
 use types::{Catalog, ColumnSet, Key, Row, SqlError, StatementResult, TableId, Value};
@@ -152,6 +152,15 @@ pub struct Effects {
 pub trait Simulate: Send + Sync {
     /// Runs on `snapshot` and changes nothing.
     fn simulate(&self, snapshot: &dyn Snapshot) -> Effects;
+
+    /// What it may touch on any state with this catalog, from its statements alone: at least what an execution touches.
+    /// For protocols that plan before they execute.
+    ///
+    /// # Errors
+    /// `0A000` names what of it cannot be analysed.
+    fn footprint(&self, _catalog: &Catalog) -> Result<Footprint, SqlError> {
+        Err(SqlError::unsupported("the analysis of this transaction before it runs"))
+    }
 }
 
 /// The value that a row has from now on; `None`: it is gone.

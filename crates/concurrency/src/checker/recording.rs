@@ -1,6 +1,6 @@
-use state::{Effects, Read, Scan, Simulate, Snapshot};
+use state::{Effects, Footprint, Read, Scan, Simulate, Snapshot};
 use std::sync::{Arc, Mutex};
-use types::Row;
+use types::{Catalog, Row, SqlError};
 
 /// One execution of a transaction and what it saw.
 #[derive(Clone, Debug)]
@@ -63,5 +63,9 @@ impl Simulate for RecordingTransaction {
         let effects = execution.effects.clone();
         self.lock().push(execution);
         effects
+    }
+
+    fn footprint(&self, catalog: &Catalog) -> Result<Footprint, SqlError> {
+        self.unrecorded().footprint(catalog)
     }
 }
