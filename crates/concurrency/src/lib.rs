@@ -9,6 +9,9 @@
 //!   the rejected ones one after the other at the end. Nobody is aborted for a conflict. After HarmonyBC ("When
 //!   Private Blockchain Meets Deterministic Database", Lai, Liu, Lo; section 3), with the corrections of
 //!   `protocols.md`.
+//! - `graph`: know from the statements alone what each transaction may touch, and run each as soon as those before it
+//!   that it conflicts with are done. Nobody is aborted and nobody runs twice; contracts that cannot be analysed are
+//!   refused. After ChainifyDB (Sharma, "Snapshots in data management"; section 4.6.3).
 //!
 //! ```text
 //!            ┌─ optimistic ────────────────────────────────────────────────────────────┐
@@ -52,6 +55,7 @@ pub mod checker;
 mod column_classes;
 mod conflict;
 mod execution;
+mod graph;
 mod harmony;
 mod optimistic;
 mod placement;

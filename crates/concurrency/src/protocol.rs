@@ -1,3 +1,4 @@
+use crate::graph::Graph;
 use crate::harmony::Harmony;
 use crate::serial::Serial;
 use state::{AfterImage, Simulate, Snapshot};
@@ -49,7 +50,7 @@ pub struct BatchStatistics {
 }
 
 /// The order in which a batch took effect. Every transaction that was executed and not given up (`Committed` and
-/// `Aborted`) stands in exactly one of the lists; to run them one after the other, first `placed`, then `serial`,
+/// `Aborted`, but not what `graph` refuses unexecuted) stands in exactly one of the lists; to run them one after the other, first `placed`, then `serial`,
 /// gives the same results, values read and state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
@@ -114,8 +115,11 @@ pub trait Protocol: Send {
 type Registered = (&'static str, fn(ProtocolOptions) -> Box<dyn Protocol>);
 
 /// Every protocol. Who adds one adds a line here; charters, experiments and the command line know it from then on.
-const PROTOCOLS: [Registered; 2] =
-    [("harmony", |options| Box::new(Harmony::new(options))), ("serial", |_| Box::new(Serial::default()))];
+const PROTOCOLS: [Registered; 3] = [
+    ("harmony", |options| Box::new(Harmony::new(options))),
+    ("serial", |_| Box::new(Serial::default())),
+    ("graph", |options| Box::new(Graph::new(options))),
+];
 
 /// The ids that [`protocol()`] knows.
 pub const IDS: [&str; PROTOCOLS.len()] = {

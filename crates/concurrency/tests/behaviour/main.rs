@@ -4,6 +4,7 @@
 
 mod checks;
 mod driver;
+mod footprints;
 mod inter_block;
 mod program;
 mod random_histories;

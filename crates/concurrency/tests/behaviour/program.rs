@@ -2,13 +2,13 @@
 
 use serde_json::Value as Json;
 use state::{
-    AfterImage, Command, CommandKind, Effects, KeyRange, Overlay, PlainState, Read, RowChange, RowFunction,
-    RowId, RowPredicate, Scan, Simulate, Snapshot,
+    AfterImage, Command, CommandKind, Effects, Footprint, KeyRange, Overlay, PlainState, Read, Region,
+    RowChange, RowFunction, RowId, RowPredicate, Scan, Simulate, Snapshot,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{ColumnSet, Key, Row, SqlError, SqlState, StatementResult, TableId, Value};
+use types::{Catalog, ColumnSet, Key, Row, SqlError, SqlState, StatementResult, TableId, Value};
 
 pub const TABLE: TableId = TableId(7);
 pub const A: u16 = 0;
@@ -343,6 +343,44 @@ impl Simulate for Program {
             steps: self.0.len() as u64,
             catalog: None,
         }
+    }
+
+    fn footprint(&self, _: &Catalog) -> Result<Footprint, SqlError> {
+        let mut footprint = Footprint::default();
+        self.0.iter().for_each(|operation| touch(operation, &mut footprint));
+        Ok(footprint)
+    }
+}
+
+/// What an operation may touch, in either of its branches.
+fn touch(operation: &Operation, footprint: &mut Footprint) {
+    let mut command = |key: u8, uses: ColumnSet, writes: ColumnSet| {
+        footprint.read(Region::row(TABLE, row_id(key).key, uses));
+        footprint.write(Region::row(TABLE, row_id(key).key, writes));
+    };
+    match operation {
+        Operation::Read(key, ordinal) => {
+            command(*key, column(*ordinal) | ColumnSet::EXISTS, ColumnSet::EMPTY);
+        }
+        Operation::Move((key, ordinal), (from, from_ordinal)) => {
+            command(*from, column(*from_ordinal) | ColumnSet::EXISTS, ColumnSet::EMPTY);
+            command(*key, ColumnSet::EXISTS, column(*ordinal));
+        }
+        Operation::Update(update) => command(update.key, update.command().uses, column(update.column)),
+        Operation::Found(then, otherwise) => {
+            for update in [then, otherwise].into_iter().flatten() {
+                command(update.key, update.command().uses, column(update.column));
+            }
+        }
+        Operation::Insert(key, ..) | Operation::Delete(key) => {
+            command(*key, ColumnSet::EXISTS, ColumnSet::ALL);
+        }
+        Operation::Scan(..) => footprint.read(Region {
+            table: TABLE,
+            range: KeyRange::ALL,
+            columns: column(A) | column(B) | ColumnSet::EXISTS,
+        }),
+        Operation::Raise => {}
     }
 }
 

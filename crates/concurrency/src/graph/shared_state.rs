@@ -1,0 +1,135 @@
+//! The state of a batch under way, read and written by many transactions at once.
+//!
+//! Changed rows lie in shards, each behind its lock, in front of the batch's snapshot. Consistency over several rows is
+//! the plan's business: whoever runs conflicts with nobody else who runs. A row may still be written by two at once, in
+//! different columns, so a command is applied to the row as it stands, under the lock of its shard.
+
+use crate::execution::{Step, differs, step};
+use rayon::prelude::*;
+use rustc_hash::FxHasher;
+use state::{AfterImage, Command, KeyRange, Overlay, RowId, Snapshot};
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::ops::{Bound, ControlFlow};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use types::{Catalog, Key, Row, TableId};
+
+/// Enough that few threads meet, and few enough that a scan can visit all.
+const SHARDS: usize = 32;
+
+#[derive(Default)]
+struct Shard(RwLock<BTreeMap<RowId, Option<Row>>>);
+
+impl Shard {
+    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<RowId, Option<Row>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<RowId, Option<Row>>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A snapshot with the changes of the transactions that are done in front of it.
+pub(super) struct SharedState<'a> {
+    base: &'a dyn Snapshot,
+    shards: Vec<Shard>,
+}
+
+impl<'a> SharedState<'a> {
+    /// Nothing changed yet.
+    pub(super) fn new(base: &'a dyn Snapshot) -> SharedState<'a> {
+        SharedState { base, shards: (0..SHARDS).map(|_| Shard::default()).collect() }
+    }
+
+    fn shard(&self, row: &RowId) -> &Shard {
+        let mut hasher = FxHasher::default();
+        row.hash(&mut hasher);
+        // The upper bits are the well mixed ones.
+        &self.shards[(hasher.finish() >> 32) as usize % SHARDS]
+    }
+
+    /// Applies the commands of a transaction that was simulated on this state and conflicts with nobody who runs.
+    /// False where one failed, which then is not undone.
+    pub(super) fn apply(&self, commands: &[Command]) -> bool {
+        commands.iter().all(|command| {
+            let mut rows = self.shard(&command.row).write();
+            let fetched;
+            let current = match rows.get(&command.row) {
+                Some(row) => row.as_ref(),
+                None => {
+                    fetched = self.base.get(command.row.table, &command.row.key);
+                    fetched.as_ref()
+                }
+            };
+            match step(command, current) {
+                Step::Unchanged => true,
+                Step::Changed(after) => {
+                    rows.insert(command.row.clone(), after);
+                    true
+                }
+                Step::Again | Step::Error(_) => false,
+            }
+        })
+    }
+
+    /// The rows that differ from the snapshot, by table and key.
+    pub(super) fn into_changes(self) -> Vec<AfterImage> {
+        let base = self.base;
+        let changes = self.shards.into_par_iter().flat_map_iter(|shard| {
+            let rows = shard.0.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
+            rows.filter(|(row, value)| differs(base.get(row.table, &row.key).as_ref(), value.as_ref()))
+                .map(|(row, value)| AfterImage { row, value })
+        });
+        let mut changes: Vec<AfterImage> = changes.collect();
+        changes.par_sort_unstable_by(|a, b| a.row.cmp(&b.row));
+        changes
+    }
+}
+
+impl Snapshot for SharedState<'_> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        self.base.catalog()
+    }
+
+    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+        let row = RowId { table, key: key.clone() };
+        if let Some(value) = self.shard(&row).read().get(&row) {
+            return value.clone();
+        }
+        self.base.get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) {
+        if range.is_empty() {
+            return;
+        }
+        let bound = |bound: &Bound<Key>, open: Bound<RowId>| match bound {
+            Bound::Included(key) => Bound::Included(RowId { table, key: key.clone() }),
+            Bound::Excluded(key) => Bound::Excluded(RowId { table, key: key.clone() }),
+            Bound::Unbounded => open,
+        };
+        let first = Bound::Included(RowId { table, key: Key::default() });
+        let last = match table.0.checked_add(1) {
+            Some(next) => Bound::Excluded(RowId { table: TableId(next), key: Key::default() }),
+            None => Bound::Unbounded,
+        };
+        let bounds = (bound(&range.start, first), bound(&range.end, last));
+        let mut changes = Vec::new();
+        for shard in &self.shards {
+            let rows = shard.read();
+            let rows = rows.range(bounds.clone());
+            changes.extend(rows.map(|(row, value)| AfterImage { row: row.clone(), value: value.clone() }));
+        }
+        match changes.is_empty() {
+            true => self.base.scan(table, range, reverse, visit),
+            false => Overlay::with_changes(self.base, changes).scan(table, range, reverse, visit),
+        }
+    }
+}
