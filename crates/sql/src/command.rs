@@ -1,6 +1,7 @@
 //! Commands: what INSERT, UPDATE and DELETE make of one row, at whatever place they get in the order.
 
 use crate::expression::{Capture, Environment, Expression, Kind};
+use crate::footprint::{may_be_too_long, may_have_detail};
 use crate::table::TablePlan;
 use smallvec::SmallVec;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
@@ -144,6 +145,24 @@ impl UpdatePlan {
             can_fail,
             addition,
         }
+    }
+
+    /// Whether an error of this command may show the row, or come from its length: then it looks at all columns.
+    pub fn may_show_row(&self) -> bool {
+        let lengthens = |ordinal: u16| {
+            let data_type = self.table.columns[usize::from(ordinal)].data_type;
+            matches!(data_type, DataType::Text(_) | DataType::Numeric(_) | DataType::Unknown)
+        };
+        let computed = self.assignments.iter().filter_map(|(_, assignment)| match assignment {
+            Assignment::Computed(value) => Some(value),
+            Assignment::Known(_) => None,
+        });
+        let known = self.known.iter().map(|(_, value)| value);
+        !self.checks.is_empty()
+            || !self.not_null.is_empty()
+            || self.filter.iter().chain(computed).chain(known).any(may_have_detail)
+            || (self.assignments.iter().any(|(ordinal, _)| lengthens(*ordinal))
+                && may_be_too_long(&self.table))
     }
 
     /// The values that are the same for every row. An error is kept: it is raised only if a row matches.
@@ -297,6 +316,11 @@ impl DeletePlan {
         let uses = filter.as_ref().map_or(ColumnSet::EMPTY, Expression::columns) | ColumnSet::EXISTS;
         let can_fail = filter.as_ref().is_some_and(Expression::can_fail);
         DeletePlan { table, filter, capture, uses, can_fail }
+    }
+
+    /// As [`UpdatePlan::may_show_row`].
+    pub fn may_show_row(&self) -> bool {
+        self.filter.as_ref().is_some_and(may_have_detail)
     }
 
     /// The command on one row.

@@ -20,6 +20,7 @@ mod command;
 mod ddl;
 mod execution;
 mod expression;
+mod footprint;
 mod library;
 mod parse;
 mod plpgsql;

@@ -2,11 +2,12 @@
 
 use crate::ddl::change_catalog;
 use crate::execution::{Context, Execution};
+use crate::footprint::{Analysis, KnownFrame, refused};
 use crate::library::Library;
 use crate::parse;
 use crate::prepare::{StatementKind, Step};
 use crate::statement::{default_row, no_column};
-use state::{Effects, Simulate, Snapshot};
+use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{
     Catalog, DataType, OutputColumn, ParameterMode, Payload, Row, SqlError, SqlState, StatementResult, Value,
@@ -40,6 +41,20 @@ impl Invocation {
         name: &str,
         arguments: &[Value],
     ) -> Result<Vec<StatementResult>, SqlError> {
+        let values = self.call_arguments(name, arguments)?;
+        let outputs = execution.call(name, values)?;
+        let parameters = self.library.definition(name).map_or(&[][..], |procedure| &procedure.parameters);
+        let parameters = parameters.iter().enumerate();
+        let parameters = parameters.filter(|(_, parameter)| parameter.mode != ParameterMode::In);
+        let columns: Vec<OutputColumn> = parameters
+            .map(|(position, parameter)| crate::execution::output_column(position, parameter))
+            .collect();
+        let rows = if columns.is_empty() { Vec::new() } else { vec![outputs] };
+        Ok(vec![StatementResult { tag: "CALL".to_string(), columns, rows }])
+    }
+
+    /// The arguments of a CALL with the types of the procedure's parameters.
+    fn call_arguments(&self, name: &str, arguments: &[Value]) -> Result<Vec<Value>, SqlError> {
         let procedure = self
             .library
             .definition(name)
@@ -55,15 +70,7 @@ impl Invocation {
             return Err(crate::execution::no_procedure(name, &types_of(arguments)));
         }
         let values = inputs().zip(arguments);
-        let values = values.map(|(parameter, argument)| cast(argument.clone(), parameter.data_type.family()));
-        let outputs = execution.call(name, values.collect::<Result<_, _>>()?)?;
-        let parameters = procedure.parameters.iter().enumerate();
-        let parameters = parameters.filter(|(_, parameter)| parameter.mode != ParameterMode::In);
-        let columns: Vec<OutputColumn> = parameters
-            .map(|(position, parameter)| crate::execution::output_column(position, parameter))
-            .collect();
-        let rows = if columns.is_empty() { Vec::new() } else { vec![outputs] };
-        Ok(vec![StatementResult { tag: "CALL".to_string(), columns, rows }])
+        values.map(|(parameter, argument)| cast(argument.clone(), parameter.data_type.family())).collect()
     }
 
     fn script(
@@ -134,6 +141,57 @@ impl Invocation {
         }
         Ok(vec![StatementResult { tag: format!("COPY {}", rows.len()), ..StatementResult::default() }])
     }
+
+    /// What a script may touch. One that cannot be bound touches nothing and says so when it runs.
+    fn analyse_script(
+        &self,
+        analysis: &mut Analysis<'_>,
+        sql: &str,
+        parameters: &[Value],
+    ) -> Result<(), SqlError> {
+        let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
+        let Ok(script) = self.library.script(sql, &types) else { return Ok(()) };
+        if script.kind() == StatementKind::SchemaChange {
+            return Err(refused("a schema change together with other transactions"));
+        }
+        let Ok(frame) = script.frame(parameters) else { return Ok(()) };
+        let frame = KnownFrame::new(frame);
+        for step in &script.steps {
+            if let Step::Statement(statement) = step {
+                analysis.statement(statement, &frame)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What an insert of rows may touch: the keys up to the first row that cannot be inserted.
+    fn analyse_insert(
+        &self,
+        analysis: &mut Analysis<'_>,
+        table: &str,
+        columns: &[String],
+        rows: &[Vec<Value>],
+    ) {
+        let Ok(table) = self.library.tables().get(table) else { return };
+        let defaults = default_row(table);
+        let nothing = KnownFrame::new(Vec::new());
+        for values in rows {
+            let mut key = Vec::with_capacity(table.key.len());
+            for ordinal in &table.key {
+                let column = &table.columns[usize::from(*ordinal)];
+                let value = match columns.iter().position(|name| *name == column.name) {
+                    Some(position) => {
+                        let value = values.get(position).cloned();
+                        value.and_then(|value| assign(value, column.data_type).ok())
+                    }
+                    None => analysis.evaluate(&defaults[usize::from(*ordinal)], &nothing),
+                };
+                let Some(value) = value else { return };
+                key.push(value);
+            }
+            analysis.insert_key(table, &key);
+        }
+    }
 }
 
 impl Simulate for Invocation {
@@ -148,6 +206,23 @@ impl Simulate for Invocation {
         let mut effects = execution.finish(result);
         effects.catalog = catalog;
         effects
+    }
+
+    fn footprint(&self, catalog: &Catalog) -> Result<Footprint, SqlError> {
+        debug_assert_eq!(catalog.version, self.library.catalog().version, "a library of this catalog");
+        let mut analysis = Analysis::new(&self.library, self.context);
+        match self.payload.as_ref() {
+            Payload::Call { procedure, arguments } => {
+                if let Ok(values) = self.call_arguments(procedure, arguments) {
+                    analysis.call(procedure, values.into_iter().map(Some).collect())?;
+                }
+            }
+            Payload::Script { sql, parameters } => self.analyse_script(&mut analysis, sql, parameters)?,
+            Payload::Insert { table, columns, rows } => {
+                self.analyse_insert(&mut analysis, table, columns, rows);
+            }
+        }
+        Ok(analysis.finish())
     }
 }
 

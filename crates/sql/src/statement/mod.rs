@@ -6,7 +6,7 @@ mod change;
 mod query;
 mod select;
 
-pub(crate) use access::{Access, resolve_key, resolve_range};
+pub(crate) use access::{Access, KeyPart, resolve_key, resolve_range};
 pub(crate) use bind::{bind_statement, default_row, no_column, table_name};
 pub(crate) use change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, Returning};
 pub(crate) use select::{BoundSelect, Grouping, Scanned, SortKey};

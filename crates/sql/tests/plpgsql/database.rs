@@ -30,7 +30,13 @@ impl Database {
             step_limit: 100_000,
         };
         let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
-        Invocation::new(self.library.clone(), context, payload).simulate(&self.state)
+        let invocation = Invocation::new(self.library.clone(), context, payload);
+        let effects = invocation.simulate(&self.state);
+        // Whatever a program touches must be inside of its footprint.
+        if let Ok(footprint) = invocation.footprint(&self.state.catalog) {
+            assert!(footprint.covers(&effects), "{sql}: {footprint:#?} and {effects:#?}");
+        }
+        effects
     }
 
     /// Runs one statement as a transaction of its own.

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use sql::{Context, Invocation, Library, StatementKind, is_schema_change, prepare};
-use state::{AfterImage, Effects, PlainState, RowChange, Simulate, Snapshot};
+use state::{AfterImage, Effects, Footprint, PlainState, RowChange, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{Payload, SqlError, StatementResult, TransactionId, Value, format_value};
 
@@ -47,9 +47,20 @@ impl Database {
         }
     }
 
-    /// What a transaction would do, without doing it.
+    /// What a transaction would do, without doing it. Whatever any test runs must be inside of its footprint.
     pub fn effects(&self, payload: Payload) -> Effects {
-        Invocation::new(self.library.clone(), self.context(), payload).simulate(&self.state)
+        let shown = format!("{payload:?}");
+        let invocation = Invocation::new(self.library.clone(), self.context(), payload);
+        let effects = invocation.simulate(&self.state);
+        if let Ok(footprint) = invocation.footprint(self.state.catalog()) {
+            assert!(footprint.covers(&effects), "{shown}: {footprint:#?} and {effects:#?}");
+        }
+        effects
+    }
+
+    /// What a transaction may touch.
+    pub fn footprint(&self, payload: Payload) -> Result<Footprint, SqlError> {
+        Invocation::new(self.library.clone(), self.context(), payload).footprint(self.state.catalog())
     }
 
     /// What a script would do.

@@ -1,0 +1,359 @@
+//! What a transaction may touch, from its statements alone: [`state::Footprint`].
+//!
+//! ChainifyDB's semantic analysis (Sharma, *Snapshots in data management*, section 4.6.3) takes an interval over the
+//! primary key from every statement. Here statements stand in procedures, so the values of variables are followed as far
+//! as they are the same on every state: arguments, constants, `now()`, and what straight-line code computes from
+//! them. A key column that is compared with such a value is fixed; the first one that is not leaves the interval of
+//! the prefix before it, in the worst case the whole table.
+//!
+//! | where | region |
+//! | --- | --- |
+//! | SELECT | reads the columns of WHERE and output |
+//! | UPDATE by key | reads what the command uses, writes what it assigns |
+//! | UPDATE over a range | the same for every row of it, and reads the columns of WHERE |
+//! | DELETE | writes every column |
+//! | INSERT | writes every column of the new key; a hidden key begins with height and position |
+//! | RETURNING | reads its columns |
+//!
+//! Both branches of IF count, every turn of a loop, and everything behind a statement that may fail. An UPDATE whose
+//! error may show the row (NOT NULL, CHECK, a numeric overflow), or that may make it too long, reads all columns:
+//! the answer of the client depends on them.
+//!
+//! **Refused** with `0A000`: a CALL of a procedure that is already being called (its regions would have to be followed
+//! through data); more than [`STEPS_MAX`] instructions in all calls together (places where ways meet count
+//! by their variables); a change of the schema, which is
+//! alone in its batch anyway. All other statements name their table when they are bound, so nothing else is left to
+//! refuse. What ends with an error before it touches anything has an empty footprint and ends with that error when it
+//! runs.
+
+use crate::execution::Context;
+use crate::expression::{Environment, Expression, Kind};
+use crate::library::Library;
+use crate::plpgsql;
+use crate::statement::{
+    Access, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, InsertSource,
+    KeyPart, Returning, resolve_key, resolve_range,
+};
+use crate::table::TablePlan;
+use state::{Footprint, KeyRange, Region};
+use std::ops::Bound;
+use types::{
+    ColumnSet, DataType, Key, ParameterMode, SqlError, Value, can_cast_implicitly, cast, format_value, limits,
+};
+
+/// Instructions that the analysis of one transaction may walk, those of called procedures included. Nobody is charged
+/// for it, so there are not many: about a millisecond's work.
+const STEPS_MAX: usize = 10_000;
+/// Variables that cost as much as an instruction where a frame is copied or compared.
+const VARIABLES_PER_STEP: usize = 16;
+
+/// Variables of a procedure, or parameters of a script, as far as they are the same on every state.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownFrame {
+    /// By slot; NULL where it is not known.
+    values: Vec<Value>,
+    known: Vec<bool>,
+}
+
+impl KnownFrame {
+    /// All of these are known.
+    pub fn new(values: Vec<Value>) -> KnownFrame {
+        KnownFrame { known: vec![true; values.len()], values }
+    }
+
+    /// The variable has this value now; `None`: one that depends on data.
+    pub fn set(&mut self, slot: u16, value: Option<Value>) {
+        let slot = usize::from(slot);
+        self.known[slot] = value.is_some();
+        self.values[slot] = value.unwrap_or_default();
+    }
+
+    /// Forgets what is not the same in both. Gives whether that changed anything.
+    pub fn join(&mut self, other: &KnownFrame) -> bool {
+        let mut changed = false;
+        for slot in 0..self.values.len() {
+            let stays = other.known[slot] && is_same(&self.values[slot], &other.values[slot]);
+            if self.known[slot] && !stays {
+                self.known[slot] = false;
+                self.values[slot] = Value::Null;
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Whether an expression has the same value on every state.
+    fn knows(&self, expression: &Expression) -> bool {
+        !expression.any(&mut |inner| match inner.kind {
+            Kind::Slot(slot) => !self.known.get(usize::from(slot)).copied().unwrap_or(false),
+            Kind::Column(_) | Kind::Aggregate(_) => true,
+            _ => false,
+        })
+    }
+}
+
+/// Equal in every use: numbers may be equal and still differ as text.
+fn is_same(a: &Value, b: &Value) -> bool {
+    a == b
+        && match a {
+            Value::Numeric(_) | Value::Double(_) => format_value(a) == format_value(b),
+            _ => true,
+        }
+}
+
+/// The analysis of one transaction.
+pub(crate) struct Analysis<'a> {
+    library: &'a Library,
+    context: Context,
+    footprint: Footprint,
+    steps: usize,
+    /// Procedures that are being called.
+    calls: Vec<String>,
+}
+
+impl<'a> Analysis<'a> {
+    /// Nothing is known to be touched yet.
+    pub fn new(library: &'a Library, context: Context) -> Analysis<'a> {
+        Analysis { library, context, footprint: Footprint::default(), steps: 0, calls: Vec::new() }
+    }
+
+    /// What was found.
+    pub fn finish(self) -> Footprint {
+        self.footprint
+    }
+
+    /// Walks one instruction.
+    ///
+    /// # Errors
+    /// `0A000` where that is one too many.
+    pub fn count_instruction(&mut self) -> Result<(), SqlError> {
+        self.count(1)
+    }
+
+    /// Copies or compares what is known.
+    ///
+    /// # Errors
+    /// `0A000` where that is too much.
+    pub fn count_frame(&mut self, frame: &KnownFrame) -> Result<(), SqlError> {
+        self.count(frame.values.len() / VARIABLES_PER_STEP)
+    }
+
+    fn count(&mut self, steps: usize) -> Result<(), SqlError> {
+        self.steps += steps;
+        if self.steps <= STEPS_MAX {
+            return Ok(());
+        }
+        let name = self.calls.first().map_or("", String::as_str);
+        Err(refused(&format!("the analysis of procedure \"{name}\" beyond {STEPS_MAX} instructions")))
+    }
+
+    /// The value, where it is the same on every state. `None` also where evaluation fails: the transaction ends there.
+    pub fn evaluate(&self, expression: &Expression, frame: &KnownFrame) -> Option<Value> {
+        if !frame.knows(expression) {
+            return None;
+        }
+        expression.evaluate(&self.environment(frame)).ok()
+    }
+
+    fn environment<'f>(&self, frame: &'f KnownFrame) -> Environment<'f> {
+        Environment { row: &[], frame: &frame.values, now: self.context.now() }
+    }
+
+    /// What a statement may touch.
+    ///
+    /// # Errors
+    /// `0A000` for what is refused.
+    pub fn statement(&mut self, statement: &BoundStatement, frame: &KnownFrame) -> Result<(), SqlError> {
+        match statement {
+            BoundStatement::Select(select) => self.select(select, frame),
+            BoundStatement::Insert(insert) => self.insert(insert, frame),
+            BoundStatement::Update(update) => self.update(update, frame),
+            BoundStatement::Delete(delete) => self.delete(delete, frame),
+            BoundStatement::Call(call) => return self.call_bound(call, frame),
+        }
+        Ok(())
+    }
+
+    /// What a SELECT may touch.
+    pub fn select(&mut self, select: &BoundSelect, frame: &KnownFrame) {
+        let Some(source) = &select.source else { return };
+        let Some(range) = self.range(&source.access, frame) else { return };
+        let columns = source.columns | source.filter_columns | ColumnSet::EXISTS;
+        self.read(&source.table, range, columns);
+    }
+
+    fn insert(&mut self, insert: &BoundInsert, frame: &KnownFrame) {
+        match &insert.source {
+            InsertSource::Rows(rows) => {
+                rows.iter().for_each(|row| self.insert_row(&insert.table, row, frame))
+            }
+            InsertSource::Select(select, targets) => {
+                self.select(select, frame);
+                self.insert_row(&insert.table, targets, frame);
+            }
+        }
+    }
+
+    fn insert_row(&mut self, table: &TablePlan, row: &[Expression], frame: &KnownFrame) {
+        let mut key = Vec::with_capacity(table.key.len());
+        for ordinal in &table.key {
+            match self.evaluate(&row[usize::from(*ordinal)], frame) {
+                Some(value) => key.push(value),
+                None => break,
+            }
+        }
+        self.insert_key(table, &key);
+    }
+
+    /// A row is inserted whose key begins with these values.
+    pub fn insert_key(&mut self, table: &TablePlan, key: &[Value]) {
+        let range = if table.key.is_empty() {
+            // Height and position in the block, then what counts the transaction's rows.
+            let mut bytes = [0; 12];
+            bytes[..8].copy_from_slice(&self.context.height.to_be_bytes());
+            bytes[8..].copy_from_slice(&self.context.index.to_be_bytes());
+            KeyRange::prefix(Key::from_bytes(&bytes))
+        } else {
+            match Key::encode(key) {
+                Ok(encoded) if key.len() == table.key.len() => single(encoded),
+                Ok(encoded) if !key.is_empty() => KeyRange::prefix(encoded),
+                Ok(_) => KeyRange::ALL,
+                // NULL, or too long: the transaction ends here.
+                Err(_) => return,
+            }
+        };
+        self.read(table, range.clone(), ColumnSet::EXISTS);
+        self.write(table, range, ColumnSet::ALL);
+    }
+
+    fn update(&mut self, update: &BoundUpdate, frame: &KnownFrame) {
+        let plan = &update.plan;
+        let Some(range) = self.range(&update.access, frame) else { return };
+        let shown = if plan.may_show_row() { ColumnSet::ALL } else { ColumnSet::EMPTY };
+        let columns = plan.uses | update.filter_columns | returned(&update.returning) | shown;
+        self.read(&plan.table, range.clone(), columns | ColumnSet::EXISTS);
+        self.write(&plan.table, range, plan.writes);
+    }
+
+    fn delete(&mut self, delete: &BoundDelete, frame: &KnownFrame) {
+        let plan = &delete.plan;
+        let Some(range) = self.range(&delete.access, frame) else { return };
+        let shown = if plan.may_show_row() { ColumnSet::ALL } else { ColumnSet::EMPTY };
+        let columns = plan.uses | delete.filter_columns | returned(&delete.returning) | shown;
+        self.read(&plan.table, range.clone(), columns | ColumnSet::EXISTS);
+        self.write(&plan.table, range, ColumnSet::ALL);
+    }
+
+    fn call_bound(&mut self, call: &BoundCall, frame: &KnownFrame) -> Result<(), SqlError> {
+        // What does not fit ends with an error before it touches anything.
+        let Some(procedure) = self.library.definition(&call.procedure) else { return Ok(()) };
+        let parameters = &procedure.parameters;
+        let fits = parameters.len() == call.arguments.len()
+            && parameters.iter().zip(&call.arguments).all(|(parameter, argument)| {
+                parameter.mode == ParameterMode::Out
+                    || can_cast_implicitly(argument.data_type, parameter.data_type)
+            });
+        if !fits {
+            return Ok(());
+        }
+        let inputs = parameters.iter().zip(&call.arguments);
+        let inputs = inputs.filter(|(parameter, _)| parameter.mode != ParameterMode::Out);
+        let arguments = inputs.map(|(parameter, argument)| {
+            let value = self.evaluate(argument, frame)?;
+            cast(value, parameter.data_type.family()).ok()
+        });
+        let arguments = arguments.collect();
+        self.call(&call.procedure, arguments)
+    }
+
+    /// Whether a CALL may assign its argument at this position.
+    pub fn may_assign(&self, call: &BoundStatement, position: usize) -> bool {
+        let BoundStatement::Call(call) = call else { return true };
+        let procedure = self.library.definition(&call.procedure);
+        let parameter = procedure.and_then(|procedure| procedure.parameters.get(position));
+        parameter.is_none_or(|parameter| parameter.mode != ParameterMode::In)
+    }
+
+    /// A procedure is called with one value per IN and INOUT parameter; `None`: one that depends on data.
+    ///
+    /// # Errors
+    /// `0A000` for what is refused.
+    pub fn call(&mut self, name: &str, arguments: Vec<Option<Value>>) -> Result<(), SqlError> {
+        if self.calls.iter().any(|caller| caller == name) {
+            return Err(refused(&format!("the recursive CALL of procedure \"{name}\"")));
+        }
+        let library = self.library;
+        // So deep no call gets, and what does not compile does not run.
+        let (true, Ok(procedure)) = (self.calls.len() < limits::NESTING_MAX, library.procedure(name)) else {
+            return Ok(());
+        };
+        self.calls.push(name.to_string());
+        let result = plpgsql::footprint(procedure, self, arguments);
+        self.calls.pop();
+        result
+    }
+
+    /// The interval in which a statement looks for its rows; `None`: it touches none.
+    fn range(&self, access: &Access, frame: &KnownFrame) -> Option<KeyRange> {
+        let environment = self.environment(frame);
+        let known = |parts: &[KeyPart]| parts.iter().take_while(|part| frame.knows(&part.value)).count();
+        // An error ends the transaction before the statement touches a row.
+        match access {
+            Access::Key(parts) => match known(parts) {
+                all if all == parts.len() => resolve_key(parts, &environment).ok().flatten().map(single),
+                prefix => resolve_range(&parts[..prefix], &None, &None, &environment).ok().flatten(),
+            },
+            Access::Range { equal, lower, upper } => {
+                let prefix = known(equal);
+                if prefix < equal.len() {
+                    return resolve_range(&equal[..prefix], &None, &None, &environment).ok().flatten();
+                }
+                let open = None;
+                let bound = |bound: &Option<(KeyPart, bool)>| {
+                    bound.as_ref().is_some_and(|(part, _)| frame.knows(&part.value))
+                };
+                let lower = if bound(lower) { lower } else { &open };
+                let upper = if bound(upper) { upper } else { &open };
+                resolve_range(equal, lower, upper, &environment).ok().flatten()
+            }
+        }
+    }
+
+    fn read(&mut self, table: &TablePlan, range: KeyRange, columns: ColumnSet) {
+        self.footprint.read(Region { table: table.id, range, columns });
+    }
+
+    fn write(&mut self, table: &TablePlan, range: KeyRange, columns: ColumnSet) {
+        self.footprint.write(Region { table: table.id, range, columns });
+    }
+}
+
+fn single(key: Key) -> KeyRange {
+    KeyRange { start: Bound::Included(key.clone()), end: Bound::Included(key) }
+}
+
+fn returned(returning: &Option<Returning>) -> ColumnSet {
+    returning.as_ref().map_or(ColumnSet::EMPTY, |returning| returning.uses)
+}
+
+/// The refusal of what cannot be analysed.
+pub(crate) fn refused(what: &str) -> SqlError {
+    SqlError::unsupported(format_args!("{what} under the protocol \"graph\""))
+        .hint("It must be known before a transaction runs what it may touch; the protocol \"harmony\" runs everything.")
+}
+
+/// Whether errors of this expression may come with a detail, which is taken for a look at the whole row.
+pub(crate) fn may_have_detail(expression: &Expression) -> bool {
+    expression.any(&mut |inner| matches!(inner.data_type, DataType::Numeric(_)))
+}
+
+/// Whether a row of this table may be longer than a row may be.
+pub(crate) fn may_be_too_long(table: &TablePlan) -> bool {
+    // As `check_row_bytes` counts; a character has at most four bytes.
+    let bytes = table.columns.iter().map(|column| match column.data_type {
+        DataType::Text(None) | DataType::Unknown => usize::MAX,
+        DataType::Text(Some(characters)) => (characters as usize).saturating_mul(4).saturating_add(9),
+        _ => 18,
+    });
+    bytes.fold(0, usize::saturating_add) > limits::ROW_BYTES_MAX
+}

@@ -1,0 +1,207 @@
+//! What a procedure may touch: a walk over its instructions with the values that are the same on every state.
+//!
+//! A conditional jump is followed both ways. Where ways meet, only what both know stays known; an instruction behind is
+//! walked again if that has become less. A variable becomes unknown once and for all, so the walk ends after at most
+//! (places where ways meet) × (variables + 1) rounds.
+
+use super::program::{Address, CompiledProcedure, Instruction, Store};
+use crate::footprint::{Analysis, KnownFrame};
+use std::collections::BTreeMap;
+use types::{SqlError, Value};
+
+/// Adds what a call may touch to an analysis. `arguments`: one per IN and INOUT parameter, `None` where it depends on
+/// data.
+///
+/// # Errors
+/// `0A000` for what is refused.
+pub(crate) fn footprint(
+    procedure: &CompiledProcedure,
+    analysis: &mut Analysis<'_>,
+    arguments: Vec<Option<Value>>,
+) -> Result<(), SqlError> {
+    let mut frame = KnownFrame::new(vec![Value::Null; procedure.slots]);
+    frame.set(procedure.found, Some(Value::Boolean(false)));
+    for (slot, value) in procedure.inputs.iter().zip(arguments) {
+        frame.set(*slot, value);
+    }
+    let mut walk = Walk {
+        procedure,
+        analysis,
+        targets: vec![false; procedure.code.len()],
+        seen: BTreeMap::new(),
+        pending: BTreeMap::from([(0, frame)]),
+    };
+    for instruction in &procedure.code {
+        if let Some(to) = target(instruction) {
+            walk.targets[to as usize] = true;
+        }
+    }
+    walk.run()
+}
+
+/// Where an instruction may jump to.
+fn target(instruction: &Instruction) -> Option<Address> {
+    match instruction {
+        Instruction::Jump { to }
+        | Instruction::JumpIf { to, .. }
+        | Instruction::JumpUnless { to, .. }
+        | Instruction::RangeNext { end: to, .. }
+        | Instruction::RowsNext { end: to, .. } => Some(*to),
+        _ => None,
+    }
+}
+
+struct Walk<'p, 'w, 'a> {
+    procedure: &'p CompiledProcedure,
+    analysis: &'w mut Analysis<'a>,
+    /// By address: whether ways meet there.
+    targets: Vec<bool>,
+    /// What was known there when it was walked last.
+    seen: BTreeMap<Address, KnownFrame>,
+    /// Where the walk has still to go, and what is known there.
+    pending: BTreeMap<Address, KnownFrame>,
+}
+
+impl Walk<'_, '_, '_> {
+    /// Walks from the first address on, so that ways have met before what is behind is walked.
+    fn run(&mut self) -> Result<(), SqlError> {
+        while let Some((start, mut frame)) = self.pending.pop_first() {
+            let mut at = start;
+            loop {
+                if self.targets[at as usize] && !self.arrive(at, &mut frame)? {
+                    break;
+                }
+                self.analysis.count_instruction()?;
+                let instruction = &self.procedure.code[at as usize];
+                let goes_on = !matches!(
+                    instruction,
+                    Instruction::Jump { .. } | Instruction::Return | Instruction::CaseNotFound
+                );
+                self.step(instruction, &mut frame)?;
+                if let Some(to) = target(instruction) {
+                    self.later(to, &frame)?;
+                }
+                if !goes_on {
+                    break;
+                }
+                at += 1;
+                let behind = self.pending.first_key_value().is_some_and(|(first, _)| *first <= at);
+                if behind {
+                    self.later(at, &frame)?;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ways meet here. False where nothing is new.
+    fn arrive(&mut self, at: Address, frame: &mut KnownFrame) -> Result<bool, SqlError> {
+        self.analysis.count_frame(frame)?;
+        let Some(seen) = self.seen.get_mut(&at) else {
+            self.seen.insert(at, frame.clone());
+            return Ok(true);
+        };
+        let changed = seen.join(frame);
+        if changed {
+            frame.clone_from(seen);
+        }
+        Ok(changed)
+    }
+
+    /// The walk goes to this address, too.
+    fn later(&mut self, at: Address, frame: &KnownFrame) -> Result<(), SqlError> {
+        self.analysis.count_frame(frame)?;
+        match self.pending.get_mut(&at) {
+            Some(pending) => {
+                pending.join(frame);
+            }
+            None => {
+                self.pending.insert(at, frame.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, instruction: &Instruction, frame: &mut KnownFrame) -> Result<(), SqlError> {
+        let found = self.procedure.found;
+        match instruction {
+            Instruction::Assign { slot, value } => {
+                let value = self.analysis.evaluate(value, frame);
+                frame.set(*slot, value);
+            }
+            Instruction::Clear { slot } => frame.set(*slot, Some(Value::Null)),
+            Instruction::RangeNext { slot, .. } => {
+                frame.set(*slot, None);
+                frame.set(found, None);
+            }
+            Instruction::RowsStart(start) => {
+                self.analysis.select(&start.query, frame);
+                if let Some(flag) = start.flag {
+                    frame.set(flag, Some(Value::Boolean(true)));
+                }
+            }
+            Instruction::RowsNext { stores, .. } => {
+                forget(stores, frame);
+                frame.set(found, None);
+            }
+            Instruction::SetFound => frame.set(found, Some(Value::Boolean(true))),
+            Instruction::SelectInto(select) => {
+                self.analysis.select(&select.query, frame);
+                self.stored(&select.target, frame);
+            }
+            Instruction::Subquery(plan) => {
+                self.analysis.select(&plan.query, frame);
+                frame.set(plan.slot, None);
+            }
+            Instruction::Perform(query) => {
+                self.analysis.select(query, frame);
+                frame.set(found, None);
+            }
+            Instruction::Change(statement) => {
+                self.analysis.statement(statement, frame)?;
+                frame.set(found, None);
+            }
+            Instruction::ChangeInto(change) => {
+                self.analysis.statement(&change.statement, frame)?;
+                self.stored(&change.target, frame);
+            }
+            Instruction::Call(call) => {
+                self.analysis.statement(&call.statement, frame)?;
+                for (position, variable) in call.variables.iter().enumerate() {
+                    if let Some(variable) = variable
+                        && self.analysis.may_assign(&call.statement, position)
+                    {
+                        frame.set(variable.slot, None);
+                    }
+                }
+            }
+            Instruction::RowCount { stores } => forget(stores, frame),
+            Instruction::RefuseNull { .. }
+            | Instruction::RequireRecord { .. }
+            | Instruction::Jump { .. }
+            | Instruction::JumpIf { .. }
+            | Instruction::JumpUnless { .. }
+            | Instruction::RangeStart(_)
+            | Instruction::LookAtFound
+            | Instruction::Raise(_)
+            | Instruction::Assert(_)
+            | Instruction::CaseNotFound
+            | Instruction::Return => {}
+        }
+        Ok(())
+    }
+
+    /// A row went into variables.
+    fn stored(&self, target: &super::program::RowTarget, frame: &mut KnownFrame) {
+        forget(&target.stores, frame);
+        frame.set(self.procedure.found, None);
+        if let Some(flag) = target.flag {
+            frame.set(flag, Some(Value::Boolean(true)));
+        }
+    }
+}
+
+fn forget(stores: &[Store], frame: &mut KnownFrame) {
+    stores.iter().for_each(|store| frame.set(store.slot, None));
+}
