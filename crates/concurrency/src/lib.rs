@@ -48,6 +48,7 @@
 //! # Ok::<(), concurrency::UnknownProtocol>(())
 //! ```
 
+mod aria;
 pub mod checker;
 mod column_classes;
 mod conflict;
@@ -56,7 +57,11 @@ mod harmony;
 mod optimistic;
 mod placement;
 mod protocol;
+#[cfg(test)]
+mod rw_edges;
+mod scanned_rows;
 mod serial;
+mod ssi;
 mod written_rows;
 
 pub use protocol::{

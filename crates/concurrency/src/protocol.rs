@@ -1,5 +1,7 @@
+use crate::aria::Aria;
 use crate::harmony::Harmony;
 use crate::serial::Serial;
+use crate::ssi::Ssi;
 use state::{AfterImage, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{ProtocolOptions, SqlError, StatementResult};
@@ -114,8 +116,12 @@ pub trait Protocol: Send {
 type Registered = (&'static str, fn(ProtocolOptions) -> Box<dyn Protocol>);
 
 /// Every protocol. Who adds one adds a line here; charters, experiments and the command line know it from then on.
-const PROTOCOLS: [Registered; 2] =
-    [("harmony", |options| Box::new(Harmony::new(options))), ("serial", |_| Box::new(Serial::default()))];
+const PROTOCOLS: [Registered; 4] = [
+    ("harmony", |options| Box::new(Harmony::new(options))),
+    ("aria", |options| Box::new(Aria::new(options))),
+    ("ssi", |options| Box::new(Ssi::new(options))),
+    ("serial", |_| Box::new(Serial::default())),
+];
 
 /// The ids that [`protocol()`] knows.
 pub const IDS: [&str; PROTOCOLS.len()] = {

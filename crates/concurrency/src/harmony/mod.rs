@@ -140,4 +140,4 @@ fn decide(batch: &Simulated<'_>, previous: Option<&Previous>, reordering: bool) 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What a random program may contain.
 #[derive(Clone, Copy, Debug)]
-struct Mix {
+pub struct Mix {
     keys: u8,
     operations: usize,
     scans: f64,
@@ -81,7 +81,7 @@ fn random_program(rng: &mut StdRng, mix: Mix) -> Program {
     Program(operations)
 }
 
-fn random_history(seed: u64, mix: Mix, sizes: &[usize]) -> (PlainState, Vec<Vec<Program>>) {
+pub fn random_history(seed: u64, mix: Mix, sizes: &[usize]) -> (PlainState, Vec<Vec<Program>>) {
     let mut rng = StdRng::seed_from_u64(seed);
     let rng = &mut rng;
     let rows: Vec<(u8, i64, i64)> = (0..mix.keys)
@@ -94,7 +94,8 @@ fn random_history(seed: u64, mix: Mix, sizes: &[usize]) -> (PlainState, Vec<Vec<
     (table(&rows), sizes.iter().map(|size| batch(rng, *size)).collect())
 }
 
-const TINY: Mix = Mix { keys: 3, operations: 3, scans: 0.1, conditions: 0.3, checks: 0.35, inserts: 0.18 };
+pub const TINY: Mix =
+    Mix { keys: 3, operations: 3, scans: 0.1, conditions: 0.3, checks: 0.35, inserts: 0.18 };
 
 #[test]
 fn every_tiny_history_has_a_serial_order() {
@@ -139,11 +140,11 @@ fn serial_runs_pass_the_same_checks() {
     }
 }
 
-fn pools() -> [ThreadPool; 3] {
+pub fn pools() -> [ThreadPool; 3] {
     [1, 2, 4].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap())
 }
 
-fn mixes() -> impl Strategy<Value = Mix> {
+pub fn mixes() -> impl Strategy<Value = Mix> {
     let share = |most: f64| prop_oneof![Just(0.0), Just(most / 4.0), Just(most)];
     (2..40u8, 1..5usize, share(0.3), share(0.5), share(0.5), share(0.5)).prop_map(
         |(keys, operations, scans, conditions, checks, inserts)| Mix {
