@@ -49,6 +49,7 @@
 //! ```
 
 mod aria;
+mod block_stm;
 pub mod checker;
 mod column_classes;
 mod conflict;

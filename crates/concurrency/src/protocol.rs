@@ -1,4 +1,5 @@
 use crate::aria::Aria;
+use crate::block_stm::BlockStm;
 use crate::harmony::Harmony;
 use crate::serial::Serial;
 use crate::ssi::Ssi;
@@ -38,6 +39,9 @@ pub enum TransactionOutcome {
 }
 
 /// Counts of one batch.
+///
+/// Block-STM counts what really happened: its `executions` and `reexecuted` depend on which thread came first and
+/// belong into no comparison of results. Everybody else's are the same on every node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchStatistics {
     /// Simulations, repeated ones included.
@@ -116,10 +120,11 @@ pub trait Protocol: Send {
 type Registered = (&'static str, fn(ProtocolOptions) -> Box<dyn Protocol>);
 
 /// Every protocol. Who adds one adds a line here; charters, experiments and the command line know it from then on.
-const PROTOCOLS: [Registered; 4] = [
+const PROTOCOLS: [Registered; 5] = [
     ("harmony", |options| Box::new(Harmony::new(options))),
     ("aria", |options| Box::new(Aria::new(options))),
     ("ssi", |options| Box::new(Ssi::new(options))),
+    ("block-stm", |_| Box::new(BlockStm::default())),
     ("serial", |_| Box::new(Serial::default())),
 ];
 

@@ -2,9 +2,10 @@
 
 use crate::driver::{Driver, Recorded};
 use crate::program::{A, B, Check, Formula, Operation, Program, Update, rows, table};
-use concurrency::{BatchResult, OnConflict, ProtocolOptions, TransactionOutcome};
-use state::Simulate;
-use std::sync::Arc;
+use concurrency::{BatchResult, BatchStatistics, OnConflict, ProtocolOptions, TransactionOutcome};
+use state::{Effects, Simulate, Snapshot};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 
 const X: u8 = 0;
 const Y: u8 = 1;
@@ -267,4 +268,104 @@ fn requeued_increments_of_a_hot_key_need_a_batch_each() {
         let executions: u64 = run.results().iter().map(|result| result.statistics.executions).sum();
         assert_eq!(executions, 210, "{id}: 20 + 19 + … + 1");
     }
+}
+
+// ---- Block-STM ----
+
+fn pool(threads: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+}
+
+/// The result without the counts, which Block-STM takes of what really happened.
+fn uncounted(result: BatchResult) -> BatchResult {
+    BatchResult { statistics: BatchStatistics::default(), ..result }
+}
+
+#[test]
+fn block_stm_is_serial_byte_for_byte_with_every_budget() {
+    let program = |i: u8| {
+        let check =
+            Operation::Update(Update { check: Some(Check::Column(A)), ..update(i % 4, A, Formula::Add(-3)) });
+        let found = Operation::Found(None, Some(update(i % 6, B, Formula::Add(1))));
+        match i % 5 {
+            0 => program(&[Operation::Move((i % 7, A), (i % 3, A)), add(i % 3, B, 1)]),
+            1 => program(&[check, found]),
+            2 => program(&[Operation::Scan(5, 5), Operation::Insert(i, 9, 9), read(i, A)]),
+            3 => program(&[Operation::Delete(i.wrapping_sub(9)), found, Operation::Scan(0, 0)]),
+            _ => program(&[add(i % 2, A, 1), Operation::Raise]),
+        }
+    };
+    let initial: Vec<(u8, i64, i64)> = (0..7).map(|key| (key, 6, 0)).collect();
+    let run = |id: &str, threads, steps| {
+        let programs = (0..150).map(|i| Arc::new(program(i)) as Arc<dyn Simulate>).collect();
+        let mut driver = Driver::new(id, table(&initial));
+        uncounted(pool(threads).install(|| driver.run_limited(programs, steps, false)))
+    };
+    for steps in [0, 1, 2, 57, 150, 299, u64::MAX] {
+        let serial = run("serial", 1, steps);
+        for threads in [1, 2, 4] {
+            assert_eq!(run("block-stm", threads, steps), serial, "{threads} threads, {steps} steps");
+        }
+    }
+}
+
+/// Increments X by reading it, and waits the first time until everybody else has begun.
+struct Together {
+    increment: Program,
+    begun: AtomicBool,
+    barrier: Arc<Barrier>,
+}
+
+impl Simulate for Together {
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
+        let effects = self.increment.simulate(snapshot);
+        if !self.begun.swap(true, Ordering::SeqCst) {
+            self.barrier.wait();
+        }
+        effects
+    }
+}
+
+#[test]
+fn a_hot_key_makes_block_stm_execute_again_instead_of_giving_up() {
+    let threads = 4;
+    let barrier = Arc::new(Barrier::new(threads));
+    let together = |_| {
+        let increment = program(&[Operation::Move((X, A), (X, A))]);
+        Arc::new(Together { increment, begun: AtomicBool::new(false), barrier: barrier.clone() })
+            as Arc<dyn Simulate>
+    };
+    let mut driver = Driver::new("block-stm", table(XYZ));
+    let result = pool(threads).install(|| driver.run((0..threads).map(together).collect()));
+    assert!(result.outcomes.iter().all(|outcome| matches!(outcome, TransactionOutcome::Committed(_))));
+    assert_eq!((rows(&driver.state)[0], result.steps), ((X, 14, 10), 4), "only what counts is charged");
+    // All of them have seen the first value, which only the first one may see.
+    let BatchStatistics { executions, reexecuted, .. } = result.statistics;
+    assert!(executions >= 7 && reexecuted == 3, "{executions} executions, {reexecuted} transactions again");
+}
+
+#[test]
+fn one_thread_executes_everything_once() {
+    let increments = vec![program(&[Operation::Move((X, A), (X, A))]); 40];
+    let run = pool(1).install(|| Recorded::run("block-stm", &table(XYZ), &[increments]));
+    run.check().unwrap();
+    let statistics = run.batches[0].1.statistics;
+    assert_eq!((statistics.executions, statistics.reexecuted, rows(&run.state)[0].1), (40, 0, 50));
+}
+
+struct Panics;
+
+impl Simulate for Panics {
+    fn simulate(&self, _: &dyn Snapshot) -> Effects {
+        panic!("a defect in the contract's language");
+    }
+}
+
+#[test]
+fn a_panic_ends_the_batch_and_nobody_waits_for_it() {
+    let mut transactions: Vec<Arc<dyn Simulate>> = vec![Arc::new(Panics)];
+    transactions.extend((0..50).map(|_| Arc::new(program(&[add(X, A, 1)])) as Arc<dyn Simulate>));
+    let mut driver = Driver::new("block-stm", table(XYZ));
+    let run = || pool(2).install(|| driver.run(transactions));
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
 }
