@@ -204,10 +204,8 @@ impl Recorded {
 
     /// The results without the counts, which may say how often things really happened.
     pub fn results_without_counts(&self) -> Vec<BatchResult> {
-        let uncounted = |result: &BatchResult| BatchResult {
-            statistics: BatchStatistics::default(),
-            ..result.clone()
-        };
+        let uncounted =
+            |result: &BatchResult| BatchResult { statistics: BatchStatistics::default(), ..result.clone() };
         self.results().into_iter().map(uncounted).collect()
     }
 }

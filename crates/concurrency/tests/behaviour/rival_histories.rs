@@ -1,7 +1,7 @@
 //! The random programs of [`crate::random_histories`], for the protocols that Harmony is compared with, in every
 //! configuration.
 
-use crate::driver::Recorded;
+use crate::driver::{Recorded, STEP_BY_STEP};
 use crate::program::Program;
 use crate::random_histories::{Mix, TINY, mixes, pools, random_history};
 use crate::serial_order;
@@ -13,12 +13,11 @@ const ON_CONFLICT: [OnConflict; 3] = [OnConflict::Reexecute, OnConflict::Requeue
 
 /// Everything that changes what a rival does.
 fn configurations() -> Vec<(&'static str, ProtocolOptions)> {
-    let mut all = vec![("block-stm", ProtocolOptions::default())];
+    let mut all = vec![("block-stm", STEP_BY_STEP)];
     for on_conflict in ON_CONFLICT {
         for granularity in [Granularity::Column, Granularity::Row] {
             for reordering in [true, false] {
-                let options =
-                    ProtocolOptions { on_conflict, granularity, reordering, ..ProtocolOptions::default() };
+                let options = ProtocolOptions { on_conflict, granularity, reordering, ..STEP_BY_STEP };
                 all.push(("aria", options));
                 if reordering {
                     all.push(("ssi", options));

@@ -1,6 +1,6 @@
 //! The rules of the protocols that Harmony is compared with (`protocols.md`, section 3), one test each.
 
-use crate::driver::{Driver, Recorded};
+use crate::driver::{Driver, Recorded, STEP_BY_STEP};
 use crate::program::{A, B, Check, Formula, Operation, Program, Update, rows, table};
 use concurrency::{BatchResult, BatchStatistics, OnConflict, ProtocolOptions, TransactionOutcome};
 use state::{Effects, Simulate, Snapshot};
@@ -33,7 +33,7 @@ fn program(operations: &[Operation]) -> Program {
 }
 
 fn options(on_conflict: OnConflict, reordering: bool) -> ProtocolOptions {
-    ProtocolOptions { on_conflict, reordering, ..ProtocolOptions::default() }
+    ProtocolOptions { on_conflict, reordering, ..STEP_BY_STEP }
 }
 
 /// Runs one batch whose conflicts are given up, and checks it.
