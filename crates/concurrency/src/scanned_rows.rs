@@ -13,7 +13,7 @@ use crate::optimistic::Simulated;
 use crate::written_rows::WrittenRows;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use state::{Command, Scan};
+use state::{Command, Effects, Scan};
 use std::ops::Bound;
 use types::{Catalog, ColumnSet, Key, TableId};
 
@@ -61,10 +61,13 @@ pub(crate) struct ScannedRows<'a, T> {
 }
 
 impl<'a, T: Default> ScannedRows<'a, T> {
-    pub(crate) fn new(batch: &Simulated<'a>) -> ScannedRows<'a, T> {
-        let rows = batch.rows;
+    pub(crate) fn new(
+        effects: &'a [Option<Effects>],
+        rows: &'a WrittenRows<'a>,
+        catalog: &'a Catalog,
+    ) -> ScannedRows<'a, T> {
         let ordered = rows.ordered();
-        let commands = batch.effects.iter().zip(0..).flat_map(|(effects, transaction)| {
+        let commands = effects.iter().zip(0..).flat_map(|(effects, transaction)| {
             let commands = effects.iter().flat_map(|effects| &effects.commands);
             let rows = rows.of_transaction(transaction as usize);
             commands.zip(rows).map(move |(command, row)| (*row, (transaction, command)))
@@ -80,9 +83,13 @@ impl<'a, T: Default> ScannedRows<'a, T> {
         }
         let writers = by_row.into_iter().map(|(_, writer)| writer).collect();
         let forms = (0..rows.len()).map(|_| None).collect();
-        let catalog = batch.snapshot.catalog();
         let (widths, tests, tests_max) = (FxHashMap::default(), 0, TESTS_MAX);
         ScannedRows { rows, catalog, ordered, writers, first, forms, widths, tests, tests_max }
+    }
+
+    /// Those of a simulated batch.
+    pub(crate) fn of(batch: &Simulated<'a>) -> ScannedRows<'a, T> {
+        ScannedRows::new(batch.effects, batch.rows, batch.snapshot.catalog())
     }
 
     /// With another bound, so that tests can go beyond it.

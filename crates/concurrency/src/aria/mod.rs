@@ -57,7 +57,7 @@ impl Protocol for Aria {
         let snapshot = snapshots.newest();
         let reordering = self.options.reordering;
         Some(optimistic::run(&batch, snapshot.as_ref(), &self.options, |simulated| {
-            decide(simulated, reordering, ScannedRows::new(simulated))
+            decide(simulated, reordering, ScannedRows::of(simulated))
         }))
     }
 }

@@ -25,7 +25,7 @@ proptest! {
         effects in prop::collection::vec(effects(), 0..9), reordering: bool,
     ) {
         let pairs = Pairs::of(effects);
-        let decision = pairs.decide(|batch| decide(batch, reordering, ScannedRows::new(batch)));
+        let decision = pairs.decide(|batch| decide(batch, reordering, ScannedRows::of(batch)));
         prop_assert_eq!(&decision.rejected, &rejected(&pairs, reordering));
         prop_assert_eq!(pairs.check(&decision), Ok(()));
     }
@@ -36,7 +36,7 @@ proptest! {
     ) {
         let pairs = Pairs::of(effects);
         let decision = pairs.decide(|batch| {
-            decide(batch, reordering, ScannedRows::new(batch).with_tests_max(tests_max))
+            decide(batch, reordering, ScannedRows::of(batch).with_tests_max(tests_max))
         });
         prop_assert_eq!(pairs.check(&decision), Ok(()));
     }

@@ -49,10 +49,6 @@ mod modelled {
     pub(in super::super) struct RwLock<T>(shuttle::sync::RwLock<T>);
 
     impl<T> RwLock<T> {
-        pub(in super::super) fn new(value: T) -> RwLock<T> {
-            RwLock(shuttle::sync::RwLock::new(value))
-        }
-
         pub(in super::super) fn read(&self) -> RwLockReadGuard<'_, T> {
             self.0.read().expect("no thread panics while it holds a lock")
         }

@@ -102,6 +102,14 @@ impl Shown {
     }
 }
 
+/// The rows of an interval that may differ from the state before the batch.
+struct Changed {
+    /// As they are to be shown.
+    rows: BTreeMap<Key, Option<Row>>,
+    /// Those that smaller numbers had written, by key.
+    written: Vec<(Key, Origin)>,
+}
+
 /// The state that a transaction sees.
 pub(super) struct View<'a> {
     base: &'a dyn Snapshot,
@@ -122,9 +130,7 @@ impl<'a> View<'a> {
         blocking.map_or(Ok(read_set), Err)
     }
 
-    /// The rows of an interval that differ from the state before the batch, as they are to be shown; and of these,
-    /// with their origin, those that others wrote.
-    fn changed(&self, table: TableId, range: &KeyRange) -> (Vec<(Key, Option<Row>)>, Vec<(Key, Origin)>) {
+    fn changed(&self, table: TableId, range: &KeyRange) -> Changed {
         let found = self.memory.scan(table, range, self.reader);
         let mut shown = self.shown.lock();
         let rows = shown.rows.range(interval(table, range));
@@ -143,7 +149,7 @@ impl<'a> View<'a> {
                 }
             }
         }
-        (changed.into_iter().collect(), written)
+        Changed { rows: changed, written }
     }
 }
 
@@ -185,7 +191,7 @@ impl Snapshot for View<'_> {
         if range.is_empty() {
             return;
         }
-        let (mut changed, mut written) = self.changed(table, range);
+        let Changed { rows: mut changed, mut written } = self.changed(table, range);
         let mut stopped_at = None;
         let mut visit = |key: &Key, row: &Row| {
             let flow = visit(key, row);
@@ -206,7 +212,7 @@ impl Snapshot for View<'_> {
         let mut range = range.clone();
         if let Some(key) = stopped_at {
             *(if reverse { &mut range.start } else { &mut range.end }) = Bound::Included(key);
-            changed.retain(|(key, _)| range.contains(key));
+            changed.retain(|key, _| range.contains(key));
             written.retain(|(key, _)| range.contains(key));
         }
         let mut shown = self.shown.lock();

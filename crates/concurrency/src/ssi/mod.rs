@@ -52,7 +52,7 @@ impl Protocol for Ssi {
         let batch = self.waiting.pop_front()?;
         let snapshot = snapshots.newest();
         Some(optimistic::run(&batch, snapshot.as_ref(), &self.options, |simulated| {
-            decide(simulated, ScannedRows::new(simulated))
+            decide(simulated, ScannedRows::of(simulated))
         }))
     }
 }

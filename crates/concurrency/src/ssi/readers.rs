@@ -108,7 +108,7 @@ mod tests {
         }
         let mut two = one;
         lists.add(&mut two, 6);
-        let even = |reader: u32| reader % 2 == 0;
+        let even = |reader: u32| reader.is_multiple_of(2);
         assert!(lists.retain_until(one, even, |reader| reader == 2));
         assert_eq!(all(&lists, one), [4, 2, 1, 0]);
         assert!(!lists.retain_until(two, even, |_| false));

@@ -33,7 +33,7 @@ proptest! {
     #[test]
     fn decisions_equal_those_found_pair_by_pair(effects in prop::collection::vec(effects(), 0..9)) {
         let pairs = Pairs::of(effects);
-        let decision = pairs.decide(|batch| decide(batch, ScannedRows::new(batch)));
+        let decision = pairs.decide(|batch| decide(batch, ScannedRows::of(batch)));
         prop_assert_eq!(decision.rejected.iter().copied().collect::<BTreeSet<_>>(), rejected(&pairs));
         prop_assert_eq!(pairs.check(&decision), Ok(()));
     }
@@ -43,7 +43,7 @@ proptest! {
         effects in prop::collection::vec(effects(), 0..9), tests_max in 0..12usize,
     ) {
         let pairs = Pairs::of(effects);
-        let decision = pairs.decide(|batch| decide(batch, ScannedRows::new(batch).with_tests_max(tests_max)));
+        let decision = pairs.decide(|batch| decide(batch, ScannedRows::of(batch).with_tests_max(tests_max)));
         prop_assert_eq!(pairs.check(&decision), Ok(()));
     }
 }
