@@ -9,6 +9,15 @@
 //!   the rejected ones one after the other at the end. Nobody is aborted for a conflict. After HarmonyBC ("When
 //!   Private Blockchain Meets Deterministic Database", Lai, Liu, Lo; section 3), with the corrections of
 //!   `protocols.md`.
+//! - `aria`: simulate all on one snapshot, reserve what they read and write for the smallest number, give up who
+//!   conflicts with a smaller one; with deterministic reordering or without (Lu et al., PVLDB 2020).
+//! - `ssi`: simulate all on one snapshot, commit in block order, give up the middle of two rw edges in a row and every
+//!   writer of a row but the first (RBC: Nathan et al., PVLDB 2019).
+//! - `block-stm`: execute all at once over a multi-version memory, validate, execute again until the outcome is that
+//!   of `serial`. Nobody is given up (Gelashvili et al., PPoPP 2023).
+//!
+//! Commands are what sets Harmony apart: for `aria` and `ssi` an update reads what it updates, so of the writers of a
+//! hot row one commits per batch (the Hot Key Theorem: Gorenflo, section 4.1); `block-stm` executes the others again.
 //!
 //! ```text
 //!            ┌─ optimistic ────────────────────────────────────────────────────────────┐
