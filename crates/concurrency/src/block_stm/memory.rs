@@ -9,6 +9,7 @@
 use super::scheduler::Incarnation;
 use super::synchronization::{Mutex, RwLock};
 use rustc_hash::FxHasher;
+use smallvec::SmallVec;
 use state::{KeyRange, RowId};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -43,17 +44,39 @@ enum Entry {
     Estimate,
 }
 
-/// Entries of one row by transaction.
-type Versions = Mutex<BTreeMap<u32, Entry>>;
+/// What transactions left of one row, ascending: mostly one entry, and mostly added at the end.
+#[derive(Default)]
+struct Versions(SmallVec<[(u32, Entry); 1]>);
 
-pub(super) struct Memory(Vec<RwLock<BTreeMap<RowId, Versions>>>);
+impl Versions {
+    /// The entry of the largest number below `end`.
+    fn last_below(&self, end: u32) -> Option<&(u32, Entry)> {
+        self.0[..self.0.partition_point(|(transaction, _)| *transaction < end)].last()
+    }
+
+    fn set(&mut self, transaction: u32, entry: Entry) {
+        match self.0.binary_search_by_key(&transaction, |(transaction, _)| *transaction) {
+            Ok(position) => self.0[position].1 = entry,
+            Err(position) => self.0.insert(position, (transaction, entry)),
+        }
+    }
+
+    fn remove(&mut self, transaction: u32) {
+        self.0.retain(|(other, _)| *other != transaction);
+    }
+}
+
+/// One part of the memory.
+type Shard = BTreeMap<RowId, Mutex<Versions>>;
+
+pub(super) struct Memory(Vec<RwLock<Shard>>);
 
 impl Memory {
     pub(super) fn new() -> Memory {
         Memory((0..SHARDS).map(|_| RwLock::default()).collect())
     }
 
-    fn shard(&self, row: &RowId) -> &RwLock<BTreeMap<RowId, Versions>> {
+    fn shard(&self, row: &RowId) -> &RwLock<Shard> {
         let mut hasher = FxHasher::default();
         row.hash(&mut hasher);
         // The upper bits of this hash are the good ones.
@@ -113,15 +136,15 @@ impl Memory {
     /// Marks what a transaction wrote as what it will probably write again.
     pub(super) fn estimate(&self, transaction: u32, rows: &[RowId]) {
         for row in rows {
-            self.change(row, |versions| _ = versions.insert(transaction, Entry::Estimate));
+            self.change(row, |versions| versions.set(transaction, Entry::Estimate));
         }
     }
 
     fn remove(&self, row: &RowId, transaction: u32) {
-        self.change(row, |versions| _ = versions.remove(&transaction));
+        self.change(row, |versions| versions.remove(transaction));
     }
 
-    fn change(&self, row: &RowId, change: impl FnOnce(&mut BTreeMap<u32, Entry>)) {
+    fn change(&self, row: &RowId, change: impl FnOnce(&mut Versions)) {
         if let Some(versions) = self.shard(row).read().get(row) {
             change(&mut versions.lock());
         }
@@ -130,18 +153,18 @@ impl Memory {
     fn write(&self, row: RowId, transaction: u32, entry: Entry) {
         let shard = self.shard(&row);
         if let Some(versions) = shard.read().get(&row) {
-            versions.lock().insert(transaction, entry);
+            versions.lock().set(transaction, entry);
             return;
         }
-        shard.write().entry(row).or_default().lock().insert(transaction, entry);
+        shard.write().entry(row).or_default().lock().set(transaction, entry);
     }
 
     /// By shard: every row that a number below `end` wrote, with the last value, by table and key.
     pub(super) fn into_rows(self, end: u32) -> Vec<Vec<(RowId, Option<Row>)>> {
         let shards = self.0.into_iter().map(RwLock::into_inner);
-        let last = |versions: Versions| match versions.into_inner().range_mut(..end).next_back()?.1 {
-            Entry::Written(_, value) => Some(value.take()),
-            Entry::Estimate => None,
+        let last = |versions: Mutex<Versions>| match versions.into_inner().last_below(end)? {
+            (_, Entry::Written(_, value)) => Some(value.clone()),
+            (_, Entry::Estimate) => None,
         };
         shards
             .map(|rows| rows.into_iter().filter_map(|(row, all)| Some((row, last(all)?))).collect())
@@ -149,8 +172,8 @@ impl Memory {
     }
 }
 
-fn found(versions: &Versions, reader: u32) -> Found {
-    match versions.lock().range(..reader).next_back() {
+fn found(versions: &Mutex<Versions>, reader: u32) -> Found {
+    match versions.lock().last_below(reader) {
         None => Found::Base,
         Some((transaction, Entry::Estimate)) => Found::Estimate(*transaction),
         Some((transaction, Entry::Written(number, value))) => {
