@@ -1,8 +1,8 @@
-//! What Harmony itself costs per transaction: edges, placement and folding, on the effects of Smallbank's six
-//! procedures, without SQL.
+//! What a protocol itself costs per transaction, on the effects of Smallbank's six procedures, without SQL: for Harmony
+//! edges, placement and folding.
 //!
 //! ```text
-//! cargo run --release -p concurrency --example decide_and_place [-- BATCHES]
+//! cargo run --release -p concurrency --example decide_and_place [-- BATCHES [PROTOCOL]]
 //! ```
 
 use concurrency::{Batch, ProtocolOptions, Snapshots, protocol};
@@ -177,6 +177,7 @@ impl Zipf {
 
 fn main() {
     let batches: usize = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(200);
+    let id = std::env::args().nth(2).unwrap_or_else(|| "harmony".to_string());
     let mut table = Table::default();
     for customer in 0..CUSTOMERS {
         for name in [SAVINGS, CHECKING] {
@@ -193,16 +194,16 @@ fn main() {
         let zipf = Zipf::new(skew);
         for size in [500, 1000] {
             for threads in [1, 2] {
-                run(&newest, &zipf, skew, (batches, size), threads);
+                run(&id, &newest, &zipf, skew, (batches, size), threads);
             }
         }
     }
 }
 
-fn run(newest: &Newest, zipf: &Zipf, skew: f64, (batches, size): (usize, usize), threads: usize) {
+fn run(id: &str, newest: &Newest, zipf: &Zipf, skew: f64, (batches, size): (usize, usize), threads: usize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     let mut rng = StdRng::seed_from_u64(7);
-    let mut harmony = protocol("harmony", ProtocolOptions::default()).expect("it exists");
+    let mut protocol = protocol(id, ProtocolOptions::default()).expect("a protocol by this name");
     let (mut times, mut executions, mut changes): (Vec<Duration>, _, _) = (Vec::new(), 0, 0);
     for number in 0..batches {
         let transactions: Vec<Arc<dyn Simulate>> = (0..size)
@@ -212,7 +213,7 @@ fn run(newest: &Newest, zipf: &Zipf, skew: f64, (batches, size): (usize, usize),
                 Arc::new(Prepared { first: Mutex::new(Some(again.clone())), again }) as Arc<dyn Simulate>
             })
             .collect();
-        harmony.offer(Batch {
+        protocol.offer(Batch {
             height: 1,
             number: number as u32,
             transactions,
@@ -221,7 +222,7 @@ fn run(newest: &Newest, zipf: &Zipf, skew: f64, (batches, size): (usize, usize),
         });
         let (result, time) = pool.install(|| {
             let start = Instant::now();
-            let result = harmony.poll(newest).expect("one batch was offered");
+            let result = protocol.poll(newest).expect("one batch was offered");
             (result, start.elapsed())
         });
         // The first batches warm up.

@@ -49,16 +49,15 @@ pub(crate) fn execute(transaction: &dyn Simulate, snapshot: &dyn Snapshot) -> Ef
     effects
 }
 
-/// Runs all transactions on one snapshot, in parallel. `None`: the budget was gone before its turn, which depends on
-/// the transactions before it and not on the threads.
+/// Runs all transactions on one snapshot, in parallel. `None`: `limit` logical steps were gone before its turn.
+/// [`charge`] has the last word, which does not depend on the threads.
 pub(crate) fn simulate_all(
     transactions: &[Arc<dyn Simulate>],
     snapshot: &dyn Snapshot,
-    budget: &mut Budget,
+    limit: u64,
 ) -> Vec<Option<Effects>> {
     let mut effects: Vec<Option<Effects>> = Vec::new();
     effects.resize_with(transactions.len(), || None);
-    let limit = budget.limit.saturating_sub(budget.spent);
     let spent: Vec<AtomicU64> = transactions.chunks(CHUNK).map(|_| AtomicU64::new(0)).collect();
     effects.par_chunks_mut(CHUNK).zip(transactions.par_chunks(CHUNK)).enumerate().for_each(
         |(chunk, (effects, transactions))| {
@@ -78,14 +77,18 @@ pub(crate) fn simulate_all(
             }
         },
     );
-    for effects in &mut effects {
+    effects
+}
+
+/// Charges simulations in order; those behind the end of the budget do not count.
+pub(crate) fn charge(effects: &mut [Option<Effects>], budget: &mut Budget) {
+    for effects in effects {
         if budget.is_spent() {
             *effects = None;
         } else {
             budget.charge(effects.as_ref().expect("everything before the end of the budget has run").steps);
         }
     }
-    effects
 }
 
 /// Runs a transaction on the state as it stands and applies what it does. Gives its effects as well, without its

@@ -9,9 +9,18 @@
 //!   the rejected ones one after the other at the end. Nobody is aborted for a conflict. After HarmonyBC ("When
 //!   Private Blockchain Meets Deterministic Database", Lai, Liu, Lo; section 3), with the corrections of
 //!   `protocols.md`.
+//! - `aria`: simulate all on one snapshot, reserve what they read and write for the smallest number, give up who
+//!   conflicts with a smaller one; with deterministic reordering or without (Lu et al., PVLDB 2020).
+//! - `ssi`: simulate all on one snapshot, commit in block order, give up the middle of two rw edges in a row and every
+//!   writer of a row but the first (RBC: Nathan et al., PVLDB 2019).
+//! - `block-stm`: execute all at once over a multi-version memory, validate, execute again until the outcome is that
+//!   of `serial`. Nobody is given up (Gelashvili et al., PPoPP 2023).
 //! - `graph`: know from the statements alone what each transaction may touch, and run each as soon as those before it
 //!   that it conflicts with are done. Nobody is aborted and nobody runs twice; contracts that cannot be analysed are
 //!   refused. After ChainifyDB (Sharma, "Snapshots in data management"; section 4.6.3).
+//!
+//! Commands are what sets Harmony apart: for `aria` and `ssi` an update reads what it updates, so of the writers of a
+//! hot row one commits per batch (the Hot Key Theorem: Gorenflo, section 4.1); `block-stm` executes the others again.
 //!
 //! ```text
 //!            ┌─ optimistic ────────────────────────────────────────────────────────────┐
@@ -51,6 +60,8 @@
 //! # Ok::<(), concurrency::UnknownProtocol>(())
 //! ```
 
+mod aria;
+mod block_stm;
 pub mod checker;
 mod column_classes;
 mod conflict;
@@ -60,7 +71,11 @@ mod harmony;
 mod optimistic;
 mod placement;
 mod protocol;
+#[cfg(test)]
+mod rw_edges;
+mod scanned_rows;
 mod serial;
+mod ssi;
 mod written_rows;
 
 pub use protocol::{

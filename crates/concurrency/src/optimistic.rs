@@ -1,7 +1,7 @@
 //! What the optimistic protocols share: simulate all on one snapshot, let the protocol decide, place what it
 //! accepts, and treat what is left over as the charter says. They differ in how they decide.
 
-use crate::execution::{Budget, differs, run_now, simulate_all};
+use crate::execution::{Budget, charge, differs, run_now, simulate_all};
 use crate::placement::{Verdict, place};
 use crate::written_rows::WrittenRows;
 use crate::{
@@ -18,7 +18,6 @@ const TRANSACTIONS_PER_TASK: usize = 64;
 /// A batch whose transactions have run on one snapshot.
 pub(crate) struct Simulation {
     effects: Vec<Option<Effects>>,
-    budget: Budget,
 }
 
 /// A batch after simulation: what a protocol decides on.
@@ -63,12 +62,11 @@ pub(crate) fn run(
 
 /// Executes all transactions of a batch on a snapshot.
 pub(crate) fn simulate(batch: &Batch, snapshot: &dyn Snapshot, granularity: Granularity) -> Simulation {
-    let mut budget = Budget::new(batch.steps_left);
-    let mut effects = simulate_all(&batch.transactions, snapshot, &mut budget);
+    let mut effects = simulate_all(&batch.transactions, snapshot, batch.steps_left);
     if granularity == Granularity::Row {
         effects.par_iter_mut().with_min_len(TRANSACTIONS_PER_TASK).flatten().for_each(widen);
     }
-    Simulation { effects, budget }
+    Simulation { effects }
 }
 
 /// Lets conflicts be of whole rows.
@@ -95,7 +93,9 @@ pub(crate) fn commit(
     options: &ProtocolOptions,
     decide: impl FnOnce(&Simulated<'_>) -> Decision,
 ) -> Committed {
-    let Simulation { mut effects, mut budget } = simulation;
+    let Simulation { mut effects } = simulation;
+    let mut budget = Budget::new(batch.steps_left);
+    charge(&mut effects, &mut budget);
     let (decision, placement) = {
         let rows = WrittenRows::new(&effects);
         let decision = decide(&Simulated { effects: &effects, rows: &rows, snapshot });

@@ -1,6 +1,9 @@
+use crate::aria::Aria;
+use crate::block_stm::BlockStm;
 use crate::graph::Graph;
 use crate::harmony::Harmony;
 use crate::serial::Serial;
+use crate::ssi::Ssi;
 use state::{AfterImage, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{ProtocolOptions, SqlError, StatementResult};
@@ -13,9 +16,9 @@ pub struct Batch {
     pub number: u32,
     /// In ledger order; the position here is the transaction's number in the batch.
     pub transactions: Vec<Arc<dyn Simulate>>,
-    /// Logical steps that executions of this batch may still spend; every execution counts, also a repeated one. A
-    /// transaction runs if the executions before it, in the order in which a serial machine would run them, left
-    /// anything.
+    /// Logical steps that executions of this batch and of those of its block that were offered before it and not
+    /// polled yet may still spend; every execution counts, also a repeated one. A transaction runs if the executions
+    /// before it, in the order in which a serial machine would run them, left anything.
     pub steps_left: u64,
     /// Nothing may depend on what came before: the batch is simulated on the state that everything before it left. So
     /// it is behind a checkpoint, so that a node that restarts there decides the same (`protocols.md`, section 2),
@@ -37,6 +40,9 @@ pub enum TransactionOutcome {
 }
 
 /// Counts of one batch.
+///
+/// Block-STM counts what really happened: its `executions` and `reexecuted` depend on which thread came first and
+/// belong into no comparison of results. Everybody else's are the same on every node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchStatistics {
     /// Simulations, repeated ones included.
@@ -115,10 +121,13 @@ pub trait Protocol: Send {
 type Registered = (&'static str, fn(ProtocolOptions) -> Box<dyn Protocol>);
 
 /// Every protocol. Who adds one adds a line here; charters, experiments and the command line know it from then on.
-const PROTOCOLS: [Registered; 3] = [
+const PROTOCOLS: [Registered; 6] = [
     ("harmony", |options| Box::new(Harmony::new(options))),
-    ("serial", |_| Box::new(Serial::default())),
+    ("aria", |options| Box::new(Aria::new(options))),
+    ("ssi", |options| Box::new(Ssi::new(options))),
     ("graph", |options| Box::new(Graph::new(options))),
+    ("block-stm", |_| Box::new(BlockStm::default())),
+    ("serial", |_| Box::new(Serial::default())),
 ];
 
 /// The ids that [`protocol()`] knows.

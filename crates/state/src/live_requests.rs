@@ -1,13 +1,14 @@
 use crate::hash::KeyHasher;
-use crypto::{Digest, DigestWriter, PublicKey};
+use crypto::{Digest, PublicKey, Sha256Batch, sha256};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::sync::Arc;
 use types::{ClientId, RejectReason, RequestId, TransactionId};
 
-const BLOCK_DOMAIN: &[u8] = b"entente admitted requests 1\0";
+const BLOCK_DOMAIN: &[u8] = b"entente admitted requests 2\0";
+/// Bytes of positions and ids that are hashed as one message: as many as fit into the lanes of [`Sha256Batch`].
+const ADMITTED_PIECE: usize = 13 * 36;
 
 /// A transaction whose id has not expired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +44,8 @@ pub struct LiveRequests {
     numbers: HashTable<u32>,
     /// Numbers of clients without live ids.
     free: Vec<u32>,
-    admitted: DigestWriter,
+    /// Position and id of what the block has admitted, one behind the other.
+    admitted: Vec<u8>,
 }
 
 /// The live ids at one height, unchanged while a checkpoint is written. Shares its lists with [`LiveRequests`], which
@@ -89,7 +91,7 @@ impl LiveRequests {
             places: HashTable::new(),
             numbers: HashTable::new(),
             free: Vec::new(),
-            admitted: DigestWriter::default(),
+            admitted: Vec::new(),
         }
     }
 
@@ -100,8 +102,7 @@ impl LiveRequests {
     pub fn begin_block(&mut self, height: u64) {
         assert!(height > self.height, "block {height} follows block {}", self.height);
         self.height = height;
-        self.admitted = DigestWriter::default();
-        self.write_admitted(BLOCK_DOMAIN);
+        self.admitted.clear();
         let live = self.content.lists.split_off(&height);
         let expired = std::mem::replace(&mut self.content.lists, live);
         for (expires_at, list) in expired {
@@ -138,8 +139,8 @@ impl LiveRequests {
             });
         }
         self.insert(&client, id, index, expires_at, ahead);
-        self.write_admitted(&index.to_le_bytes());
-        self.write_admitted(&id.0.0);
+        self.admitted.extend_from_slice(&index.to_le_bytes());
+        self.admitted.extend_from_slice(&id.0.0);
         Ok(())
     }
 
@@ -158,10 +159,16 @@ impl LiveRequests {
             })
     }
 
-    /// Digest of the ids that the block has admitted, in its order, with their positions. An id covers client, request
+    /// Digest of the ids that the block has admitted, in its order, with their positions: the hash over the hashes of
+    /// thirteen of them each. An id covers client, request
     /// and expiry.
     pub fn block_digest(&self) -> Digest {
-        self.admitted.clone().finish()
+        let mut pieces = Sha256Batch::new();
+        self.admitted.chunks(ADMITTED_PIECE).for_each(|piece| pieces.push(&[piece]));
+        let pieces = pieces.finish();
+        let pieces: Vec<&[u8]> =
+            std::iter::once(BLOCK_DOMAIN).chain(pieces.iter().map(|piece| &piece.0[..])).collect();
+        sha256(&pieces)
     }
 
     /// The block that is being admitted, or was last.
@@ -261,10 +268,6 @@ impl LiveRequests {
         let (hasher, content, height) = (&self.hasher, &self.content, self.height);
         self.places
             .shrink_to(2 * self.places.len(), |place| content.hash(hasher, content.record(height, *place).1));
-    }
-
-    fn write_admitted(&mut self, bytes: &[u8]) {
-        self.admitted.write_all(bytes).expect("hashing cannot fail");
     }
 }
 

@@ -99,7 +99,7 @@ fn add_scans(batch: &Simulated<'_>, previous: Option<&Previous>, uses: &mut [Row
         previous.iter().flat_map(|previous| previous.effects.iter().zip(&previous.numbers))
     {
         for scan in effects.iter().flat_map(|effects| &effects.scans) {
-            if !scans.observe(scan, *number, uses) {
+            if scans.observe(scan, *number, uses).is_err() {
                 edges.reject_all();
                 return;
             }

@@ -48,6 +48,12 @@ impl Largest {
     }
 }
 
+impl Default for Largest {
+    fn default() -> Largest {
+        Largest::NONE
+    }
+}
+
 /// What validation knows of every transaction of a batch.
 #[derive(Debug)]
 pub(super) struct Edges {

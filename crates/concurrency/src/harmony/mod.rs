@@ -100,12 +100,17 @@ impl Protocol for Harmony {
         if batch.forget {
             (self.previous, self.crowded) = (None, false);
         }
-        if self.crowded {
-            (self.previous, self.ahead, self.crowded) = (None, None, false);
-            return Some(serial::run(&batch, newest.as_ref()));
+        let result = if self.crowded {
+            (self.previous, self.ahead) = (None, None);
+            serial::run(&batch, newest.as_ref())
+        } else {
+            self.run(&batch, newest)
+        };
+        self.crowded = !self.crowded && self.is_crowded(&result);
+        // They were offered when nobody knew what this one would spend.
+        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.height == batch.height) {
+            waiting.steps_left = waiting.steps_left.saturating_sub(result.steps);
         }
-        let result = self.run(&batch, newest);
-        self.crowded = self.is_crowded(&result);
         Some(result)
     }
 }
@@ -140,4 +145,4 @@ fn decide(batch: &Simulated<'_>, previous: Option<&Previous>, reordering: bool) 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -110,7 +110,7 @@ fn scans() -> impl Strategy<Value = Scan> {
     )
 }
 
-fn effects() -> impl Strategy<Value = Option<Effects>> {
+pub(crate) fn effects() -> impl Strategy<Value = Option<Effects>> {
     let reads = (0..2u32, 0..4u8, 0..8u8).prop_map(|(table, key, columns)| Read {
         row: row_id(table, key),
         columns: column_set(columns) | ColumnSet::EXISTS,

@@ -2,7 +2,8 @@
 
 use concurrency::checker::{CheckedBatch, RecordingTransaction, Verified, Violation, check};
 use concurrency::{
-    Batch, BatchResult, Consistency, Granularity, OnConflict, Protocol, ProtocolOptions, Snapshots, protocol,
+    Batch, BatchResult, BatchStatistics, Consistency, Granularity, History, OnConflict, Protocol,
+    ProtocolOptions, Snapshots, TransactionOutcome, protocol,
 };
 use state::{PlainState, Simulate, Snapshot};
 use std::sync::Arc;
@@ -134,6 +135,52 @@ impl Recorded {
         }
     }
 
+    /// As [`Recorded::run_with`], with what a conflict stopped at the head of the next batch, until nothing is left.
+    pub fn run_until_done<T: Simulate + Clone + 'static>(
+        id: &str,
+        options: ProtocolOptions,
+        initial: &PlainState,
+        batches: &[Vec<T>],
+    ) -> Recorded {
+        let mut driver = Driver::with(id, options, initial.clone());
+        let mut done: Vec<(Vec<Arc<RecordingTransaction>>, BatchResult)> = Vec::new();
+        let mut again: Vec<T> = Vec::new();
+        let mut new = batches.iter();
+        loop {
+            let next = new.next();
+            if next.is_none() && again.is_empty() {
+                break;
+            }
+            let batch: Vec<T> = again.iter().chain(next.into_iter().flatten()).cloned().collect();
+            let recorded: Vec<Arc<RecordingTransaction>> =
+                batch.iter().map(|one| RecordingTransaction::new(Arc::new(one.clone()))).collect();
+            let result = driver.run(recorded.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect());
+            let given_up = |outcome: &TransactionOutcome| *outcome == TransactionOutcome::Conflict;
+            assert!(!result.outcomes.first().is_some_and(given_up), "the first of a batch always commits");
+            let stopped = batch.into_iter().zip(&result.outcomes).filter(|(_, outcome)| given_up(outcome));
+            again = stopped.map(|(one, _)| one).collect();
+            done.push((recorded, result));
+        }
+        let inter_block = options.inter_block && driver.protocol.lookahead() > 1;
+        Recorded { initial: initial.clone(), batches: done, state: driver.state, inter_block }
+    }
+
+    /// Without the transactions that a conflict stopped, as if they had never been offered.
+    pub fn without_conflicts(self) -> Recorded {
+        let batches = self.batches.into_iter().map(|(transactions, mut result)| {
+            let outcomes = std::mem::take(&mut result.outcomes).into_iter();
+            let settled: Vec<_> = transactions
+                .into_iter()
+                .zip(outcomes)
+                .filter(|(_, outcome)| *outcome != TransactionOutcome::Conflict)
+                .collect();
+            let (transactions, outcomes) = settled.into_iter().unzip();
+            // The numbers of the history would mean others now.
+            (transactions, BatchResult { outcomes, history: History::default(), ..result })
+        });
+        Recorded { batches: batches.collect(), ..self }
+    }
+
     pub fn check(&self) -> Result<Verified, Violation> {
         let batches = self.batches.iter().enumerate().map(|(number, (transactions, result))| CheckedBatch {
             transactions,
@@ -153,5 +200,12 @@ impl Recorded {
 
     pub fn results(&self) -> Vec<&BatchResult> {
         self.batches.iter().map(|(_, result)| result).collect()
+    }
+
+    /// The results without the counts, which may say how often things really happened.
+    pub fn results_without_counts(&self) -> Vec<BatchResult> {
+        let uncounted =
+            |result: &BatchResult| BatchResult { statistics: BatchStatistics::default(), ..result.clone() };
+        self.results().into_iter().map(uncounted).collect()
     }
 }

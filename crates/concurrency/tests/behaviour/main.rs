@@ -9,5 +9,7 @@ mod inter_block;
 mod program;
 mod random_histories;
 mod reference_models;
+mod rival_histories;
+mod rival_rules;
 mod rules;
 mod serial_order;

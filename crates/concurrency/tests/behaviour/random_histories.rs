@@ -14,12 +14,12 @@ use std::sync::Arc;
 /// What a random program may contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Mix {
-    keys: u8,
-    operations: usize,
-    scans: f64,
-    conditions: f64,
-    checks: f64,
-    inserts: f64,
+    pub keys: u8,
+    pub operations: usize,
+    pub scans: f64,
+    pub conditions: f64,
+    pub checks: f64,
+    pub inserts: f64,
 }
 
 fn random_update(rng: &mut StdRng, mix: Mix) -> Update {
