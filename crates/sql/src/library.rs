@@ -26,14 +26,37 @@ pub struct Library {
     scripts: Mutex<ScriptCache>,
 }
 
+/// How procedures are compiled. Every node of a ledger must compile alike: what is fused registers fewer reads, and so
+/// changes which transactions conflict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CompileOptions {
+    /// Whether reading a row, deciding on it and changing it become one command (`plpgsql::fuse`). Off only to measure
+    /// and test what it does.
+    pub fusion: bool,
+}
+
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions { fusion: true }
+    }
+}
+
 impl Library {
     /// Compiles a catalog.
     ///
     /// # Errors
     /// What is wrong in a default or a check: nothing that a schema change of this crate made.
     pub fn new(catalog: Arc<Catalog>) -> Result<Library, SqlError> {
+        Library::with_options(catalog, CompileOptions::default())
+    }
+
+    /// Compiles a catalog in another way than ledgers do, for measurements and tests.
+    ///
+    /// # Errors
+    /// As [`Library::new`].
+    pub fn with_options(catalog: Arc<Catalog>, options: CompileOptions) -> Result<Library, SqlError> {
         let tables = Tables::new(catalog.tables.values())?;
-        let compile = |procedure: &Arc<Procedure>| plpgsql::compile(&tables, procedure);
+        let compile = |procedure: &Arc<Procedure>| plpgsql::compile(&tables, procedure, options);
         let procedures =
             catalog.procedures.iter().map(|(name, procedure)| (name.clone(), compile(procedure))).collect();
         Ok(Library { catalog, tables, procedures, scripts: Mutex::default() })

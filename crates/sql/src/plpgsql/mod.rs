@@ -12,6 +12,7 @@ mod ast;
 mod compile;
 mod compile_statement;
 mod conditions;
+mod fuse;
 mod interpret;
 mod parse;
 mod parse_statement;
@@ -21,6 +22,7 @@ mod tokens;
 mod variables;
 
 pub(crate) use compile::compile;
+pub(crate) use fuse::{FusedStatement, RowRun};
 pub(crate) use interpret::call;
 pub use parse::parse;
 pub use program::CompiledProcedure;
