@@ -300,6 +300,22 @@ impl UpdatePlan {
         self.capture.visit_slots(visit);
     }
 
+    /// The statement's parts in words; `text` describes an expression, over captured variables where it gets them.
+    pub fn texts(&self, text: &DescribeCaptured<'_>) -> UpdateTexts {
+        let captured = Some(self.capture.slots.as_slice());
+        let assignments = self.assignments.iter().map(|(ordinal, assignment)| {
+            let value = match assignment {
+                Assignment::Known(index) => text(&self.known[*index].1, None),
+                Assignment::Computed(value) => text(value, captured),
+            };
+            (*ordinal, value)
+        });
+        UpdateTexts {
+            assignments: assignments.collect(),
+            filter: self.filter.as_ref().map(|filter| text(filter, captured)),
+        }
+    }
+
     /// Ordinals and expressions of the values that do not depend on the row.
     pub fn known(&self) -> &[(u16, Expression)] {
         &self.known
@@ -396,4 +412,20 @@ impl DeletePlan {
     pub fn can_ever_fail(&self) -> bool {
         self.can_fail
     }
+
+    /// What it asks of the row besides the key, in words.
+    pub fn filter_text(&self, text: &DescribeCaptured<'_>) -> Option<String> {
+        self.filter.as_ref().map(|filter| text(filter, Some(self.capture.slots.as_slice())))
+    }
+}
+
+/// Describes an expression; with the slots that its variables were captured from, where they were.
+pub(crate) type DescribeCaptured<'a> = dyn Fn(&Expression, Option<&[u16]>) -> String + 'a;
+
+/// An UPDATE in words.
+pub(crate) struct UpdateTexts {
+    /// By ordinal.
+    pub assignments: Vec<(u16, String)>,
+    /// What it asks of the row besides the key.
+    pub filter: Option<String>,
 }

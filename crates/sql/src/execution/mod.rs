@@ -180,22 +180,10 @@ impl<'a> Execution<'a> {
     }
 
     fn call_bound(&mut self, call: &BoundCall, frame: &[Value]) -> Result<StatementOutput, SqlError> {
-        let procedure = self.library.definition(&call.procedure).ok_or_else(|| {
-            let types: Vec<String> =
-                call.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
-            no_procedure(&call.procedure, &types.join(", "))
-        })?;
+        let definition = self.library.definition(&call.procedure);
+        let procedure =
+            definition.filter(|procedure| call.fits(&procedure.parameters)).ok_or_else(|| call.no_procedure())?;
         let parameters = &procedure.parameters;
-        let fits = parameters.len() == call.arguments.len()
-            && parameters.iter().zip(&call.arguments).all(|(parameter, argument)| {
-                parameter.mode == ParameterMode::Out
-                    || can_cast_implicitly(argument.data_type, parameter.data_type)
-            });
-        if !fits {
-            let types: Vec<String> =
-                call.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
-            return Err(no_procedure(&call.procedure, &types.join(", ")));
-        }
         let mut arguments = Vec::with_capacity(parameters.len());
         for (parameter, argument) in parameters.iter().zip(&call.arguments) {
             if parameter.mode != ParameterMode::Out {
@@ -353,6 +341,24 @@ pub(crate) fn sized(change: RowChange) -> Result<RowChange, SqlError> {
     match &change {
         RowChange::Put(row) => change::check_row_bytes(row).map(|()| change),
         _ => Ok(change),
+    }
+}
+
+impl BoundCall {
+    /// Whether a procedure with these parameters takes the arguments.
+    pub fn fits(&self, parameters: &[Parameter]) -> bool {
+        parameters.len() == self.arguments.len()
+            && parameters.iter().zip(&self.arguments).all(|(parameter, argument)| {
+                parameter.mode == ParameterMode::Out
+                    || can_cast_implicitly(argument.data_type, parameter.data_type)
+            })
+    }
+
+    /// What calling a procedure that is not there ends with.
+    #[cold]
+    pub fn no_procedure(&self) -> SqlError {
+        let types: Vec<String> = self.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
+        no_procedure(&self.procedure, &types.join(", "))
     }
 }
 

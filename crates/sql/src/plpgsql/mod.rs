@@ -12,6 +12,7 @@ mod ast;
 mod compile;
 mod compile_statement;
 mod conditions;
+mod explain;
 mod fuse;
 mod interpret;
 mod parse;
@@ -22,6 +23,7 @@ mod tokens;
 mod variables;
 
 pub(crate) use compile::compile;
+pub(crate) use explain::explain;
 pub(crate) use fuse::{FusedStatement, RowRun};
 pub(crate) use interpret::call;
 pub use parse::parse;

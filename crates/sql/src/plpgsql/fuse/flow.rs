@@ -110,8 +110,8 @@ impl<'a> Variables<'a> {
             | Instruction::RangeNext { .. }
             | Instruction::RowsNext { .. }
             | Instruction::SetFound
-            | Instruction::CaseNotFound
-            | Instruction::Fused(_) => {}
+            | Instruction::CaseNotFound => {}
+            Instruction::Fused(fused) => fused.visit_slots(visit),
         }
     }
 
@@ -143,6 +143,7 @@ impl<'a> Variables<'a> {
                 | Instruction::Perform(_)
                 | Instruction::Change(_)
                 | Instruction::ChangeInto(_)
+                | Instruction::Fused(_)
         );
         if sets_found {
             visit(self.found);
@@ -159,6 +160,7 @@ pub(super) fn jump_target(instruction: &Instruction) -> Option<usize> {
         | Instruction::JumpUnless { to, .. }
         | Instruction::RangeNext { end: to, .. }
         | Instruction::RowsNext { end: to, .. } => Some(*to as usize),
+        Instruction::Fused(fused) => Some(fused.end()),
         _ => None,
     }
 }
@@ -166,7 +168,10 @@ pub(super) fn jump_target(instruction: &Instruction) -> Option<usize> {
 /// True where the next instruction is not the one behind it.
 pub(super) fn never_goes_on(instruction: &Instruction) -> bool {
     match instruction {
-        Instruction::Jump { .. } | Instruction::Return | Instruction::CaseNotFound => true,
+        Instruction::Jump { .. }
+        | Instruction::Return
+        | Instruction::CaseNotFound
+        | Instruction::Fused(_) => true,
         Instruction::Raise(plan) => plan.ends,
         _ => false,
     }

@@ -34,6 +34,7 @@ pub(crate) use row_program::{FusedStatement, RowRun};
 
 use super::program::{Address, Instruction};
 use flow::{Flow, Variables};
+pub(super) use region::query_of;
 use region::{Region, find};
 use row_program::fuse_region;
 
@@ -41,6 +42,7 @@ use row_program::fuse_region;
 const ANALYSED_MAX: usize = 1 << 20;
 
 /// What there is to know of a procedure besides its code.
+#[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     /// Values in the frame.
     pub slots: usize,
@@ -116,4 +118,22 @@ pub(super) fn reads_rows(instruction: &Instruction) -> bool {
         _ => return false,
     };
     query.source.is_some()
+}
+
+/// By address: whether somebody looks at how many rows the change there matched.
+pub(super) fn guarded_changes(code: &[Instruction], surroundings: &Surroundings<'_>) -> Vec<bool> {
+    let variables = Variables::new(surroundings);
+    if code.len().saturating_mul(variables.words()) > ANALYSED_MAX {
+        return Vec::new();
+    }
+    let live = flow::live(code, &variables);
+    let next = |address: usize| match &code[address] {
+        Instruction::Fused(fused) => fused.end(),
+        _ => address + 1,
+    };
+    let looked_at = |address: usize| {
+        let after = &live[next(address).min(code.len())];
+        after.contains(variables.found) || after.contains(variables.row_count)
+    };
+    (0..code.len()).map(looked_at).collect()
 }

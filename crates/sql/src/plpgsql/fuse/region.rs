@@ -135,7 +135,7 @@ pub(super) fn named_row(instruction: &Instruction) -> Result<NamedRow<'_>, Obsta
 }
 
 /// The query of an instruction that reads at most one row into variables.
-pub(super) fn query_of(instruction: &Instruction) -> Option<&BoundSelect> {
+pub(in super::super) fn query_of(instruction: &Instruction) -> Option<&BoundSelect> {
     match instruction {
         Instruction::SelectInto(select) => Some(&select.query),
         Instruction::Subquery(plan) => Some(&plan.query),

@@ -46,7 +46,7 @@ enum Form {
 /// The instructions, with addresses from 0; an address beyond them is the end.
 #[derive(Debug)]
 pub(crate) struct RowProgram {
-    pub(super) code: Box<[Instruction]>,
+    pub(in super::super) code: Box<[Instruction]>,
     slots: usize,
     found: u16,
     /// Variables that it reads before it writes them.
@@ -169,17 +169,17 @@ impl FusedStatement {
     }
 
     /// The row's table.
-    pub(super) fn table(&self) -> &TablePlan {
+    pub(in super::super) fn table(&self) -> &TablePlan {
         &self.table
     }
 
     /// What runs on the row.
-    pub(super) fn program(&self) -> &RowProgram {
+    pub(in super::super) fn program(&self) -> &RowProgram {
         &self.program
     }
 
     /// Columns that it looks at, and columns that it may write.
-    pub(super) fn columns(&self) -> (ColumnSet, ColumnSet) {
+    pub(in super::super) fn columns(&self) -> (ColumnSet, ColumnSet) {
         (self.uses, self.writes)
     }
 
@@ -196,6 +196,13 @@ impl FusedStatement {
     /// Address of the next instruction.
     pub(in super::super) fn end(&self) -> usize {
         self.end as usize
+    }
+
+    /// Visits the variables that it reads.
+    pub(super) fn visit_slots(&self, visit: &mut dyn FnMut(u16)) {
+        self.key.iter().for_each(|part| part.value.visit_slots(visit));
+        self.program.captured.iter().for_each(|slot| visit(*slot));
+        self.assigned_outside.iter().for_each(|(_, value)| value.visit_slots(visit));
     }
 
     /// The program with the variables as they are now.
