@@ -2,7 +2,7 @@ use crate::{VerifiedBlock, VerifiedTransaction};
 use concurrency::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots, TransactionOutcome};
 use crypto::{Digest, merkle_root};
 use rayon::prelude::*;
-use sql::{Context, Invocation, Library};
+use sql::{CompileOptions, Context, Invocation, Library};
 use state::{BlockChanges, BlockDigest, LiveRequests, Simulate, Snapshot, State, Version};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -130,6 +130,18 @@ impl Engine {
         let version = catalog.version;
         let library = Library::new(catalog).map_err(|error| EngineError::Catalog { version, error })?;
         Ok(Engine { state, live, protocol, library: Arc::new(library), height, state_digest, charter })
+    }
+
+    /// The same engine with procedures compiled in another way than ledgers do, for measurements.
+    ///
+    /// # Errors
+    /// The catalog does not compile.
+    pub fn with_compile_options(self, options: CompileOptions) -> Result<Engine, EngineError> {
+        let catalog = self.state.catalog();
+        let version = catalog.version;
+        let library = Library::with_options(catalog, options)
+            .map_err(|error| EngineError::Catalog { version, error })?;
+        Ok(Engine { library: Arc::new(library), ..self })
     }
 
     /// Height of the last block executed.
@@ -308,7 +320,7 @@ impl Engine {
             Err(error) => return Outcome::Aborted(error),
         };
         if let Some(catalog) = effects.catalog {
-            match Library::new(catalog.clone()) {
+            match self.library.successor(catalog.clone()) {
                 Ok(library) => {
                     self.state.apply(version, &[], Some(catalog));
                     self.library = Arc::new(library);

@@ -323,7 +323,8 @@ impl UpdatePlan {
 
     /// False only if no row and no variables make it fail.
     pub fn can_ever_fail(&self) -> bool {
-        let fails = |(ordinal, value): &(u16, Expression)| value.can_fail() || self.not_null.contains(ordinal);
+        let fails =
+            |(ordinal, value): &(u16, Expression)| value.can_fail() || self.not_null.contains(ordinal);
         self.can_fail || self.known.iter().any(fails)
     }
 }

@@ -1,8 +1,8 @@
 //! Schema changes: CREATE and DROP of tables and procedures.
 
 use crate::expression::bind_data_type;
-use crate::parse::{CreateProcedure, ParsedStatement};
 use crate::library::CompileOptions;
+use crate::parse::{CreateProcedure, ParsedStatement};
 use crate::plpgsql;
 use crate::scope::name_of;
 use crate::statement::table_name;

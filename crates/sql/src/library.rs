@@ -20,6 +20,7 @@ const SCRIPT_BYTES_MAX: usize = 4 * 1024;
 /// It does not change; a schema change makes a new catalog and that a new library.
 pub struct Library {
     catalog: Arc<Catalog>,
+    options: CompileOptions,
     tables: Tables,
     /// What is wrong with a procedure is said when it is called: a table may have been dropped since it was made.
     procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>>,
@@ -59,7 +60,15 @@ impl Library {
         let compile = |procedure: &Arc<Procedure>| plpgsql::compile(&tables, procedure, options);
         let procedures =
             catalog.procedures.iter().map(|(name, procedure)| (name.clone(), compile(procedure))).collect();
-        Ok(Library { catalog, tables, procedures, scripts: Mutex::default() })
+        Ok(Library { catalog, options, tables, procedures, scripts: Mutex::default() })
+    }
+
+    /// Compiles another catalog in the same way.
+    ///
+    /// # Errors
+    /// As [`Library::new`].
+    pub fn successor(&self, catalog: Arc<Catalog>) -> Result<Library, SqlError> {
+        Library::with_options(catalog, self.options)
     }
 
     /// What was compiled.

@@ -20,16 +20,21 @@ impl Execution<'_> {
         let environment = self.environment(&[], frame);
         let Some(key) = resolve_key(fused.key(), &environment)? else {
             // No row can have this key: nothing is looked at and nothing stands at a place.
-            let RowRun { change, steps } = fused.function(&environment).run_without_key();
+            let RowRun { change, steps, .. } = fused.function(&environment).run_without_key();
             self.charge(steps.saturating_sub(1))?;
             return change.map(|_| false);
         };
         let function = fused.function(&environment);
-        let command = fused.command(key, &environment);
+        let command = fused.command(key, function.clone(), &environment);
         let current = self.current(command.row.table, &command.row.key);
-        let RowRun { change, steps } = function.run(current.as_ref());
-        if let Err(error) = self.charge(steps.saturating_sub(1)) {
-            // How many steps it takes depends on the row.
+        let RowRun { change, steps, change_failed } = function.run(current.as_ref());
+        // How many steps it takes depends on the row, and so does whether they are too many.
+        let ended = match (self.charge(steps.saturating_sub(1)), &change) {
+            (Err(error), _) => Some(error),
+            (Ok(()), Err(error)) if !change_failed => Some(error.clone()),
+            _ => None,
+        };
+        if let Some(error) = ended {
             self.reads.push(Read { row: command.row, columns: command.uses });
             return Err(error);
         }

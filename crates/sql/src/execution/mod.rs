@@ -181,8 +181,9 @@ impl<'a> Execution<'a> {
 
     fn call_bound(&mut self, call: &BoundCall, frame: &[Value]) -> Result<StatementOutput, SqlError> {
         let definition = self.library.definition(&call.procedure);
-        let procedure =
-            definition.filter(|procedure| call.fits(&procedure.parameters)).ok_or_else(|| call.no_procedure())?;
+        let procedure = definition
+            .filter(|procedure| call.fits(&procedure.parameters))
+            .ok_or_else(|| call.no_procedure())?;
         let parameters = &procedure.parameters;
         let mut arguments = Vec::with_capacity(parameters.len());
         for (parameter, argument) in parameters.iter().zip(&call.arguments) {
@@ -357,7 +358,8 @@ impl BoundCall {
     /// What calling a procedure that is not there ends with.
     #[cold]
     pub fn no_procedure(&self) -> SqlError {
-        let types: Vec<String> = self.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
+        let types: Vec<String> =
+            self.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
         no_procedure(&self.procedure, &types.join(", "))
     }
 }

@@ -21,11 +21,7 @@ pub(crate) fn explain(definition: &Procedure, procedure: &CompiledProcedure) -> 
         procedure,
         guarded: guarded_changes(
             &procedure.code,
-            &Surroundings {
-                slots: procedure.slots,
-                found: procedure.found,
-                outputs: &procedure.outputs,
-            },
+            &Surroundings { slots: procedure.slots, found: procedure.found, outputs: &procedure.outputs },
         ),
         lines: vec![format!("CALL {}({})", definition.name, parameters.collect::<Vec<_>>().join(", "))],
         registered: 0,
@@ -111,9 +107,10 @@ impl Explained<'_> {
 
     fn select(&self, query: &BoundSelect) -> String {
         let Some(source) = &query.source else { return String::new() };
-        let filter = source.filter.as_ref().map(|filter| {
-            self.text(&filter.expression, Some(&source.table), Some(&filter.capture.slots))
-        });
+        let filter = source
+            .filter
+            .as_ref()
+            .map(|filter| self.text(&filter.expression, Some(&source.table), Some(&filter.capture.slots)));
         let where_clause = self.conditions(&source.table, &source.access, filter);
         format!("columns {} of {}{where_clause}", columns(&source.table, source.columns), source.table.name)
     }
@@ -135,9 +132,10 @@ impl Explained<'_> {
             BoundStatement::Update(update) => {
                 let table = &update.plan.table;
                 let texts = update.plan.texts(&|value, captured| self.text(value, Some(table), captured));
-                let filter = update.filter.as_ref().map(|filter| {
-                    self.text(&filter.expression, Some(table), Some(&filter.capture.slots))
-                });
+                let filter = update
+                    .filter
+                    .as_ref()
+                    .map(|filter| self.text(&filter.expression, Some(table), Some(&filter.capture.slots)));
                 let assignments: Vec<String> = texts
                     .assignments
                     .into_iter()
@@ -148,10 +146,12 @@ impl Explained<'_> {
             }
             BoundStatement::Delete(delete) => {
                 let table = &delete.plan.table;
-                let asked = delete.plan.filter_text(&|value, captured| self.text(value, Some(table), captured));
-                let filter = delete.filter.as_ref().map(|filter| {
-                    self.text(&filter.expression, Some(table), Some(&filter.capture.slots))
-                });
+                let asked =
+                    delete.plan.filter_text(&|value, captured| self.text(value, Some(table), captured));
+                let filter = delete
+                    .filter
+                    .as_ref()
+                    .map(|filter| self.text(&filter.expression, Some(table), Some(&filter.capture.slots)));
                 let where_clause = self.conditions(table, &delete.access, asked.or(filter));
                 format!("DELETE FROM {}{where_clause}", table.name)
             }
@@ -185,7 +185,8 @@ impl Explained<'_> {
 
     fn guard(&mut self, address: usize) {
         if self.guarded.get(address).copied().unwrap_or_default() {
-            self.lines.push("  guard: whether a row matched, because FOUND or ROW_COUNT is looked at".to_string());
+            self.lines
+                .push("  guard: whether a row matched, because FOUND or ROW_COUNT is looked at".to_string());
         }
     }
 
@@ -251,9 +252,7 @@ fn columns(table: &TablePlan, set: ColumnSet) -> String {
         return "all".to_string();
     }
     let named = |ordinal: &usize| set.intersects(ColumnSet::column(*ordinal));
-    let names: Vec<&str> = (0..table.columns.len())
-        .filter(named)
-        .map(|ordinal| table.columns[ordinal].name.as_str())
-        .collect();
+    let names: Vec<&str> =
+        (0..table.columns.len()).filter(named).map(|ordinal| table.columns[ordinal].name.as_str()).collect();
     if names.is_empty() { "existence".to_string() } else { names.join(", ") }
 }

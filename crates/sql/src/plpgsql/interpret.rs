@@ -209,7 +209,6 @@ impl Activation<'_> {
         self.row_count_unseen = false;
     }
 
-
     fn start_range(&mut self, start: &RangeStart, execution: &mut Execution<'_>) -> Result<(), SqlError> {
         let mut bound =
             |expression: &Expression, what: &str| match execution.evaluate(expression, &self.frame)? {

@@ -115,9 +115,10 @@ fn a_row_written_before_by_the_transaction_is_not_read_either() {
         .map(|before| {
             let row = [Value::BigInt(1), Value::BigInt(before), Value::Null, Value::Null];
             let row = row.into_iter().collect();
-            effects.commands.iter().try_fold(Some(row), |row, command| {
-                state::apply_command(row, command).map(|(row, _)| row)
-            })
+            effects
+                .commands
+                .iter()
+                .try_fold(Some(row), |row, command| state::apply_command(row, command).map(|(row, _)| row))
         })
         .map(|result| result.is_ok())
         .collect();
@@ -175,7 +176,7 @@ Command: UPDATE account SET ceiling = 0 WHERE id = x
 Command: INSERT INTO log
 Scan: columns id, balance of account WHERE (id > k)
   not avoided: it does not give the whole primary key
-Command: DELETE FROM stock WHERE (item = k) AND (quantity = 0)
+Command: DELETE FROM stock WHERE ((item = k) AND (quantity = 0))
   uses existence
 Scan: columns item, quantity of stock to find the rows
   not avoided: it does not give the whole primary key

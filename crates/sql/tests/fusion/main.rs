@@ -12,7 +12,7 @@ mod near_misses;
 use sql::{CompileOptions, Context, Invocation, Library};
 use state::{Effects, PlainState, RowChange, Simulate, Snapshot};
 use std::sync::Arc;
-use support::{Database, STEP_LIMIT, START_MS};
+use support::{Database, START_MS, STEP_LIMIT};
 use types::{Payload, TransactionId, Value};
 
 const TABLES: [&str; 5] = [
@@ -25,6 +25,7 @@ const TABLES: [&str; 5] = [
 
 /// A database with one procedure.
 pub struct Contract {
+    /// Compiled with fusion.
     pub fused: Database,
     unfused: Arc<Library>,
     name: String,

@@ -49,7 +49,8 @@ impl SlotSet {
 
     /// Ascending.
     pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
-        (0..self.0.len() as u32 * 64).filter_map(|slot| u16::try_from(slot).ok().filter(|s| self.contains(*s)))
+        (0..self.0.len() as u32 * 64)
+            .filter_map(|slot| u16::try_from(slot).ok().filter(|s| self.contains(*s)))
     }
 }
 

@@ -18,8 +18,9 @@
 //! - other rows may be read in between where that reading can as well stand in front of the region;
 //! - variables that the region assigns without looking at the row may be used after it: they are computed twice.
 //!
-//! Fused statements cost the logical steps that they cost one by one on the same row. Only where reading another row
-//! was put in front of a RAISE it is paid for also where the RAISE ends the transaction first.
+//! Fused statements cost the logical steps that they cost one by one on the same row. Reading another
+//! row that was put in front of a RAISE is paid for also where the RAISE ends the transaction first; and a later scan
+//! that meets the command on a row that does not exist pays a step for it, also where the command changed nothing.
 //!
 //! An EXCEPTION block would turn errors at the command's place into another execution. The language has none yet;
 //! when it gets them, what they enclose must not be fused, or its commands must say so.
@@ -39,7 +40,7 @@ use region::{Region, find};
 use row_program::fuse_region;
 
 /// Instructions times words of variables beyond which a procedure is not analysed: memory and time stay small.
-const ANALYSED_MAX: usize = 1 << 20;
+const ANALYSED_MAX: usize = 1 << 17;
 
 /// What there is to know of a procedure besides its code.
 #[derive(Clone, Copy)]

@@ -9,7 +9,9 @@ use crate::table::TablePlan;
 use std::sync::Arc;
 
 /// Instructions of a region. Longer ones are not looked for, so that compiling takes linear time.
-const REGION_MAX: usize = 128;
+const REGION_MAX: usize = 64;
+/// Ends that are tried for one beginning, for the same reason.
+const REFUSED_MAX: usize = 8;
 
 /// A part of the code that can be one command.
 #[derive(Debug)]
@@ -68,7 +70,7 @@ enum Part {
 pub(super) fn find(code: &[Instruction], flow: &Flow<'_>, start: usize) -> Result<Region, Obstacle> {
     let row = named_row(&code[start])?;
     let mut best: Option<(usize, Region)> = None;
-    let mut refused = None;
+    let mut refused: Vec<Obstacle> = Vec::new();
     let mut barrier = None;
     let (mut reads, mut changes, mut farthest) = (0, Vec::new(), start);
     for address in start..code.len().min(start + REGION_MAX) {
@@ -91,19 +93,24 @@ pub(super) fn find(code: &[Instruction], flow: &Flow<'_>, start: usize) -> Resul
         let end = address + 1;
         let statements = reads + changes.len();
         let more = best.as_ref().is_none_or(|(known, _)| statements > *known);
+        if refused.len() >= REFUSED_MAX {
+            break;
+        }
         if reads == 0 || changes.is_empty() || farthest > end || !more {
             continue;
         }
         match check(code, flow, &row, start..end, changes.clone()) {
             Ok(region) => best = Some((statements, region)),
-            Err(obstacle) => refused = refused.or(Some(obstacle)),
+            Err(obstacle) => refused.push(obstacle),
         }
     }
     if let Some((_, region)) = best {
         return Ok(region);
     }
-    let changed_later = code[start..].iter().any(|instruction| matches!(part(instruction, &row), Part::Change));
-    Err(match (refused, barrier) {
+    let changed_later =
+        code[start..].iter().any(|instruction| matches!(part(instruction, &row), Part::Change));
+    // The nearest end that was tried says best what is in the way.
+    Err(match (refused.into_iter().next(), barrier) {
         (Some(obstacle), _) => obstacle,
         (None, Some(obstacle @ Obstacle::Returning)) => obstacle,
         (None, Some(obstacle)) if changed_later => obstacle,
@@ -424,9 +431,10 @@ pub(super) fn can_fail(instruction: &Instruction) -> bool {
         Instruction::JumpIf { condition, .. } | Instruction::JumpUnless { condition, .. } => {
             condition.can_fail()
         }
-        Instruction::Clear { .. } | Instruction::Jump { .. } | Instruction::LookAtFound | Instruction::Return => {
-            false
-        }
+        Instruction::Clear { .. }
+        | Instruction::Jump { .. }
+        | Instruction::LookAtFound
+        | Instruction::Return => false,
         Instruction::SelectInto(select) => {
             let SelectInto { query, target } = select.as_ref();
             target.strict || target.stores.iter().any(store_can_fail) || query_can_fail(query)

@@ -59,6 +59,8 @@ pub(crate) struct RowRun {
     pub change: Result<RowChange, SqlError>,
     /// Logical steps of the instructions and statements that have run.
     pub steps: u64,
+    /// True where an error is that of a change, and not one that was raised or came from a condition.
+    pub change_failed: bool,
 }
 
 /// A program with the values of its variables.
@@ -90,8 +92,9 @@ pub(super) fn fuse_region(code: &mut [Instruction], region: &Region, variables: 
     }
     addresses.push(kept.len() as Address);
     for instruction in &mut kept {
-        if let Instruction::Jump { to } | Instruction::JumpIf { to, .. } | Instruction::JumpUnless { to, .. } =
-            instruction
+        if let Instruction::Jump { to }
+        | Instruction::JumpIf { to, .. }
+        | Instruction::JumpUnless { to, .. } = instruction
         {
             *to = addresses[*to as usize - region.start];
         }
@@ -206,14 +209,14 @@ impl FusedStatement {
     }
 
     /// The program with the variables as they are now.
-    pub fn function(&self, environment: &Environment<'_>) -> FusedFunction {
+    pub fn function(&self, environment: &Environment<'_>) -> Arc<FusedFunction> {
         let value = |slot: &u16| environment.frame[usize::from(*slot)].clone();
         let captured = self.program.captured.iter().map(value).collect();
-        FusedFunction { program: self.program.clone(), captured, now: environment.now }
+        Arc::new(FusedFunction { program: self.program.clone(), captured, now: environment.now })
     }
 
-    /// The command on the row of this key.
-    pub fn command(&self, key: Key, environment: &Environment<'_>) -> Command {
+    /// The command on the row of this key, with a function of the same variables.
+    pub fn command(&self, key: Key, function: Arc<FusedFunction>, environment: &Environment<'_>) -> Command {
         let kind = match &self.form {
             Form::Delete => CommandKind::Delete,
             Form::Update(known) => {
@@ -226,7 +229,7 @@ impl FusedStatement {
         };
         Command {
             row: RowId { table: self.table.id, key },
-            function: Arc::new(self.function(environment)),
+            function,
             kind,
             uses: self.uses,
             writes: self.writes,
@@ -263,9 +266,14 @@ impl FusedFunction {
             checks_size,
             now: self.now,
             steps: 0,
+            changing: false,
         };
         let result = running.run();
-        RowRun { steps: running.steps, change: result.map(|()| running.change) }
+        RowRun {
+            steps: running.steps,
+            change_failed: running.changing,
+            change: result.map(|()| running.change),
+        }
     }
 }
 
@@ -288,6 +296,8 @@ struct Running<'p> {
     checks_size: bool,
     now: i64,
     steps: u64,
+    /// A change has begun and not ended.
+    changing: bool,
 }
 
 impl Running<'_> {
@@ -401,6 +411,7 @@ impl Running<'_> {
         if !self.has_key {
             return Ok(false);
         }
+        self.changing = true;
         let environment = Environment { row: &[], frame: &self.frame, now: self.now };
         let change = match statement {
             BoundStatement::Update(update) => update.plan.change_in(self.row.as_ref(), &environment)?,
@@ -411,6 +422,7 @@ impl Running<'_> {
             }
         };
         let change = if self.checks_size { sized(change)? } else { change };
+        self.changing = false;
         match &change {
             RowChange::Unmatched => return Ok(false),
             RowChange::Put(row) => self.row = Some(row.clone()),
