@@ -16,7 +16,7 @@ const CATALOGS: u64 = 500;
 const HISTORIES: usize = 20;
 const PROCEDURES: usize = 4;
 const BATCHES: u64 = 2;
-const CALLS: u32 = 6;
+const CALLS: u32 = 5;
 /// Keys are 1 to this, not all of them there.
 const KEYS: i64 = 4;
 
@@ -265,7 +265,9 @@ fn apply(state: &mut PlainState, effects: Effects) -> CallResult {
         let before = state.get(command.row.table, &command.row.key);
         let (after, matched) = apply_command(before, command).expect("the simulation succeeded");
         assert!(command.guard.is_none_or(|guard| guard == matched), "{command:?}");
-        state.apply(&AfterImage { row: command.row.clone(), value: after });
+        if matched {
+            state.apply(&AfterImage { row: command.row.clone(), value: after });
+        }
     }
     Ok(results)
 }
