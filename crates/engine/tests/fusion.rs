@@ -21,6 +21,8 @@ const CALLS: u32 = 5;
 const KEYS: i64 = 4;
 
 type CallResult = Result<Vec<StatementResult>, SqlError>;
+/// Batch and index of a call, and its result.
+type PlacedResult = ((usize, u32), CallResult);
 
 fn context(height: u64, index: u32) -> Context {
     Context {
@@ -302,7 +304,7 @@ impl Libraries {
         initial: &PlainState,
         calls: &[Vec<Arc<Payload>>],
         order: impl Iterator<Item = (usize, u32)>,
-    ) -> (PlainState, Vec<((usize, u32), CallResult)>) {
+    ) -> (PlainState, Vec<PlacedResult>) {
         let mut state = initial.clone();
         let results = order.map(|(batch, index)| {
             let call = &calls[batch][index as usize];
@@ -329,7 +331,6 @@ impl Snapshots for Plain<'_> {
 }
 
 /// Runs the history by Harmony, checks it, and gives the outcomes, the final state and a serial order.
-#[expect(clippy::type_complexity, reason = "it is taken apart at once")]
 fn run_harmony(
     library: &Arc<Library>,
     initial: &PlainState,
