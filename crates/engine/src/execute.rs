@@ -3,7 +3,7 @@ use borsh::BorshSerialize;
 use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
 use crypto::{Digest, Sha256Batch, merkle_root};
 use rayon::prelude::*;
-use sql::{Context, Invocation, Library};
+use sql::{CompileOptions, Context, Invocation, Library};
 use state::{BlockChanges, BlockDigest, LiveRequests, Simulate, Snapshot, State, Version};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -148,6 +148,18 @@ impl Engine {
             charter,
             forget: true,
         })
+    }
+
+    /// The same engine with procedures compiled in another way than ledgers do, for measurements.
+    ///
+    /// # Errors
+    /// The catalog does not compile.
+    pub fn with_compile_options(self, options: CompileOptions) -> Result<Engine, EngineError> {
+        let catalog = self.state.catalog();
+        let version = catalog.version;
+        let library = Library::with_options(catalog, options)
+            .map_err(|error| EngineError::Catalog { version, error })?;
+        Ok(Engine { library: Arc::new(library), ..self })
     }
 
     /// Height of the last block executed.
@@ -337,7 +349,7 @@ impl Engine {
             Err(error) => return Outcome::Aborted(error),
         };
         if let Some(catalog) = effects.catalog {
-            match Library::new(catalog.clone()) {
+            match self.library.successor(catalog.clone()) {
                 Ok(library) => {
                     self.state.apply(version, &[], Some(catalog));
                     self.library = Arc::new(library);

@@ -2,6 +2,7 @@
 
 use crate::expression::{Capture, Environment, Expression, Kind};
 use crate::footprint::{may_be_too_long, may_have_detail};
+use crate::statement::VisitSlot;
 use crate::table::TablePlan;
 use smallvec::SmallVec;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
@@ -258,9 +259,23 @@ struct UpdateFunction {
 
 impl RowFunction for UpdateFunction {
     fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
+        self.plan.change(row, &self.known, &self.captured, self.now)
+    }
+}
+
+impl UpdatePlan {
+    /// What the UPDATE makes of a row. `known`: the values that do not depend on it; `captured`: those of the
+    /// captured variables.
+    pub fn change(
+        &self,
+        row: Option<&Row>,
+        known: &KnownValues,
+        captured: &[Value],
+        now: i64,
+    ) -> Result<RowChange, SqlError> {
         let Some(row) = row else { return Ok(RowChange::Unmatched) };
-        let plan = &*self.plan;
-        let environment = Environment { row, frame: &self.captured, now: self.now };
+        let plan = self;
+        let environment = Environment { row, frame: captured, now };
         if let Some(filter) = &plan.filter
             && !filter.is_true(&environment)?
         {
@@ -270,7 +285,7 @@ impl RowFunction for UpdateFunction {
         let values = Arc::get_mut(&mut new_row).expect("nobody else has the new row yet");
         for (ordinal, assignment) in &plan.assignments {
             values[usize::from(*ordinal)] = match assignment {
-                Assignment::Known(index) => match &self.known[*index] {
+                Assignment::Known(index) => match &known[*index] {
                     Ok(value) => value.clone(),
                     Err(error) => return Err(SqlError::clone(error)),
                 },
@@ -282,7 +297,7 @@ impl RowFunction for UpdateFunction {
                 return Err(plan.table.null_violation(usize::from(*ordinal), &new_row));
             }
         }
-        let environment = Environment { row: &new_row, frame: &[], now: self.now };
+        let environment = Environment { row: &new_row, frame: &[], now };
         for index in &plan.checks {
             let check = &plan.table.checks[*index];
             if check.condition.truth(&environment)? == Some(false) {
@@ -290,6 +305,46 @@ impl RowFunction for UpdateFunction {
             }
         }
         Ok(RowChange::Put(new_row))
+    }
+
+    /// The same with all variables at hand, as a fused command has them.
+    pub fn change_in(&self, row: Option<&Row>, environment: &Environment<'_>) -> Result<RowChange, SqlError> {
+        let captured: SmallVec<[Value; 2]> = self.capture.values(environment.frame).collect();
+        self.change(row, &self.known_values(environment), &captured, environment.now)
+    }
+
+    /// Visits the slots that it reads.
+    pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
+        self.known.iter().for_each(|(_, value)| value.visit_slots(visit));
+        self.capture.visit_slots(visit);
+    }
+
+    /// The statement's parts in words; `text` describes an expression, over captured variables where it gets them.
+    pub fn texts(&self, text: &DescribeCaptured<'_>) -> UpdateTexts {
+        let captured = Some(self.capture.slots.as_slice());
+        let assignments = self.assignments.iter().map(|(ordinal, assignment)| {
+            let value = match assignment {
+                Assignment::Known(index) => text(&self.known[*index].1, None),
+                Assignment::Computed(value) => text(value, captured),
+            };
+            (*ordinal, value)
+        });
+        UpdateTexts {
+            assignments: assignments.collect(),
+            filter: self.filter.as_ref().map(|filter| text(filter, captured)),
+        }
+    }
+
+    /// Ordinals and expressions of the values that do not depend on the row.
+    pub fn known(&self) -> &[(u16, Expression)] {
+        &self.known
+    }
+
+    /// False only if no row and no variables make it fail.
+    pub fn can_ever_fail(&self) -> bool {
+        let fails =
+            |(ordinal, value): &(u16, Expression)| value.can_fail() || self.not_null.contains(ordinal);
+        self.can_fail || self.known.iter().any(fails)
     }
 }
 
@@ -350,13 +405,52 @@ struct DeleteFunction {
 
 impl RowFunction for DeleteFunction {
     fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
+        self.plan.change(row, &self.captured, self.now)
+    }
+}
+
+impl DeletePlan {
+    /// What the DELETE makes of a row. `captured`: the values of the captured variables.
+    pub fn change(&self, row: Option<&Row>, captured: &[Value], now: i64) -> Result<RowChange, SqlError> {
         let Some(row) = row else { return Ok(RowChange::Unmatched) };
-        match &self.plan.filter {
+        match &self.filter {
             Some(filter) => {
-                let environment = Environment { row, frame: &self.captured, now: self.now };
+                let environment = Environment { row, frame: captured, now };
                 Ok(if filter.is_true(&environment)? { RowChange::Delete } else { RowChange::Unmatched })
             }
             None => Ok(RowChange::Delete),
         }
     }
+
+    /// The same with all variables at hand, as a fused command has them.
+    pub fn change_in(&self, row: Option<&Row>, environment: &Environment<'_>) -> Result<RowChange, SqlError> {
+        let captured: SmallVec<[Value; 2]> = self.capture.values(environment.frame).collect();
+        self.change(row, &captured, environment.now)
+    }
+
+    /// Visits the slots that it reads.
+    pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
+        self.capture.visit_slots(visit);
+    }
+
+    /// False only if no row and no variables make it fail.
+    pub fn can_ever_fail(&self) -> bool {
+        self.can_fail
+    }
+
+    /// What it asks of the row besides the key, in words.
+    pub fn filter_text(&self, text: &DescribeCaptured<'_>) -> Option<String> {
+        self.filter.as_ref().map(|filter| text(filter, Some(self.capture.slots.as_slice())))
+    }
+}
+
+/// Describes an expression; with the slots that its variables were captured from, where they were.
+pub(crate) type DescribeCaptured<'a> = dyn Fn(&Expression, Option<&[u16]>) -> String + 'a;
+
+/// An UPDATE in words.
+pub(crate) struct UpdateTexts {
+    /// By ordinal.
+    pub assignments: Vec<(u16, String)>,
+    /// What it asks of the row besides the key.
+    pub filter: Option<String>,
 }

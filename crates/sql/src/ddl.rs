@@ -1,6 +1,7 @@
 //! Schema changes: CREATE and DROP of tables and procedures.
 
 use crate::expression::bind_data_type;
+use crate::library::CompileOptions;
 use crate::parse::{CreateProcedure, ParsedStatement};
 use crate::plpgsql;
 use crate::scope::name_of;
@@ -480,7 +481,7 @@ fn create_procedure(catalog: &mut Catalog, or_replace: bool, procedure: &Procedu
         }
         _ => {}
     }
-    plpgsql::compile(&Tables::new(catalog.tables.values())?, procedure)?;
+    plpgsql::compile(&Tables::new(catalog.tables.values())?, procedure, CompileOptions::default())?;
     catalog.procedures.insert(procedure.name.clone(), Arc::new(procedure.clone()));
     Ok(())
 }

@@ -29,7 +29,7 @@
 use crate::execution::Context;
 use crate::expression::{Environment, Expression, Kind};
 use crate::library::Library;
-use crate::plpgsql;
+use crate::plpgsql::{self, FusedStatement};
 use crate::statement::{
     Access, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, InsertSource,
     KeyPart, Returning, resolve_key, resolve_range,
@@ -89,6 +89,11 @@ impl KnownFrame {
             Kind::Column(_) | Kind::Aggregate(_) => true,
             _ => false,
         })
+    }
+
+    /// How many parts from the first on have the same values on every state.
+    fn known_parts(&self, parts: &[KeyPart]) -> usize {
+        parts.iter().take_while(|part| self.knows(&part.value)).count()
     }
 }
 
@@ -170,6 +175,8 @@ impl<'a> Analysis<'a> {
             BoundStatement::Update(update) => self.update(update, frame),
             BoundStatement::Delete(delete) => self.delete(delete, frame),
             BoundStatement::Call(call) => return self.call_bound(call, frame),
+            // It shows a procedure, which changes only alone in a batch.
+            BoundStatement::Explain(_) => {}
         }
         Ok(())
     }
@@ -244,6 +251,15 @@ impl<'a> Analysis<'a> {
         self.write(&plan.table, range, ColumnSet::ALL);
     }
 
+    /// What statements that are one command on one row may touch.
+    pub fn fused(&mut self, fused: &FusedStatement, frame: &KnownFrame) {
+        let Some(range) = self.key_range(fused.key(), frame) else { return };
+        let (uses, writes) = fused.columns();
+        let shown = if fused.may_show_row() { ColumnSet::ALL } else { ColumnSet::EMPTY };
+        self.read(fused.table(), range.clone(), uses | shown | ColumnSet::EXISTS);
+        self.write(fused.table(), range, writes);
+    }
+
     fn call_bound(&mut self, call: &BoundCall, frame: &KnownFrame) -> Result<(), SqlError> {
         // What does not fit ends with an error before it touches anything.
         let Some(procedure) = self.library.definition(&call.procedure) else { return Ok(()) };
@@ -296,15 +312,11 @@ impl<'a> Analysis<'a> {
     /// The interval in which a statement looks for its rows; `None`: it touches none.
     fn range(&self, access: &Access, frame: &KnownFrame) -> Option<KeyRange> {
         let environment = self.environment(frame);
-        let known = |parts: &[KeyPart]| parts.iter().take_while(|part| frame.knows(&part.value)).count();
         // An error ends the transaction before the statement touches a row.
         match access {
-            Access::Key(parts) => match known(parts) {
-                all if all == parts.len() => resolve_key(parts, &environment).ok().flatten().map(single),
-                prefix => resolve_range(&parts[..prefix], &None, &None, &environment).ok().flatten(),
-            },
+            Access::Key(parts) => self.key_range(parts, frame),
             Access::Range { equal, lower, upper } => {
-                let prefix = known(equal);
+                let prefix = frame.known_parts(equal);
                 if prefix < equal.len() {
                     return resolve_range(&equal[..prefix], &None, &None, &environment).ok().flatten();
                 }
@@ -316,6 +328,15 @@ impl<'a> Analysis<'a> {
                 let upper = if bound(upper) { upper } else { &open };
                 resolve_range(equal, lower, upper, &environment).ok().flatten()
             }
+        }
+    }
+
+    /// The same where the whole key is given.
+    fn key_range(&self, parts: &[KeyPart], frame: &KnownFrame) -> Option<KeyRange> {
+        let environment = self.environment(frame);
+        match frame.known_parts(parts) {
+            all if all == parts.len() => resolve_key(parts, &environment).ok().flatten().map(single),
+            prefix => resolve_range(&parts[..prefix], &None, &None, &environment).ok().flatten(),
         }
     }
 

@@ -32,6 +32,6 @@ mod statement;
 mod table;
 
 pub use execution::Context;
-pub use library::Library;
+pub use library::{CompileOptions, Library};
 pub use prepare::{Prepared, StatementKind, prepare};
 pub use simulate::{Invocation, is_schema_change};

@@ -20,10 +20,26 @@ const SCRIPT_BYTES_MAX: usize = 4 * 1024;
 /// It does not change; a schema change makes a new catalog and that a new library.
 pub struct Library {
     catalog: Arc<Catalog>,
+    options: CompileOptions,
     tables: Tables,
     /// What is wrong with a procedure is said when it is called: a table may have been dropped since it was made.
     procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>>,
     scripts: Mutex<ScriptCache>,
+}
+
+/// How procedures are compiled. Every node of a ledger must compile alike: what is fused registers fewer reads, and so
+/// changes which transactions conflict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CompileOptions {
+    /// Whether reading a row, deciding on it and changing it become one command (`plpgsql::fuse`). Off only to measure
+    /// and test what it does.
+    pub fusion: bool,
+}
+
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions { fusion: true }
+    }
 }
 
 impl Library {
@@ -32,11 +48,27 @@ impl Library {
     /// # Errors
     /// What is wrong in a default or a check: nothing that a schema change of this crate made.
     pub fn new(catalog: Arc<Catalog>) -> Result<Library, SqlError> {
+        Library::with_options(catalog, CompileOptions::default())
+    }
+
+    /// Compiles a catalog in another way than ledgers do, for measurements and tests.
+    ///
+    /// # Errors
+    /// As [`Library::new`].
+    pub fn with_options(catalog: Arc<Catalog>, options: CompileOptions) -> Result<Library, SqlError> {
         let tables = Tables::new(catalog.tables.values())?;
-        let compile = |procedure: &Arc<Procedure>| plpgsql::compile(&tables, procedure);
+        let compile = |procedure: &Arc<Procedure>| plpgsql::compile(&tables, procedure, options);
         let procedures =
             catalog.procedures.iter().map(|(name, procedure)| (name.clone(), compile(procedure))).collect();
-        Ok(Library { catalog, tables, procedures, scripts: Mutex::default() })
+        Ok(Library { catalog, options, tables, procedures, scripts: Mutex::default() })
+    }
+
+    /// Compiles another catalog in the same way.
+    ///
+    /// # Errors
+    /// As [`Library::new`].
+    pub fn successor(&self, catalog: Arc<Catalog>) -> Result<Library, SqlError> {
+        Library::with_options(catalog, self.options)
     }
 
     /// What was compiled.

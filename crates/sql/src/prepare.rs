@@ -5,9 +5,10 @@ use crate::execution::{Context, Execution, check_result_rows};
 use crate::expression::shortened;
 use crate::library::Library;
 use crate::parse::{ParsedStatement, parse_script};
+use crate::plpgsql;
 use crate::scope::{VariableScope, name_of};
-use crate::statement::{BoundStatement, bind_statement, no_column, table_name};
-use sqlparser::ast::{CopyOption, CopySource, CopyTarget, Statement};
+use crate::statement::{BoundExplain, BoundStatement, bind_statement, no_column, table_name};
+use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement};
 use state::Snapshot;
 use std::sync::Arc;
 use types::{
@@ -196,6 +197,9 @@ fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatemen
     let ParsedStatement::Sql(statement) = statement else {
         return Err(SqlError::unsupported("this statement"));
     };
+    if let Some(call) = explained_call(&statement) {
+        return Ok(Step::Statement(BoundStatement::Explain(bind_explain(library, scope, call)?)));
+    }
     let mut bound = bind_statement(library.tables(), scope, &statement)?;
     if let BoundStatement::Call(call) = &mut bound
         && let Some(procedure) = library.definition(&call.procedure)
@@ -203,6 +207,45 @@ fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatemen
         call.infer(scope, &procedure.parameters);
     }
     Ok(Step::Statement(bound))
+}
+
+/// The CALL of a plain EXPLAIN CALL.
+fn explained_call(statement: &Statement) -> Option<&Statement> {
+    match statement {
+        Statement::Explain {
+            describe_alias: DescribeAlias::Explain,
+            analyze: false,
+            verbose: false,
+            query_plan: false,
+            estimate: false,
+            statement,
+            format: None,
+            options: None,
+        } => Some(statement.as_ref()).filter(|statement| matches!(statement, Statement::Call(_))),
+        _ => None,
+    }
+}
+
+/// EXPLAIN CALL runs nothing: it shows the compiled procedure, whatever the arguments are, and refuses what CALL
+/// would refuse.
+fn bind_explain(
+    library: &Library,
+    scope: &VariableScope,
+    call: &Statement,
+) -> Result<BoundExplain, SqlError> {
+    let BoundStatement::Call(mut call) = bind_statement(library.tables(), scope, call)? else {
+        return Err(SqlError::unsupported("EXPLAIN of anything but CALL"));
+    };
+    let definition = library.definition(&call.procedure);
+    if let Some(definition) = definition {
+        call.infer(scope, &definition.parameters);
+    }
+    let Some(definition) = definition.filter(|definition| call.fits(&definition.parameters)) else {
+        return Err(call.no_procedure());
+    };
+    let lines = plpgsql::explain(definition, library.procedure(&call.procedure)?);
+    let column = OutputColumn { name: "QUERY PLAN".to_string(), data_type: DataType::Text(None) };
+    Ok(BoundExplain { columns: [column].into(), lines })
 }
 
 /// Columns of CALL are known from the procedure.

@@ -148,6 +148,30 @@ fn variables_are_followed_through_straight_lines_and_both_branches() {
 }
 
 #[test]
+fn statements_that_are_one_command_touch_its_row() {
+    let mut database = database(&["CREATE PROCEDURE take(k bigint, amount bigint) LANGUAGE plpgsql AS $$
+        DECLARE
+            held bigint;
+            next bigint;
+        BEGIN
+            SELECT x INTO held FROM a WHERE id = k AND y > 0;
+            next := k + 1;
+            IF held < amount THEN RAISE EXCEPTION 'only % left', held; END IF;
+            UPDATE a SET x = x - amount WHERE id = k;
+            DELETE FROM a WHERE id = next;
+        END $$"]);
+    let explained = database.rows("EXPLAIN CALL take(1, 2)");
+    assert!(explained.iter().flatten().any(|line| line.contains("Fused command")), "{explained:?}");
+    let footprint = database.footprint(call("take", &[1, 3])).expect("analysed");
+    assert_eq!(keys(&footprint.reads), [big(1), big(2)]);
+    let of =
+        |regions: &[Region]| regions.iter().find(|region| region.key() == Some(&big(1))).expect("it").columns;
+    assert_eq!(of(&footprint.reads), column(1) | column(2));
+    assert_eq!(of(&footprint.writes), ColumnSet::column(1));
+    assert_eq!(keys(&footprint.writes), [big(1), big(2)], "what it computes beside the row stays known");
+}
+
+#[test]
 fn what_data_or_branches_or_loops_decide_gives_the_widest_interval() {
     let database = database(&[
         "CREATE PROCEDURE data(n bigint) LANGUAGE plpgsql AS $$
@@ -259,7 +283,7 @@ fn what_ends_with_an_error_at_once_touches_nothing() {
 fn statement() -> impl Strategy<Value = String> {
     let key = prop::sample::select(vec!["n", "k", "s", "n + 1", "k * 2", "3", "coalesce(s, n)"]);
     let key = key.prop_map(str::to_string);
-    let leaf = (0..11u8, key.clone(), key).prop_map(|(kind, key, other)| match kind {
+    let leaf = (0..12u8, key.clone(), key).prop_map(|(kind, key, other)| match kind {
         0 => format!("k := {key};"),
         1 => format!("SELECT x INTO s FROM a WHERE id = {key};"),
         2 => format!("UPDATE a SET x = x + 1 WHERE id = {key};"),
@@ -270,6 +294,11 @@ fn statement() -> impl Strategy<Value = String> {
         7 => format!("SELECT sum(v) INTO s FROM pairs WHERE first = {key};"),
         8 => format!("INSERT INTO pairs VALUES ({key}, {other}, 1, 1);"),
         9 => format!("DELETE FROM a WHERE id > {key} AND y > {other};"),
+        // One command, unless `t` is used elsewhere.
+        10 => format!(
+            "SELECT x INTO t FROM a WHERE id = {key}; k := {other}; \
+             IF t < 15 THEN RAISE 'only %', t; END IF; UPDATE a SET x = t - 15 WHERE id = {key};"
+        ),
         _ => "IF NOT FOUND THEN INSERT INTO log VALUES ('none'); END IF;".to_string(),
     });
     leaf.prop_recursive(3, 16, 4, |inner| {
@@ -292,7 +321,7 @@ proptest! {
     ) {
         let body = statements.join("\n");
         let procedure = format!(
-            "CREATE PROCEDURE p(n bigint, k bigint) LANGUAGE plpgsql AS $$ DECLARE s bigint := 2; BEGIN {body} END $$"
+            "CREATE PROCEDURE p(n bigint, k bigint) LANGUAGE plpgsql AS $$ DECLARE s bigint := 2; t bigint; BEGIN {body} END $$"
         );
         let mut database = database(&[
             "INSERT INTO pairs SELECT id::integer, 1, 2, 3 FROM a",

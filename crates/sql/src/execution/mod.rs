@@ -1,6 +1,7 @@
 //! Running bound statements on a snapshot, and what that leaves as effects.
 
 mod change;
+mod fused;
 mod own;
 mod select;
 
@@ -10,7 +11,8 @@ use crate::expression::{Environment, Expression};
 use crate::library::Library;
 use crate::plpgsql;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
-use own::{OwnRow, OwnRows, without};
+pub(crate) use own::without;
+use own::{OwnRow, OwnRows};
 use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
 use types::{
     ColumnSet, Key, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState, StatementResult,
@@ -121,6 +123,11 @@ impl<'a> Execution<'a> {
         expression.evaluate(&Environment { row: &[], frame, now: self.now })
     }
 
+    /// Where expressions over variables are evaluated.
+    pub fn variables<'b>(&self, frame: &'b [Value]) -> Environment<'b> {
+        self.environment(&[], frame)
+    }
+
     /// Whether a condition without columns is true (and not NULL).
     ///
     /// # Errors
@@ -150,6 +157,17 @@ impl<'a> Execution<'a> {
             BoundStatement::Update(update) => self.update(update, frame),
             BoundStatement::Delete(delete) => self.delete(delete, frame),
             BoundStatement::Call(call) => self.call_bound(call, frame),
+            BoundStatement::Explain(explain) => {
+                let rows: Vec<Vec<Value>> =
+                    explain.lines.iter().map(|line| vec![Value::text(line.as_str())]).collect();
+                self.charge(rows.len() as u64)?;
+                Ok(StatementOutput {
+                    affected: rows.len() as u64,
+                    columns: explain.columns.clone(),
+                    rows,
+                    call_outputs: Vec::new(),
+                })
+            }
         }
     }
 
@@ -162,22 +180,11 @@ impl<'a> Execution<'a> {
     }
 
     fn call_bound(&mut self, call: &BoundCall, frame: &[Value]) -> Result<StatementOutput, SqlError> {
-        let procedure = self.library.definition(&call.procedure).ok_or_else(|| {
-            let types: Vec<String> =
-                call.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
-            no_procedure(&call.procedure, &types.join(", "))
-        })?;
+        let definition = self.library.definition(&call.procedure);
+        let procedure = definition
+            .filter(|procedure| call.fits(&procedure.parameters))
+            .ok_or_else(|| call.no_procedure())?;
         let parameters = &procedure.parameters;
-        let fits = parameters.len() == call.arguments.len()
-            && parameters.iter().zip(&call.arguments).all(|(parameter, argument)| {
-                parameter.mode == ParameterMode::Out
-                    || can_cast_implicitly(argument.data_type, parameter.data_type)
-            });
-        if !fits {
-            let types: Vec<String> =
-                call.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
-            return Err(no_procedure(&call.procedure, &types.join(", ")));
-        }
         let mut arguments = Vec::with_capacity(parameters.len());
         for (parameter, argument) in parameters.iter().zip(&call.arguments) {
             if parameter.mode != ParameterMode::Out {
@@ -270,9 +277,8 @@ impl<'a> Execution<'a> {
 
     /// Applies a command to the row as it stands and records it. Gives whether it matched.
     fn apply(&mut self, command: Command) -> Result<bool, SqlError> {
-        let position = self.own.position(command.row.table, &command.row.key);
         let fetched;
-        let current = match position {
+        let current = match self.own.position(command.row.table, &command.row.key) {
             Some(position) => self.own.get(position).value.as_ref(),
             None => {
                 fetched = self.snapshot.get(command.row.table, &command.row.key);
@@ -281,11 +287,20 @@ impl<'a> Execution<'a> {
         };
         // The size of a row is judged here only: at a command's place other transactions may have made it larger, and
         // judging it there would make every text column of the row one that the command uses.
-        let sized = |change: RowChange| match &change {
-            RowChange::Put(row) => change::check_row_bytes(row).map(|()| change),
-            _ => Ok(change),
-        };
-        let change = match command.function.apply(current).and_then(sized) {
+        let change = command.function.apply(current).and_then(sized);
+        let writes = command.writes;
+        self.record(command, writes, change)
+    }
+
+    /// Records a command with what it makes of the row as it stands. `writes`: what it has certainly written where it
+    /// matches. Gives whether it matched.
+    fn record(
+        &mut self,
+        command: Command,
+        writes: ColumnSet,
+        change: Result<RowChange, SqlError>,
+    ) -> Result<bool, SqlError> {
+        let change = match change {
             Ok(change) => change,
             Err(error) => {
                 // An error that shows the whole row has looked at all of it.
@@ -298,9 +313,10 @@ impl<'a> Execution<'a> {
             }
         };
         let matched = change != RowChange::Unmatched;
-        let written = if matched { command.writes } else { ColumnSet::EMPTY };
+        let written = if matched { writes } else { ColumnSet::EMPTY };
+        let position = self.own.position(command.row.table, &command.row.key);
         let value = match change {
-            RowChange::Unmatched => current.cloned(),
+            RowChange::Unmatched => self.current(command.row.table, &command.row.key),
             RowChange::Put(row) => Some(row),
             RowChange::Delete => None,
         };
@@ -318,6 +334,33 @@ impl<'a> Execution<'a> {
         self.commands.push(command);
         self.last_matched.push(matched);
         Ok(matched)
+    }
+}
+
+/// Refuses a row that is too long to store.
+pub(crate) fn sized(change: RowChange) -> Result<RowChange, SqlError> {
+    match &change {
+        RowChange::Put(row) => change::check_row_bytes(row).map(|()| change),
+        _ => Ok(change),
+    }
+}
+
+impl BoundCall {
+    /// Whether a procedure with these parameters takes the arguments.
+    pub fn fits(&self, parameters: &[Parameter]) -> bool {
+        parameters.len() == self.arguments.len()
+            && parameters.iter().zip(&self.arguments).all(|(parameter, argument)| {
+                parameter.mode == ParameterMode::Out
+                    || can_cast_implicitly(argument.data_type, parameter.data_type)
+            })
+    }
+
+    /// What calling a procedure that is not there ends with.
+    #[cold]
+    pub fn no_procedure(&self) -> SqlError {
+        let types: Vec<String> =
+            self.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
+        no_procedure(&self.procedure, &types.join(", "))
     }
 }
 

@@ -68,7 +68,7 @@ impl OwnRows {
 }
 
 /// The columns of `columns` that are not in `written`. The bit that far columns share is never taken away.
-pub(super) fn without(columns: ColumnSet, written: ColumnSet) -> ColumnSet {
+pub(crate) fn without(columns: ColumnSet, written: ColumnSet) -> ColumnSet {
     const LAST: usize = ColumnSet::WIDTH - 1;
     let mut rest = ColumnSet::EMPTY;
     for bit in columns.bits() {

@@ -3,6 +3,7 @@
 mod analysis;
 mod bind;
 mod call;
+mod describe;
 mod evaluate;
 mod functions;
 mod pattern;
@@ -10,6 +11,7 @@ mod time;
 
 pub(crate) use analysis::Capture;
 pub(crate) use bind::{Binder, OPERATORS_MAX, Source, bind_data_type, output_name, shortened, too_deep};
+pub(crate) use describe::Names;
 pub(crate) use evaluate::Environment;
 pub(crate) use functions::Function;
 

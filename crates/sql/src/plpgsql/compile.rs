@@ -4,10 +4,12 @@
 //! [`super::variables`].
 
 use super::ast::{Block, Branch, CaseBranch, Expression, Name, Statement, StatementKind, Target};
+use super::fuse::{Obstacle, Surroundings, fuse, unfused};
 use super::program::{Address, CompiledProcedure, Instruction, RangeStart, RowsStart};
 use super::subquery::has_subquery;
 use super::variables::Variables;
 use crate::expression::{self, Binder, Source};
+use crate::library::CompileOptions;
 use crate::statement::BoundStatement;
 use crate::table::Tables;
 use sqlparser::ast as sql;
@@ -18,7 +20,11 @@ use types::{DataType, ParameterMode, Procedure, SqlError, SqlState};
 ///
 /// # Errors
 /// What is wrong in the body, with its position in the body.
-pub(crate) fn compile(tables: &Tables, procedure: &Procedure) -> Result<CompiledProcedure, SqlError> {
+pub(crate) fn compile(
+    tables: &Tables,
+    procedure: &Procedure,
+    options: CompileOptions,
+) -> Result<CompiledProcedure, SqlError> {
     let body = super::parse(&procedure.body)?;
     let mut compiler = Compiler::new(tables, procedure)?;
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
@@ -34,10 +40,17 @@ pub(crate) fn compile(tables: &Tables, procedure: &Procedure) -> Result<Compiled
     }
     compiler.block(&body.block)?;
     compiler.emit(Instruction::Return);
+    let (slots, found) = (compiler.variables.slots()?, compiler.variables.found);
+    let (code, obstacles) = match options.fusion {
+        true => fuse(compiler.code, &Surroundings { slots, found, outputs: &outputs }),
+        false => unfused(compiler.code, &Obstacle::SwitchedOff),
+    };
     Ok(CompiledProcedure {
-        slots: compiler.variables.slots()?,
-        found: compiler.variables.found,
-        code: compiler.code.into(),
+        slots,
+        found,
+        code: code.into(),
+        names: compiler.variables.names(),
+        obstacles: obstacles.into(),
         inputs: inputs.into(),
         outputs: outputs.into(),
         ranges: compiler.ranges.most,

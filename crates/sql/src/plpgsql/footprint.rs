@@ -47,6 +47,7 @@ fn target(instruction: &Instruction) -> Option<Address> {
         | Instruction::JumpUnless { to, .. }
         | Instruction::RangeNext { end: to, .. }
         | Instruction::RowsNext { end: to, .. } => Some(*to),
+        Instruction::Fused(fused) => Some(fused.end() as Address),
         _ => None,
     }
 }
@@ -75,7 +76,10 @@ impl Walk<'_, '_, '_> {
                 let instruction = &self.procedure.code[at as usize];
                 let goes_on = !matches!(
                     instruction,
-                    Instruction::Jump { .. } | Instruction::Return | Instruction::CaseNotFound
+                    Instruction::Jump { .. }
+                        | Instruction::Return
+                        | Instruction::CaseNotFound
+                        | Instruction::Fused(_)
                 );
                 self.step(instruction, &mut frame)?;
                 if let Some(to) = target(instruction) {
@@ -165,6 +169,14 @@ impl Walk<'_, '_, '_> {
             Instruction::ChangeInto(change) => {
                 self.analysis.statement(&change.statement, frame)?;
                 self.stored(&change.target, frame);
+            }
+            Instruction::Fused(fused) => {
+                self.analysis.fused(fused, frame);
+                frame.set(found, None);
+                for (slot, value) in fused.assigned_outside() {
+                    let value = self.analysis.evaluate(value, frame);
+                    frame.set(*slot, value);
+                }
             }
             Instruction::Call(call) => {
                 self.analysis.statement(&call.statement, frame)?;

@@ -5,13 +5,14 @@
 
 use super::ast::RaiseOption;
 use super::conditions::{parse_state, state_of_condition};
+use super::fuse::FusedStatement;
 use super::program::{
     Call, ChangeInto, Coercion, CompiledProcedure, Instruction, RaiseMessage, RaisePlan, RangeStart,
     RowTarget, SelectInto, Store, SubqueryPlan,
 };
 use super::variables::{coercion, constant, not_assigned};
 use crate::execution::Execution;
-use crate::expression::Expression;
+use crate::expression::{Environment, Expression};
 use smallvec::SmallVec;
 use types::{DataType, SqlError, SqlState, Value, assign, format_value};
 
@@ -19,7 +20,7 @@ use types::{DataType, SqlError, SqlState, Value, assign, format_value};
 const NULL_VALUE_NOT_ALLOWED: SqlState = SqlState(*b"22004");
 
 /// Values of a frame that need no allocation.
-const FRAME_INLINE: usize = 16;
+pub(super) const FRAME_INLINE: usize = 16;
 
 /// Calls a procedure with one value per IN and INOUT parameter, of the parameters' types; gives the OUT and INOUT
 /// values.
@@ -168,16 +169,17 @@ impl Activation<'_> {
                     }
                     let count = Value::BigInt(i64::try_from(self.row_count).unwrap_or(i64::MAX));
                     for store in stores {
-                        self.store(store, count.clone())?;
+                        self::store(&mut self.frame, store, count.clone())?;
                     }
                 }
-                Instruction::Raise(plan) => self.raise(plan, execution)?,
+                Instruction::Raise(plan) => raise(plan, &execution.variables(&self.frame))?,
                 Instruction::Assert(assertion) => {
-                    self.assert(&assertion.0, assertion.1.as_ref(), execution)?
+                    assert(&assertion.0, assertion.1.as_ref(), &execution.variables(&self.frame))?
                 }
-                Instruction::CaseNotFound => {
-                    return Err(SqlError::new(SqlState(*b"20000"), "case not found")
-                        .hint("CASE statement is missing ELSE part."));
+                Instruction::CaseNotFound => return Err(case_not_found()),
+                Instruction::Fused(fused) => {
+                    self.fused(fused, execution)?;
+                    next = fused.end();
                 }
                 Instruction::Return => return Ok(()),
             }
@@ -205,33 +207,6 @@ impl Activation<'_> {
         execution.look_at_matched();
         self.found_unseen = false;
         self.row_count_unseen = false;
-    }
-
-    #[inline]
-    fn store(&mut self, store: &Store, value: Value) -> Result<(), SqlError> {
-        let value = convert(value, store.coercion)?;
-        if let Some(variable) = &store.not_null {
-            refuse_null(&value, variable)?;
-        }
-        self.frame[usize::from(store.slot)] = value;
-        Ok(())
-    }
-
-    /// Stores a row column by column; NULL where it has none, or where there is no row.
-    fn store_row(&mut self, stores: &[Store], row: Option<Vec<Value>>) -> Result<(), SqlError> {
-        let mut values = row.into_iter().flatten();
-        for store in stores {
-            let value = values.next().unwrap_or(Value::Null);
-            self.store(store, value)?;
-        }
-        Ok(())
-    }
-
-    fn store_first(&mut self, target: &RowTarget, rows: Vec<Vec<Value>>) -> Result<(), SqlError> {
-        if let Some(flag) = target.flag {
-            self.frame[usize::from(flag)] = Value::Boolean(true);
-        }
-        self.store_row(&target.stores, rows.into_iter().next())
     }
 
     fn start_range(&mut self, start: &RangeStart, execution: &mut Execution<'_>) -> Result<(), SqlError> {
@@ -262,12 +237,12 @@ impl Activation<'_> {
     fn next_row(&mut self, cursor: usize, stores: &[Store]) -> Result<bool, SqlError> {
         if let Some(row) = self.cursors[cursor].rows.next() {
             self.cursors[cursor].had_turn = true;
-            self.store_row(stores, Some(row))?;
+            store_row(&mut self.frame, stores, Some(row))?;
             return Ok(true);
         }
         let had_turn = self.cursors[cursor].had_turn;
         if !had_turn {
-            self.store_row(stores, None)?;
+            store_row(&mut self.frame, stores, None)?;
         }
         self.set_found(had_turn);
         Ok(false)
@@ -281,7 +256,7 @@ impl Activation<'_> {
             check_single(rows.len())?;
         }
         self.set_row_count(rows.len() as u64, false);
-        self.store_first(&select.target, rows)
+        store_first(&mut self.frame, &select.target, rows.into_iter().next())
     }
 
     fn subquery(&mut self, plan: &SubqueryPlan, execution: &mut Execution<'_>) -> Result<(), SqlError> {
@@ -303,6 +278,17 @@ impl Activation<'_> {
         Ok(())
     }
 
+    /// Statements on one row that are one command. What they assign and others use does not depend on the row: it is
+    /// computed again here, where it was computed without an error a moment ago.
+    fn fused(&mut self, fused: &FusedStatement, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+        let matched = execution.fused(fused, &self.frame)?;
+        self.set_row_count(u64::from(matched), true);
+        for (slot, value) in fused.assigned_outside() {
+            self.frame[usize::from(*slot)] = execution.evaluate(value, &self.frame)?;
+        }
+        Ok(())
+    }
+
     fn change_into(&mut self, change: &ChangeInto, execution: &mut Execution<'_>) -> Result<(), SqlError> {
         let output = execution.run(&change.statement, &self.frame)?;
         // Whether there was a row shows in the variables.
@@ -313,7 +299,7 @@ impl Activation<'_> {
             several => check_single(several)?,
         }
         self.set_row_count(output.affected, false);
-        self.store_first(&change.target, output.rows)
+        store_first(&mut self.frame, &change.target, output.rows.into_iter().next())
     }
 
     fn call(&mut self, call: &Call, execution: &mut Execution<'_>) -> Result<(), SqlError> {
@@ -343,73 +329,79 @@ impl Activation<'_> {
         }
         Ok(())
     }
+}
 
-    fn raise(&mut self, plan: &RaisePlan, execution: &mut Execution<'_>) -> Result<(), SqlError> {
-        let mut message = match &plan.message {
-            RaiseMessage::Format { pieces, arguments } => Some(self.formatted(pieces, arguments, execution)?),
-            RaiseMessage::Condition(name) => Some(name.to_string()),
-            RaiseMessage::Code => None,
+/// Evaluates a RAISE in `environment` (whose row nobody looks at): an error where it ends the call.
+///
+/// # Errors
+/// What RAISE says.
+pub(super) fn raise(plan: &RaisePlan, environment: &Environment<'_>) -> Result<(), SqlError> {
+    let mut message = match &plan.message {
+        RaiseMessage::Format { pieces, arguments } => Some(formatted(pieces, arguments, environment)?),
+        RaiseMessage::Condition(name) => Some(name.to_string()),
+        RaiseMessage::Code => None,
+    };
+    let has_text = matches!(plan.message, RaiseMessage::Format { .. });
+    let mut error = SqlError::new(plan.state, "");
+    let mut given_message = None;
+    for (option, expression) in &plan.options {
+        let Some(text) = format_value(&expression.evaluate(environment)?) else {
+            let message = "RAISE statement option cannot be null";
+            return Err(SqlError::new(NULL_VALUE_NOT_ALLOWED, message));
         };
-        let has_text = matches!(plan.message, RaiseMessage::Format { .. });
-        let mut error = SqlError::new(plan.state, "");
-        let mut given_message = None;
-        for (option, expression) in &plan.options {
-            let Some(text) = format_value(&execution.evaluate(expression, &self.frame)?) else {
-                let message = "RAISE statement option cannot be null";
-                return Err(SqlError::new(NULL_VALUE_NOT_ALLOWED, message));
-            };
-            match option {
-                RaiseOption::ErrorCode => {
-                    error.state = state_named(&text)?;
-                    if !has_text {
-                        message = Some(text);
-                    }
+        match option {
+            RaiseOption::ErrorCode => {
+                error.state = state_named(&text)?;
+                if !has_text {
+                    message = Some(text);
                 }
-                RaiseOption::Message => given_message = Some(text),
-                RaiseOption::Detail => error.detail = Some(text),
-                RaiseOption::Hint => error.hint = Some(text),
-                RaiseOption::Other(_) => {}
             }
+            RaiseOption::Message => given_message = Some(text),
+            RaiseOption::Detail => error.detail = Some(text),
+            RaiseOption::Hint => error.hint = Some(text),
+            RaiseOption::Other(_) => {}
         }
-        if !plan.ends {
-            return Ok(());
-        }
-        error.message = given_message.or(message).unwrap_or_else(|| error.state.to_string());
-        Err(error)
     }
+    if !plan.ends {
+        return Ok(());
+    }
+    error.message = given_message.or(message).unwrap_or_else(|| error.state.to_string());
+    Err(error)
+}
 
-    fn formatted(
-        &self,
-        pieces: &[Box<str>],
-        arguments: &[Expression],
-        execution: &mut Execution<'_>,
-    ) -> Result<String, SqlError> {
-        let mut text = String::new();
-        for (index, piece) in pieces.iter().enumerate() {
-            text.push_str(piece);
-            if let Some(argument) = arguments.get(index) {
-                let value = execution.evaluate(argument, &self.frame)?;
-                text.push_str(format_value(&value).as_deref().unwrap_or("<NULL>"));
-            }
+fn formatted(
+    pieces: &[Box<str>],
+    arguments: &[Expression],
+    environment: &Environment<'_>,
+) -> Result<String, SqlError> {
+    let mut text = String::new();
+    for (index, piece) in pieces.iter().enumerate() {
+        text.push_str(piece);
+        if let Some(argument) = arguments.get(index) {
+            let value = argument.evaluate(environment)?;
+            text.push_str(format_value(&value).as_deref().unwrap_or("<NULL>"));
         }
-        Ok(text)
     }
+    Ok(text)
+}
 
-    fn assert(
-        &self,
-        condition: &Expression,
-        message: Option<&Expression>,
-        execution: &mut Execution<'_>,
-    ) -> Result<(), SqlError> {
-        if execution.is_true(condition, &self.frame)? {
-            return Ok(());
-        }
-        let text = match message {
-            Some(message) => format_value(&execution.evaluate(message, &self.frame)?),
-            None => None,
-        };
-        Err(SqlError::new(SqlState(*b"P0004"), text.unwrap_or_else(|| "assertion failed".to_string())))
+/// Evaluates an ASSERT.
+///
+/// # Errors
+/// `P0004` unless the condition is true.
+pub(super) fn assert(
+    condition: &Expression,
+    message: Option<&Expression>,
+    environment: &Environment<'_>,
+) -> Result<(), SqlError> {
+    if condition.is_true(environment)? {
+        return Ok(());
     }
+    let text = match message {
+        Some(message) => format_value(&message.evaluate(environment)?),
+        None => None,
+    };
+    Err(SqlError::new(SqlState(*b"P0004"), text.unwrap_or_else(|| "assertion failed".to_string())))
 }
 
 impl Range {
@@ -427,6 +419,38 @@ impl Range {
     }
 }
 
+/// Puts a value into a frame as the variable's type.
+#[inline]
+pub(super) fn store(frame: &mut [Value], store: &Store, value: Value) -> Result<(), SqlError> {
+    let value = convert(value, store.coercion)?;
+    if let Some(variable) = &store.not_null {
+        refuse_null(&value, variable)?;
+    }
+    frame[usize::from(store.slot)] = value;
+    Ok(())
+}
+
+/// Stores a row column by column; NULL where it has none, or where there is no row.
+fn store_row(frame: &mut [Value], stores: &[Store], row: Option<Vec<Value>>) -> Result<(), SqlError> {
+    let mut values = row.into_iter().flatten();
+    for target in stores {
+        store(frame, target, values.next().unwrap_or(Value::Null))?;
+    }
+    Ok(())
+}
+
+/// Stores the only row of a result, or that there is none.
+pub(super) fn store_first(
+    frame: &mut [Value],
+    target: &RowTarget,
+    row: Option<Vec<Value>>,
+) -> Result<(), SqlError> {
+    if let Some(flag) = target.flag {
+        frame[usize::from(flag)] = Value::Boolean(true);
+    }
+    store_row(frame, &target.stores, row)
+}
+
 #[inline]
 fn convert(value: Value, coercion: Coercion) -> Result<Value, SqlError> {
     match coercion {
@@ -437,7 +461,7 @@ fn convert(value: Value, coercion: Coercion) -> Result<Value, SqlError> {
 }
 
 #[inline]
-fn refuse_null(value: &Value, variable: &str) -> Result<(), SqlError> {
+pub(super) fn refuse_null(value: &Value, variable: &str) -> Result<(), SqlError> {
     if !value.is_null() {
         return Ok(());
     }
@@ -445,8 +469,14 @@ fn refuse_null(value: &Value, variable: &str) -> Result<(), SqlError> {
     Err(SqlError::new(NULL_VALUE_NOT_ALLOWED, message))
 }
 
+/// The error of CASE where nothing fits.
+#[cold]
+pub(super) fn case_not_found() -> SqlError {
+    SqlError::new(SqlState(*b"20000"), "case not found").hint("CASE statement is missing ELSE part.")
+}
+
 /// The errors of STRICT.
-fn check_single(rows: usize) -> Result<(), SqlError> {
+pub(super) fn check_single(rows: usize) -> Result<(), SqlError> {
     match rows {
         0 => Err(SqlError::new(SqlState::NO_DATA_FOUND, "query returned no rows")),
         1 => Ok(()),

@@ -3,6 +3,7 @@
 //! Blocks, branches and loops are jumps, so that running needs no recursion but that of nested calls. Names, types
 //! and conversions have been settled; an instruction only evaluates and stores.
 
+use super::fuse::{FusedStatement, Obstacle};
 use crate::expression::Expression;
 use crate::statement::{BoundCall, BoundSelect, BoundStatement};
 use types::{DataType, SqlState};
@@ -26,6 +27,10 @@ pub struct CompiledProcedure {
     pub(super) cursors: usize,
     /// Whether anything reads FOUND or ROW_COUNT.
     pub(super) looks_at_matched: bool,
+    /// Names of the variables by slot; empty where a slot has none.
+    pub(super) names: Box<[Box<str>]>,
+    /// For the address of every read that is left: why it could not be fused.
+    pub(super) obstacles: Box<[(Address, Obstacle)]>,
 }
 
 /// Position in the code.
@@ -80,6 +85,8 @@ pub(super) enum Instruction {
     Assert(Box<(Expression, Option<Expression>)>),
     /// CASE without ELSE, and nothing fits.
     CaseNotFound,
+    /// Statements on one row as one command.
+    Fused(Box<FusedStatement>),
     /// The end.
     Return,
 }

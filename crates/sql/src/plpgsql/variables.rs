@@ -75,6 +75,12 @@ impl Variables {
         &self.scope
     }
 
+    /// Names by slot; empty where a slot has none.
+    pub(super) fn names(&self) -> Box<[Box<str>]> {
+        let name = |info: &Option<VariableInfo>| info.as_ref().map_or("", |info| info.name.as_str()).into();
+        self.by_slot.iter().map(name).collect()
+    }
+
     /// Values in the frame.
     ///
     /// # Errors

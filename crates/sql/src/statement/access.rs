@@ -23,7 +23,7 @@ pub(crate) enum Access {
 }
 
 /// What a column of the key is compared with.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KeyPart {
     /// The value; the same for every row.
     pub value: Expression,
@@ -159,6 +159,14 @@ fn place(value: Value, data_type: DataType) -> Result<Placed, SqlError> {
 }
 
 impl KeyPart {
+    /// True where finding the row gives no error, whatever the variables hold.
+    pub fn cannot_fail(&self) -> bool {
+        let integer = |data_type: DataType| matches!(data_type, DataType::Integer | DataType::BigInt);
+        let same = self.value.data_type.family() == self.data_type.family()
+            && matches!(self.data_type, DataType::Text(_) | DataType::Boolean);
+        !self.value.can_fail() && (same || (integer(self.data_type) && integer(self.value.data_type)))
+    }
+
     fn place(&self, environment: &Environment<'_>) -> Result<Placed, SqlError> {
         place(self.value.evaluate(environment)?, self.data_type)
     }

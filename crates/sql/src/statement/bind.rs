@@ -48,6 +48,9 @@ fn unsupported_statement(statement: &Statement) -> SqlError {
         Statement::CreateSequence { .. } => error.hint("Choose keys in the client."),
         Statement::AlterTable(_) => error.hint("Drop the table and create it again."),
         Statement::Truncate(_) => error.hint("Use DELETE, or drop the table and create it again."),
+        Statement::Explain { .. } | Statement::ExplainTable { .. } => {
+            error.hint("Only calls are explained, by EXPLAIN CALL procedure(arguments) without options.")
+        }
         Statement::Merge(_) => error.hint("Use UPDATE and INSERT in a procedure."),
         _ => error,
     }

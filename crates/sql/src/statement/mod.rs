@@ -5,11 +5,13 @@ mod bind;
 mod change;
 mod query;
 mod select;
+mod slots;
 
 pub(crate) use access::{Access, KeyPart, resolve_key, resolve_range};
 pub(crate) use bind::{bind_statement, default_row, no_column, table_name};
 pub(crate) use change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, Returning};
 pub(crate) use select::{BoundSelect, Grouping, Scanned, SortKey};
+pub(crate) use slots::VisitSlot;
 
 use crate::expression::Expression;
 use std::sync::Arc;
@@ -29,6 +31,8 @@ pub(crate) enum BoundStatement {
     Delete(BoundDelete),
     /// CALL
     Call(BoundCall),
+    /// EXPLAIN, already explained: one text per row.
+    Explain(BoundExplain),
 }
 
 /// CALL. The procedure is looked up by its name when it runs.
@@ -38,6 +42,15 @@ pub(crate) struct BoundCall {
     pub procedure: String,
     /// One per parameter, OUT parameters included.
     pub arguments: Vec<Expression>,
+}
+
+/// EXPLAIN: what it says is known when it is bound.
+#[derive(Debug)]
+pub(crate) struct BoundExplain {
+    /// The only column.
+    pub columns: Arc<[OutputColumn]>,
+    /// One per row.
+    pub lines: Vec<String>,
 }
 
 /// What a statement gave.
@@ -62,13 +75,14 @@ impl BoundStatement {
             BoundStatement::Update(update) => returned(&update.returning),
             BoundStatement::Delete(delete) => returned(&delete.returning),
             BoundStatement::Call(_) => &[],
+            BoundStatement::Explain(explain) => &explain.columns,
         }
     }
 
     /// True where it returns rows.
     pub fn returns_rows(&self) -> bool {
         match self {
-            BoundStatement::Select(_) => true,
+            BoundStatement::Select(_) | BoundStatement::Explain(_) => true,
             BoundStatement::Insert(insert) => insert.returning.is_some(),
             BoundStatement::Update(update) => update.returning.is_some(),
             BoundStatement::Delete(delete) => delete.returning.is_some(),
@@ -78,7 +92,7 @@ impl BoundStatement {
 
     /// True where it changes nothing.
     pub fn is_read(&self) -> bool {
-        matches!(self, BoundStatement::Select(_))
+        matches!(self, BoundStatement::Select(_) | BoundStatement::Explain(_))
     }
 
     /// PostgreSQL's command tag.
@@ -89,6 +103,7 @@ impl BoundStatement {
             BoundStatement::Update(_) => format!("UPDATE {affected}"),
             BoundStatement::Delete(_) => format!("DELETE {affected}"),
             BoundStatement::Call(_) => "CALL".to_string(),
+            BoundStatement::Explain(_) => "EXPLAIN".to_string(),
         }
     }
 }

@@ -1,0 +1,43 @@
+//! Fused statements: several statements on one row as one command (`plpgsql::fuse`).
+
+use super::Execution;
+use crate::plpgsql::{FusedStatement, RowRun};
+use crate::statement::resolve_key;
+use state::Read;
+use types::{SqlError, Value};
+
+impl Execution<'_> {
+    /// Runs fused statements on their row as it stands, and records them as one command. Gives whether a change of
+    /// the row matched.
+    ///
+    /// They cost the steps that the statements cost one by one. One step has been charged already: that of the
+    /// instruction.
+    ///
+    /// # Errors
+    /// What the statements end with.
+    pub fn fused(&mut self, fused: &FusedStatement, frame: &[Value]) -> Result<bool, SqlError> {
+        self.begin_change();
+        let environment = self.environment(&[], frame);
+        let Some(key) = resolve_key(fused.key(), &environment)? else {
+            // No row can have this key: nothing is looked at and nothing stands at a place.
+            let RowRun { change, steps, .. } = fused.function(&environment).run_without_key();
+            self.charge(steps.saturating_sub(1))?;
+            return change.map(|_| false);
+        };
+        let function = fused.function(&environment);
+        let command = fused.command(key, function.clone(), &environment);
+        let current = self.current(command.row.table, &command.row.key);
+        let RowRun { change, steps, change_failed } = function.run(current.as_ref());
+        // How many steps it takes depends on the row, and so does whether they are too many.
+        let ended = match (self.charge(steps.saturating_sub(1)), &change) {
+            (Err(error), _) => Some(error),
+            (Ok(()), Err(error)) if !change_failed => Some(error.clone()),
+            _ => None,
+        };
+        if let Some(error) = ended {
+            self.reads.push(Read { row: command.row, columns: command.uses });
+            return Err(error);
+        }
+        self.record(command, fused.certainly_written(), change)
+    }
+}

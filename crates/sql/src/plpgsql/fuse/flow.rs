@@ -1,0 +1,226 @@
+//! What instructions read and write, where they go, and which variables are used after them.
+
+use super::super::program::{Instruction, RaiseMessage, RowTarget, Store};
+use super::Surroundings;
+use crate::expression::Expression;
+use smallvec::{SmallVec, smallvec};
+
+/// The variables of a procedure, FOUND among them, and behind them ROW_COUNT.
+pub(super) struct Variables<'a> {
+    /// Values in the frame.
+    pub slots: usize,
+    /// Slot of FOUND.
+    pub found: u16,
+    /// The number that stands for ROW_COUNT: one more than any slot.
+    pub row_count: u16,
+    outputs: &'a [u16],
+}
+
+/// A set of variables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct SlotSet(Vec<u64>);
+
+impl SlotSet {
+    pub fn new(variables: &Variables<'_>) -> SlotSet {
+        SlotSet(vec![0; variables.words()])
+    }
+
+    pub fn contains(&self, slot: u16) -> bool {
+        self.0.get(usize::from(slot) / 64).is_some_and(|word| word & (1 << (slot % 64)) != 0)
+    }
+
+    pub fn insert(&mut self, slot: u16) {
+        self.0[usize::from(slot) / 64] |= 1 << (slot % 64);
+    }
+
+    pub fn remove(&mut self, slot: u16) {
+        self.0[usize::from(slot) / 64] &= !(1 << (slot % 64));
+    }
+
+    /// Adds all of the other; true where that changes anything.
+    fn extend(&mut self, other: &SlotSet) -> bool {
+        let mut changed = false;
+        for (word, more) in self.0.iter_mut().zip(&other.0) {
+            changed |= *more & !*word != 0;
+            *word |= more;
+        }
+        changed
+    }
+
+    /// Ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
+        (0..self.0.len() as u32 * 64)
+            .filter_map(|slot| u16::try_from(slot).ok().filter(|s| self.contains(*s)))
+    }
+}
+
+impl<'a> Variables<'a> {
+    pub fn new(surroundings: &Surroundings<'a>) -> Variables<'a> {
+        Variables {
+            slots: surroundings.slots,
+            found: surroundings.found,
+            // A procedure has fewer slots than a u16 counts.
+            row_count: surroundings.slots as u16,
+            outputs: surroundings.outputs,
+        }
+    }
+
+    /// Words of a [`SlotSet`].
+    pub fn words(&self) -> usize {
+        self.slots / 64 + 1
+    }
+
+    /// Visits every variable that the instruction reads.
+    pub fn reads(&self, instruction: &Instruction, visit: &mut dyn FnMut(u16)) {
+        let all = |expressions: &[&Expression], visit: &mut dyn FnMut(u16)| {
+            expressions.iter().for_each(|expression| expression.visit_slots(visit));
+        };
+        match instruction {
+            Instruction::Assign { value, .. } => value.visit_slots(visit),
+            Instruction::RefuseNull { slot, .. } => visit(*slot),
+            Instruction::RequireRecord { flag, .. } => visit(*flag),
+            Instruction::JumpIf { condition, .. } | Instruction::JumpUnless { condition, .. } => {
+                condition.visit_slots(visit);
+            }
+            Instruction::RangeStart(start) => {
+                all(&[&start.first, &start.last], visit);
+                start.step.iter().for_each(|step| step.visit_slots(visit));
+            }
+            Instruction::RowsStart(start) => start.query.visit_slots(visit),
+            Instruction::LookAtFound => visit(self.found),
+            Instruction::SelectInto(select) => select.query.visit_slots(visit),
+            Instruction::Subquery(plan) => plan.query.visit_slots(visit),
+            Instruction::Perform(query) => query.visit_slots(visit),
+            Instruction::Change(statement) => statement.visit_slots(visit),
+            Instruction::ChangeInto(change) => change.statement.visit_slots(visit),
+            Instruction::Call(call) => call.statement.visit_slots(visit),
+            Instruction::RowCount { .. } => visit(self.row_count),
+            Instruction::Raise(plan) => {
+                if let RaiseMessage::Format { arguments, .. } = &plan.message {
+                    arguments.iter().for_each(|argument| argument.visit_slots(visit));
+                }
+                plan.options.iter().for_each(|(_, option)| option.visit_slots(visit));
+            }
+            Instruction::Assert(assertion) => {
+                assertion.0.visit_slots(visit);
+                assertion.1.iter().for_each(|message| message.visit_slots(visit));
+            }
+            Instruction::Return => self.outputs.iter().for_each(|slot| visit(*slot)),
+            Instruction::Clear { .. }
+            | Instruction::Jump { .. }
+            | Instruction::RangeNext { .. }
+            | Instruction::RowsNext { .. }
+            | Instruction::SetFound
+            | Instruction::CaseNotFound => {}
+            Instruction::Fused(fused) => fused.visit_slots(visit),
+        }
+    }
+
+    /// Visits every variable that the instruction certainly writes, if it ends without an error.
+    pub fn writes(&self, instruction: &Instruction, visit: &mut dyn FnMut(u16)) {
+        let stored = |stores: &[Store], visit: &mut dyn FnMut(u16)| {
+            stores.iter().for_each(|store| visit(store.slot));
+        };
+        let target = |target: &RowTarget, visit: &mut dyn FnMut(u16)| {
+            stored(&target.stores, visit);
+            target.flag.iter().for_each(|flag| visit(*flag));
+        };
+        match instruction {
+            Instruction::Assign { slot, .. } | Instruction::Clear { slot } => visit(*slot),
+            Instruction::RowsStart(start) => start.flag.iter().for_each(|flag| visit(*flag)),
+            Instruction::SetFound => visit(self.found),
+            Instruction::SelectInto(select) => target(&select.target, visit),
+            Instruction::ChangeInto(change) => target(&change.target, visit),
+            Instruction::Subquery(plan) => {
+                visit(plan.slot);
+                visit(self.row_count);
+            }
+            Instruction::RowCount { stores } => stored(stores, visit),
+            _ => {}
+        }
+        let sets_found = matches!(
+            instruction,
+            Instruction::SelectInto(_)
+                | Instruction::Perform(_)
+                | Instruction::Change(_)
+                | Instruction::ChangeInto(_)
+                | Instruction::Fused(_)
+        );
+        if sets_found {
+            visit(self.found);
+            visit(self.row_count);
+        }
+    }
+}
+
+/// Where the instruction jumps, if it may.
+pub(super) fn jump_target(instruction: &Instruction) -> Option<usize> {
+    match instruction {
+        Instruction::Jump { to }
+        | Instruction::JumpIf { to, .. }
+        | Instruction::JumpUnless { to, .. }
+        | Instruction::RangeNext { end: to, .. }
+        | Instruction::RowsNext { end: to, .. } => Some(*to as usize),
+        Instruction::Fused(fused) => Some(fused.end()),
+        _ => None,
+    }
+}
+
+/// True where the next instruction is not the one behind it.
+pub(super) fn never_goes_on(instruction: &Instruction) -> bool {
+    match instruction {
+        Instruction::Jump { .. }
+        | Instruction::Return
+        | Instruction::CaseNotFound
+        | Instruction::Fused(_) => true,
+        Instruction::Raise(plan) => plan.ends,
+        _ => false,
+    }
+}
+
+/// Where control may be after the instruction at `address`.
+fn successors(address: usize, instruction: &Instruction) -> SmallVec<[usize; 2]> {
+    let mut next: SmallVec<[usize; 2]> = smallvec![];
+    if !never_goes_on(instruction) {
+        next.push(address + 1);
+    }
+    next.extend(jump_target(instruction));
+    next
+}
+
+/// The variables that are read before they are written, for each address of a piece of code; behind its end none is.
+pub(super) fn live(code: &[Instruction], variables: &Variables<'_>) -> Vec<SlotSet> {
+    let mut live = vec![SlotSet::new(variables); code.len() + 1];
+    loop {
+        let mut changed = false;
+        for (address, instruction) in code.iter().enumerate().rev() {
+            let mut now = SlotSet::new(variables);
+            for next in successors(address, instruction) {
+                now.extend(&live[next.min(code.len())]);
+            }
+            variables.writes(instruction, &mut |slot| now.remove(slot));
+            variables.reads(instruction, &mut |slot| now.insert(slot));
+            changed |= live[address].extend(&now);
+        }
+        if !changed {
+            return live;
+        }
+    }
+}
+
+/// What is known of the whole code of a procedure.
+pub(super) struct Flow<'a> {
+    pub variables: &'a Variables<'a>,
+    /// By address: what is used from there on.
+    pub live: Vec<SlotSet>,
+    /// From where to where, for every jump.
+    pub jumps: Vec<(usize, usize)>,
+}
+
+impl<'a> Flow<'a> {
+    pub fn new(code: &[Instruction], variables: &'a Variables<'a>) -> Flow<'a> {
+        let jumps = code.iter().enumerate();
+        let jumps = jumps.filter_map(|(address, instruction)| Some((address, jump_target(instruction)?)));
+        Flow { variables, live: live(code, variables), jumps: jumps.collect() }
+    }
+}
