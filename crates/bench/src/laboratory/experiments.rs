@@ -243,3 +243,41 @@ impl Experiment {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laboratory::plan::{Filter, plan};
+    use crate::laboratory::run::BUILT_IN;
+
+    #[test]
+    fn the_built_in_experiments_have_every_table_and_figure_of_harmonybc() {
+        let experiments = parse(BUILT_IN).expect("the file is valid");
+        let has = |number: String| {
+            let its = |experiment: &&Experiment| experiment.paper == Paper::HarmonyBC;
+            let starts = |experiment: &Experiment| {
+                experiment.number == number || experiment.number.starts_with(&format!("{number} "))
+            };
+            assert!(experiments.iter().filter(its).any(starts), "{number} is missing");
+        };
+        (1..=3).for_each(|number| has(format!("Table {number}")));
+        (1..=21).for_each(|number| has(format!("Figure {number}")));
+        let papers: BTreeSet<Paper> = experiments.iter().map(|experiment| experiment.paper).collect();
+        assert_eq!(papers.len(), 6);
+    }
+
+    /// A record has no experiment and no options in it: two measurements must not look like one.
+    #[test]
+    fn what_a_record_names_is_measured_once() {
+        let experiments = parse(BUILT_IN).expect("the file is valid");
+        for command in ["protocols", "ablation"] {
+            let its = experiments.iter().filter(|experiment| experiment.runs_with(command));
+            let planned = plan(its, &Filter::default(), 2);
+            assert!(!planned.is_empty());
+            let mut names = BTreeSet::new();
+            for planned in &planned {
+                assert!(names.insert(planned.point.describe()), "{:?}", planned);
+            }
+        }
+    }
+}
