@@ -278,8 +278,8 @@ mod tests {
     #[test]
     fn calls_have_an_argument_for_every_parameter() {
         let ycsb = workloads::workload("ycsb", 10_000, 0.0).expect("valid");
-        assert_eq!(outputs(&ycsb.set_up(), "ycsb"), 1);
-        assert_eq!(outputs(&ycsb.set_up(), "ycsb_updates"), 0);
+        assert_eq!(outputs(&ycsb.set_up(), "ycsb_5"), 1);
+        assert_eq!(outputs(&ycsb.set_up(), "ycsb_10"), 0);
         assert_eq!(text("p", 2, 1), "CALL p($1::bigint, $2::bigint, NULL::bigint)");
     }
 

@@ -1,5 +1,5 @@
-//! YCSB (Cooper et al., 2010) as HarmonyBC runs it: ten operations in a transaction, half of them SELECTs whose values
-//! are looked at, half of them UPDATEs by command, keys by Zipf's law. And its hot-spot variant: ten UPDATEs, each of
+//! YCSB (Cooper et al., 2010) as HarmonyBC runs it: ten operations in a transaction, each with equal probability a SELECT
+//! whose value is looked at or an UPDATE by command, keys by Zipf's law. And its hot-spot variant: ten UPDATEs, each of
 //! which hits one of the 1 % hot rows with a given probability.
 
 use crate::workload::{portions_of, statements};
@@ -11,8 +11,11 @@ use types::{Outcome, Value};
 
 /// Operations of a transaction.
 const OPERATIONS: usize = 10;
-/// How many of them are updates, by procedure.
-const UPDATES: [(&str, i128); 2] = [("ycsb", 5), ("ycsb_updates", 10)];
+/// The procedures by how many of their operations are updates.
+const PROCEDURE_OF_UPDATES: [&str; OPERATIONS + 1] = [
+    "ycsb_0", "ycsb_1", "ycsb_2", "ycsb_3", "ycsb_4", "ycsb_5", "ycsb_6", "ycsb_7", "ycsb_8", "ycsb_9",
+    "ycsb_10",
+];
 /// Value of every row at the beginning.
 const INITIAL_VALUE: i64 = 1_000;
 /// Largest amount that an update adds.
@@ -23,7 +26,7 @@ const HOT_ROW_OF: u64 = 100;
 const SCHEMA: &str = include_str!("schema.sql");
 const PROCEDURES: &str = include_str!("procedures.sql");
 
-/// Half SELECTs, half UPDATEs, keys by Zipf's law.
+/// SELECTs and UPDATEs with equal probability, keys by Zipf's law.
 #[derive(Clone, Debug)]
 pub struct Ycsb {
     keys: u64,
@@ -59,7 +62,8 @@ impl Workload for Ycsb {
     }
 
     fn call(&self, _: u64, random: &mut StdRng) -> Call {
-        call("ycsb", random, |random| (self.choice.sample(random) as u64).clamp(1, self.keys))
+        let updates = (0..OPERATIONS).filter(|_| random.random_bool(0.5)).count();
+        call(updates, random, |random| (self.choice.sample(random) as u64).clamp(1, self.keys))
     }
 
     fn invariant(&self) -> Invariant {
@@ -104,7 +108,7 @@ impl Workload for YcsbHotspot {
 
     fn call(&self, _: u64, random: &mut StdRng) -> Call {
         let hot = self.keys / HOT_ROW_OF;
-        call("ycsb_updates", random, |random| {
+        call(OPERATIONS, random, |random| {
             if random.random_bool(self.probability) {
                 random.random_range(1..=hot)
             } else {
@@ -126,10 +130,10 @@ fn check_rows(workload: &'static str, found: u64, least: u64) -> Result<(), Para
     }
 }
 
-fn call(procedure: &'static str, random: &mut StdRng, key: impl Fn(&mut StdRng) -> u64) -> Call {
+fn call(updates: usize, random: &mut StdRng, key: impl Fn(&mut StdRng) -> u64) -> Call {
     let mut arguments: Vec<Value> = (0..OPERATIONS).map(|_| Value::BigInt(key(random) as i64)).collect();
     arguments.push(Value::BigInt(random.random_range(1..=AMOUNT_MAX)));
-    Call { procedure, arguments }
+    Call { procedure: PROCEDURE_OF_UPDATES[updates], arguments }
 }
 
 fn portions(keys: u64) -> Box<dyn Iterator<Item = Rows>> {
@@ -151,9 +155,9 @@ fn invariant(keys: u64) -> Invariant {
 
 /// Every update adds the amount, which is the last argument.
 fn change(procedure: &str, arguments: &[Value], outcome: &Outcome) -> i128 {
-    let updates = UPDATES.iter().find(|(name, _)| *name == procedure).map_or(0, |(_, updates)| *updates);
+    let updates = PROCEDURE_OF_UPDATES.iter().position(|name| *name == procedure).unwrap_or(0);
     match (outcome, arguments.last()) {
-        (Outcome::Committed(_), Some(Value::BigInt(amount))) => updates * i128::from(*amount),
+        (Outcome::Committed(_), Some(Value::BigInt(amount))) => updates as i128 * i128::from(*amount),
         _ => 0,
     }
 }
@@ -196,13 +200,12 @@ mod tests {
 
     #[test]
     fn procedures_have_as_many_updates_as_the_invariant_counts() {
-        for (name, updates) in UPDATES {
+        for (updates, name) in PROCEDURE_OF_UPDATES.into_iter().enumerate() {
             let all = statements(SCHEMA, PROCEDURES);
             let header = format!("CREATE PROCEDURE {name}(");
             let text = all.iter().find(|text| text.contains(&header)).expect("it is there");
-            assert_eq!(text.matches("UPDATE usertable").count() as i128, updates);
-            let selects = OPERATIONS - updates as usize;
-            assert_eq!(text.matches("SELECT v INTO").count(), selects);
+            assert_eq!(text.matches("UPDATE usertable").count(), updates);
+            assert_eq!(text.matches("SELECT v INTO").count(), OPERATIONS - updates);
         }
     }
 }
