@@ -46,7 +46,7 @@ pub struct LaboratoryArguments {
     /// Rounds over all points; the figures are medians over them [default: 5, with --quick 3]
     #[arg(long)]
     pub rounds: Option<usize>,
-    /// Seconds of a point in a round [default: 3, with --quick 0.4]
+    /// Seconds of a point in a round [default: 1, with --quick 0.3]
     #[arg(long)]
     pub seconds: Option<f64>,
     /// Closed loop: clients, each waiting for its answer [default: twice the transactions of a block]
@@ -99,6 +99,6 @@ impl LaboratoryArguments {
     }
 
     pub(super) fn seconds(&self) -> f64 {
-        self.seconds.unwrap_or(if self.quick { 0.4 } else { 3.0 })
+        self.seconds.unwrap_or(if self.quick { 0.3 } else { 1.0 })
     }
 }

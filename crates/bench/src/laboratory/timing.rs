@@ -21,8 +21,8 @@ const BLOCK_BATCHES: usize = 20;
 const FILL: Duration = Duration::from_millis(20);
 /// The most transactions that one round makes before its time begins: they take memory.
 const PREPARED_MAX: usize = 400_000;
-/// Batches that a round executes to get warm, before its time begins.
-const WARM_UP_BLOCKS: usize = 2;
+/// Blocks that a round executes to get warm, before its time begins.
+const WARM_UP_BLOCKS: usize = 1;
 
 /// How transactions come.
 #[derive(Clone, Copy, Debug, PartialEq)]

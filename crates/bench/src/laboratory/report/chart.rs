@@ -140,9 +140,11 @@ impl Chart {
                 across.at(*position)
             );
         }
-        for series in &self.series {
+        // What the paper prints lies behind, so that a measurement that agrees with it does not vanish.
+        let behind = self.series.iter().filter(|series| series.published);
+        for series in behind.chain(self.series.iter().filter(|series| !series.published)) {
             let color = series.color;
-            let class = if series.published { "line published" } else { "line" };
+            let (class, radius) = if series.published { ("line published", 6.0) } else { ("line", 3.2) };
             let place = |value: &Value| format!("{:.1},{:.1}", across.at(value.x), scale.at(value.y));
             let points: Vec<String> = match series.values.as_slice() {
                 [only] if series.everywhere => [first, last].map(|x| place(&Value { x, ..*only })).to_vec(),
@@ -159,7 +161,7 @@ impl Chart {
                 let tip = self.tip(series, value);
                 let _ = write!(
                     svg,
-                    r#"<circle cx="{x:.1}" cy="{y:.1}" r="3.5" fill="{fill}" stroke="{color}"><title>{tip}</title></circle>"#
+                    r#"<circle cx="{x:.1}" cy="{y:.1}" r="{radius}" fill="{fill}" stroke="{color}"><title>{tip}</title></circle>"#
                 );
             }
         }

@@ -17,7 +17,7 @@ const COLORS: [(&str, &str); 7] = [
     ("graph", "#8250df"),
     ("block-stm", "#1f6feb"),
     ("serial", "#8b949e"),
-    ("postgres", "#24292f"),
+    ("postgres", "var(--text)"),
 ];
 /// Colours of other series, in turn.
 const MORE_COLORS: [&str; 8] =
