@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// The experiments that are built in.
 pub(super) const BUILT_IN: &str = include_str!("../../../../docs/experiments.toml");
 
+/// PostgreSQL looks for deadlocks after a second: a shorter round would see none of them end.
+const POSTGRES_SECONDS: f64 = 1.2;
+
 /// Runs the experiments of a command, writes the results, and returns them in the order of the file of experiments.
 /// `progress` is told, from time to time, what is being done.
 ///
@@ -155,7 +158,7 @@ fn time(
                     postgres = Some(Postgres::start()?);
                 }
                 let postgres = postgres.as_ref().expect("started above");
-                postgres.round(workload.as_ref(), seconds, arguments.seed)?
+                postgres.round(workload.as_ref(), seconds.max(POSTGRES_SECONDS), arguments.seed)?
             } else {
                 timing::round(point, workload.as_ref(), pace(arguments), seconds, arguments.seed)
                     .map_err(|error| LaboratoryError::Engine { point: point.describe(), error })?
