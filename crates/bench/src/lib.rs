@@ -1,13 +1,21 @@
 //! Experiments and their measurements.
 //!
 //! - [`engine_alone`]: the deterministic core without network, signatures and disk.
+//! - [`laboratory()`]: the experiments of `docs/experiments.toml`, protocols side by side and beside PostgreSQL.
 //! - [`Load`]: signed transactions through the gateways of a running network, closed or open loop.
 
+mod chain;
 mod engine_alone;
+mod laboratory;
 mod load;
 mod memory;
+mod postgres;
 
-pub use engine_alone::{EngineBenchError, EngineOptions, EngineRecord, engine_alone};
+pub use chain::EngineBenchError;
+pub use engine_alone::{EngineOptions, EngineRecord, engine_alone};
+pub use laboratory::{
+    LaboratoryArguments, LaboratoryCommand, LaboratoryError, Measurement, Record, run as laboratory,
+};
 pub use load::{Load, LoadError, LoadOptions, LoadProgress, LoadReport, Pace};
 pub use memory::peak_memory_bytes;
 

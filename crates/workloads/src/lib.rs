@@ -1,7 +1,18 @@
 //! The workloads of the five papers as data: schema and contracts (SQL files), generators of calls, invariants.
 //! Nothing here measures; `bench` and `entente demo` do.
+//!
+//! [`workload()`] makes a [`Workload`] by its id; `entente bench protocols` and PostgreSQL beside it run the same ones.
 
+mod contention;
+mod parameters;
 pub mod smallbank;
+mod workload;
+mod ycsb;
+
+pub use contention::Contention;
+pub use parameters::ParameterError;
+pub use workload::{Invariant, WORKLOADS, Workload, workload};
+pub use ycsb::{Ycsb, YcsbHotspot};
 
 use types::{Payload, Value};
 

@@ -15,11 +15,13 @@
 
 mod false_aborts;
 mod graph;
+mod previous_batch;
 mod recording;
 mod replay;
 mod versions;
 
 pub use false_aborts::{Fate, false_aborts};
+pub use previous_batch::fixed_edges;
 pub use recording::{Execution, RecordingTransaction};
 
 use crate::{BatchResult, TransactionOutcome};

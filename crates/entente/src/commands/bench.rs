@@ -1,5 +1,5 @@
 use crate::{CommandError, terminal};
-use bench::{EngineOptions, EngineRecord, engine_alone};
+use bench::{EngineOptions, EngineRecord, LaboratoryArguments, LaboratoryCommand, engine_alone, laboratory};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +8,14 @@ use std::time::Duration;
 #[derive(Subcommand)]
 pub(crate) enum BenchCommand {
     Engine(EngineArguments),
+    /// Compare protocols with one another, with the papers and with PostgreSQL
+    ///
+    /// Runs the experiments of docs/experiments.toml. Example: entente bench protocols --quick --json protocols.json
+    Protocols(LaboratoryArguments),
+    /// Measure Harmony with and without its optimisations
+    ///
+    /// Example: entente bench ablation --quick --json ablation.json
+    Ablation(LaboratoryArguments),
 }
 
 /// Measure the engine alone: no network, no signatures, no disk.
@@ -48,7 +56,15 @@ pub(crate) struct EngineArguments {
 pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
     match command {
         BenchCommand::Engine(arguments) => engine(arguments),
+        BenchCommand::Protocols(arguments) => experiments(LaboratoryCommand::Protocols, arguments),
+        BenchCommand::Ablation(arguments) => experiments(LaboratoryCommand::Ablation, arguments),
     }
+}
+
+fn experiments(command: LaboratoryCommand, arguments: &LaboratoryArguments) -> Result<(), CommandError> {
+    let measurements = laboratory(command, arguments, &mut |text| eprintln!("{text}"))?;
+    println!("{} points; the report is {}", measurements.len(), arguments.out.join("report.html").display());
+    Ok(())
 }
 
 fn engine(arguments: &EngineArguments) -> Result<(), CommandError> {

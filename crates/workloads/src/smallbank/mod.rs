@@ -1,7 +1,10 @@
 //! Smallbank (Alomari et al., 2008) with the mix of HarmonyBC: 25 % SendPayment, 15 % each of the other five; customers
 //! by Zipf's law.
 
-use crate::{Call, Rows};
+pub use crate::ParameterError;
+use crate::workload::portions_of;
+use crate::{Call, Invariant, Rows, Workload};
+use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Zipf};
 use types::{Outcome, Value};
@@ -23,17 +26,6 @@ pub struct Smallbank {
     choice: Zipf<f64>,
 }
 
-/// Why there can be no such population.
-#[derive(Debug, thiserror::Error, PartialEq)]
-pub enum ParameterError {
-    /// Payments need two customers.
-    #[error("Smallbank needs 2 to 1000000000 customers, found {0}")]
-    Customers(u64),
-    /// Zipf's exponent.
-    #[error("expected a Zipf exponent from 0 (uniform) to 10, found {0}")]
-    Skew(f64),
-}
-
 impl Smallbank {
     /// `customers` of whom number k is chosen with a probability proportional to `1 / k^skew`.
     ///
@@ -41,7 +33,7 @@ impl Smallbank {
     /// Fewer than two customers; a skew that is negative, above 10 or no number.
     pub fn new(customers: u64, skew: f64) -> Result<Smallbank, ParameterError> {
         if !(2..=1_000_000_000).contains(&customers) {
-            return Err(ParameterError::Customers(customers));
+            return Err(ParameterError::Rows { workload: "smallbank", least: 2, found: customers });
         }
         if !(0.0..=10.0).contains(&skew) {
             return Err(ParameterError::Skew(skew));
@@ -116,6 +108,29 @@ impl Smallbank {
     }
 }
 
+impl Workload for Smallbank {
+    fn id(&self) -> &'static str {
+        "smallbank"
+    }
+
+    fn set_up(&self) -> Vec<&'static str> {
+        Smallbank::statements().collect()
+    }
+
+    fn portions(&self) -> Box<dyn Iterator<Item = Rows> + '_> {
+        Box::new(portions_of(self.customers).flat_map(|(first, count)| self.rows(first, count)))
+    }
+
+    fn call(&self, _: u64, random: &mut StdRng) -> Call {
+        self.next_call(random)
+    }
+
+    fn invariant(&self) -> Invariant {
+        let queries = &["SELECT sum(balance) FROM savings", "SELECT sum(balance) FROM checking"];
+        Invariant { queries, initial: self.initial_total(), change: money_change }
+    }
+}
+
 /// By how much a call that ended like this changes the sum of all balances, in cents: the invariant is that the sum is
 /// [`Smallbank::initial_total`] plus these.
 pub fn money_change(procedure: &str, arguments: &[Value], outcome: &Outcome) -> i128 {
@@ -139,7 +154,6 @@ pub fn money_change(procedure: &str, arguments: &[Value], outcome: &Outcome) -> 
 mod tests {
     use super::*;
     use rand::SeedableRng;
-    use rand::rngs::StdRng;
     use std::collections::BTreeMap;
 
     #[test]
@@ -177,7 +191,10 @@ mod tests {
             let one = smallbank.customer(&mut random);
             assert_ne!(smallbank.other(&mut random, one), one);
         }
-        assert_eq!(Smallbank::new(1, 0.0).err(), Some(ParameterError::Customers(1)));
+        assert_eq!(
+            Smallbank::new(1, 0.0).err(),
+            Some(ParameterError::Rows { workload: "smallbank", least: 2, found: 1 })
+        );
         assert!(Smallbank::new(2, f64::NAN).is_err());
     }
 

@@ -1,0 +1,147 @@
+//! An engine with its chain of blocks, fed without signatures: what every measurement of the core runs on.
+
+use crypto::{SecretKey, Signature};
+use engine::{Engine, EngineError, ExecutedBlock, VerifiedBlock, VerifiedTransaction};
+use std::sync::Arc;
+use types::{
+    BlockHeader, Charter, Credential, Organisation, Outcome, Payload, ProtocolOptions, RequestId,
+    SignedTransaction, Transaction,
+};
+use workloads::{Invariant, Workload};
+
+/// How many blocks a transaction stays valid, counted from when it was made.
+const EXPIRY_BLOCKS: u64 = 50_000;
+
+/// Why the engine could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineBenchError {
+    /// Options that make no sense.
+    #[error(transparent)]
+    Parameter(#[from] workloads::ParameterError),
+    /// The engine refuses to run.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A statement of the set-up failed.
+    #[error("the set-up failed at: {statement}\n{outcome:?}")]
+    SetUp {
+        /// The statement.
+        statement: String,
+        /// How it ended.
+        outcome: Box<Outcome>,
+    },
+    /// No threads.
+    #[error("cannot start {0} threads")]
+    Threads(usize),
+}
+
+/// An engine with its chain of blocks.
+pub(crate) struct Chain {
+    pub(crate) engine: Engine,
+    pub(crate) charter: Arc<Charter>,
+    key: SecretKey,
+    credential: Credential,
+    requests: u64,
+    height: u64,
+}
+
+impl Chain {
+    /// `batch`: transactions of an execution batch; `seed` names the ledger.
+    pub(crate) fn new(
+        protocol: &str,
+        options: ProtocolOptions,
+        batch: u32,
+        seed: u64,
+    ) -> Result<Chain, EngineError> {
+        let key = SecretKey::from_bytes([7; 32]);
+        let mut charter = Charter::with_defaults("bench", seed);
+        charter.protocol = protocol.to_string();
+        charter.concurrency = options;
+        charter.ordering = "solo".to_string();
+        charter.block.batch_transactions = batch;
+        charter.checkpoint_blocks = 1_000_000;
+        charter.organisations.push(Organisation {
+            name: "bench".to_string(),
+            root_key: key.public_key(),
+            node_key: SecretKey::from_bytes([8; 32]).public_key(),
+            address: String::new(),
+        });
+        let charter = Arc::new(charter);
+        let credential = Credential { organisation: 0, signature: Signature([0; 64]) };
+        let engine = Engine::new(charter.clone())?;
+        Ok(Chain { engine, key, credential, charter, requests: 0, height: 0 })
+    }
+
+    /// The next block of the chain; blocks may be made ahead of their execution.
+    pub(crate) fn block(&mut self, transactions: Vec<Arc<VerifiedTransaction>>) -> VerifiedBlock {
+        self.height += 1;
+        let header = BlockHeader {
+            ledger: self.charter.ledger(),
+            height: self.height,
+            timestamp_ms: 1_800_000_000_000 + self.height,
+            previous: crypto::Digest::ZERO,
+            transactions_root: crypto::Digest::ZERO,
+            transactions: transactions.len() as u32,
+            proposer: 0,
+        };
+        let transactions = transactions.into_iter().map(Ok).collect();
+        VerifiedBlock { digest: header.digest(), header, transactions }
+    }
+
+    /// A transaction under a request that nobody has used.
+    pub(crate) fn transaction(&mut self, payload: Payload) -> Arc<VerifiedTransaction> {
+        self.requests += 1;
+        let mut request = [0; 16];
+        request[..8].copy_from_slice(&self.requests.to_be_bytes());
+        let transaction = Transaction {
+            ledger: self.charter.ledger(),
+            client: self.key.public_key(),
+            request: RequestId(request),
+            expires_at: self.height + EXPIRY_BLOCKS,
+            payload,
+        };
+        let signature = Signature([0; 64]);
+        Arc::new(SignedTransaction { transaction, credential: self.credential, signature }.into())
+    }
+
+    /// Creates the tables and procedures and loads the rows.
+    pub(crate) fn set_up(&mut self, workload: &dyn Workload) -> Result<(), EngineBenchError> {
+        let script = |sql: &str| Payload::Script { sql: sql.to_string(), parameters: vec![] };
+        for statement in workload.set_up() {
+            self.set_up_with(script(statement))?;
+        }
+        for rows in workload.portions() {
+            self.set_up_with(Payload::Insert {
+                table: rows.table.to_string(),
+                columns: rows.columns.iter().map(|column| column.to_string()).collect(),
+                rows: rows.rows,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn set_up_with(&mut self, payload: Payload) -> Result<(), EngineBenchError> {
+        let transaction = self.transaction(payload);
+        let block = self.block(vec![transaction.clone()]);
+        let mut executed: ExecutedBlock = self.engine.execute(&block)?;
+        match executed.receipts.remove(0).outcome {
+            Outcome::Committed(_) => Ok(()),
+            outcome => {
+                let statement = format!("{:?}", transaction.payload).chars().take(500).collect();
+                Err(EngineBenchError::SetUp { statement, outcome: Box::new(outcome) })
+            }
+        }
+    }
+
+    /// The sum that the invariant is about, asked in SQL; `None` where a query has no number as its answer.
+    pub(crate) fn sum(&self, invariant: &Invariant) -> Option<i128> {
+        let mut total = 0;
+        for query in invariant.queries {
+            let prepared = sql::prepare(self.engine.library(), query, &[]).ok()?;
+            let snapshot = self.engine.state().snapshot();
+            let results = prepared.query(snapshot.as_ref(), &[], u64::MAX, 0).ok()?;
+            let text = types::format_value(results.first()?.rows.first()?.first()?)?;
+            total += text.parse::<i128>().ok()?;
+        }
+        Some(total)
+    }
+}

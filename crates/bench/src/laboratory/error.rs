@@ -1,0 +1,75 @@
+use crate::EngineBenchError;
+use crate::postgres::PostgresError;
+use std::path::PathBuf;
+
+/// Why experiments cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum LaboratoryError {
+    /// The file of experiments, or a result, cannot be read or written.
+    #[error("cannot {action} {path}: {error}")]
+    File {
+        /// `read`, `write`, `create`.
+        action: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// Not TOML, or a key that no experiment has.
+    #[error("the file of experiments cannot be read; correct it here:\n{0}")]
+    Malformed(String),
+    /// A value of an experiment that makes no sense.
+    #[error("experiment `{experiment}`: expected {expected}, found {found}; correct the file of experiments")]
+    Experiment {
+        /// Its id.
+        experiment: String,
+        /// What would be right.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// A filter that is none.
+    #[error("--only: expected {expected}, found `{found}`")]
+    Only {
+        /// What would be right.
+        expected: String,
+        /// What came.
+        found: String,
+    },
+    /// An option that makes no sense.
+    #[error("{option}: expected {expected}, found {found}")]
+    Option {
+        /// Which.
+        option: &'static str,
+        /// What would be right.
+        expected: &'static str,
+        /// What came.
+        found: String,
+    },
+    /// The filters leave nothing.
+    #[error(
+        "expected at least one point to measure, found none that {command} runs and --only leaves; \
+         leave a filter out, or look into docs/experiments.toml for what there is"
+    )]
+    Nothing {
+        /// Name of the command.
+        command: &'static str,
+    },
+    /// A workload's sum does not come to what the committed calls say.
+    #[error("{point}: the invariant of the workload is broken, the protocol has lost or made up an update")]
+    Invariant {
+        /// Which point.
+        point: String,
+    },
+    /// The engine could not be measured.
+    #[error("{point}: {error}")]
+    Engine {
+        /// Which point.
+        point: String,
+        /// Why.
+        error: EngineBenchError,
+    },
+    /// PostgreSQL could not be measured.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
+}

@@ -1,0 +1,283 @@
+use super::{LaboratoryError, measurement::METRICS};
+use concurrency::ProtocolOptions;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+
+/// The id of the database beside the protocols.
+pub(super) const POSTGRES: &str = "postgres";
+/// Protocols that experiments name already and another branch brings: until then their points are left out.
+pub(super) const COMING: [&str; 4] = ["aria", "ssi", "graph", "block-stm"];
+/// Commands that an entry may name: the first two are this harness, the others measure elsewhere.
+const COMMANDS: [&str; 4] = ["protocols", "ablation", "engine", "demo"];
+/// What the horizontal axis of a plot may be.
+const AXES: [&str; 3] = ["skew", "block_size", "threads"];
+/// What may be measured.
+const MEASURES: [&str; 2] = ["throughput", "rates"];
+
+/// The five papers; an experiment of our own is of none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Paper {
+    HarmonyBC,
+    FabricPlusPlus,
+    SmartFabric,
+    Xox,
+    ChainifyDB,
+    Entente,
+}
+
+impl Paper {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Paper::HarmonyBC => "HarmonyBC",
+            Paper::FabricPlusPlus => "Fabric++",
+            Paper::SmartFabric => "SmartFabric",
+            Paper::Xox => "FastFabric, XOX, TNG",
+            Paper::ChainifyDB => "AnKerDB, Fabric++, ChainifyDB",
+            Paper::Entente => "Entente",
+        }
+    }
+}
+
+/// How far an experiment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Status {
+    /// A command repeats it.
+    Done,
+    /// It is to be repeated.
+    Planned,
+    /// It will not be; the entry says why.
+    Not,
+}
+
+/// One table or figure.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Experiment {
+    pub(super) id: String,
+    pub(super) paper: Paper,
+    /// Table or figure, as the paper numbers it.
+    pub(super) number: String,
+    pub(super) title: String,
+    pub(super) status: Status,
+    /// Why it is not done.
+    #[serde(default)]
+    pub(super) why: String,
+    /// What runs it.
+    #[serde(default)]
+    pub(super) command: String,
+    /// Whether `--quick` runs it.
+    #[serde(default)]
+    pub(super) quick: bool,
+    /// What to know when reading the result.
+    #[serde(default)]
+    pub(super) note: String,
+    #[serde(default)]
+    pub(super) protocols: Vec<String>,
+    #[serde(default)]
+    pub(super) workloads: Vec<String>,
+    /// Customers, keys or wallets.
+    #[serde(default = "ten_thousand")]
+    pub(super) rows: u64,
+    #[serde(default)]
+    pub(super) skews: Vec<f64>,
+    #[serde(default)]
+    pub(super) block_sizes: Vec<u32>,
+    /// Threads of the core; 0 is as many as the machine has.
+    #[serde(default = "all_threads")]
+    pub(super) threads: Vec<usize>,
+    #[serde(default = "all_measures")]
+    pub(super) measures: Vec<String>,
+    #[serde(default)]
+    pub(super) options: ProtocolOptions,
+    /// The same points under other options; none: one series per protocol.
+    #[serde(default)]
+    pub(super) variants: Vec<Variant>,
+    /// Horizontal axis of the plots.
+    #[serde(default = "skew")]
+    pub(super) x: String,
+    /// What is plotted: one plot per workload and metric.
+    #[serde(default)]
+    pub(super) plots: Vec<String>,
+    /// What the paper found, for comparison.
+    #[serde(default)]
+    pub(super) published: Vec<Published>,
+}
+
+/// Options of one series of an experiment.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Variant {
+    pub(super) name: String,
+    pub(super) options: ProtocolOptions,
+}
+
+/// A series of values as the paper prints it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Published {
+    pub(super) series: String,
+    pub(super) workload: String,
+    pub(super) metric: String,
+    pub(super) x: Vec<f64>,
+    pub(super) y: Vec<f64>,
+}
+
+fn ten_thousand() -> u64 {
+    10_000
+}
+
+fn all_threads() -> Vec<usize> {
+    vec![0]
+}
+
+fn all_measures() -> Vec<String> {
+    MEASURES.map(str::to_string).to_vec()
+}
+
+fn skew() -> String {
+    "skew".to_string()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    experiment: Vec<Experiment>,
+}
+
+/// Reads and checks a file of experiments.
+pub(super) fn parse(text: &str) -> Result<Vec<Experiment>, LaboratoryError> {
+    let file: File = toml::from_str(text).map_err(|error| LaboratoryError::Malformed(error.to_string()))?;
+    let mut ids = BTreeSet::new();
+    for experiment in &file.experiment {
+        experiment.check()?;
+        if !ids.insert(&experiment.id) {
+            return Err(experiment.wrong("an id of its own", "one that another entry has"));
+        }
+    }
+    Ok(file.experiment)
+}
+
+impl Experiment {
+    /// Whether this harness runs it.
+    pub(super) fn runs_with(&self, command: &str) -> bool {
+        self.status == Status::Done && self.command == command
+    }
+
+    pub(super) fn measures(&self, what: &str) -> bool {
+        self.measures.iter().any(|measure| measure == what)
+    }
+
+    fn wrong(&self, expected: impl Into<String>, found: impl Into<String>) -> LaboratoryError {
+        LaboratoryError::Experiment {
+            experiment: self.id.clone(),
+            expected: expected.into(),
+            found: found.into(),
+        }
+    }
+
+    fn check(&self) -> Result<(), LaboratoryError> {
+        if self.status != Status::Done {
+            return match self.why.is_empty() {
+                true => Err(self.wrong("`why` it is not done", "none")),
+                false => Ok(()),
+            };
+        }
+        self.known("command", &COMMANDS, [&self.command])?;
+        if !self.runs_with("protocols") && !self.runs_with("ablation") {
+            return Ok(());
+        }
+        self.check_lists()?;
+        let protocols: Vec<&str> = concurrency::IDS.into_iter().chain([POSTGRES]).chain(COMING).collect();
+        self.known("protocol", &protocols, &self.protocols)?;
+        self.known("workload", &workloads::WORKLOADS, &self.workloads)?;
+        self.known("measure", &MEASURES, &self.measures)?;
+        self.known("x", &AXES, [&self.x])?;
+        self.known("metric in `plots`", &METRICS.map(|metric| metric.name), &self.plots)?;
+        for workload in &self.workloads {
+            for skew in &self.skews {
+                workloads::workload(workload, self.rows, *skew)
+                    .map_err(|error| self.wrong("a workload with its parameters", error.to_string()))?;
+            }
+        }
+        if let Some(size) = self.block_sizes.iter().find(|size| !(1..=65_000).contains(*size)) {
+            return Err(self.wrong("block sizes from 1 to 65000", size.to_string()));
+        }
+        for published in &self.published {
+            self.known("metric in `published`", &METRICS.map(|metric| metric.name), [&published.metric])?;
+            if published.x.len() != published.y.len() {
+                let lengths = format!("{} and {}", published.x.len(), published.y.len());
+                return Err(self.wrong("as many published x as y", lengths));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_lists(&self) -> Result<(), LaboratoryError> {
+        let lists = [
+            ("protocols", self.protocols.is_empty()),
+            ("workloads", self.workloads.is_empty()),
+            ("skews", self.skews.is_empty()),
+            ("block_sizes", self.block_sizes.is_empty()),
+            ("threads", self.threads.is_empty()),
+            ("measures", self.measures.is_empty()),
+        ];
+        match lists.into_iter().find(|(_, empty)| *empty) {
+            Some((name, _)) => Err(self.wrong(format!("at least one value in `{name}`"), "none")),
+            None => Ok(()),
+        }
+    }
+
+    fn known<'a>(
+        &self,
+        what: &str,
+        known: &[&str],
+        found: impl IntoIterator<Item = &'a String>,
+    ) -> Result<(), LaboratoryError> {
+        match found.into_iter().find(|found| !known.contains(&found.as_str())) {
+            Some(found) => {
+                Err(self.wrong(format!("as {what} one of {}", known.join(", ")), format!("`{found}`")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laboratory::plan::{Filter, plan};
+    use crate::laboratory::run::BUILT_IN;
+
+    #[test]
+    fn the_built_in_experiments_have_every_table_and_figure_of_harmonybc() {
+        let experiments = parse(BUILT_IN).expect("the file is valid");
+        let has = |number: String| {
+            let its = |experiment: &&Experiment| experiment.paper == Paper::HarmonyBC;
+            let starts = |experiment: &Experiment| {
+                experiment.number == number || experiment.number.starts_with(&format!("{number} "))
+            };
+            assert!(experiments.iter().filter(its).any(starts), "{number} is missing");
+        };
+        (1..=3).for_each(|number| has(format!("Table {number}")));
+        (1..=21).for_each(|number| has(format!("Figure {number}")));
+        let papers: BTreeSet<Paper> = experiments.iter().map(|experiment| experiment.paper).collect();
+        assert_eq!(papers.len(), 6);
+    }
+
+    /// A record has no experiment and no options in it: two measurements must not look like one.
+    #[test]
+    fn what_a_record_names_is_measured_once() {
+        let experiments = parse(BUILT_IN).expect("the file is valid");
+        for command in ["protocols", "ablation"] {
+            let its = experiments.iter().filter(|experiment| experiment.runs_with(command));
+            let planned = plan(its, &Filter::default(), 2);
+            assert!(!planned.is_empty());
+            let mut names = BTreeSet::new();
+            for planned in &planned {
+                assert!(names.insert(planned.point.describe()), "{:?}", planned);
+            }
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Timed runs in the engine: real blocks, wall time, clients that wait.
+
+use super::machine::process_seconds;
+use super::plan::Point;
+use crate::chain::{Chain, EngineBenchError};
+use engine::{ExecutedBlock, VerifiedTransaction};
+use hdrhistogram::Histogram;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use types::{Outcome, Payload};
+use workloads::{Invariant, Workload};
+
+/// A consensus block has about so many transactions...
+const BLOCK_TRANSACTIONS: usize = 4_000;
+/// ...and at most so many execution batches.
+const BLOCK_BATCHES: usize = 20;
+/// How long a block that is not full waits for more, as in a new charter.
+const FILL: Duration = Duration::from_millis(20);
+/// The most transactions that one round makes before its time begins: they take memory.
+const PREPARED_MAX: usize = 400_000;
+/// Blocks that a round executes to get warm, before its time begins.
+const WARM_UP_BLOCKS: usize = 1;
+
+/// How transactions come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pace {
+    pub(super) arrival: Arrival,
+    /// What a client waits between an answer and what it submits next.
+    pub(super) delay: Duration,
+    /// Whether what was given up because of a conflict is submitted again.
+    pub(super) resubmit: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Arrival {
+    /// So many clients, each waiting for its answer; by default twice the transactions of a block.
+    Closed { clients: Option<usize> },
+    /// So many transactions per second, whether answered or not.
+    Open { rate: f64 },
+}
+
+/// What a round, or several of them together, came to.
+#[derive(Clone, Debug)]
+pub(crate) struct Timed {
+    pub(crate) transactions: u64,
+    pub(crate) committed: u64,
+    pub(crate) business_aborts: u64,
+    /// Times that a transaction was given up; one that is submitted again may be several times.
+    pub(crate) conflict_aborts: u64,
+    pub(crate) reexecuted: u64,
+    pub(crate) executions: u64,
+    pub(crate) seconds: f64,
+    pub(crate) cpu_seconds: f64,
+    /// Microseconds from the first submission to the end of the block that committed it.
+    pub(crate) latency: Histogram<u64>,
+    pub(crate) invariant_holds: bool,
+}
+
+impl Timed {
+    pub(crate) fn nothing() -> Timed {
+        Timed {
+            transactions: 0,
+            committed: 0,
+            business_aborts: 0,
+            conflict_aborts: 0,
+            reexecuted: 0,
+            executions: 0,
+            seconds: 0.0,
+            cpu_seconds: 0.0,
+            // Microseconds up to ten minutes, three digits.
+            latency: Histogram::new_with_bounds(1, 600_000_000, 3).expect("valid bounds"),
+            invariant_holds: true,
+        }
+    }
+
+    pub(crate) fn committed_tps(&self) -> f64 {
+        self.committed as f64 / self.seconds.max(1e-9)
+    }
+
+    pub(crate) fn add(&mut self, other: &Timed) {
+        self.transactions += other.transactions;
+        self.committed += other.committed;
+        self.business_aborts += other.business_aborts;
+        self.conflict_aborts += other.conflict_aborts;
+        self.reexecuted += other.reexecuted;
+        self.executions += other.executions;
+        self.seconds += other.seconds;
+        self.cpu_seconds += other.cpu_seconds;
+        self.latency.add(&other.latency).expect("the same bounds");
+        self.invariant_holds &= other.invariant_holds;
+    }
+}
+
+/// Runs one round of a point on a fresh engine for about `seconds`.
+pub(super) fn round(
+    point: &Point,
+    workload: &dyn Workload,
+    pace: Pace,
+    seconds: f64,
+    seed: u64,
+) -> Result<Timed, EngineBenchError> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(point.threads)
+        .build()
+        .map_err(|_| EngineBenchError::Threads(point.threads))?;
+    pool.install(|| {
+        let mut chain = Chain::new(&point.protocol, point.options, point.block_size, seed)?;
+        chain.set_up(workload)?;
+        let size = point.block_size as usize;
+        let block = size * (BLOCK_TRANSACTIONS / size).clamp(1, BLOCK_BATCHES);
+        let invariant = workload.invariant();
+        let mut source = Source { workload, random: StdRng::seed_from_u64(seed), number: 0 };
+        let warm = source.prepare(&mut chain, WARM_UP_BLOCKS * block);
+        let saturated = Pace {
+            arrival: Arrival::Closed { clients: Some(2 * block) },
+            delay: Duration::ZERO,
+            resubmit: false,
+        };
+        let (warm, change) = Clients::new(&mut chain, saturated, block, warm, &invariant).run()?;
+        let wanted = match pace.arrival {
+            Arrival::Closed { .. } => warm.transactions as f64 / warm.seconds * seconds,
+            Arrival::Open { rate } => rate * seconds,
+        };
+        let blocks =
+            (wanted as usize / block).clamp(WARM_UP_BLOCKS, (PREPARED_MAX / block).max(WARM_UP_BLOCKS));
+        let count = match pace.arrival {
+            Arrival::Closed { .. } => blocks * block,
+            Arrival::Open { .. } => (wanted as usize).clamp(1, PREPARED_MAX),
+        };
+        let prepared = source.prepare(&mut chain, count);
+        let (mut timed, changed) = Clients::new(&mut chain, pace, block, prepared, &invariant).run()?;
+        timed.invariant_holds = chain.sum(&invariant) == Some(invariant.initial + change + changed);
+        Ok(timed)
+    })
+}
+
+/// Calls in the workload's order.
+struct Source<'a> {
+    workload: &'a dyn Workload,
+    random: StdRng,
+    number: u64,
+}
+
+impl Source<'_> {
+    fn prepare(&mut self, chain: &mut Chain, count: usize) -> VecDeque<Arc<VerifiedTransaction>> {
+        let mut next = || {
+            let call = self.workload.call(self.number, &mut self.random);
+            self.number += 1;
+            chain.transaction(call.into_payload())
+        };
+        (0..count).map(|_| next()).collect()
+    }
+}
+
+/// A transaction on its way.
+struct Submitted {
+    transaction: Arc<VerifiedTransaction>,
+    /// When its client submitted it for the first time, from the start.
+    at: Duration,
+}
+
+/// What happens after a client has waited.
+enum Later {
+    Next,
+    Again(Submitted),
+}
+
+/// The clients, the queue in front of the engine, and the engine.
+struct Clients<'a> {
+    chain: &'a mut Chain,
+    pace: Pace,
+    block: usize,
+    prepared: VecDeque<Arc<VerifiedTransaction>>,
+    waiting: VecDeque<Submitted>,
+    /// By time; every wait is equally long, so what is added last is due last.
+    later: VecDeque<(Duration, Later)>,
+    /// Open loop: transactions that have arrived.
+    arrived: u64,
+    invariant: &'a Invariant,
+    change: i128,
+    timed: Timed,
+}
+
+impl<'a> Clients<'a> {
+    fn new(
+        chain: &'a mut Chain,
+        pace: Pace,
+        block: usize,
+        prepared: VecDeque<Arc<VerifiedTransaction>>,
+        invariant: &'a Invariant,
+    ) -> Clients<'a> {
+        let mut later = VecDeque::new();
+        if let Arrival::Closed { clients } = pace.arrival {
+            later.extend((0..clients.unwrap_or(2 * block)).map(|_| (Duration::ZERO, Later::Next)));
+        }
+        Clients {
+            chain,
+            pace,
+            block,
+            prepared,
+            waiting: VecDeque::new(),
+            later,
+            arrived: 0,
+            invariant,
+            change: 0,
+            timed: Timed::nothing(),
+        }
+    }
+
+    /// Until everything prepared has its answer. Also by how much the invariant's sum must have changed.
+    fn run(mut self) -> Result<(Timed, i128), EngineBenchError> {
+        let cpu = process_seconds("self");
+        let start = Instant::now();
+        loop {
+            let now = start.elapsed();
+            self.arrive(now);
+            let next = self.next_event();
+            if self.waiting.len() < self.block
+                && let Some(next) = next
+                && self.waiting.front().is_none_or(|oldest| next < (oldest.at + FILL).max(now))
+            {
+                std::thread::sleep(next.saturating_sub(start.elapsed()));
+                continue;
+            }
+            if self.waiting.is_empty() {
+                break;
+            }
+            let taken: Vec<Submitted> = self.waiting.drain(..self.block.min(self.waiting.len())).collect();
+            let transactions = taken.iter().map(|submitted| submitted.transaction.clone()).collect();
+            let block = self.chain.block(transactions);
+            let executed = self.chain.engine.execute(&block)?;
+            self.answer(taken, &executed, start.elapsed());
+        }
+        self.timed.seconds = start.elapsed().as_secs_f64();
+        let cpu_seconds = process_seconds("self").zip(cpu).map(|(after, before)| after - before);
+        self.timed.cpu_seconds = cpu_seconds.unwrap_or(0.0);
+        Ok((self.timed, self.change))
+    }
+
+    /// Moves what is due into the queue.
+    fn arrive(&mut self, now: Duration) {
+        if let Arrival::Open { rate } = self.pace.arrival {
+            while let Some(due) = self.next_arrival(rate).filter(|due| *due <= now) {
+                let transaction = self.prepared.pop_front().expect("an arrival is one of them");
+                self.arrived += 1;
+                // Not the moment in which this loop came round to it: a client does not wait for that.
+                self.waiting.push_back(Submitted { transaction, at: due });
+            }
+        }
+        while let Some((due, later)) = self.later.pop_front_if(|(due, _)| *due <= now) {
+            match later {
+                Later::Again(submitted) => self.waiting.push_back(submitted),
+                Later::Next => {
+                    if let Some(transaction) = self.prepared.pop_front() {
+                        self.waiting.push_back(Submitted { transaction, at: due });
+                    }
+                }
+            }
+        }
+    }
+
+    fn next_arrival(&self, rate: f64) -> Option<Duration> {
+        let due = Duration::from_secs_f64(self.arrived as f64 / rate);
+        (!self.prepared.is_empty()).then_some(due)
+    }
+
+    /// When something may come into the queue, if nothing is executed.
+    fn next_event(&self) -> Option<Duration> {
+        let arrival = match self.pace.arrival {
+            Arrival::Open { rate } => self.next_arrival(rate),
+            Arrival::Closed { .. } => None,
+        };
+        let comes = |later: &Later| matches!(later, Later::Again(_)) || !self.prepared.is_empty();
+        let later = self.later.iter().find(|(_, later)| comes(later)).map(|(due, _)| *due);
+        arrival.into_iter().chain(later).min()
+    }
+
+    fn answer(&mut self, taken: Vec<Submitted>, executed: &ExecutedBlock, now: Duration) {
+        let statistics = &executed.statistics;
+        self.timed.committed += statistics.committed;
+        self.timed.business_aborts += statistics.business_aborts;
+        self.timed.conflict_aborts += statistics.conflict_aborts;
+        self.timed.reexecuted += statistics.reexecuted;
+        self.timed.executions += statistics.executions;
+        let due = now + self.pace.delay;
+        for (submitted, receipt) in taken.into_iter().zip(&executed.receipts) {
+            if let Payload::Call { procedure, arguments } = submitted.transaction.payload.as_ref() {
+                self.change += (self.invariant.change)(procedure, arguments, &receipt.outcome);
+            }
+            if self.pace.resubmit && receipt.outcome == Outcome::Conflict {
+                // Another transaction under a new request, because the ledger answers every request once.
+                let transaction = self.chain.transaction(submitted.transaction.payload.as_ref().clone());
+                self.later.push_back((due, Later::Again(Submitted { transaction, at: submitted.at })));
+                continue;
+            }
+            self.timed.transactions += 1;
+            if matches!(receipt.outcome, Outcome::Committed(_)) {
+                self.timed.latency.saturating_record((now - submitted.at).as_micros() as u64);
+            }
+            if matches!(self.pace.arrival, Arrival::Closed { .. }) {
+                self.later.push_back((due, Later::Next));
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `entente bench protocols` and `entente bench ablation`, small: from the file of experiments to what is written.
+
+use bench::{LaboratoryArguments, LaboratoryCommand, LaboratoryError, Measurement, laboratory};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Every key of a record, as the issue that asked for them names them.
+const KEYS: [&str; 12] = [
+    "block_size",
+    "committed_tps",
+    "conflict_abort_rate",
+    "dangerous_structure_rate",
+    "executions_per_transaction",
+    "false_abort_rate",
+    "latency_ms",
+    "protocol",
+    "reexecuted_rate",
+    "skew",
+    "threads",
+    "workload",
+];
+
+fn arguments(folder: &Path, experiments: Option<&str>) -> LaboratoryArguments {
+    let experiments = experiments.map(|text| {
+        let path = folder.join("experiments.toml");
+        fs::write(&path, text).expect("a writable folder");
+        path
+    });
+    LaboratoryArguments {
+        seed: 1,
+        only: Vec::new(),
+        quick: false,
+        json: Some(folder.join("records.json")),
+        out: folder.join("out"),
+        experiments,
+        rounds: Some(1),
+        seconds: Some(0.05),
+        clients: None,
+        rate: None,
+        delay: 0.0,
+        resubmit: false,
+    }
+}
+
+fn run(
+    command: LaboratoryCommand,
+    arguments: &LaboratoryArguments,
+) -> Result<Vec<Measurement>, LaboratoryError> {
+    laboratory(command, arguments, &mut |_| {})
+}
+
+/// One experiment of ours over the protocols that this build has.
+fn experiment(more: &str) -> String {
+    format!(
+        "[[experiment]]\nid = \"small\"\npaper = \"entente\"\nnumber = \"Small\"\ntitle = \"A small one\"\n\
+         status = \"done\"\ncommand = \"protocols\"\nrows = 400\nplots = [\"committed_tps\", \"conflict_abort_rate\"]\n{more}"
+    )
+}
+
+fn failure(toml: &str) -> String {
+    let folder = TempDir::new().expect("a temporary folder");
+    let arguments = arguments(folder.path(), Some(toml));
+    run(LaboratoryCommand::Protocols, &arguments).expect_err("it must be refused").to_string()
+}
+
+#[test]
+fn every_protocol_runs_every_workload_and_the_results_have_every_series() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let protocols = format!("{:?}", concurrency::IDS);
+    let toml = experiment(&format!(
+        "protocols = {protocols}\nworkloads = {:?}\nskews = [0.5]\nblock_sizes = [50]\nthreads = [2]\n",
+        workloads::WORKLOADS
+    ));
+    let arguments = arguments(folder.path(), Some(&toml));
+    let measurements = run(LaboratoryCommand::Protocols, &arguments).expect("it runs");
+    assert_eq!(measurements.len(), concurrency::IDS.len() * workloads::WORKLOADS.len());
+    let text = fs::read_to_string(folder.path().join("records.json")).expect("it was written");
+    let records: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(records.len(), measurements.len());
+    for record in &records {
+        let mut keys: Vec<&str> = record.as_object().expect("an object").keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, KEYS);
+        assert!(record["committed_tps"].as_f64() > Some(0.0), "{record}");
+        assert!(record["latency_ms"]["p50"].as_f64() <= record["latency_ms"]["p99"].as_f64());
+        assert!(record["false_abort_rate"].as_f64() <= record["conflict_abort_rate"].as_f64());
+    }
+    let page = fs::read_to_string(arguments.out.join("report.html")).expect("it was written");
+    for id in concurrency::IDS {
+        assert!(page.contains(&format!("{id} at 0.5:")), "{id} is in no plot");
+    }
+    assert!(!page.contains("http://") && !page.contains("https://"), "the page must need no network");
+    let csv = fs::read_to_string(arguments.out.join("measurements.csv")).expect("it was written");
+    assert_eq!(csv.lines().count(), measurements.len() + 1);
+    assert!(arguments.out.join("measurements.md").exists());
+}
+
+#[test]
+fn counted_rates_follow_from_the_seed() {
+    let toml = experiment(
+        "protocols = [\"harmony\"]\nworkloads = [\"ycsb\"]\nskews = [0.9]\nblock_sizes = [25]\n\
+         measures = [\"rates\"]\noptions = { consistency = \"serializable\", granularity = \"row\" }\n",
+    );
+    let rates = |seed| {
+        let folder = TempDir::new().expect("a temporary folder");
+        let arguments = LaboratoryArguments { seed, ..arguments(folder.path(), Some(&toml)) };
+        run(LaboratoryCommand::Protocols, &arguments).expect("it runs").remove(0).record
+    };
+    let first = rates(1);
+    assert_eq!(first, rates(1));
+    assert_ne!(first, rates(2));
+    assert!(first.dangerous_structure_rate > Some(0.1) && first.committed_tps.is_none(), "{first:?}");
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_and_its_clients_wait() {
+    let toml = experiment(
+        "protocols = [\"harmony\"]\nworkloads = [\"smallbank\"]\nskews = [0.0]\nblock_sizes = [100]\n\
+         measures = [\"throughput\"]\n",
+    );
+    let folder = TempDir::new().expect("a temporary folder");
+    let open = LaboratoryArguments {
+        rate: Some(500.0),
+        seconds: Some(0.5),
+        delay: 1.0,
+        resubmit: true,
+        ..arguments(folder.path(), Some(&toml))
+    };
+    let record = run(LaboratoryCommand::Protocols, &open).expect("it runs").remove(0).record;
+    let tps = record.committed_tps.expect("it was timed");
+    assert!((350.0..=510.0).contains(&tps), "{record:?}");
+    let few = LaboratoryArguments { clients: Some(3), delay: 2.0, ..arguments(folder.path(), Some(&toml)) };
+    let record = run(LaboratoryCommand::Protocols, &few).expect("it runs").remove(0).record;
+    // Three clients that each wait 2 ms between calls cannot have more than 1,500 answers per second.
+    assert!(record.committed_tps.is_some_and(|tps| tps > 0.0 && tps < 1_600.0), "{record:?}");
+}
+
+#[test]
+fn the_built_in_ablation_has_a_record_per_variant() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let only = ["workload=smallbank", "skew=1.0", "experiment=harmonybc-figure-20"];
+    let arguments = LaboratoryArguments {
+        only: only.map(str::to_string).to_vec(),
+        quick: true,
+        ..arguments(folder.path(), None)
+    };
+    let measurements = run(LaboratoryCommand::Ablation, &arguments).expect("it runs");
+    let variants: Vec<&str> =
+        measurements.iter().filter_map(|measurement| measurement.record.variant.as_deref()).collect();
+    assert_eq!(variants.len(), 6);
+    assert!(variants.contains(&"raw") && variants.contains(&"without coalescing"), "{variants:?}");
+}
+
+#[test]
+fn what_is_wrong_with_experiments_and_filters_is_said() {
+    let lists = "protocols = [\"harmony\"]\nworkloads = [\"ycsb\"]\nskews = [0.0]\nblock_sizes = [10]\n";
+    let wrong = [
+        ("protocols = [\"harmony\"", "harmony"),
+        ("protocls = [\"harmony\"]", "`protocls`"),
+        ("protocols = [\"magic\"]", "`magic`"),
+        ("workloads = [\"tpc-x\"]", "`tpc-x`"),
+        ("skews = [-1.0]", "-1"),
+        ("block_sizes = []", "`block_sizes`"),
+        ("block_sizes = [0]", "found 0"),
+        ("plots = [\"beauty\"]", "`beauty`"),
+        ("x = \"moon\"", "`moon`"),
+        ("options = { consistency = \"lenient\" }", "strict"),
+    ];
+    for (line, said) in wrong {
+        let key = line.split(' ').next().expect("a key");
+        let others: String = experiment(lists)
+            .lines()
+            .filter(|other| !other.starts_with(&format!("{key} =")))
+            .fold(String::new(), |text, line| text + line + "\n");
+        let message = failure(&format!("{others}{line}\n"));
+        assert!(message.contains(said), "{line}: {message}");
+    }
+    for (only, said) in [
+        ("protocol", "key=value"),
+        ("planet=mars", "block_size"),
+        ("protocol=magic", "harmony"),
+        ("skew=much", "number"),
+        ("skew=0.123", "at least one point"),
+    ] {
+        let folder = TempDir::new().expect("a temporary folder");
+        let arguments = LaboratoryArguments {
+            only: vec![only.to_string()],
+            ..arguments(folder.path(), Some(&experiment(lists)))
+        };
+        let message = run(LaboratoryCommand::Protocols, &arguments).expect_err("refused").to_string();
+        assert!(message.contains(said), "{only}: {message}");
+    }
+    let folder = TempDir::new().expect("a temporary folder");
+    let none = LaboratoryArguments { rounds: Some(0), ..arguments(folder.path(), None) };
+    let message = run(LaboratoryCommand::Protocols, &none).expect_err("refused").to_string();
+    assert!(message.contains("--rounds") && message.contains("found 0"), "{message}");
+}

@@ -1,0 +1,31 @@
+/// Why a workload cannot have these parameters.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+pub enum ParameterError {
+    /// No workload has this id.
+    #[error("expected the id of a workload ({known}), found `{found}`", known = crate::WORKLOADS.join(", "))]
+    Workload {
+        /// What came.
+        found: String,
+    },
+    /// Customers, keys or wallets.
+    #[error("{workload} needs {least} to 1000000000 rows, found {found}; change the number of rows")]
+    Rows {
+        /// Id of the workload.
+        workload: &'static str,
+        /// The fewest that it can do with.
+        least: u64,
+        /// What came.
+        found: u64,
+    },
+    /// Zipf's exponent.
+    #[error("expected a Zipf exponent from 0 (uniform) to 10, found {0}")]
+    Skew(f64),
+    /// A probability or share.
+    #[error("the skew of {workload} is a share: expected 0 to 1, found {found}")]
+    Share {
+        /// Id of the workload.
+        workload: &'static str,
+        /// What came.
+        found: f64,
+    },
+}
