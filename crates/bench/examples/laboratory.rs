@@ -5,6 +5,10 @@ use bench::{LaboratoryArguments, LaboratoryCommand, laboratory};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+/// That of the binary, so that both measure the same.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]

@@ -5,13 +5,20 @@
 //!  Block ──Verifier──▶ VerifiedBlock ──Engine::execute──▶ ExecutedBlock
 //!          decode,       one verdict      admit ids, cut into batches,
 //!          signatures    per transaction  protocol, apply, digest, receipts
+//!
+//!  inside of execute, batch by batch:
+//!    poll protocol ─▶ apply ─▶ outcomes ──▶ state digest, receipts root
+//!      ∥ judge the next ids       └ a piece of receipts that is complete is hashed in the background
 //! ```
 //!
 //! The engine is synchronous, reads no clock but the block's and does no I/O; parallel work runs on the current rayon
 //! pool. The node drives it behind ordering, `entente bench engine` drives it alone, simulations drive it inline.
 
-mod execute;
+mod admission;
+mod block_run;
+mod engine;
+mod outcomes;
 mod verify;
 
-pub use execute::{BlockStatistics, Engine, EngineError, ExecutedBlock, StageTimes};
+pub use engine::{BlockStatistics, Engine, EngineError, ExecutedBlock, StageTimes};
 pub use verify::{VerifiedBlock, VerifiedTransaction, Verifier};

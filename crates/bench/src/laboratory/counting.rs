@@ -19,6 +19,9 @@ const TRANSACTIONS: usize = 10_000;
 
 /// Shares of all transactions, where conflicts abort. What runs again at the end of its batch would be met by the next
 /// batch as well, so that Harmony's rates would be higher than those that the paper counts.
+///
+/// A comparison of protocols counts aborts where all of them simulate on the newest state: it compares what they decide
+/// about the same snapshots. What validation rejects is counted under the point's own options.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Rates {
     /// Given up.
@@ -30,14 +33,26 @@ pub(super) struct Rates {
 }
 
 /// Counts a point.
-pub(super) fn count(point: &Point, workload: &dyn Workload, seed: u64) -> Result<Rates, EngineBenchError> {
+pub(super) fn count(
+    point: &Point,
+    compares_protocols: bool,
+    workload: &dyn Workload,
+    seed: u64,
+) -> Result<Rates, EngineBenchError> {
     let options = ProtocolOptions { on_conflict: OnConflict::Abort, ..point.options };
-    let counts = Run::new(point, options, workload, seed)?.finish();
-    let share = |count: u64| count as f64 / counts.transactions.max(1) as f64;
+    let own = Run::new(point, options, workload, seed)?;
+    let looks_ahead = own.protocol.lookahead() > 1;
+    let own = own.finish();
+    let compared = if compares_protocols && looks_ahead {
+        Run::new(point, ProtocolOptions { inter_block: false, ..options }, workload, seed)?.finish()
+    } else {
+        own
+    };
+    let share = |count: u64| count as f64 / own.transactions.max(1) as f64;
     Ok(Rates {
-        conflict_aborts: share(counts.conflicts),
-        false_aborts: share(counts.false_aborts),
-        rejected: share(counts.rejected),
+        conflict_aborts: share(compared.conflicts),
+        false_aborts: share(compared.false_aborts),
+        rejected: share(own.rejected),
     })
 }
 

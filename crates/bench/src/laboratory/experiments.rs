@@ -1,12 +1,10 @@
 use super::{LaboratoryError, measurement::METRICS};
-use concurrency::ProtocolOptions;
+use concurrency::{OnConflict, ProtocolOptions};
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The id of the database beside the protocols.
 pub(super) const POSTGRES: &str = "postgres";
-/// Protocols that experiments name already and another branch brings: until then their points are left out.
-pub(super) const COMING: [&str; 4] = ["aria", "ssi", "graph", "block-stm"];
 /// Commands that an entry may name: the first two are this harness, the others measure elsewhere.
 const COMMANDS: [&str; 4] = ["protocols", "ablation", "engine", "demo"];
 /// What the horizontal axis of a plot may be.
@@ -91,6 +89,9 @@ pub(super) struct Experiment {
     pub(super) measures: Vec<String>,
     #[serde(default)]
     pub(super) options: ProtocolOptions,
+    /// What protocols do on a conflict whatever `options` say.
+    #[serde(skip)]
+    on_conflict: BTreeMap<String, OnConflict>,
     /// The same points under other options; none: one series per protocol.
     #[serde(default)]
     pub(super) variants: Vec<Variant>,
@@ -143,20 +144,31 @@ fn skew() -> String {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// By protocol: what it does on a conflict in its own paper. Goes before an experiment's `options`; those of a
+    /// variant go before it.
+    #[serde(default)]
+    on_conflict: BTreeMap<String, OnConflict>,
     experiment: Vec<Experiment>,
 }
 
 /// Reads and checks a file of experiments.
 pub(super) fn parse(text: &str) -> Result<Vec<Experiment>, LaboratoryError> {
-    let file: File = toml::from_str(text).map_err(|error| LaboratoryError::Malformed(error.to_string()))?;
+    let File { on_conflict, mut experiment } =
+        toml::from_str(text).map_err(|error| LaboratoryError::Malformed(error.to_string()))?;
+    if let Some(unknown) = on_conflict.keys().find(|protocol| !concurrency::IDS.contains(&protocol.as_str()))
+    {
+        let expected = format!("protocols in `on_conflict`: {}", concurrency::IDS.join(", "));
+        return Err(LaboratoryError::Malformed(format!("expected {expected}; found `{unknown}`")));
+    }
     let mut ids = BTreeSet::new();
-    for experiment in &file.experiment {
+    for experiment in &mut experiment {
         experiment.check()?;
-        if !ids.insert(&experiment.id) {
+        experiment.on_conflict = on_conflict.clone();
+        if !ids.insert(experiment.id.clone()) {
             return Err(experiment.wrong("an id of its own", "one that another entry has"));
         }
     }
-    Ok(file.experiment)
+    Ok(experiment)
 }
 
 impl Experiment {
@@ -167,6 +179,15 @@ impl Experiment {
 
     pub(super) fn measures(&self, what: &str) -> bool {
         self.measures.iter().any(|measure| measure == what)
+    }
+
+    /// A protocol's series: the name of each and its options.
+    pub(super) fn series(&self, protocol: &str) -> Vec<(&str, ProtocolOptions)> {
+        if !self.variants.is_empty() {
+            return self.variants.iter().map(|variant| (variant.name.as_str(), variant.options)).collect();
+        }
+        let on_conflict = self.on_conflict.get(protocol).copied().unwrap_or(self.options.on_conflict);
+        vec![("", ProtocolOptions { on_conflict, ..self.options })]
     }
 
     fn wrong(&self, expected: impl Into<String>, found: impl Into<String>) -> LaboratoryError {
@@ -189,7 +210,7 @@ impl Experiment {
             return Ok(());
         }
         self.check_lists()?;
-        let protocols: Vec<&str> = concurrency::IDS.into_iter().chain([POSTGRES]).chain(COMING).collect();
+        let protocols: Vec<&str> = concurrency::IDS.into_iter().chain([POSTGRES]).collect();
         self.known("protocol", &protocols, &self.protocols)?;
         self.known("workload", &workloads::WORKLOADS, &self.workloads)?;
         self.known("measure", &MEASURES, &self.measures)?;

@@ -23,7 +23,7 @@ pub struct Record {
     pub committed_tps: Option<f64>,
     /// From submission to the end of the block.
     pub latency_ms: Option<LatencyMs>,
-    /// Share of the transactions given up where conflicts abort.
+    /// Share of the transactions given up where conflicts abort; between protocols, on the same snapshots.
     pub conflict_abort_rate: Option<f64>,
     /// Share of the transactions given up without need.
     pub false_abort_rate: Option<f64>,

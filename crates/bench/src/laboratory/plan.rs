@@ -84,21 +84,12 @@ pub(super) fn plan<'a>(
     planned
 }
 
-fn is_known(protocol: &str) -> bool {
-    protocol == POSTGRES || concurrency::IDS.contains(&protocol)
-}
-
 fn points(experiment: &Experiment, cores: usize) -> Vec<Point> {
-    let mut series: Vec<(&str, ProtocolOptions)> =
-        experiment.variants.iter().map(|variant| (variant.name.as_str(), variant.options)).collect();
-    if series.is_empty() {
-        series.push(("", experiment.options));
-    }
     let mut points = Vec::new();
     for workload in &experiment.workloads {
         for skew in &experiment.skews {
-            for protocol in experiment.protocols.iter().filter(|protocol| is_known(protocol)) {
-                for (variant, options) in &series {
+            for protocol in &experiment.protocols {
+                for (variant, options) in experiment.series(protocol) {
                     let point = Point {
                         protocol: protocol.clone(),
                         variant: variant.to_string(),
@@ -107,7 +98,7 @@ fn points(experiment: &Experiment, cores: usize) -> Vec<Point> {
                         skew: *skew,
                         block_size: 0,
                         threads: cores,
-                        options: *options,
+                        options,
                     };
                     // PostgreSQL has no blocks and takes the threads that it wants: it is the same for all of these.
                     if point.is_postgres() {

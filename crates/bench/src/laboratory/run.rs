@@ -47,7 +47,7 @@ pub fn run(
     }
     let machine = machine::describe();
     let start = Instant::now();
-    let measurements = measure(&planned, arguments, progress)?;
+    let measurements = measure(command, &planned, arguments, progress)?;
     let context = report::Context {
         command: command.name(),
         machine,
@@ -113,6 +113,7 @@ fn pace_for_people(arguments: &LaboratoryArguments) -> String {
 
 /// Counts every point, then times them round by round.
 fn measure(
+    command: LaboratoryCommand,
     planned: &[Planned],
     arguments: &LaboratoryArguments,
     progress: &mut dyn FnMut(&str),
@@ -125,7 +126,8 @@ fn measure(
         }
         progress(&format!("counting {}/{}: {}", number + 1, planned.len(), point.describe()));
         let workload = workload(point)?;
-        let counted = counting::count(point, workload.as_ref(), arguments.seed)
+        let compares_protocols = command == LaboratoryCommand::Protocols;
+        let counted = counting::count(point, compares_protocols, workload.as_ref(), arguments.seed)
             .map_err(|error| LaboratoryError::Engine { point: point.describe(), error })?;
         rates.push(Some(counted));
     }

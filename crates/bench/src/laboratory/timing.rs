@@ -119,7 +119,7 @@ pub(super) fn round(
             delay: Duration::ZERO,
             resubmit: false,
         };
-        let (warm, change) = Clients::new(&mut chain, saturated, block, warm, &invariant).run()?;
+        let (warm, change) = Clients::new(&mut chain, saturated, block, warm).run(&invariant)?;
         let wanted = match pace.arrival {
             Arrival::Closed { .. } => warm.transactions as f64 / warm.seconds * seconds,
             Arrival::Open { rate } => rate * seconds,
@@ -131,7 +131,7 @@ pub(super) fn round(
             Arrival::Open { .. } => (wanted as usize).clamp(1, PREPARED_MAX),
         };
         let prepared = source.prepare(&mut chain, count);
-        let (mut timed, changed) = Clients::new(&mut chain, pace, block, prepared, &invariant).run()?;
+        let (mut timed, changed) = Clients::new(&mut chain, pace, block, prepared).run(&invariant)?;
         timed.invariant_holds = chain.sum(&invariant) == Some(invariant.initial + change + changed);
         Ok(timed)
     })
@@ -162,6 +162,14 @@ struct Submitted {
     at: Duration,
 }
 
+/// What a block came to.
+struct Answered {
+    submitted: Vec<Submitted>,
+    executed: ExecutedBlock,
+    /// When it was done, from the start.
+    at: Duration,
+}
+
 /// What happens after a client has waited.
 enum Later {
     Next,
@@ -179,8 +187,8 @@ struct Clients<'a> {
     later: VecDeque<(Duration, Later)>,
     /// Open loop: transactions that have arrived.
     arrived: u64,
-    invariant: &'a Invariant,
-    change: i128,
+    /// Executed blocks. What they came to is counted when the time has ended, which is the clients' work.
+    answered: Vec<Answered>,
     timed: Timed,
 }
 
@@ -190,7 +198,6 @@ impl<'a> Clients<'a> {
         pace: Pace,
         block: usize,
         prepared: VecDeque<Arc<VerifiedTransaction>>,
-        invariant: &'a Invariant,
     ) -> Clients<'a> {
         let mut later = VecDeque::new();
         if let Arrival::Closed { clients } = pace.arrival {
@@ -204,14 +211,13 @@ impl<'a> Clients<'a> {
             waiting: VecDeque::new(),
             later,
             arrived: 0,
-            invariant,
-            change: 0,
+            answered: Vec::new(),
             timed: Timed::nothing(),
         }
     }
 
     /// Until everything prepared has its answer. Also by how much the invariant's sum must have changed.
-    fn run(mut self) -> Result<(Timed, i128), EngineBenchError> {
+    fn run(mut self, invariant: &Invariant) -> Result<(Timed, i128), EngineBenchError> {
         let cpu = process_seconds("self");
         let start = Instant::now();
         loop {
@@ -232,12 +238,13 @@ impl<'a> Clients<'a> {
             let transactions = taken.iter().map(|submitted| submitted.transaction.clone()).collect();
             let block = self.chain.block(transactions);
             let executed = self.chain.engine.execute(&block)?;
-            self.answer(taken, &executed, start.elapsed());
+            self.answer(taken, executed, start.elapsed());
         }
         self.timed.seconds = start.elapsed().as_secs_f64();
         let cpu_seconds = process_seconds("self").zip(cpu).map(|(after, before)| after - before);
         self.timed.cpu_seconds = cpu_seconds.unwrap_or(0.0);
-        Ok((self.timed, self.change))
+        let change = self.count(invariant);
+        Ok((self.timed, change))
     }
 
     /// Moves what is due into the queue.
@@ -278,31 +285,41 @@ impl<'a> Clients<'a> {
         arrival.into_iter().chain(later).min()
     }
 
-    fn answer(&mut self, taken: Vec<Submitted>, executed: &ExecutedBlock, now: Duration) {
-        let statistics = &executed.statistics;
-        self.timed.committed += statistics.committed;
-        self.timed.business_aborts += statistics.business_aborts;
-        self.timed.conflict_aborts += statistics.conflict_aborts;
-        self.timed.reexecuted += statistics.reexecuted;
-        self.timed.executions += statistics.executions;
-        let due = now + self.pace.delay;
-        for (submitted, receipt) in taken.into_iter().zip(&executed.receipts) {
-            if let Payload::Call { procedure, arguments } = submitted.transaction.payload.as_ref() {
-                self.change += (self.invariant.change)(procedure, arguments, &receipt.outcome);
-            }
+    /// Clients get their answers, and go on after their delay.
+    fn answer(&mut self, submitted: Vec<Submitted>, executed: ExecutedBlock, at: Duration) {
+        let due = at + self.pace.delay;
+        for (submitted, receipt) in submitted.iter().zip(&executed.receipts) {
             if self.pace.resubmit && receipt.outcome == Outcome::Conflict {
                 // Another transaction under a new request, because the ledger answers every request once.
                 let transaction = self.chain.transaction(submitted.transaction.payload.as_ref().clone());
                 self.later.push_back((due, Later::Again(Submitted { transaction, at: submitted.at })));
-                continue;
-            }
-            self.timed.transactions += 1;
-            if matches!(receipt.outcome, Outcome::Committed(_)) {
-                self.timed.latency.saturating_record((now - submitted.at).as_micros() as u64);
-            }
-            if matches!(self.pace.arrival, Arrival::Closed { .. }) {
+            } else if matches!(self.pace.arrival, Arrival::Closed { .. }) {
                 self.later.push_back((due, Later::Next));
             }
         }
+        self.answered.push(Answered { submitted, executed, at });
+    }
+
+    /// Counts all answers; by how much they change the invariant's sum.
+    fn count(&mut self, invariant: &Invariant) -> i128 {
+        let (timed, mut change) = (&mut self.timed, 0);
+        for Answered { submitted, executed, at } in self.answered.drain(..) {
+            let statistics = &executed.statistics;
+            timed.committed += statistics.committed;
+            timed.business_aborts += statistics.business_aborts;
+            timed.conflict_aborts += statistics.conflict_aborts;
+            timed.reexecuted += statistics.reexecuted;
+            timed.executions += statistics.executions;
+            for (submitted, receipt) in submitted.into_iter().zip(&executed.receipts) {
+                if let Payload::Call { procedure, arguments } = submitted.transaction.payload.as_ref() {
+                    change += (invariant.change)(procedure, arguments, &receipt.outcome);
+                }
+                timed.transactions += u64::from(!self.pace.resubmit || receipt.outcome != Outcome::Conflict);
+                if matches!(receipt.outcome, Outcome::Committed(_)) {
+                    timed.latency.saturating_record((at - submitted.at).as_micros() as u64);
+                }
+            }
+        }
+        change
     }
 }

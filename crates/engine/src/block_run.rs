@@ -1,0 +1,175 @@
+//! The batches and schema changes of one block, one after the other.
+
+use crate::admission::Admission;
+use crate::outcomes::Outcomes;
+use crate::{BlockStatistics, StageTimes, VerifiedBlock};
+use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
+use rayon::Scope;
+use sql::{Context, Invocation, Library};
+use state::{BlockChanges, Simulate, Snapshot, State, Version};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+use types::{Charter, OnConflict, Outcome, RejectReason};
+
+/// After so many batches of one block a conflict is final, so that requeueing ends well before
+/// [`Version::BATCHES_MAX`].
+const REQUEUE_BATCHES_MAX: u32 = 10_000;
+
+/// A block that is being executed.
+pub(crate) struct BlockRun<'r, 'a> {
+    pub(crate) block: &'a VerifiedBlock,
+    pub(crate) state: &'r State,
+    pub(crate) protocol: &'r mut dyn Protocol,
+    pub(crate) library: &'r mut Arc<Library>,
+    pub(crate) charter: &'r Charter,
+    /// The next batch may not depend on the one before.
+    pub(crate) forget: &'r mut bool,
+    pub(crate) outcomes: Outcomes<'a>,
+    pub(crate) background: &'r Scope<'a>,
+    /// Batches and schema changes so far.
+    pub(crate) groups: u32,
+    pub(crate) changes: BlockChanges,
+    /// Executions, repetitions and steps; how transactions end is counted with their receipts.
+    pub(crate) statistics: BlockStatistics,
+    pub(crate) times: StageTimes,
+}
+
+/// The newest state, as protocols ask for it.
+struct Newest<'a>(&'a State);
+
+impl Snapshots for Newest<'_> {
+    fn newest(&self) -> Arc<dyn Snapshot> {
+        self.0.snapshot()
+    }
+}
+
+impl BlockRun<'_, '_> {
+    /// Runs transactions in batches of the charter's size, those between two schema changes as one sequence. What a
+    /// protocol hands back comes first in the next batch that is formed; the sequence is not done before.
+    pub(crate) fn execute(&mut self, admission: &mut Admission<'_>) {
+        let size = self.charter.block.batch_transactions as usize;
+        let mut offered = VecDeque::new();
+        loop {
+            let start = Instant::now();
+            while offered.len() < self.protocol.lookahead() {
+                let positions = admission.take(size);
+                if positions.is_empty() {
+                    break;
+                }
+                self.offer(&positions);
+                offered.push_back(positions);
+            }
+            if !admission.has_transactions() {
+                self.protocol.finish();
+            }
+            self.times.admit += start.elapsed();
+            self.reject(admission);
+            let Some(positions) = offered.pop_front() else {
+                match admission.take_schema_change() {
+                    Some(position) => self.change_schema(position),
+                    None => break,
+                }
+                continue;
+            };
+            let start = Instant::now();
+            let (newest, protocol) = (Newest(self.state), &mut *self.protocol);
+            // Whoever is idle while this batch is decided judges the next one.
+            let (result, ()) = rayon::join(|| protocol.poll(&newest), || admission.judge(size));
+            self.times.protocol += start.elapsed();
+            let result = result.expect("the batch has been offered, and its followers");
+            let again = self.apply(result, &positions);
+            admission.put_back(&again);
+        }
+    }
+
+    fn reject(&mut self, admission: &mut Admission<'_>) {
+        for (position, reason) in admission.take_rejected() {
+            self.outcomes.set(position, Outcome::Rejected(reason), self.background);
+        }
+    }
+
+    fn invocation(&self, position: u32) -> Invocation {
+        let transaction = self.block.transactions[position as usize].as_ref();
+        let transaction = transaction.expect("only admitted transactions are executed");
+        let context = Context {
+            height: self.block.header.height,
+            timestamp_ms: self.block.header.timestamp_ms,
+            index: position,
+            transaction: transaction.id,
+            step_limit: self.charter.meter.transaction_steps,
+        };
+        Invocation::new(self.library.clone(), context, transaction.payload.clone())
+    }
+
+    fn offer(&mut self, positions: &[u32]) {
+        let transactions = positions
+            .iter()
+            .map(|position| Arc::new(self.invocation(*position)) as Arc<dyn Simulate>)
+            .collect();
+        let steps_left = self.charter.meter.block_steps.saturating_sub(self.statistics.steps);
+        let (height, number) = (self.block.header.height, self.groups);
+        self.groups += 1;
+        let forget = std::mem::take(self.forget);
+        self.protocol.offer(Batch { height, number, transactions, steps_left, forget });
+    }
+
+    /// Takes in what a batch came to; the transactions that have to be offered again.
+    fn apply(&mut self, result: BatchResult, positions: &[u32]) -> Vec<u32> {
+        let start = Instant::now();
+        self.state.apply(Version::after_batch(result.height, result.number), &result.changes, None);
+        self.changes.add(result.changes);
+        self.times.apply += start.elapsed();
+        self.statistics.steps += result.steps;
+        self.statistics.executions += result.statistics.executions;
+        self.statistics.reexecuted += result.statistics.reexecuted;
+        let requeue = self.charter.concurrency.on_conflict == OnConflict::Requeue;
+        let requeue = requeue && result.number < REQUEUE_BATCHES_MAX;
+        let mut again = Vec::new();
+        for (position, outcome) in positions.iter().zip(result.outcomes) {
+            let outcome = match outcome {
+                TransactionOutcome::Committed(results) => Outcome::Committed(results),
+                TransactionOutcome::Aborted(error) => Outcome::Aborted(error),
+                TransactionOutcome::Conflict if requeue => {
+                    again.push(*position);
+                    continue;
+                }
+                TransactionOutcome::Conflict => Outcome::Conflict,
+                TransactionOutcome::OverBudget => Outcome::Rejected(RejectReason::BlockBudget),
+            };
+            self.outcomes.set(*position, outcome, self.background);
+        }
+        self.statistics.reexecuted += again.len() as u64;
+        again
+    }
+
+    /// A schema change runs alone, on the state that everything before it in the block has left.
+    fn change_schema(&mut self, position: u32) {
+        let version = Version::after_batch(self.block.header.height, self.groups);
+        self.groups += 1;
+        *self.forget = true;
+        let outcome = self.try_schema_change(position, version);
+        self.outcomes.set(position, outcome, self.background);
+    }
+
+    fn try_schema_change(&mut self, position: u32, version: Version) -> Outcome {
+        let snapshot = self.state.snapshot();
+        let effects = self.invocation(position).simulate(snapshot.as_ref());
+        self.statistics.executions += 1;
+        self.statistics.steps += effects.steps;
+        let results = match effects.result {
+            Ok(results) => results,
+            Err(error) => return Outcome::Aborted(error),
+        };
+        if let Some(catalog) = effects.catalog {
+            match self.library.successor(catalog.clone()) {
+                Ok(library) => {
+                    self.state.apply(version, &[], Some(catalog));
+                    *self.library = Arc::new(library);
+                }
+                Err(error) => return Outcome::Aborted(error),
+            }
+        }
+        Outcome::Committed(results)
+    }
+}

@@ -1,0 +1,255 @@
+use crate::VerifiedBlock;
+use crate::admission::Admission;
+use crate::block_run::BlockRun;
+use crate::outcomes::{self, Outcomes};
+use concurrency::Protocol;
+use crypto::Digest;
+use sql::{CompileOptions, Library};
+use state::{BlockChanges, BlockDigest, LiveRequests, State};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use types::{Catalog, Charter, Consistency, Outcome, Receipt, SqlError};
+
+/// Why the engine cannot go on. Nothing that a transaction does leads here.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The charter names a protocol that this binary does not have.
+    #[error(transparent)]
+    UnknownProtocol(#[from] concurrency::UnknownProtocol),
+    /// A catalog that was accepted cannot be compiled again.
+    #[error("the catalog of version {version} does not compile: {error}; restore another checkpoint")]
+    Catalog {
+        /// Version of the catalog.
+        version: u64,
+        /// Why.
+        error: SqlError,
+    },
+    /// A block that does not follow the last one.
+    #[error("expected the block of height {expected}, found height {found}")]
+    Height {
+        /// The next height.
+        expected: u64,
+        /// The height that came.
+        found: u64,
+    },
+}
+
+/// Counts of one block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockStatistics {
+    /// Transactions in the block.
+    pub transactions: u64,
+    /// Those that committed.
+    pub committed: u64,
+    /// Those that the contract or a constraint ended.
+    pub business_aborts: u64,
+    /// Those given up because of a conflict.
+    pub conflict_aborts: u64,
+    /// Those that were not executed.
+    pub rejected: u64,
+    /// Those that ran more than once.
+    pub reexecuted: u64,
+    /// Simulations, repeated ones included.
+    pub executions: u64,
+    /// Logical steps spent.
+    pub steps: u64,
+}
+
+/// How long the parts of a block's execution took; for metrics alone, nothing depends on it. Parts overlap: their sum
+/// may be more than the whole, where several threads have work.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StageTimes {
+    /// Admission of ids and cutting into batches.
+    pub admit: Duration,
+    /// Simulation, decision and placement.
+    pub protocol: Duration,
+    /// Installing after-images.
+    pub apply: Duration,
+    /// State digest.
+    pub digest: Duration,
+    /// Receipts and their root, as far as that was not done in the background.
+    pub receipts: Duration,
+}
+
+/// What a block came to.
+pub struct ExecutedBlock {
+    /// One per transaction, in block order.
+    pub receipts: Vec<Receipt>,
+    /// Merkle root over the receipts.
+    pub receipts_root: Digest,
+    /// The state after the block, chained.
+    pub state_digest: Digest,
+    /// Counts.
+    pub statistics: BlockStatistics,
+    /// Durations.
+    pub times: StageTimes,
+}
+
+/// State, live ids and protocol of one ledger, at one height.
+pub struct Engine {
+    state: Arc<State>,
+    live: LiveRequests,
+    protocol: Box<dyn Protocol>,
+    library: Arc<Library>,
+    height: u64,
+    state_digest: Digest,
+    charter: Arc<Charter>,
+    /// The next batch may not depend on the one before.
+    forget: bool,
+}
+
+impl Engine {
+    /// The empty state at height 0.
+    ///
+    /// # Errors
+    /// The charter's protocol is unknown.
+    pub fn new(charter: Arc<Charter>) -> Result<Engine, EngineError> {
+        let state = Arc::new(State::new(Arc::new(Catalog::default())));
+        let digest = charter.ledger();
+        Engine::at(charter, state, LiveRequests::new(), 0, digest)
+    }
+
+    /// The state of a checkpoint.
+    ///
+    /// # Errors
+    /// The charter's protocol is unknown, or the checkpoint's catalog does not compile.
+    pub fn at(
+        charter: Arc<Charter>,
+        state: Arc<State>,
+        live: LiveRequests,
+        height: u64,
+        state_digest: Digest,
+    ) -> Result<Engine, EngineError> {
+        let protocol = concurrency::protocol(&charter.protocol, charter.concurrency)?;
+        let catalog = state.catalog();
+        let version = catalog.version;
+        let library = Library::new(catalog).map_err(|error| EngineError::Catalog { version, error })?;
+        Ok(Engine {
+            state,
+            live,
+            protocol,
+            library: Arc::new(library),
+            height,
+            state_digest,
+            charter,
+            forget: true,
+        })
+    }
+
+    /// The same engine with procedures compiled in another way than ledgers do, for measurements.
+    ///
+    /// # Errors
+    /// The catalog does not compile.
+    pub fn with_compile_options(self, options: CompileOptions) -> Result<Engine, EngineError> {
+        let catalog = self.state.catalog();
+        let version = catalog.version;
+        let library = Library::with_options(catalog, options)
+            .map_err(|error| EngineError::Catalog { version, error })?;
+        Ok(Engine { library: Arc::new(library), ..self })
+    }
+
+    /// Height of the last block executed.
+    pub fn height(&self) -> u64 {
+        self.height
+    }
+
+    /// Digest of the state at that height.
+    pub fn state_digest(&self) -> Digest {
+        self.state_digest
+    }
+
+    /// The tables; readers take snapshots of it while blocks are executed.
+    pub fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    /// The compiled catalog at that height.
+    pub fn library(&self) -> &Arc<Library> {
+        &self.library
+    }
+
+    /// The ids that may not come again.
+    pub fn live(&self) -> &LiveRequests {
+        &self.live
+    }
+
+    /// Executes the next block.
+    ///
+    /// # Errors
+    /// [`EngineError::Height`] if it is not the next one; the state is then unchanged.
+    pub fn execute(&mut self, block: &VerifiedBlock) -> Result<ExecutedBlock, EngineError> {
+        let (height, expected) = (block.header.height, self.height + 1);
+        if height != expected {
+            return Err(EngineError::Height { expected, found: height });
+        }
+        // Nothing in a block can have been submitted after the answer to something else in it, so batches of one block
+        // may miss each other without a client noticing; those of two blocks may not, if consistency is strict.
+        self.forget |= self.charter.concurrency.consistency == Consistency::Strict;
+        self.forget |= (height - 1).is_multiple_of(u64::from(self.charter.checkpoint_blocks));
+        let finished = outcomes::places(block);
+        let run = rayon::scope(|background| {
+            let mut run = BlockRun {
+                block,
+                state: &self.state,
+                protocol: self.protocol.as_mut(),
+                library: &mut self.library,
+                charter: &self.charter,
+                forget: &mut self.forget,
+                outcomes: Outcomes::new(block, &finished),
+                background,
+                groups: 0,
+                changes: BlockChanges::default(),
+                statistics: BlockStatistics::default(),
+                times: StageTimes::default(),
+            };
+            let start = Instant::now();
+            let mut admission = Admission::new(block, &mut self.live, self.charter.expiry_blocks_max);
+            run.times.admit = start.elapsed();
+            run.execute(&mut admission);
+            (run.changes, run.statistics, run.times)
+        });
+        let (changes, mut statistics, mut times) = run;
+        let start = Instant::now();
+        let (changes, requests) = rayon::join(|| changes.finish(), || self.live.block_digest());
+        let digest = BlockDigest::new(&changes, self.state.catalog_digest(), requests);
+        self.state_digest = digest.chain(self.state_digest, height);
+        self.height = height;
+        times.digest = start.elapsed();
+        let start = Instant::now();
+        let receipts = outcomes::collect(finished, block.transactions.len());
+        statistics.add(&receipts.statistics);
+        times.receipts = start.elapsed();
+        Ok(ExecutedBlock {
+            receipts: receipts.receipts,
+            receipts_root: receipts.root,
+            state_digest: self.state_digest,
+            statistics,
+            times,
+        })
+    }
+}
+
+impl BlockStatistics {
+    /// Counts one more transaction.
+    pub(crate) fn count(&mut self, outcome: &Outcome) {
+        self.transactions += 1;
+        match outcome {
+            Outcome::Committed(_) => self.committed += 1,
+            Outcome::Aborted(_) => self.business_aborts += 1,
+            Outcome::Conflict => self.conflict_aborts += 1,
+            Outcome::Rejected(_) => self.rejected += 1,
+        }
+    }
+
+    /// The counts of both.
+    pub(crate) fn add(&mut self, other: &BlockStatistics) {
+        self.transactions += other.transactions;
+        self.committed += other.committed;
+        self.business_aborts += other.business_aborts;
+        self.conflict_aborts += other.conflict_aborts;
+        self.rejected += other.rejected;
+        self.reexecuted += other.reexecuted;
+        self.executions += other.executions;
+        self.steps += other.steps;
+    }
+}
