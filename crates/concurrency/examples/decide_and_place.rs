@@ -10,7 +10,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;
 use state::{
-    Command, CommandKind, Effects, KeyRange, Read, RowChange, RowFunction, RowId, Simulate, Snapshot,
+    Addition, Command, CommandKind, Effects, KeyRange, Read, RowChange, RowFunction, RowId, Simulate,
+    Snapshot,
 };
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -104,7 +105,7 @@ fn command(
 }
 
 fn add(table: TableId, customer: usize, amount: i64) -> Command {
-    let addition = Some((BALANCE, i128::from(amount), i128::from(i64::MIN), i128::from(i64::MAX)));
+    let addition = Some(Addition::new(BALANCE, amount, i64::MIN, i64::MAX));
     let function = Arc::new(Add { amount, checked: false });
     Command { addition, can_fail: true, ..command(table, customer, function, vec![]) }
 }

@@ -9,7 +9,7 @@ use crate::{
     TransactionOutcome,
 };
 use rayon::prelude::*;
-use state::{AfterImage, Effects, Overlay, Snapshot};
+use state::{AfterImage, Changed, Effects, Overlay, Snapshot};
 use types::ColumnSet;
 
 /// Transactions that one task turns into outcomes, or of which it frees the effects.
@@ -47,7 +47,6 @@ pub(crate) struct Committed {
 }
 
 /// Runs a batch on one snapshot from beginning to end.
-#[allow(dead_code)]
 pub(crate) fn run(
     batch: &Batch,
     snapshot: &dyn Snapshot,
@@ -187,7 +186,7 @@ fn run_left_over(
     committed: &mut Committed,
 ) {
     let result = &mut committed.result;
-    let placed = Overlay::with_changes(snapshot, result.changes.iter().cloned());
+    let placed = Changed::new(snapshot, &result.changes);
     let mut state = Overlay::new(&placed);
     for number in numbers {
         let (outcome, effects) = run_now(batch.transactions[*number as usize].as_ref(), &mut state, budget);

@@ -5,7 +5,7 @@ use crate::footprint::{may_be_too_long, may_have_detail};
 use crate::statement::VisitSlot;
 use crate::table::TablePlan;
 use smallvec::SmallVec;
-use state::{Command, CommandKind, RowChange, RowFunction, RowId};
+use state::{Addition, Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
 use types::{ArithmeticOperator, ColumnSet, DataType, Key, Row, SqlError, Value};
 
@@ -209,17 +209,18 @@ impl UpdatePlan {
         &self,
         (ordinal, minus, amount): &(u16, bool, Expression),
         environment: &Environment<'_>,
-    ) -> Option<(u16, i128, i128, i128)> {
+    ) -> Option<Addition> {
         let amount = match amount.evaluate(environment).ok()? {
-            Value::Integer(amount) => i128::from(amount),
-            Value::BigInt(amount) => i128::from(amount),
+            Value::Integer(amount) => i64::from(amount),
+            Value::BigInt(amount) => amount,
             _ => return None,
         };
+        let amount = if *minus { amount.checked_neg()? } else { amount };
         let (smallest, largest) = match self.table.columns[usize::from(*ordinal)].data_type {
-            DataType::Integer => (i128::from(i32::MIN), i128::from(i32::MAX)),
-            _ => (i128::from(i64::MIN), i128::from(i64::MAX)),
+            DataType::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            _ => (i64::MIN, i64::MAX),
         };
-        Some((*ordinal, if *minus { -amount } else { amount }, smallest, largest))
+        Some(Addition::new(*ordinal, amount, smallest, largest))
     }
 }
 
@@ -253,7 +254,7 @@ pub(crate) type KnownValues = SmallVec<[Result<Value, Box<SqlError>>; 1]>;
 struct UpdateFunction {
     plan: Arc<UpdatePlan>,
     known: KnownValues,
-    captured: SmallVec<[Value; 2]>,
+    captured: SmallVec<[Value; 1]>,
     now: i64,
 }
 

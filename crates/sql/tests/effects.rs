@@ -2,7 +2,7 @@
 
 mod support;
 
-use state::{Command, CommandKind, Effects, KeyRange, Read, Scan};
+use state::{Addition, Command, CommandKind, Effects, KeyRange, Read, Scan};
 use std::ops::Bound;
 use support::Database;
 use types::{ColumnSet, Key, Payload, SqlState, Value};
@@ -64,7 +64,7 @@ fn an_update_by_key_is_a_command_and_reads_nothing() {
     assert_eq!(command.uses, columns(&[BALANCE]));
     assert_eq!(command.writes, ColumnSet::column(BALANCE));
     assert_eq!(command.kind, CommandKind::Update { known: Vec::new() });
-    assert_eq!(command.addition, Some((BALANCE as u16, 5, i64::MIN.into(), i64::MAX.into())));
+    assert_eq!(command.addition, Some(Addition::new(BALANCE as u16, 5, i64::MIN, i64::MAX)));
     assert!(command.can_fail, "a bigint may overflow");
 }
 
@@ -101,7 +101,7 @@ fn a_value_that_does_not_depend_on_the_row_is_known_and_cannot_fail() {
 fn an_addition_needs_a_column_that_is_never_null() {
     let database = accounts();
     let minus = database.script_effects("UPDATE account SET balance = balance - 7 WHERE id = 1");
-    assert_eq!(only_command(&minus).addition.map(|addition| addition.1), Some(-7));
+    assert_eq!(only_command(&minus).addition.map(|addition| addition.amount), Some(-7));
     for sql in [
         "UPDATE account SET ceiling = ceiling + 1 WHERE id = 1",
         "UPDATE account SET balance = 7 - balance WHERE id = 1",
@@ -149,7 +149,7 @@ fn matched_is_no_guard_where_nobody_looks() {
     let command = only_command(&effects);
     assert_eq!(command.guard, None);
     assert!(effects.reads.is_empty());
-    assert_eq!(command.addition, Some((BALANCE as u16, 5, i64::MIN.into(), i64::MAX.into())));
+    assert_eq!(command.addition, Some(Addition::new(BALANCE as u16, 5, i64::MIN, i64::MAX)));
 }
 
 #[test]

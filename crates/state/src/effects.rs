@@ -1,5 +1,6 @@
 use crate::{Footprint, KeyRange, Snapshot};
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use types::{Catalog, ColumnSet, Key, Row, SqlError, StatementResult, TableId, Value};
 
@@ -92,6 +93,32 @@ pub enum CommandKind {
     Delete,
 }
 
+/// `column = column + amount` on an integer column, without WHERE and CHECK. It fails only where the sum leaves the
+/// column's range, so many of them on one row can be judged together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Addition {
+    /// One more than the ordinal: commands are many and should be short.
+    ordinal: NonZeroU32,
+    /// What is added.
+    pub amount: i64,
+    /// The least sum that the column takes.
+    pub smallest: i64,
+    /// The greatest sum that the column takes.
+    pub largest: i64,
+}
+
+impl Addition {
+    /// Adds `amount` to the column of this ordinal, whose values are from `smallest` to `largest`.
+    pub fn new(ordinal: u16, amount: i64, smallest: i64, largest: i64) -> Addition {
+        Addition { ordinal: NonZeroU32::MIN.saturating_add(u32::from(ordinal)), amount, smallest, largest }
+    }
+
+    /// Ordinal of the column.
+    pub fn ordinal(&self) -> u16 {
+        (self.ordinal.get() - 1) as u16
+    }
+}
+
 /// A change of one row, decided when its turn comes and not when it was simulated.
 #[derive(Clone)]
 pub struct Command {
@@ -111,11 +138,13 @@ pub struct Command {
     pub guard: Option<bool>,
     /// False only if `function` can never return an error.
     pub can_fail: bool,
-    /// The command is `column = column + amount` on an integer column of this ordinal and type range, without WHERE
-    /// and CHECK: `(ordinal, amount, smallest, largest)`. It fails only where the sum leaves the range, so many of
-    /// them on one row can be judged together.
-    pub addition: Option<(u16, i128, i128, i128)>,
+    /// The command adds an amount to a column and does nothing else.
+    pub addition: Option<Addition>,
 }
+
+// Two cache lines.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Command>() == 128);
 
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -52,12 +52,12 @@ pub use checkpoint::{
 pub use command::apply_command;
 pub use digest::{BlockChanges, BlockDigest, TableDigest};
 pub use effects::{
-    AfterImage, Command, CommandKind, Effects, Read, RowChange, RowFunction, RowId, RowPredicate, Scan,
-    Simulate,
+    Addition, AfterImage, Command, CommandKind, Effects, Read, RowChange, RowFunction, RowId, RowPredicate,
+    Scan, Simulate,
 };
 pub use footprint::{Footprint, Region};
 pub use live_requests::{LiveContent, LiveRequest, LiveRequests};
-pub use overlay::Overlay;
+pub use overlay::{Changed, Overlay};
 pub use plain::PlainState;
 pub use snapshot::{KeyRange, Snapshot};
 pub use state::{State, StateSnapshot};

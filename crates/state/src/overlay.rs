@@ -1,6 +1,6 @@
 use crate::{AfterImage, KeyRange, RowId, Snapshot};
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use types::{Catalog, Key, Row, TableId};
 
@@ -62,49 +62,118 @@ impl Snapshot for Overlay<'_> {
         if range.is_empty() {
             return;
         }
-        let bound = |bound: &std::ops::Bound<Key>, open: std::ops::Bound<RowId>| match bound {
-            std::ops::Bound::Included(key) => std::ops::Bound::Included(RowId { table, key: key.clone() }),
-            std::ops::Bound::Excluded(key) => std::ops::Bound::Excluded(RowId { table, key: key.clone() }),
-            std::ops::Bound::Unbounded => open,
-        };
-        let first = std::ops::Bound::Included(RowId { table, key: Key::default() });
-        let last = match table.0.checked_add(1) {
-            Some(next) => std::ops::Bound::Excluded(RowId { table: TableId(next), key: Key::default() }),
-            None => std::ops::Bound::Unbounded,
-        };
-        let mut changed = self.changes.range((bound(&range.start, first), bound(&range.end, last)));
-        let mut next = move || if reverse { changed.next_back() } else { changed.next() };
-        let mut pending = next();
-        let mut stopped = false;
-        self.base.scan(table, range, reverse, &mut |key, row| {
-            while let Some((id, value)) = pending {
-                let before = if reverse { id.key > *key } else { id.key < *key };
-                if !before {
-                    break;
-                }
-                pending = next();
-                if let Some(value) = value
-                    && visit(&id.key, value).is_break()
-                {
-                    stopped = true;
-                    return ControlFlow::Break(());
-                }
-            }
-            let flow = match pending {
-                Some((id, value)) if id.key == *key => {
-                    pending = next();
-                    value.as_ref().map_or(ControlFlow::Continue(()), |value| visit(key, value))
-                }
-                _ => visit(key, row),
-            };
-            stopped |= flow.is_break();
-            flow
+        let changed = self.changes.range(rows_of(table, range));
+        scan_changed(self.base, table, range, reverse, changed, visit);
+    }
+}
+
+/// A snapshot with the after-images of one batch in front of it.
+pub struct Changed<'a> {
+    base: &'a dyn Snapshot,
+    changes: &'a [AfterImage],
+}
+
+impl<'a> Changed<'a> {
+    /// `changes`: by table and key, one per row.
+    pub fn new(base: &'a dyn Snapshot, changes: &'a [AfterImage]) -> Changed<'a> {
+        debug_assert!(changes.is_sorted_by(|a, b| a.row < b.row), "after-images stand by table and key");
+        Changed { base, changes }
+    }
+}
+
+impl Snapshot for Changed<'_> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        self.base.catalog()
+    }
+
+    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+        match self.changes.binary_search_by(|change| (change.row.table, &change.row.key).cmp(&(table, key))) {
+            Ok(found) => self.changes[found].value.clone(),
+            Err(_) => self.base.get(table, key),
+        }
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) {
+        if range.is_empty() {
+            return;
+        }
+        let (start, end) = rows_of(table, range);
+        let first = self.changes.partition_point(|change| match &start {
+            Bound::Included(row) => change.row < *row,
+            Bound::Excluded(row) => change.row <= *row,
+            Bound::Unbounded => false,
         });
-        while let Some((id, value)) = pending.filter(|_| !stopped) {
-            pending = next();
-            if let Some(value) = value {
-                stopped = visit(&id.key, value).is_break();
+        let count = self.changes[first..].partition_point(|change| match &end {
+            Bound::Included(row) => change.row <= *row,
+            Bound::Excluded(row) => change.row < *row,
+            Bound::Unbounded => true,
+        });
+        let changed = self.changes[first..first + count].iter().map(|change| (&change.row, &change.value));
+        scan_changed(self.base, table, range, reverse, changed, visit);
+    }
+}
+
+/// The rows of a table with these keys.
+fn rows_of(table: TableId, range: &KeyRange) -> (Bound<RowId>, Bound<RowId>) {
+    let bound = |bound: &Bound<Key>, open: Bound<RowId>| match bound {
+        Bound::Included(key) => Bound::Included(RowId { table, key: key.clone() }),
+        Bound::Excluded(key) => Bound::Excluded(RowId { table, key: key.clone() }),
+        Bound::Unbounded => open,
+    };
+    let first = Bound::Included(RowId { table, key: Key::default() });
+    let last = match table.0.checked_add(1) {
+        Some(next) => Bound::Excluded(RowId { table: TableId(next), key: Key::default() }),
+        None => Bound::Unbounded,
+    };
+    (bound(&range.start, first), bound(&range.end, last))
+}
+
+/// Scans a snapshot with changed rows, ascending, in front of it.
+fn scan_changed<'c>(
+    base: &dyn Snapshot,
+    table: TableId,
+    range: &KeyRange,
+    reverse: bool,
+    mut changed: impl DoubleEndedIterator<Item = (&'c RowId, &'c Option<Row>)>,
+    visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+) {
+    let mut next = move || if reverse { changed.next_back() } else { changed.next() };
+    let mut pending = next();
+    let mut stopped = false;
+    base.scan(table, range, reverse, &mut |key, row| {
+        while let Some((id, value)) = pending {
+            let before = if reverse { id.key > *key } else { id.key < *key };
+            if !before {
+                break;
             }
+            pending = next();
+            if let Some(value) = value
+                && visit(&id.key, value).is_break()
+            {
+                stopped = true;
+                return ControlFlow::Break(());
+            }
+        }
+        let flow = match pending {
+            Some((id, value)) if id.key == *key => {
+                pending = next();
+                value.as_ref().map_or(ControlFlow::Continue(()), |value| visit(key, value))
+            }
+            _ => visit(key, row),
+        };
+        stopped |= flow.is_break();
+        flow
+    });
+    while let Some((id, value)) = pending.filter(|_| !stopped) {
+        pending = next();
+        if let Some(value) = value {
+            stopped = visit(&id.key, value).is_break();
         }
     }
 }
@@ -114,7 +183,6 @@ mod tests {
     use super::*;
     use crate::PlainState;
     use proptest::prelude::*;
-    use std::ops::Bound;
     use types::Value;
 
     fn row(value: u8) -> Row {
@@ -161,6 +229,13 @@ mod tests {
             for key in 0..16 {
                 let key = Key::from_bytes(&[key]);
                 prop_assert_eq!(overlay.get(TableId(1), &key), plain.get(TableId(1), &key));
+            }
+            let images = overlay.into_changes();
+            let changed = Changed::new(&before, &images);
+            prop_assert_eq!(collect(&changed), collect(&plain));
+            for key in 0..16 {
+                let key = Key::from_bytes(&[key]);
+                prop_assert_eq!(changed.get(TableId(1), &key), plain.get(TableId(1), &key));
             }
         }
     }

@@ -15,8 +15,8 @@ use std::io;
 /// no Infinity.
 #[derive(Clone, Copy, Debug, BorshSerialize)]
 pub struct Numeric {
-    low: u64,
-    high: i64,
+    /// Little-endian, as bytes: with an alignment of one a [`crate::Value`] has 24 bytes instead of 32.
+    mantissa: [u8; 16],
     scale: u8,
 }
 
@@ -99,13 +99,13 @@ impl Numeric {
     pub const SCALE_MAX: u8 = 2 * limits::NUMERIC_PRECISION_MAX;
 
     /// `0`
-    pub const ZERO: Numeric = Numeric { low: 0, high: 0, scale: 0 };
+    pub const ZERO: Numeric = Numeric { mantissa: [0; 16], scale: 0 };
 
     /// `mantissa × 10^−scale`, which the caller knows to have at most 38 digits and a scale of at most
     /// [`Numeric::SCALE_MAX`]; [`Numeric::checked_new`] checks it.
     pub fn new(mantissa: i128, scale: u8) -> Numeric {
         debug_assert!(mantissa.unsigned_abs() < MANTISSA_END.unsigned_abs() && scale <= Numeric::SCALE_MAX);
-        Numeric { low: mantissa as u64, high: (mantissa >> 64) as i64, scale }
+        Numeric { mantissa: mantissa.to_le_bytes(), scale }
     }
 
     /// `mantissa × 10^−scale`.
@@ -130,7 +130,7 @@ impl Numeric {
     /// The digits as an integer.
     #[inline]
     pub fn mantissa(&self) -> i128 {
-        (i128::from(self.high) << 64) | i128::from(self.low)
+        i128::from_le_bytes(self.mantissa)
     }
 
     /// Digits after the point.
@@ -579,8 +579,8 @@ impl fmt::Display for Numeric {
 
 impl BorshDeserialize for Numeric {
     fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<Numeric> {
-        let (low, high, scale) = BorshDeserialize::deserialize_reader(reader)?;
-        let read = Numeric { low, high, scale };
+        let (mantissa, scale) = BorshDeserialize::deserialize_reader(reader)?;
+        let read = Numeric { mantissa, scale };
         Numeric::checked_new(read.mantissa(), u32::from(scale)).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidData, "expected a numeric value of at most 38 digits")
         })

@@ -19,8 +19,9 @@ const BLOCK_TRANSACTIONS: usize = 4_000;
 const BLOCK_BATCHES: usize = 20;
 /// How long a block that is not full waits for more, as in a new charter.
 const FILL: Duration = Duration::from_millis(20);
-/// The most transactions that one round makes before its time begins: they take memory.
-const PREPARED_MAX: usize = 400_000;
+/// Blocks whose transactions are made at a time, while the clock stands: enough that it seldom does, so few that they
+/// are still in the processor's caches when they are executed, as they are behind the verification of a node.
+const BLOCKS_AHEAD: usize = 4;
 /// Blocks that a round executes to get warm, before its time begins.
 const WARM_UP_BLOCKS: usize = 1;
 
@@ -112,26 +113,23 @@ pub(super) fn round(
         let size = point.block_size as usize;
         let block = size * (BLOCK_TRANSACTIONS / size).clamp(1, BLOCK_BATCHES);
         let invariant = workload.invariant();
-        let mut source = Source { workload, random: StdRng::seed_from_u64(seed), number: 0 };
-        let warm = source.prepare(&mut chain, WARM_UP_BLOCKS * block);
+        let mut source = Source { workload, random: StdRng::seed_from_u64(seed), number: 0, left: 0 };
+        source.left = WARM_UP_BLOCKS * block;
         let saturated = Pace {
             arrival: Arrival::Closed { clients: Some(2 * block) },
             delay: Duration::ZERO,
             resubmit: false,
         };
-        let (warm, change) = Clients::new(&mut chain, saturated, block, warm).run(&invariant)?;
+        let (warm, change) = Clients::new(&mut chain, saturated, block, &mut source, &invariant).run()?;
         let wanted = match pace.arrival {
             Arrival::Closed { .. } => warm.transactions as f64 / warm.seconds * seconds,
             Arrival::Open { rate } => rate * seconds,
         };
-        let blocks =
-            (wanted as usize / block).clamp(WARM_UP_BLOCKS, (PREPARED_MAX / block).max(WARM_UP_BLOCKS));
-        let count = match pace.arrival {
-            Arrival::Closed { .. } => blocks * block,
-            Arrival::Open { .. } => (wanted as usize).clamp(1, PREPARED_MAX),
+        source.left = match pace.arrival {
+            Arrival::Closed { .. } => (wanted as usize / block).max(1) * block,
+            Arrival::Open { .. } => (wanted as usize).max(1),
         };
-        let prepared = source.prepare(&mut chain, count);
-        let (mut timed, changed) = Clients::new(&mut chain, pace, block, prepared).run(&invariant)?;
+        let (mut timed, changed) = Clients::new(&mut chain, pace, block, &mut source, &invariant).run()?;
         timed.invariant_holds = chain.sum(&invariant) == Some(invariant.initial + change + changed);
         Ok(timed)
     })
@@ -142,16 +140,54 @@ struct Source<'a> {
     workload: &'a dyn Workload,
     random: StdRng,
     number: u64,
+    /// How many are still to come.
+    left: usize,
 }
 
 impl Source<'_> {
-    fn prepare(&mut self, chain: &mut Chain, count: usize) -> VecDeque<Arc<VerifiedTransaction>> {
+    fn prepare(&mut self, chain: &mut Chain, most: usize) -> VecDeque<Arc<VerifiedTransaction>> {
+        let count = most.min(self.left);
+        self.left -= count;
         let mut next = || {
             let call = self.workload.call(self.number, &mut self.random);
             self.number += 1;
             chain.transaction(call.into_payload())
         };
         (0..count).map(|_| next()).collect()
+    }
+}
+
+/// Time and CPU time, without what passes while the laboratory does its own work.
+struct Clock {
+    start: Instant,
+    stood: Duration,
+    cpu_seconds: f64,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock {
+            start: Instant::now(),
+            stood: Duration::ZERO,
+            cpu_seconds: -process_seconds("self").unwrap_or(0.0),
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.start.elapsed() - self.stood
+    }
+
+    /// Does something that does not count.
+    fn stand<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let (start, cpu) = (Instant::now(), process_seconds("self").unwrap_or(0.0));
+        let result = work();
+        self.cpu_seconds -= process_seconds("self").unwrap_or(0.0) - cpu;
+        self.stood += start.elapsed();
+        result
+    }
+
+    fn cpu_seconds(&self) -> f64 {
+        self.cpu_seconds + process_seconds("self").unwrap_or(0.0)
     }
 }
 
@@ -177,28 +213,34 @@ enum Later {
 }
 
 /// The clients, the queue in front of the engine, and the engine.
-struct Clients<'a> {
+struct Clients<'a, 'w> {
     chain: &'a mut Chain,
     pace: Pace,
     block: usize,
+    source: &'a mut Source<'w>,
     prepared: VecDeque<Arc<VerifiedTransaction>>,
+    clock: Clock,
     waiting: VecDeque<Submitted>,
     /// By time; every wait is equally long, so what is added last is due last.
     later: VecDeque<(Duration, Later)>,
     /// Open loop: transactions that have arrived.
     arrived: u64,
-    /// Executed blocks. What they came to is counted when the time has ended, which is the clients' work.
+    /// Executed blocks. What they came to is counted while the clock stands: that is the clients' work.
     answered: Vec<Answered>,
+    invariant: &'a Invariant,
+    /// By how much the invariant's sum must have changed.
+    change: i128,
     timed: Timed,
 }
 
-impl<'a> Clients<'a> {
+impl<'a, 'w> Clients<'a, 'w> {
     fn new(
         chain: &'a mut Chain,
         pace: Pace,
         block: usize,
-        prepared: VecDeque<Arc<VerifiedTransaction>>,
-    ) -> Clients<'a> {
+        source: &'a mut Source<'w>,
+        invariant: &'a Invariant,
+    ) -> Clients<'a, 'w> {
         let mut later = VecDeque::new();
         if let Arrival::Closed { clients } = pace.arrival {
             later.extend((0..clients.unwrap_or(2 * block)).map(|_| (Duration::ZERO, Later::Next)));
@@ -207,28 +249,35 @@ impl<'a> Clients<'a> {
             chain,
             pace,
             block,
-            prepared,
+            source,
+            prepared: VecDeque::new(),
+            clock: Clock::start(),
             waiting: VecDeque::new(),
             later,
             arrived: 0,
             answered: Vec::new(),
+            invariant,
+            change: 0,
             timed: Timed::nothing(),
         }
     }
 
-    /// Until everything prepared has its answer. Also by how much the invariant's sum must have changed.
-    fn run(mut self, invariant: &Invariant) -> Result<(Timed, i128), EngineBenchError> {
-        let cpu = process_seconds("self");
-        let start = Instant::now();
+    /// Until everything has its answer. Also by how much the invariant's sum must have changed.
+    fn run(mut self) -> Result<(Timed, i128), EngineBenchError> {
+        self.make_ready();
+        self.clock = Clock::start();
         loop {
-            let now = start.elapsed();
+            if self.prepared.len() < self.block && self.source.left > 0 {
+                self.make_ready();
+            }
+            let now = self.clock.elapsed();
             self.arrive(now);
             let next = self.next_event();
             if self.waiting.len() < self.block
                 && let Some(next) = next
                 && self.waiting.front().is_none_or(|oldest| next < (oldest.at + FILL).max(now))
             {
-                std::thread::sleep(next.saturating_sub(start.elapsed()));
+                std::thread::sleep(next.saturating_sub(self.clock.elapsed()));
                 continue;
             }
             if self.waiting.is_empty() {
@@ -238,13 +287,23 @@ impl<'a> Clients<'a> {
             let transactions = taken.iter().map(|submitted| submitted.transaction.clone()).collect();
             let block = self.chain.block(transactions);
             let executed = self.chain.engine.execute(&block)?;
-            self.answer(taken, executed, start.elapsed());
+            self.answer(taken, executed, self.clock.elapsed());
         }
-        self.timed.seconds = start.elapsed().as_secs_f64();
-        let cpu_seconds = process_seconds("self").zip(cpu).map(|(after, before)| after - before);
-        self.timed.cpu_seconds = cpu_seconds.unwrap_or(0.0);
-        let change = self.count(invariant);
-        Ok((self.timed, change))
+        self.timed.seconds = self.clock.elapsed().as_secs_f64();
+        self.timed.cpu_seconds = self.clock.cpu_seconds();
+        self.count();
+        Ok((self.timed, self.change))
+    }
+
+    /// Makes transactions for the next blocks, and counts what came of the last ones, while the clock stands.
+    fn make_ready(&mut self) {
+        let mut clock = std::mem::replace(&mut self.clock, Clock::start());
+        clock.stand(|| {
+            self.count();
+            let more = self.source.prepare(self.chain, BLOCKS_AHEAD * self.block);
+            self.prepared.extend(more);
+        });
+        self.clock = clock;
     }
 
     /// Moves what is due into the queue.
@@ -300,9 +359,9 @@ impl<'a> Clients<'a> {
         self.answered.push(Answered { submitted, executed, at });
     }
 
-    /// Counts all answers; by how much they change the invariant's sum.
-    fn count(&mut self, invariant: &Invariant) -> i128 {
-        let (timed, mut change) = (&mut self.timed, 0);
+    /// Counts the answers since the last time.
+    fn count(&mut self) {
+        let timed = &mut self.timed;
         for Answered { submitted, executed, at } in self.answered.drain(..) {
             let statistics = &executed.statistics;
             timed.committed += statistics.committed;
@@ -312,7 +371,7 @@ impl<'a> Clients<'a> {
             timed.executions += statistics.executions;
             for (submitted, receipt) in submitted.into_iter().zip(&executed.receipts) {
                 if let Payload::Call { procedure, arguments } = submitted.transaction.payload.as_ref() {
-                    change += (invariant.change)(procedure, arguments, &receipt.outcome);
+                    self.change += (self.invariant.change)(procedure, arguments, &receipt.outcome);
                 }
                 timed.transactions += u64::from(!self.pace.resubmit || receipt.outcome != Outcome::Conflict);
                 if matches!(receipt.outcome, Outcome::Committed(_)) {
@@ -320,6 +379,5 @@ impl<'a> Clients<'a> {
                 }
             }
         }
-        change
     }
 }

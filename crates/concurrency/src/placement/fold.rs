@@ -41,8 +41,10 @@ pub(super) fn cannot_fail(row: Option<&Row>, queue: &[Waiting<'_>]) -> bool {
 
 /// False where the amounts are too many to be added up.
 fn add_to(sums: &mut SmallVec<[Sum; 2]>, command: &Command) -> bool {
-    let Some((ordinal, amount, smallest, largest)) = command.addition else { return false };
-    let ordinal = usize::from(ordinal);
+    let Some(addition) = command.addition else { return false };
+    let ordinal = usize::from(addition.ordinal());
+    let amount = i128::from(addition.amount);
+    let (smallest, largest) = (i128::from(addition.smallest), i128::from(addition.largest));
     let position = sums.iter().position(|sum| sum.ordinal == ordinal).unwrap_or_else(|| {
         let columns = ColumnSet::column(ordinal);
         sums.push(Sum { ordinal, columns, positive: 0, negative: 0, smallest, largest });
@@ -82,7 +84,8 @@ pub(super) fn fold(row: Option<Row>, queue: &[Waiting<'_>], verdicts: &[Verdict]
         if verdicts[*place as usize] != Verdict::Applied {
             continue;
         }
-        if let Some((ordinal, amount, ..)) = command.addition {
+        if let Some(addition) = command.addition {
+            let (ordinal, amount) = (addition.ordinal(), i128::from(addition.amount));
             match amounts.iter_mut().find(|(of, _)| *of == ordinal) {
                 Some((_, sum)) => *sum += amount,
                 None => amounts.push((ordinal, amount)),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::execution::{Step, step};
 use proptest::prelude::*;
-use state::{CommandKind, PlainState, RowChange, RowFunction, RowId};
+use state::{Addition, CommandKind, PlainState, RowChange, RowFunction, RowId};
 use std::sync::Arc;
 use types::{ColumnSet, Key, SqlState, TableId, Value};
 
@@ -65,7 +65,7 @@ fn command(key: u8, change: Change, guard: Option<bool>) -> Command {
     let column = |ordinal: u16| ColumnSet::column(usize::from(ordinal));
     let (kind, writes, can_fail, addition) = match change {
         Change::Add(ordinal, amount, smallest, largest) => {
-            let addition = (ordinal, amount.into(), smallest.into(), largest.into());
+            let addition = Addition::new(ordinal, amount.into(), smallest.into(), largest.into());
             (CommandKind::Update { known: vec![] }, column(ordinal), true, Some(addition))
         }
         Change::SetIf(ordinal, new, _) => (

@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 use state::{
-    AfterImage, Command, CommandKind, Effects, Footprint, KeyRange, Overlay, PlainState, Read, Region,
-    RowChange, RowFunction, RowId, RowPredicate, Scan, Simulate, Snapshot,
+    Addition, AfterImage, Command, CommandKind, Effects, Footprint, KeyRange, Overlay, PlainState, Read,
+    Region, RowChange, RowFunction, RowId, RowPredicate, Scan, Simulate, Snapshot,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -141,7 +141,7 @@ impl Update {
         };
         let addition = match self {
             Update { formula: Formula::Add(amount), condition: None, check: None, .. } => {
-                Some((self.column, i128::from(*amount), i128::from(i64::MIN), i128::from(i64::MAX)))
+                Some(Addition::new(self.column, *amount, i64::MIN, i64::MAX))
             }
             _ => None,
         };

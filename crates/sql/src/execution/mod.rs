@@ -76,7 +76,7 @@ impl<'a> Execution<'a> {
             now: context.now(),
             reads: Vec::with_capacity(4),
             scans: Vec::new(),
-            commands: Vec::with_capacity(4),
+            commands: Vec::with_capacity(2),
             own: OwnRows::default(),
             registers: true,
             last_commands: 0,
