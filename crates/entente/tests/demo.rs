@@ -50,6 +50,29 @@ fn the_demo_runs_checks_itself_and_writes_its_record() {
 }
 
 #[test]
+fn every_protocol_carries_the_demo() {
+    for protocol in concurrency::IDS.into_iter().filter(|id| *id != "harmony") {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let json = folder.path().join("demo.json");
+        let output = Command::new(ENTENTE)
+            .args(["demo", "--exit", "--customers", "500", "--seconds", "1", "--skew", "0.9"])
+            .args(["--protocol", protocol, "--port-base", &free_port_base(4).to_string(), "--json"])
+            .arg(&json)
+            .output()
+            .expect("the program starts");
+        let (text, errors) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{protocol}: {text}\n{errors}");
+        let record: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&json).expect("written")).expect("JSON");
+        assert_eq!((&record["protocol"], &record["invariant_holds"]), (&protocol.into(), &true.into()));
+        assert!(record["committed"].as_u64().is_some_and(|committed| committed > 20), "{protocol}: {text}");
+        let digests = record["state_digests"].as_array().expect("a list");
+        assert!(digests.len() == 4 && digests.iter().all(|digest| digest == &digests[0]), "{digests:?}");
+    }
+}
+
+#[test]
 fn the_engine_bench_writes_its_record() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let json = folder.path().join("engine.json");
