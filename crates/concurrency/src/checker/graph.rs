@@ -104,6 +104,29 @@ fn add_scan(number: usize, seen: usize, scan: &Scan, versions: &Versions, edges:
     }
 }
 
+/// Adds edges that let the writers of rows that a scan looked at stand in the protocol's order. False where there are
+/// none to add.
+pub(super) fn keep_images_of_scanned_rows(
+    nodes: &[Node<'_>],
+    versions: &Versions,
+    edges: &mut Edges,
+) -> bool {
+    let mut added = false;
+    for scan in nodes.iter().flat_map(|node| &node.execution.effects.scans) {
+        let columns = scan.columns | scan.predicate_columns;
+        let rows =
+            versions.iter().filter(|(row, _)| row.table == scan.table && scan.range.contains(&row.key));
+        for (_, versions) in rows {
+            let writers = versions.iter().filter(|version| version.writes.intersects(columns));
+            let writers: Vec<usize> = writers.map(|version| version.node).collect();
+            for pair in writers.windows(2) {
+                added |= edges[pair[0]].insert(pair[1]);
+            }
+        }
+    }
+    added
+}
+
 /// Whether the version changes whether the row is in the result, or what the scan sees of it.
 fn changes(scan: &Scan, version: &Version) -> bool {
     let found =
