@@ -80,6 +80,6 @@ mod written_rows;
 
 pub use protocol::{
     Batch, BatchResult, BatchStatistics, History, IDS, Protocol, Snapshots, TransactionOutcome,
-    UnknownProtocol, protocol,
+    UnknownProtocol, ids, protocol, register,
 };
 pub use types::{Consistency, Granularity, OnConflict, ProtocolOptions};

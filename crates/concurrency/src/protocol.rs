@@ -5,7 +5,7 @@ use crate::harmony::Harmony;
 use crate::serial::Serial;
 use crate::ssi::Ssi;
 use state::{AfterImage, Simulate, Snapshot};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use types::{ProtocolOptions, SqlError, StatementResult};
 
 /// Transactions that are decided together: a run of neighbours in one block.
@@ -130,7 +130,7 @@ const PROTOCOLS: [Registered; 6] = [
     ("serial", |_| Box::new(Serial::default())),
 ];
 
-/// The ids that [`protocol()`] knows.
+/// The ids of all built-in protocols.
 pub const IDS: [&str; PROTOCOLS.len()] = {
     let mut ids = [""; PROTOCOLS.len()];
     let mut number = 0;
@@ -141,20 +141,42 @@ pub const IDS: [&str; PROTOCOLS.len()] = {
     ids
 };
 
+/// Protocols that a program brings itself.
+static REGISTERED: RwLock<Vec<Registered>> = RwLock::new(Vec::new());
+
+/// Makes a protocol known to everything in this process that takes an id: charters, experiments, measurements. For
+/// research; what a ledger runs under stands in [`IDS`], so that every node has it.
+///
+/// # Panics
+/// Where the id is taken: a mistake of the caller.
+pub fn register(id: &'static str, make: fn(ProtocolOptions) -> Box<dyn Protocol>) {
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    let taken = IDS.contains(&id) || registered.iter().any(|(known, _)| *known == id);
+    assert!(!taken, "there is a protocol with the id \"{id}\" already");
+    registered.push((id, make));
+}
+
+/// The ids that [`protocol()`] knows: [`IDS`], and those that have been registered.
+pub fn ids() -> Vec<&'static str> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    IDS.into_iter().chain(registered.iter().map(|(id, _)| *id)).collect()
+}
+
 /// No protocol has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected the id of a protocol, one of {ids}, found `{0}`; correct the charter's `protocol`",
-    ids = IDS.join(", ")
+    ids = ids().join(", ")
 )]
 pub struct UnknownProtocol(pub String);
 
-/// A protocol that has seen nothing yet, by the id that charters use: one of [`IDS`].
+/// A protocol that has seen nothing yet, by the id that charters use: one of [`ids`].
 ///
 /// # Errors
 /// The id is unknown.
 pub fn protocol(id: &str, options: ProtocolOptions) -> Result<Box<dyn Protocol>, UnknownProtocol> {
-    let found = PROTOCOLS.iter().find(|(known, _)| *known == id);
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    let found = PROTOCOLS.iter().chain(registered.iter()).find(|(known, _)| *known == id);
     let (_, make) = found.ok_or_else(|| UnknownProtocol(id.to_string()))?;
     Ok(make(options))
 }

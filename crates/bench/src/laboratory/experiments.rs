@@ -155,9 +155,10 @@ struct File {
 pub(super) fn parse(text: &str) -> Result<Vec<Experiment>, LaboratoryError> {
     let File { on_conflict, mut experiment } =
         toml::from_str(text).map_err(|error| LaboratoryError::Malformed(error.to_string()))?;
-    if let Some(unknown) = on_conflict.keys().find(|protocol| !concurrency::IDS.contains(&protocol.as_str()))
+    if let Some(unknown) =
+        on_conflict.keys().find(|protocol| !concurrency::ids().contains(&protocol.as_str()))
     {
-        let expected = format!("protocols in `on_conflict`: {}", concurrency::IDS.join(", "));
+        let expected = format!("protocols in `on_conflict`: {}", concurrency::ids().join(", "));
         return Err(LaboratoryError::Malformed(format!("expected {expected}; found `{unknown}`")));
     }
     let mut ids = BTreeSet::new();
@@ -210,7 +211,7 @@ impl Experiment {
             return Ok(());
         }
         self.check_lists()?;
-        let protocols: Vec<&str> = concurrency::IDS.into_iter().chain([POSTGRES]).collect();
+        let protocols: Vec<&str> = concurrency::ids().into_iter().chain([POSTGRES]).collect();
         self.known("protocol", &protocols, &self.protocols)?;
         self.known("workload", &workloads::WORKLOADS, &self.workloads)?;
         self.known("measure", &MEASURES, &self.measures)?;

@@ -143,7 +143,7 @@ impl Filter {
             let number = |valid: bool| -> Result<(), String> {
                 if valid { Ok(()) } else { Err(format!("a number as {key}")) }
             };
-            let protocols = || concurrency::IDS.into_iter().chain([POSTGRES]).collect();
+            let protocols = || concurrency::ids().into_iter().chain([POSTGRES]).collect();
             let variants = experiments.iter().flat_map(|experiment| &experiment.variants);
             let checked = match key {
                 "experiment" => ids(experiments.iter().map(|experiment| experiment.id.as_str()).collect()),
