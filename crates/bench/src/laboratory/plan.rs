@@ -9,6 +9,8 @@ pub(super) struct Point {
     pub(super) protocol: String,
     /// Name of the options in an ablation, otherwise empty.
     pub(super) variant: String,
+    /// Its line in a plot.
+    pub(super) series: String,
     pub(super) workload: String,
     pub(super) rows: u64,
     pub(super) skew: f64,
@@ -19,11 +21,6 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Its line in a plot.
-    pub(super) fn series(&self) -> &str {
-        if self.variant.is_empty() { &self.protocol } else { &self.variant }
-    }
-
     pub(super) fn is_postgres(&self) -> bool {
         self.protocol == POSTGRES
     }
@@ -93,6 +90,11 @@ fn points(experiment: &Experiment, cores: usize) -> Vec<Point> {
                     let point = Point {
                         protocol: protocol.clone(),
                         variant: variant.to_string(),
+                        series: match (variant, experiment.protocols.len()) {
+                            ("", _) => protocol.clone(),
+                            (variant, 1) => variant.to_string(),
+                            (variant, _) => format!("{protocol}, {variant}"),
+                        },
                         workload: workload.clone(),
                         rows: experiment.rows,
                         skew: *skew,

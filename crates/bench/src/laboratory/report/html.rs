@@ -140,8 +140,8 @@ fn settings(measurements: &[&Measurement]) -> String {
 fn series_names<'a>(measurements: &[&'a Measurement]) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for measurement in measurements {
-        if !names.contains(&measurement.point.series()) {
-            names.push(measurement.point.series());
+        if !names.contains(&measurement.point.series.as_str()) {
+            names.push(measurement.point.series.as_str());
         }
     }
     names
@@ -163,7 +163,7 @@ fn chart(
     let mut series: Vec<Series> = Vec::new();
     for (number, name) in names.iter().enumerate() {
         let here = measurements.iter().filter(|measurement| {
-            measurement.point.workload == workload && measurement.point.series() == *name
+            measurement.point.workload == workload && measurement.point.series.as_str() == *name
         });
         let mut values: Vec<Value> = here
             .clone()
@@ -230,7 +230,7 @@ fn table(page: &mut String, measurements: &[&Measurement]) {
         let _ = write!(
             page,
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{block}</td><td>{}</td>",
-            escaped(point.series()),
+            escaped(&point.series),
             point.workload,
             point.skew,
             point.threads
