@@ -14,7 +14,7 @@ mod postgres;
 pub use chain::EngineBenchError;
 pub use engine_alone::{EngineOptions, EngineRecord, engine_alone};
 pub use laboratory::{
-    LaboratoryArguments, LaboratoryCommand, LaboratoryError, Measurement, Record, run as laboratory,
+    LaboratoryArguments, LaboratoryCommand, LaboratoryError, Measurement, Record, grouped, run as laboratory,
 };
 pub use load::{Load, LoadError, LoadOptions, LoadProgress, LoadReport, Pace};
 pub use memory::peak_memory_bytes;

@@ -1,4 +1,4 @@
-//! What a person sees: the log, numbers, waiting for Ctrl-C.
+//! What a person sees and does: the log, waiting for Ctrl-C.
 
 use std::sync::mpsc::{Receiver, channel};
 use tracing_subscriber::EnvFilter;
@@ -19,28 +19,4 @@ pub(crate) fn interruptions() -> Result<Receiver<()>, ctrlc::Error> {
         let _ = sender.send(());
     })?;
     Ok(receiver)
-}
-
-/// `1234567` as `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        assert_eq!(super::grouped(0), "0");
-        assert_eq!(super::grouped(999), "999");
-        assert_eq!(super::grouped(1_000), "1,000");
-        assert_eq!(super::grouped(1_234_567), "1,234,567");
-    }
 }

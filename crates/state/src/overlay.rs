@@ -62,7 +62,7 @@ impl Snapshot for Overlay<'_> {
         if range.is_empty() {
             return;
         }
-        let changed = self.changes.range(rows_of(table, range));
+        let changed = self.changes.range(range.of_table(table));
         scan_changed(self.base, table, range, reverse, changed, visit);
     }
 }
@@ -103,7 +103,7 @@ impl Snapshot for Changed<'_> {
         if range.is_empty() {
             return;
         }
-        let (start, end) = rows_of(table, range);
+        let (start, end) = range.of_table(table);
         let first = self.changes.partition_point(|change| match &start {
             Bound::Included(row) => change.row < *row,
             Bound::Excluded(row) => change.row <= *row,
@@ -117,21 +117,6 @@ impl Snapshot for Changed<'_> {
         let changed = self.changes[first..first + count].iter().map(|change| (&change.row, &change.value));
         scan_changed(self.base, table, range, reverse, changed, visit);
     }
-}
-
-/// The rows of a table with these keys.
-fn rows_of(table: TableId, range: &KeyRange) -> (Bound<RowId>, Bound<RowId>) {
-    let bound = |bound: &Bound<Key>, open: Bound<RowId>| match bound {
-        Bound::Included(key) => Bound::Included(RowId { table, key: key.clone() }),
-        Bound::Excluded(key) => Bound::Excluded(RowId { table, key: key.clone() }),
-        Bound::Unbounded => open,
-    };
-    let first = Bound::Included(RowId { table, key: Key::default() });
-    let last = match table.0.checked_add(1) {
-        Some(next) => Bound::Excluded(RowId { table: TableId(next), key: Key::default() }),
-        None => Bound::Unbounded,
-    };
-    (bound(&range.start, first), bound(&range.end, last))
 }
 
 /// Scans a snapshot with changed rows, ascending, in front of it.

@@ -1,3 +1,4 @@
+use crate::RowId;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use types::{Catalog, Key, Row, TableId};
@@ -19,6 +20,21 @@ impl KeyRange {
     pub fn prefix(prefix: Key) -> KeyRange {
         let end = prefix.after_prefix().map_or(Bound::Unbounded, Bound::Excluded);
         KeyRange { start: Bound::Included(prefix), end }
+    }
+
+    /// The rows of a table with these keys.
+    pub fn of_table(&self, table: TableId) -> (Bound<RowId>, Bound<RowId>) {
+        let bound = |bound: &Bound<Key>, open: Bound<RowId>| match bound {
+            Bound::Included(key) => Bound::Included(RowId { table, key: key.clone() }),
+            Bound::Excluded(key) => Bound::Excluded(RowId { table, key: key.clone() }),
+            Bound::Unbounded => open,
+        };
+        let first = Bound::Included(RowId { table, key: Key::default() });
+        let last = match table.0.checked_add(1) {
+            Some(next) => Bound::Excluded(RowId { table: TableId(next), key: Key::default() }),
+            None => Bound::Unbounded,
+        };
+        (bound(&self.start, first), bound(&self.end, last))
     }
 
     /// Whether the interval holds `key`.

@@ -24,6 +24,7 @@ mod timing;
 pub use arguments::{LaboratoryArguments, LaboratoryCommand};
 pub use error::LaboratoryError;
 pub use measurement::{Measurement, Record};
+pub use report::grouped;
 pub use run::run;
 
 pub(crate) use machine::process_seconds;

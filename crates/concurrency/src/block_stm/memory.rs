@@ -13,7 +13,6 @@ use smallvec::SmallVec;
 use state::{KeyRange, RowId};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use std::ops::Bound;
 use types::{Key, Row, TableId};
 
 /// Parts of the memory with a lock each.
@@ -97,7 +96,7 @@ impl Memory {
         if range.is_empty() {
             return rows;
         }
-        let interval = interval(table, range);
+        let interval = range.of_table(table);
         for shard in &self.0 {
             let shard = shard.read();
             for (row, versions) in shard.range(interval.clone()) {
@@ -180,19 +179,4 @@ fn found(versions: &Mutex<Versions>, reader: u32) -> Found {
             Found::Written(Incarnation { transaction: *transaction, number: *number }, value.clone())
         }
     }
-}
-
-/// The rows of a table with keys in `range`.
-pub(super) fn interval(table: TableId, range: &KeyRange) -> (Bound<RowId>, Bound<RowId>) {
-    let bound = |bound: &Bound<Key>, open: Bound<RowId>| match bound {
-        Bound::Included(key) => Bound::Included(RowId { table, key: key.clone() }),
-        Bound::Excluded(key) => Bound::Excluded(RowId { table, key: key.clone() }),
-        Bound::Unbounded => open,
-    };
-    let first = Bound::Included(RowId { table, key: Key::default() });
-    let last = match table.0.checked_add(1) {
-        Some(next) => Bound::Excluded(RowId { table: TableId(next), key: Key::default() }),
-        None => Bound::Unbounded,
-    };
-    (bound(&range.start, first), bound(&range.end, last))
 }

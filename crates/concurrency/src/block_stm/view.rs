@@ -7,7 +7,7 @@
 //! A snapshot cannot refuse an answer. Who meets an ESTIMATE is therefore given the state before the batch, and the view
 //! remembers on whom it has to wait: the execution goes on to its end and is then thrown away.
 
-use super::memory::{Found, Memory, Origin, interval};
+use super::memory::{Found, Memory, Origin};
 use parking_lot::Mutex;
 use state::{AfterImage, KeyRange, Overlay, RowId, Snapshot};
 use std::collections::BTreeMap;
@@ -133,7 +133,7 @@ impl<'a> View<'a> {
     fn changed(&self, table: TableId, range: &KeyRange) -> Changed {
         let found = self.memory.scan(table, range, self.reader);
         let mut shown = self.shown.lock();
-        let rows = shown.rows.range(interval(table, range));
+        let rows = shown.rows.range(range.of_table(table));
         let mut changed: BTreeMap<Key, Option<Row>> =
             rows.map(|(row, value)| (row.key.clone(), value.clone())).collect();
         let mut written = Vec::with_capacity(found.len());

@@ -10,7 +10,7 @@ use rustc_hash::FxHasher;
 use state::{AfterImage, Command, KeyRange, Overlay, RowId, Snapshot};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use types::{Catalog, Key, Row, TableId};
 
@@ -110,17 +110,7 @@ impl Snapshot for SharedState<'_> {
         if range.is_empty() {
             return;
         }
-        let bound = |bound: &Bound<Key>, open: Bound<RowId>| match bound {
-            Bound::Included(key) => Bound::Included(RowId { table, key: key.clone() }),
-            Bound::Excluded(key) => Bound::Excluded(RowId { table, key: key.clone() }),
-            Bound::Unbounded => open,
-        };
-        let first = Bound::Included(RowId { table, key: Key::default() });
-        let last = match table.0.checked_add(1) {
-            Some(next) => Bound::Excluded(RowId { table: TableId(next), key: Key::default() }),
-            None => Bound::Unbounded,
-        };
-        let bounds = (bound(&range.start, first), bound(&range.end, last));
+        let bounds = range.of_table(table);
         let mut changes = Vec::new();
         for shard in &self.shards {
             let rows = shard.read();

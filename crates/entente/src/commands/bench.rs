@@ -1,4 +1,4 @@
-use crate::{CommandError, terminal};
+use crate::CommandError;
 use bench::{EngineOptions, EngineRecord, LaboratoryArguments, LaboratoryCommand, engine_alone, laboratory};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -96,10 +96,10 @@ fn print(record: &EngineRecord) {
     );
     println!(
         "{} tps; {} committed, {} business aborts, {} conflict aborts in {:.1} s; {:.3} executions per transaction; {:.0} MB",
-        terminal::grouped(record.throughput_tps as u64),
-        terminal::grouped(record.committed),
-        terminal::grouped(record.business_aborts),
-        terminal::grouped(record.conflict_aborts),
+        bench::grouped(record.throughput_tps as u64),
+        bench::grouped(record.committed),
+        bench::grouped(record.business_aborts),
+        bench::grouped(record.conflict_aborts),
         record.seconds,
         record.executions_per_transaction,
         record.peak_memory_mb

@@ -139,7 +139,7 @@ async fn apply_load(arguments: &DemoArguments, clients: &[Client]) -> Result<Loa
             let text = format!(
                 "{second:3}/{seconds} s  height {:6}  {:>7} tps  p50 {:6.1} ms  p99 {:6.1} ms",
                 progress.height,
-                terminal::grouped(progress.committed - before),
+                bench::grouped(progress.committed - before),
                 progress.latency_ms.p50,
                 progress.latency_ms.p99
             );

@@ -1,6 +1,6 @@
 //! Schema and customers over the Postgres protocol, as any client would make them.
 
-use crate::{CommandError, terminal};
+use crate::CommandError;
 use futures::SinkExt;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Write;
@@ -68,7 +68,7 @@ pub(crate) async fn load_customers(gateways: &[SocketAddr], customers: u64) -> R
         ended??;
     }
     bar.finish();
-    println!("{} customers loaded in {:.1} s", terminal::grouped(customers), start.elapsed().as_secs_f64());
+    println!("{} customers loaded in {:.1} s", bench::grouped(customers), start.elapsed().as_secs_f64());
     Ok(())
 }
 

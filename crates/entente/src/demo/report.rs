@@ -2,7 +2,7 @@
 
 use super::DemoArguments;
 use super::prepare::{connect, explain};
-use crate::{CommandError, terminal};
+use crate::CommandError;
 use bench::{LatencyMs, LoadReport};
 use client::{Client, Status};
 use comfy_table::{Table, presets};
@@ -140,7 +140,7 @@ async fn total(gateway: SocketAddr) -> Result<i128, CommandError> {
 pub(crate) fn print(result: &DemoResult) {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
-    let number = terminal::grouped;
+    let number = bench::grouped;
     let memory: Vec<String> =
         result.memory_bytes.iter().map(|bytes| (bytes / 1_000_000).to_string()).collect();
     let rows = [

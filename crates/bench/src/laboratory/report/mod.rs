@@ -5,6 +5,7 @@ mod html;
 mod tables;
 
 pub(super) use html::html;
+pub use tables::grouped;
 pub(super) use tables::{csv, markdown};
 
 use std::time::Duration;

@@ -89,15 +89,19 @@ pub(in super::super) fn markdown(context: &Context, measurements: &[Measurement]
 pub(super) fn throughput(measurement: &Measurement) -> String {
     match (measurement.record.committed_tps, measurement.committed_tps_range) {
         (Some(median), Some((least, most))) => {
-            format!("{} ({}–{})", grouped(median), grouped(least), grouped(most))
+            format!("{} ({}–{})", whole(median), whole(least), whole(most))
         }
         _ => "–".to_string(),
     }
 }
 
-/// With commas between thousands.
-fn grouped(value: f64) -> String {
-    let digits = (value.round() as u64).to_string();
+fn whole(value: f64) -> String {
+    grouped(value.round() as u64)
+}
+
+/// `1234567` as `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
     let mut text = String::new();
     for (position, digit) in digits.chars().enumerate() {
         if position > 0 && (digits.len() - position).is_multiple_of(3) {
@@ -112,8 +116,10 @@ fn grouped(value: f64) -> String {
 mod tests {
     #[test]
     fn thousands_are_grouped() {
-        assert_eq!(super::grouped(1_234_567.4), "1,234,567");
-        assert_eq!(super::grouped(999.0), "999");
+        assert_eq!(super::grouped(0), "0");
+        assert_eq!(super::grouped(999), "999");
+        assert_eq!(super::grouped(1_000), "1,000");
+        assert_eq!(super::grouped(1_234_567), "1,234,567");
         assert_eq!(super::quoted("a, b"), "\"a, b\"");
     }
 }
