@@ -11,8 +11,8 @@ use types::{Payload, ProtocolOptions};
 use workloads::Workload;
 use workloads::smallbank::{Smallbank, money_change};
 
-/// Blocks that are generated before their execution is timed.
-const BLOCKS_AHEAD: u64 = 32;
+/// Batches that are generated before their execution is timed.
+const BATCHES_AHEAD: u32 = 32;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -25,8 +25,10 @@ pub struct EngineOptions {
     pub skew: f64,
     /// Threads of the core.
     pub threads: usize,
-    /// Transactions of a block, which is one execution batch.
+    /// Transactions of an execution batch.
     pub block: u32,
+    /// Execution batches of a block: those of one block may overlap.
+    pub batches: u32,
     /// Seed of the workload.
     pub seed: u64,
     /// How long to execute.
@@ -46,7 +48,7 @@ pub struct EngineRecord {
     pub skew: f64,
     /// Threads of the core.
     pub threads: usize,
-    /// Transactions of a block.
+    /// Transactions of an execution batch.
     pub block: u32,
     /// Seconds of execution.
     pub seconds: f64,
@@ -88,9 +90,10 @@ pub fn engine_alone(options: &EngineOptions) -> Result<EngineRecord, EngineBench
     let mut random = StdRng::seed_from_u64(options.seed);
     let mut totals = Totals { money: smallbank.initial_total(), ..Totals::default() };
     while totals.time < options.time {
-        let blocks: Vec<VerifiedBlock> = (0..BLOCKS_AHEAD)
+        let blocks: Vec<VerifiedBlock> = (0..BATCHES_AHEAD.div_ceil(options.batches))
             .map(|_| {
-                let calls = (0..options.block).map(|_| smallbank.next_call(&mut random).into_payload());
+                let calls = (0..options.block * options.batches)
+                    .map(|_| smallbank.next_call(&mut random).into_payload());
                 let transactions = calls.map(|payload| chain.transaction(payload)).collect();
                 chain.block(transactions)
             })
@@ -174,6 +177,7 @@ mod tests {
                 skew: 1.2,
                 threads: 2,
                 block: 64,
+                batches: 3,
                 seed: 3,
                 time: Duration::from_millis(50),
             };

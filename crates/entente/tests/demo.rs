@@ -78,7 +78,7 @@ fn the_engine_bench_writes_its_record() {
     let json = folder.path().join("engine.json");
     let output = Command::new(ENTENTE)
         .args(["bench", "engine", "--quick", "--customers", "500", "--skew", "1.2", "--threads", "2"])
-        .args(["--block", "100", "--seed", "4", "--protocol", "harmony", "--workload", "smallbank", "--json"])
+        .args(["--only", "block_size=100,protocol=harmony,workload=smallbank", "--seed", "4", "--json"])
         .arg(&json)
         .output()
         .expect("the program starts");
@@ -106,6 +106,9 @@ fn mistakes_on_the_command_line_are_explained() {
             || fails(&["demo", "--skew=-1"]).contains("Zipf")
     );
     assert!(fails(&["demo", "--protocol", "magic"]).contains("harmony"));
+    assert!(fails(&["bench", "engine", "--only", "protocol=magic"]).contains("harmony"));
+    assert!(fails(&["bench", "engine", "--only", "skew"]).contains("block_size"));
+    assert!(fails(&["bench", "protocols", "--only", "skew=much"]).contains("number"));
     assert!(fails(&["node", "--dir", "/nonexistent"]).contains("/nonexistent/charter.toml"));
     assert!(fails(&["sql", "--connect", "nowhere", "-c", "SELECT 1"]).contains("HOST:PORT"));
     assert!(fails(&["status", "127.0.0.1:1"]).contains("entente node"));

@@ -21,7 +21,7 @@ pub(crate) enum BenchCommand {
 /// Measure the engine alone: no network, no signatures, no disk.
 ///
 /// Example: entente bench engine --skew 1.5 --json engine.json
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct EngineArguments {
     /// What to run
@@ -39,9 +39,16 @@ pub(crate) struct EngineArguments {
     /// Threads of the core; as many as the machine has by default
     #[arg(long)]
     threads: Option<usize>,
-    /// Transactions of a block, which is one execution batch; the charter's default batch size by default
+    /// Transactions of an execution batch; as in a new charter by default
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=65_000))]
     block: Option<u32>,
+    /// Execution batches of a block; those of one block may overlap
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
+    batches: u32,
+    /// The point in the laboratory's words, such as `protocol=serial,skew=1.5`: keys are protocol, workload, skew,
+    /// block_size, threads; they go before the options
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
+    only: Vec<String>,
     /// Seed of the workload
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -55,9 +62,40 @@ pub(crate) struct EngineArguments {
 
 pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
     match command {
-        BenchCommand::Engine(arguments) => engine(arguments),
+        BenchCommand::Engine(arguments) => engine(&arguments.narrowed()?),
         BenchCommand::Protocols(arguments) => experiments(LaboratoryCommand::Protocols, arguments),
         BenchCommand::Ablation(arguments) => experiments(LaboratoryCommand::Ablation, arguments),
+    }
+}
+
+impl EngineArguments {
+    /// With the values that `--only` names.
+    fn narrowed(&self) -> Result<EngineArguments, CommandError> {
+        let mut narrowed = self.clone();
+        for text in &self.only {
+            let wrong = |expected: &str| format!("--only expects {expected}, found `{text}`");
+            let keys = "key=value with protocol, workload, skew, block_size or threads as key";
+            let (key, value) = text.split_once('=').ok_or_else(|| wrong(keys))?;
+            let whole = || value.parse().ok().filter(|number| (1..=65_000).contains(number));
+            match key.trim() {
+                "protocol" if concurrency::IDS.contains(&value) => narrowed.protocol = value.to_string(),
+                "protocol" => {
+                    return Err(wrong(&format!("as protocol one of {}", concurrency::IDS.join(", "))).into());
+                }
+                "workload" if value == self.workload => {}
+                "workload" => return Err(wrong("smallbank as workload").into()),
+                "skew" => narrowed.skew = value.parse().map_err(|_| wrong("a number as skew"))?,
+                "block_size" => {
+                    narrowed.block = Some(whole().ok_or_else(|| wrong("1 to 65000 as block_size"))?)
+                }
+                "threads" => {
+                    let threads = whole().ok_or_else(|| wrong("1 to 65000 as threads"))?;
+                    narrowed.threads = Some(threads as usize);
+                }
+                _ => return Err(wrong(keys).into()),
+            }
+        }
+        Ok(narrowed)
     }
 }
 
@@ -76,6 +114,7 @@ fn engine(arguments: &EngineArguments) -> Result<(), CommandError> {
         skew: arguments.skew,
         threads: arguments.threads.unwrap_or(cores).max(1),
         block: arguments.block.unwrap_or(default_batch),
+        batches: arguments.batches,
         seed: arguments.seed,
         time: Duration::from_secs(if arguments.quick { 2 } else { 10 }),
     };
@@ -91,7 +130,7 @@ fn engine(arguments: &EngineArguments) -> Result<(), CommandError> {
 
 fn print(record: &EngineRecord) {
     println!(
-        "{} by {}: {} customers, skew {}, {} threads, blocks of {}",
+        "{} by {}: {} customers, skew {}, {} threads, batches of {}",
         record.workload, record.protocol, record.customers, record.skew, record.threads, record.block
     );
     println!(
