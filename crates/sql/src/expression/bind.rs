@@ -1,5 +1,7 @@
 //! Binding: syntax tree to expression, with PostgreSQL's types and errors.
 
+use super::convert::fold;
+use super::names::bind_data_type;
 use super::{Comparison, Expression, Kind, LikeForm};
 use crate::aggregate::Aggregate;
 use crate::scope::{Variable, VariableScope, name_of};
@@ -8,8 +10,8 @@ use sqlparser::ast::{self, BinaryOperator, Expr, Ident, Spanned, UnaryOperator, 
 use sqlparser::tokenizer::Span;
 use std::cell::{Cell, RefCell};
 use types::{
-    ArithmeticOperator, DataType, Numeric, SqlError, SqlState, Value, arithmetic_result, can_cast_explicitly,
-    can_cast_implicitly, can_cast_in_assignment, cast, common_type, limits, negate,
+    ArithmeticOperator, DataType, Numeric, SqlError, SqlState, Value, arithmetic_result, common_type, limits,
+    negate,
 };
 
 /// The row that column names are looked up in.
@@ -603,24 +605,6 @@ impl<'a> Binder<'a> {
         Ok(Expression { kind: Kind::Case(branches, otherwise), data_type })
     }
 
-    /// All cast to their common type.
-    pub(super) fn unify(
-        &self,
-        expressions: Vec<Expression>,
-        construct: &str,
-    ) -> Result<(Vec<Expression>, DataType), SqlError> {
-        let Some(common) = common_type(expressions.iter().map(Expression::data_type)) else {
-            let mut types = expressions.iter().map(Expression::data_type);
-            let first = types.find(|data_type| *data_type != DataType::Unknown).unwrap_or(DataType::Unknown);
-            let other = types.find(|other| common_type([first, *other]).is_none()).unwrap_or(first);
-            let message =
-                format!("{construct} types {} and {} cannot be matched", first.family(), other.family());
-            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
-        };
-        let cast = expressions.into_iter().map(|expression| self.cast_to(expression, common));
-        Ok((cast.collect::<Result<_, _>>()?, common))
-    }
-
     fn bind_cast(&self, expr: &Expr) -> Result<Expression, SqlError> {
         match expr {
             Expr::Cast {
@@ -641,114 +625,6 @@ impl<'a> Binder<'a> {
             }
             other => Err(unsupported_expression(other)),
         }
-    }
-
-    fn explicit_cast(&self, operand: Expression, target: DataType) -> Result<Expression, SqlError> {
-        if operand.data_type == DataType::Unknown {
-            return self.unknown_to(operand, target, true);
-        }
-        if !can_cast_explicitly(operand.data_type, target) {
-            let message = format!("cannot cast type {} to {}", operand.data_type.family(), target.family());
-            return Err(SqlError::new(SqlState(*b"42846"), message));
-        }
-        Ok(converted(operand, target, Kind::Cast))
-    }
-
-    /// An implicit cast, which the caller knows to exist.
-    ///
-    /// # Errors
-    /// A literal of unknown type that is no such value.
-    pub fn cast_to(&self, operand: Expression, target: DataType) -> Result<Expression, SqlError> {
-        if operand.data_type == DataType::Unknown {
-            return self.unknown_to(operand, target, false);
-        }
-        Ok(fold(converted(operand, target, Kind::Cast)))
-    }
-
-    fn unknown_to(
-        &self,
-        operand: Expression,
-        target: DataType,
-        explicit: bool,
-    ) -> Result<Expression, SqlError> {
-        match operand.kind {
-            Kind::Constant(Value::Null) => Ok(Expression::constant(Value::Null, target)),
-            Kind::Constant(value) => {
-                let value = if explicit { cast(value, target)? } else { types::assign(value, target)? };
-                Ok(Expression::constant(value, target))
-            }
-            Kind::Slot(slot) => {
-                self.scope.infer(usize::from(slot), target.family());
-                let parameter = Expression { kind: Kind::Slot(slot), data_type: target.family() };
-                Ok(converted(parameter, target, if explicit { Kind::Cast } else { Kind::Assign }))
-            }
-            _ => Ok(converted(operand, target, Kind::Cast)),
-        }
-    }
-
-    /// The expression as the value of a column, by the rules of assignment.
-    ///
-    /// # Errors
-    /// `42804` where there is no such cast.
-    pub fn assign_to_column(
-        &self,
-        expression: Expression,
-        column: &str,
-        target: DataType,
-    ) -> Result<Expression, SqlError> {
-        if expression.data_type == DataType::Unknown {
-            return self.unknown_to(expression, target, false);
-        }
-        if !can_cast_in_assignment(expression.data_type, target) {
-            let message = format!(
-                "column \"{column}\" is of type {} but expression is of type {}",
-                target.family_name(),
-                expression.data_type.family_name()
-            );
-            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
-                .hint("You will need to rewrite or cast the expression."));
-        }
-        Ok(fold(converted(expression, target, Kind::Assign)))
-    }
-
-    /// The expression as an argument of this type, by the rules of function calls.
-    pub(super) fn argument(&self, expression: Expression, target: DataType) -> Option<Expression> {
-        can_cast_implicitly(expression.data_type, target).then(|| self.cast_to(expression, target).ok())?
-    }
-}
-
-/// PostgreSQL's name of a type in messages about columns: without length, precision and scale.
-trait FamilyName {
-    fn family_name(self) -> String;
-}
-
-impl FamilyName for DataType {
-    fn family_name(self) -> String {
-        match self {
-            DataType::Text(Some(_)) => "character varying".to_string(),
-            other => other.family().to_string(),
-        }
-    }
-}
-
-/// A cast, or the expression itself where the value is of that type already.
-fn converted(operand: Expression, target: DataType, kind: fn(Box<Expression>) -> Kind) -> Expression {
-    let same = operand.data_type == target
-        || (operand.data_type.family() == target.family() && target == target.family());
-    if same {
-        return Expression { data_type: target, ..operand };
-    }
-    Expression { kind: kind(Box::new(operand)), data_type: target }
-}
-
-/// Evaluates what is constant. What gives an error stays: it is raised only if it is evaluated.
-pub(super) fn fold(expression: Expression) -> Expression {
-    if expression.as_constant().is_some() || !expression.is_constant() {
-        return expression;
-    }
-    match expression.evaluate_constant(0) {
-        Ok(value) => Expression::constant(value, expression.data_type),
-        Err(_) => expression,
     }
 }
 
@@ -848,146 +724,4 @@ pub(crate) fn shortened(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_string(),
     }
-}
-
-/// The type that SQL writes.
-///
-/// # Errors
-/// `0A000` names a type that is not supported, `42704` one that does not exist, `22023` a precision that cannot be.
-pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlError> {
-    use ast::{DataType as Sql, ExactNumberInfo as Info, TimezoneInfo};
-    Ok(match data_type {
-        Sql::Boolean | Sql::Bool => DataType::Boolean,
-        Sql::Int(None) | Sql::Integer(None) | Sql::Int4(None) => DataType::Integer,
-        Sql::BigInt(None) | Sql::Int8(None) => DataType::BigInt,
-        Sql::Numeric(info) | Sql::Decimal(info) | Sql::Dec(info) => numeric_type(info)?,
-        Sql::DoublePrecision | Sql::Float8 | Sql::Float(Info::None) => DataType::Double,
-        Sql::Float(Info::Precision(25..=53)) => DataType::Double,
-        Sql::Text => DataType::Text(None),
-        Sql::Varchar(length) | Sql::CharacterVarying(length) | Sql::CharVarying(length) => text_type(length)?,
-        Sql::Timestamp(None, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => DataType::TimestampTz,
-        Sql::Timestamp(Some(6), TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => DataType::TimestampTz,
-        Sql::Timestamp(None, _) => {
-            return Err(
-                SqlError::unsupported("the type timestamp without time zone").hint("Use timestamptz.")
-            );
-        }
-        Sql::Real | Sql::Float4 | Sql::Float(_) => {
-            return Err(SqlError::unsupported("the type real").hint("Use double precision."));
-        }
-        Sql::SmallInt(_) | Sql::Int2(_) => {
-            return Err(SqlError::unsupported("the type smallint").hint("Use integer."));
-        }
-        Sql::Char(_) | Sql::Character(_) => {
-            return Err(SqlError::unsupported("the type character").hint("Use varchar(n) or text."));
-        }
-        Sql::Custom(name, modifiers) if modifiers.is_empty() => {
-            match name.to_string().to_ascii_lowercase().as_str() {
-                "serial" | "bigserial" | "smallserial" => {
-                    return Err(SqlError::unsupported(format_args!("the type {name}"))
-                    .hint("Choose keys in the client, or leave the primary key out: rows keep the order of insertion."));
-                }
-                other => {
-                    let message = format!("type \"{other}\" does not exist");
-                    return Err(SqlError::new(SqlState(*b"42704"), message));
-                }
-            }
-        }
-        other => {
-            let name = other.to_string().to_ascii_lowercase();
-            return Err(SqlError::unsupported(format_args!("the type {}", shortened(&name))));
-        }
-    })
-}
-
-fn numeric_type(info: &ast::ExactNumberInfo) -> Result<DataType, SqlError> {
-    let (precision, scale) = match info {
-        ast::ExactNumberInfo::None => return Ok(DataType::Numeric(None)),
-        ast::ExactNumberInfo::Precision(precision) => (*precision, 0),
-        ast::ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
-    };
-    let max = limits::NUMERIC_PRECISION_MAX;
-    let error = |message: String| Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
-    match (u8::try_from(precision), u8::try_from(scale)) {
-        (Ok(precision), _) if precision == 0 || precision > max => {
-            error(format!("NUMERIC precision {precision} must be between 1 and {max}"))
-        }
-        (Ok(precision), Ok(scale)) if scale <= precision => Ok(DataType::Numeric(Some((precision, scale)))),
-        (Ok(precision), _) => error(format!("NUMERIC scale {scale} must be between 0 and {precision}")),
-        (Err(_), _) => error(format!("NUMERIC precision {precision} must be between 1 and {max}")),
-    }
-}
-
-fn text_type(length: &Option<ast::CharacterLength>) -> Result<DataType, SqlError> {
-    match length {
-        None => Ok(DataType::Text(None)),
-        Some(ast::CharacterLength::IntegerLength { length, unit: None }) => match u32::try_from(*length) {
-            Ok(0) => {
-                let message = "length for type varchar must be at least 1";
-                Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message))
-            }
-            Ok(length) if length <= 10_485_760 => Ok(DataType::Text(Some(length))),
-            _ => {
-                let message = "length for type varchar cannot exceed 10485760";
-                Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message))
-            }
-        },
-        Some(other) => Err(SqlError::unsupported(format_args!("the type varchar({other})"))),
-    }
-}
-
-/// The name that PostgreSQL gives an output column without AS.
-pub(crate) fn output_name(expr: &Expr) -> String {
-    figured_name(expr).map_or_else(|| "?column?".to_string(), |(name, _)| name)
-}
-
-/// Name and strength: a name that comes from a cast or CASE yields to one from inside of it.
-fn figured_name(expr: &Expr) -> Option<(String, u8)> {
-    let strong = |name: &str| Some((name.to_string(), 2));
-    match expr {
-        Expr::Identifier(name) => Some((name_of(name).unwrap_or_default(), 2)),
-        Expr::CompoundIdentifier(parts) => Some((parts.last().and_then(|p| name_of(p).ok())?, 2)),
-        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => figured_name(inner),
-        Expr::Function(function) => {
-            let name = function.name.0.last()?.as_ident()?;
-            Some((name_of(name).unwrap_or_default(), 2))
-        }
-        Expr::Cast { expr, data_type, .. } => match figured_name(expr) {
-            Some((name, 2)) => Some((name, 2)),
-            _ => Some((internal_type_name(data_type)?, 1)),
-        },
-        Expr::TypedString(typed) => Some((internal_type_name(&typed.data_type)?, 1)),
-        Expr::Case { else_result, .. } => match else_result.as_deref().and_then(figured_name) {
-            Some((name, 2)) => Some((name, 2)),
-            _ => Some(("case".to_string(), 1)),
-        },
-        Expr::Ceil { .. } => strong("ceil"),
-        Expr::Floor { .. } => strong("floor"),
-        Expr::Position { .. } => strong("position"),
-        Expr::Substring { shorthand, .. } => strong(if *shorthand { "substr" } else { "substring" }),
-        Expr::Extract { .. } => strong("extract"),
-        Expr::Trim { trim_where, .. } => strong(match trim_where {
-            Some(ast::TrimWhereField::Leading) => "ltrim",
-            Some(ast::TrimWhereField::Trailing) => "rtrim",
-            _ => "btrim",
-        }),
-        _ => None,
-    }
-}
-
-fn internal_type_name(data_type: &ast::DataType) -> Option<String> {
-    let name = match bind_data_type(data_type).ok()? {
-        DataType::Boolean => "bool",
-        DataType::Integer => "int4",
-        DataType::BigInt => "int8",
-        DataType::Numeric(_) => "numeric",
-        DataType::Double => "float8",
-        DataType::Text(_) => match data_type {
-            ast::DataType::Text => "text",
-            _ => "varchar",
-        },
-        DataType::TimestampTz => "timestamptz",
-        DataType::Unknown => return None,
-    };
-    Some(name.to_string())
 }

@@ -1,6 +1,7 @@
 //! Binding of functions and aggregates.
 
-use super::bind::{fold, unsupported_expression};
+use super::bind::unsupported_expression;
+use super::convert::fold;
 use super::functions::{Signature, refused, resolve};
 use super::{Binder, Comparison, Expression, Kind};
 use crate::aggregate::{Aggregate, AggregateFunction};

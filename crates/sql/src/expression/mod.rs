@@ -3,17 +3,20 @@
 mod analysis;
 mod bind;
 mod call;
+mod convert;
 mod describe;
 mod evaluate;
 mod functions;
+mod names;
 mod pattern;
 mod time;
 
 pub(crate) use analysis::Capture;
-pub(crate) use bind::{Binder, OPERATORS_MAX, Source, bind_data_type, output_name, shortened, too_deep};
+pub(crate) use bind::{Binder, OPERATORS_MAX, Source, shortened, too_deep};
 pub(crate) use describe::Names;
 pub(crate) use evaluate::Environment;
 pub(crate) use functions::Function;
+pub(crate) use names::{bind_data_type, output_name};
 
 use types::{ArithmeticOperator, DataType, Value};
 
