@@ -37,9 +37,7 @@ use crate::statement::{
 use crate::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
-use types::{
-    ColumnSet, DataType, Key, ParameterMode, SqlError, Value, can_cast_implicitly, cast, format_value, limits,
-};
+use types::{ColumnSet, DataType, Key, ParameterMode, SqlError, Value, cast, format_value, limits};
 
 /// Instructions that the analysis of one transaction may walk, those of called procedures included. Nobody is charged
 /// for it, so there are not many: about a millisecond's work.
@@ -264,12 +262,7 @@ impl<'a> Analysis<'a> {
         // What does not fit ends with an error before it touches anything.
         let Some(procedure) = self.library.definition(&call.procedure) else { return Ok(()) };
         let parameters = &procedure.parameters;
-        let fits = parameters.len() == call.arguments.len()
-            && parameters.iter().zip(&call.arguments).all(|(parameter, argument)| {
-                parameter.mode == ParameterMode::Out
-                    || can_cast_implicitly(argument.data_type, parameter.data_type)
-            });
-        if !fits {
+        if !call.fits(parameters) {
             return Ok(());
         }
         let inputs = parameters.iter().zip(&call.arguments);

@@ -279,6 +279,29 @@ fn what_ends_with_an_error_at_once_touches_nothing() {
     }
 }
 
+#[test]
+fn a_value_that_is_too_long_tells_of_the_columns_it_is_made_of_and_a_row_of_all() {
+    let mut database = database(&[
+        "CREATE TABLE short (id bigint PRIMARY KEY, name varchar(5), n bigint)",
+        "INSERT INTO short VALUES (1, 'name', 1)",
+        "CREATE TABLE long (id bigint PRIMARY KEY, a text, b text, c text)",
+        "INSERT INTO long VALUES (1, 'a', 'b', 'c')",
+    ]);
+    let too_long = "length(repeat('a', 200000))";
+    for sql in [
+        format!("UPDATE short SET n = {too_long} WHERE id = 1"),
+        format!("UPDATE short SET n = 1 WHERE id = 1 AND n < {too_long} + n"),
+        "UPDATE short SET name = name || repeat(name, 200000) WHERE id = 1".to_string(),
+        "DELETE FROM short WHERE id = 1 AND n < length(repeat(name, 200000))".to_string(),
+        "UPDATE long SET a = repeat(a, 100000), b = repeat(b, 100000), c = repeat(c, 100000) WHERE id = 1"
+            .to_string(),
+    ] {
+        // The support asserts that what it touched is inside of its footprint.
+        let error = database.run(&sql).expect_err(&sql);
+        assert_eq!(error.state, SqlState::PROGRAM_LIMIT_EXCEEDED, "{sql}: {error:?}");
+    }
+}
+
 /// Statements of a random procedure over variables `n`, `k` and `s`.
 fn statement() -> impl Strategy<Value = String> {
     let key = prop::sample::select(vec!["n", "k", "s", "n + 1", "k * 2", "3", "coalesce(s, n)"]);

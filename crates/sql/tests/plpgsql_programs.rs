@@ -64,7 +64,7 @@ fn run(script: &str) -> String {
 }
 
 fn programs() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plpgsql");
+    let folder = Path::new("tests/plpgsql");
     let entries = std::fs::read_dir(folder).expect("the folder of programs");
     let mut programs: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry").path())

@@ -57,7 +57,7 @@ impl DB for Tested {
 }
 
 fn run(name: &str) {
-    let path = format!("{}/tests/slt/{name}.slt", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("tests/slt/{name}.slt");
     let mut runner = Runner::new(|| async { Ok(Tested(Database::default())) });
     let records = sqllogictest::parse_file(&path).expect("a good file");
     let failures: Vec<String> = records

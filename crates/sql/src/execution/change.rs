@@ -211,9 +211,9 @@ pub(super) fn check_row_bytes(row: &[Value]) -> Result<(), SqlError> {
         })
         .sum();
     if bytes > limits::ROW_BYTES_MAX {
-        let message =
-            format!("the row has {bytes} bytes, the limit is {} (ROW_BYTES_MAX)", limits::ROW_BYTES_MAX);
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        // A detail, because it tells of the whole row.
+        let detail = format!("It has {bytes} bytes, the limit is {} (ROW_BYTES_MAX).", limits::ROW_BYTES_MAX);
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the row is too long").detail(detail));
     }
     Ok(())
 }

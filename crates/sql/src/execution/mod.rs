@@ -303,10 +303,9 @@ impl<'a> Execution<'a> {
         let change = match change {
             Ok(change) => change,
             Err(error) => {
-                // An error that shows the whole row has looked at all of it.
+                // An error that shows the whole row, or its length, has looked at all of it.
                 let insert = matches!(command.kind, state::CommandKind::Insert(_));
-                let too_large = error.state == SqlState::PROGRAM_LIMIT_EXCEEDED;
-                let shown = !insert && (error.detail.is_some() || too_large);
+                let shown = !insert && error.detail.is_some();
                 let columns = if shown { ColumnSet::ALL } else { command.uses };
                 self.reads.push(Read { row: command.row, columns });
                 return Err(error);

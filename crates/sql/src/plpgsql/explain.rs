@@ -3,7 +3,7 @@
 use super::fuse::{FusedStatement, Obstacle, Surroundings, guarded_changes, query_of, reads_rows};
 use super::program::{Address, CompiledProcedure, Instruction, RaiseMessage, RaisePlan};
 use crate::expression::{Expression, Names};
-use crate::statement::{Access, BoundSelect, BoundStatement};
+use crate::statement::{Access, BoundSelect, BoundStatement, InsertSource};
 use crate::table::TablePlan;
 use types::{ColumnSet, ParameterMode, Procedure};
 
@@ -116,12 +116,21 @@ impl Explained<'_> {
     }
 
     fn read(&mut self, address: usize, query: &BoundSelect) {
+        let why = self.procedure.obstacles.iter().find(|(known, _)| *known == address as Address);
+        let why = why.map_or(&Obstacle::NotChanged, |(_, obstacle)| obstacle);
+        let why = why.describe(&|slot| self.variable(slot));
+        self.read_with(query, &why);
+    }
+
+    /// A query that reads rows, and why.
+    fn read_with(&mut self, query: &BoundSelect, why: &str) {
+        if query.source.is_none() {
+            return;
+        }
         let by_key = query.source.as_ref().is_some_and(|source| matches!(source.access, Access::Key(_)));
         let what = if by_key { "Read" } else { "Scan" };
         self.lines.push(format!("{what}: {}", self.select(query)));
-        let why = self.procedure.obstacles.iter().find(|(known, _)| *known == address as Address);
-        let why = why.map_or(&Obstacle::NotChanged, |(_, obstacle)| obstacle);
-        self.lines.push(format!("  not avoided: {}", why.describe(&|slot| self.variable(slot))));
+        self.lines.push(format!("  not avoided: {why}"));
         self.registered += 1;
     }
 
@@ -168,6 +177,12 @@ impl Explained<'_> {
             BoundStatement::Delete(delete) => {
                 (&delete.plan.table, &delete.access, delete.plan.uses, delete.filter_columns)
             }
+            BoundStatement::Insert(insert) => {
+                if let InsertSource::Select(select, _) = &insert.source {
+                    self.read_with(select, "its rows are inserted");
+                }
+                return;
+            }
             _ => return,
         };
         self.lines.push(format!("  uses {}", columns(table, uses)));
@@ -179,6 +194,7 @@ impl Explained<'_> {
         }
         if statement.returns_rows() {
             self.lines.push("  RETURNING registers what it shows as read".to_string());
+            self.registered += 1;
         }
         self.guard(address);
     }

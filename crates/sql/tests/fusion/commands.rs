@@ -160,6 +160,8 @@ fn explain_shows_reads_scans_commands_and_guards() {
              IF NOT FOUND THEN INSERT INTO log VALUES ('none'); END IF;
              SELECT sum(balance) INTO total FROM account WHERE id > k;
              DELETE FROM stock WHERE item = k AND quantity = 0;
+             INSERT INTO log SELECT 'open' FROM account WHERE id = x AND status = 'open';
+             UPDATE account SET ceiling = 1 WHERE id = k RETURNING balance INTO v;
          END",
     );
     let expected = "\
@@ -180,7 +182,13 @@ Command: DELETE FROM stock WHERE ((item = k) AND (quantity = 0))
   uses existence
 Scan: columns item, quantity of stock to find the rows
   not avoided: it does not give the whole primary key
-Reads registered: 2, avoided by fusion: 1";
+Command: INSERT INTO log
+Read: columns status of account WHERE id = x AND (status = 'open')
+  not avoided: its rows are inserted
+Command: UPDATE account SET ceiling = 1 WHERE id = k
+  uses existence
+  RETURNING registers what it shows as read
+Reads registered: 4, avoided by fusion: 1";
     assert_eq!(contract.explained(), expected);
 }
 

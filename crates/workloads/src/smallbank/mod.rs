@@ -44,9 +44,7 @@ impl Smallbank {
 
     /// The statements of schema and procedures, one by one.
     pub fn statements() -> impl Iterator<Item = &'static str> {
-        let tables = SCHEMA.split_inclusive(";\n");
-        let procedures = PROCEDURES.split_inclusive("$$;\n");
-        tables.chain(procedures).filter(|statement| !statement.trim().is_empty())
+        crate::workload::statements(SCHEMA, PROCEDURES).into_iter()
     }
 
     /// Rows of customers `first..first + count` for the three tables.

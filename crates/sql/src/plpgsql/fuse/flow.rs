@@ -213,14 +213,22 @@ pub(super) struct Flow<'a> {
     pub variables: &'a Variables<'a>,
     /// By address: what is used from there on.
     pub live: Vec<SlotSet>,
-    /// From where to where, for every jump.
-    pub jumps: Vec<(usize, usize)>,
+    /// To where and from where, for every jump, ascending.
+    jumps: Vec<(usize, usize)>,
 }
 
 impl<'a> Flow<'a> {
     pub fn new(code: &[Instruction], variables: &'a Variables<'a>) -> Flow<'a> {
         let jumps = code.iter().enumerate();
-        let jumps = jumps.filter_map(|(address, instruction)| Some((address, jump_target(instruction)?)));
-        Flow { variables, live: live(code, variables), jumps: jumps.collect() }
+        let jumps = jumps.filter_map(|(address, instruction)| Some((jump_target(instruction)?, address)));
+        let mut jumps: Vec<(usize, usize)> = jumps.collect();
+        jumps.sort_unstable();
+        Flow { variables, live: live(code, variables), jumps }
+    }
+
+    /// From where these instructions are jumped to.
+    pub fn jumps_into(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = usize> + '_ {
+        let first = self.jumps.partition_point(|(to, _)| *to < range.start);
+        self.jumps[first..].iter().take_while(move |(to, _)| *to < range.end).map(|(_, from)| *from)
     }
 }

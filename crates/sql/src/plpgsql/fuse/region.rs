@@ -12,6 +12,8 @@ use std::sync::Arc;
 const REGION_MAX: usize = 64;
 /// Ends that are tried for one beginning, for the same reason.
 const REFUSED_MAX: usize = 8;
+/// Instructions among which a later change is looked for, to say why a read stays.
+const LOOKED_AT_MAX: usize = 1024;
 
 /// A part of the code that can be one command.
 #[derive(Debug)]
@@ -107,8 +109,8 @@ pub(super) fn find(code: &[Instruction], flow: &Flow<'_>, start: usize) -> Resul
     if let Some((_, region)) = best {
         return Ok(region);
     }
-    let changed_later =
-        code[start..].iter().any(|instruction| matches!(part(instruction, &row), Part::Change));
+    let mut later = code[start..].iter().take(LOOKED_AT_MAX);
+    let changed_later = later.any(|instruction| matches!(part(instruction, &row), Part::Change));
     // The nearest end that was tried says best what is in the way.
     Err(match (refused.into_iter().next(), barrier) {
         (Some(obstacle), _) => obstacle,
@@ -219,7 +221,6 @@ struct Walk {
     written: SlotSet,
     /// Variables that do not have behind the region, after the repeated assignments, what they had at its end.
     dirty: SlotSet,
-    can_fail: bool,
     hoisted: Vec<usize>,
     repeatable: Vec<usize>,
 }
@@ -232,8 +233,7 @@ fn check(
     range: std::ops::Range<usize>,
     changes: Vec<usize>,
 ) -> Result<Region, Obstacle> {
-    let inside = |address: usize| range.start < address && address < range.end;
-    if flow.jumps.iter().any(|(from, to)| inside(*to) && !range.contains(from)) {
+    if flow.jumps_into(range.start + 1..range.end).any(|from| !range.contains(&from)) {
         return Err(Obstacle::EnteredInside);
     }
     let returns = code[range.clone()].iter().any(|instruction| matches!(instruction, Instruction::Return));
@@ -252,7 +252,6 @@ fn check(
         read: SlotSet::new(flow.variables),
         written: SlotSet::new(flow.variables),
         dirty: SlotSet::new(flow.variables),
-        can_fail: false,
         hoisted: Vec::new(),
         repeatable: Vec::new(),
     };
@@ -324,7 +323,6 @@ impl Walk {
         if repeatable {
             self.repeatable.push(address);
         }
-        self.can_fail |= can_fail(instruction);
         Ok(())
     }
 
