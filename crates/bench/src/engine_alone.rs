@@ -50,6 +50,8 @@ pub struct EngineRecord {
     pub threads: usize,
     /// Transactions of an execution batch.
     pub block: u32,
+    /// Execution batches of a block.
+    pub batches: u32,
     /// Seconds of execution.
     pub seconds: f64,
     /// Transactions that committed.
@@ -114,6 +116,7 @@ pub fn engine_alone(options: &EngineOptions) -> Result<EngineRecord, EngineBench
         skew: options.skew,
         threads: options.threads,
         block: options.block,
+        batches: options.batches,
         seconds,
         committed: totals.committed,
         business_aborts: totals.business_aborts,
@@ -169,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_protocols_keep_every_cent_and_abort_nobody_for_a_conflict() {
+    fn every_protocol_keeps_every_cent_and_abort_nobody_for_a_conflict() {
         for protocol in concurrency::IDS {
             let options = EngineOptions {
                 protocol: protocol.to_string(),

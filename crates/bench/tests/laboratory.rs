@@ -139,6 +139,35 @@ fn an_open_loop_keeps_its_rate_and_its_clients_wait() {
 }
 
 #[test]
+fn who_is_offered_again_many_times_ran_again_once() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let toml = experiment(
+        "protocols = [\"aria\"]\nworkloads = [\"ycsb-hotspot\"]\nskews = [1.0]\nblock_sizes = [25]\n\
+         options = { on_conflict = \"requeue\", granularity = \"row\" }\n",
+    );
+    let arguments = arguments(folder.path(), Some(&toml));
+    let record = run(LaboratoryCommand::Protocols, &arguments).expect("it runs").remove(0).record;
+    assert!(record.executions_per_transaction > Some(2.0), "{record:?}");
+    assert!(record.reexecuted_rate > Some(0.5) && record.reexecuted_rate <= Some(1.0), "{record:?}");
+}
+
+#[test]
+fn more_clients_than_a_few_blocks_hold_all_come_back() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let toml =
+        experiment("protocols = [\"serial\"]\nworkloads = [\"smallbank\"]\nskews = [0]\nblock_sizes = [5]\n");
+    let arguments = LaboratoryArguments {
+        clients: Some(2_000),
+        seconds: Some(0.2),
+        ..arguments(folder.path(), Some(&toml))
+    };
+    let record = run(LaboratoryCommand::Protocols, &arguments).expect("it runs").remove(0).record;
+    let (tps, latency) = (record.committed_tps.expect("timed"), record.latency_ms.expect("timed").p50);
+    // Little's law; the first answers come before all have submitted.
+    assert!(tps * latency / 1_000.0 > 600.0, "{record:?}");
+}
+
+#[test]
 fn the_built_in_ablation_has_a_record_per_variant() {
     let folder = TempDir::new().expect("a temporary folder");
     let only = ["workload=smallbank", "skew=1.0", "experiment=harmonybc-figure-20"];

@@ -17,7 +17,7 @@ struct Arguments {
 fn a_protocol_in_one_file_is_in_the_report() {
     concurrency::register("first-wins", |_| Box::new(FirstWins::default()));
     let folder = tempfile::TempDir::new().expect("a temporary folder");
-    let experiments = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/own_protocol/experiments.toml");
+    let experiments = "examples/own_protocol/experiments.toml";
     let out = folder.path().join("out");
     let arguments = Arguments::parse_from([
         "own_protocol",

@@ -2,11 +2,11 @@
 //! number of threads.
 //!
 //! A [`Protocol`] is offered [`Batch`]es in ledger order and polled for [`BatchResult`]s; some work on one batch at a
-//! time, others on two, others on all that wait. [`protocol()`] makes one by its name:
+//! time, others on two. [`protocol()`] makes one by its name:
 //!
 //! - `serial`: one transaction after the other. The yardstick for everything else.
 //! - `harmony`: simulate all on one snapshot, decide by rw edges alone, place the commands of the accepted ones, run
-//!   the rejected ones one after the other at the end. Nobody is aborted for a conflict. After HarmonyBC ("When
+//!   the rejected ones one after the other at the end: nobody is aborted for a conflict, unless so configured. After HarmonyBC ("When
 //!   Private Blockchain Meets Deterministic Database", Lai, Liu, Lo; section 3), with the corrections of
 //!   `protocols.md`.
 //! - `aria`: simulate all on one snapshot, reserve what they read and write for the smallest number, give up who

@@ -118,13 +118,11 @@ pub(crate) fn commit(
         },
     };
     let left_over = merge(&decision.rejected, &settled.guards_failed);
-    let mut committed = {
-        for number in &left_over {
-            effects[*number as usize] = None;
-            result.outcomes[*number as usize] = TransactionOutcome::Conflict;
-        }
-        Committed { result, effects }
-    };
+    for number in &left_over {
+        effects[*number as usize] = None;
+        result.outcomes[*number as usize] = TransactionOutcome::Conflict;
+    }
+    let mut committed = Committed { result, effects };
     if !left_over.is_empty() && options.on_conflict == OnConflict::Reexecute {
         run_left_over(batch, snapshot, &left_over, &mut budget, &mut committed);
     }

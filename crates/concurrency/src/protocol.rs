@@ -56,8 +56,8 @@ pub struct BatchStatistics {
 }
 
 /// The order in which a batch took effect. Every transaction that was executed and not given up (`Committed` and
-/// `Aborted`, but not what `graph` refuses unexecuted) stands in exactly one of the lists; to run them one after the other, first `placed`, then `serial`,
-/// gives the same results, values read and state.
+/// `Aborted`, but not what `graph` refuses unexecuted) stands in exactly one of the lists; to run them one after the
+/// other, first `placed`, then `serial`, gives the same results, values read and state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// Those whose execution on the batch's snapshot counts, by place.
@@ -86,6 +86,21 @@ pub struct BatchResult {
     pub statistics: BatchStatistics,
 }
 
+impl BatchResult {
+    /// Nothing of the batch had a turn.
+    pub(crate) fn over_budget(batch: &Batch) -> BatchResult {
+        BatchResult {
+            height: batch.height,
+            number: batch.number,
+            outcomes: vec![TransactionOutcome::OverBudget; batch.transactions.len()],
+            changes: Vec::new(),
+            history: History::default(),
+            steps: 0,
+            statistics: BatchStatistics::default(),
+        }
+    }
+}
+
 /// Where a protocol gets the states it simulates on.
 pub trait Snapshots: Sync {
     /// The state after everything applied so far.
@@ -94,8 +109,8 @@ pub trait Snapshots: Sync {
 
 /// A deterministic concurrency control as a state machine.
 ///
-/// The caller offers a batch, polls, applies what comes out to the state, and polls again; a protocol that overlaps
-/// batches answers `None` until it has been offered enough, or [`Protocol::finish`] tells it that no more come.
+/// The caller offers a batch, or several, polls, applies what comes out to the state, and polls again; `None` where
+/// nothing is left.
 /// Parallel work runs on the current rayon pool.
 pub trait Protocol: Send {
     /// The id by which charters and experiments name it.
@@ -107,14 +122,11 @@ pub trait Protocol: Send {
     /// The next decided batch, in ledger order. Its changes must be applied before the next call.
     fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult>;
 
-    /// How many batches should be offered before the first of them is polled, so that work on them can overlap.
-    /// Offering fewer changes the speed and nothing else.
+    /// How many batches, at least 1, should be offered before the first of them is polled, so that work on them can
+    /// overlap. Offering fewer changes the speed and nothing else.
     fn lookahead(&self) -> usize {
         1
     }
-
-    /// No batch follows for now: what was offered is decided without waiting for more.
-    fn finish(&mut self) {}
 }
 
 /// A protocol by its id.

@@ -1,7 +1,7 @@
 //! One transaction after the other.
 
 use crate::execution::{Budget, differs, run_now};
-use crate::{Batch, BatchResult, BatchStatistics, History, Protocol, Snapshots};
+use crate::{Batch, BatchResult, BatchStatistics, History, Protocol, Snapshots, TransactionOutcome};
 use state::{AfterImage, Overlay, Snapshot};
 use std::collections::VecDeque;
 
@@ -29,23 +29,47 @@ impl Protocol for Serial {
 
 /// Runs a whole batch in order.
 pub(crate) fn run(batch: &Batch, snapshot: &dyn Snapshot) -> BatchResult {
+    run_but(batch, snapshot, |_| None)
+}
+
+/// Runs a batch in order but those transactions that are `settled` without an execution, if their turn comes.
+pub(crate) fn run_but(
+    batch: &Batch,
+    snapshot: &dyn Snapshot,
+    settled: impl Fn(usize) -> Option<TransactionOutcome>,
+) -> BatchResult {
     let mut budget = Budget::new(batch.steps_left);
     let mut state = Overlay::new(snapshot);
     let mut history = History::default();
     let mut outcomes = Vec::with_capacity(batch.transactions.len());
     for (number, transaction) in batch.transactions.iter().enumerate() {
+        if let Some(outcome) = settled(number).filter(|_| !budget.is_spent()) {
+            outcomes.push(outcome);
+            continue;
+        }
         let (outcome, effects) = run_now(transaction.as_ref(), &mut state, &mut budget);
         if effects.is_some() {
             history.serial.push(number as u32);
         }
         outcomes.push(outcome);
     }
+    result(batch, outcomes, changes_since(state, snapshot), history, &budget)
+}
+
+/// What a batch came to of which every executed transaction ran once, in order.
+pub(crate) fn result(
+    batch: &Batch,
+    outcomes: Vec<TransactionOutcome>,
+    changes: Vec<AfterImage>,
+    history: History,
+    budget: &Budget,
+) -> BatchResult {
     let executions = history.serial.len() as u64;
     BatchResult {
         height: batch.height,
         number: batch.number,
         outcomes,
-        changes: changes_since(state, snapshot),
+        changes,
         history,
         steps: budget.spent(),
         statistics: BatchStatistics { executions, ..BatchStatistics::default() },

@@ -83,12 +83,6 @@ impl<'a> Admission<'a> {
         positions.iter().rev().for_each(|position| self.admitted.push_front(*position));
     }
 
-    /// Whether transactions follow that can be executed together with those before. Judges until it knows.
-    pub(crate) fn has_transactions(&mut self) -> bool {
-        self.judge(1);
-        !self.admitted.is_empty()
-    }
-
     /// What was turned away since the last look.
     pub(crate) fn take_rejected(&mut self) -> Vec<(u32, RejectReason)> {
         std::mem::take(&mut self.rejected)

@@ -5,6 +5,7 @@ use crate::outcomes::Outcomes;
 use crate::{BlockStatistics, StageTimes, VerifiedBlock};
 use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
 use rayon::Scope;
+use rustc_hash::FxHashSet;
 use sql::{Context, Invocation, Library};
 use state::{BlockChanges, Simulate, Snapshot, State, Version};
 use std::collections::VecDeque;
@@ -30,6 +31,8 @@ pub(crate) struct BlockRun<'r, 'a> {
     /// Batches and schema changes so far.
     pub(crate) groups: u32,
     pub(crate) changes: BlockChanges,
+    /// Positions of the transactions that were offered again.
+    pub(crate) requeued: FxHashSet<u32>,
     /// Executions, repetitions and steps; how transactions end is counted with their receipts.
     pub(crate) statistics: BlockStatistics,
     pub(crate) times: StageTimes,
@@ -52,16 +55,13 @@ impl BlockRun<'_, '_> {
         let mut offered = VecDeque::new();
         loop {
             let start = Instant::now();
-            while offered.len() < self.protocol.lookahead() {
+            while offered.len() < self.protocol.lookahead().max(1) {
                 let positions = admission.take(size);
                 if positions.is_empty() {
                     break;
                 }
                 self.offer(&positions);
                 offered.push_back(positions);
-            }
-            if !admission.has_transactions() {
-                self.protocol.finish();
             }
             self.times.admit += start.elapsed();
             self.reject(admission);
@@ -139,7 +139,8 @@ impl BlockRun<'_, '_> {
             };
             self.outcomes.set(*position, outcome, self.background);
         }
-        self.statistics.reexecuted += again.len() as u64;
+        let first = again.iter().filter(|position| self.requeued.insert(**position)).count();
+        self.statistics.reexecuted += first as u64;
         again
     }
 

@@ -4,7 +4,8 @@ use crate::block_run::BlockRun;
 use crate::outcomes::{self, Outcomes};
 use concurrency::Protocol;
 use crypto::Digest;
-use sql::{CompileOptions, Library};
+use rustc_hash::FxHashSet;
+use sql::Library;
 use state::{BlockChanges, BlockDigest, LiveRequests, State};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -55,19 +56,18 @@ pub struct BlockStatistics {
     pub steps: u64,
 }
 
-/// How long the parts of a block's execution took; for metrics alone, nothing depends on it. Parts overlap: their sum
-/// may be more than the whole, where several threads have work.
+/// How long the parts of a block's execution took, as its own thread saw it; for metrics alone, nothing depends on it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StageTimes {
     /// Admission of ids and cutting into batches.
     pub admit: Duration,
-    /// Simulation, decision and placement.
+    /// Simulation, decision and placement, with what is done beside them: admission of the next ids.
     pub protocol: Duration,
     /// Installing after-images.
     pub apply: Duration,
     /// State digest.
     pub digest: Duration,
-    /// Receipts and their root, as far as that was not done in the background.
+    /// Receipts and their root, as far as they were not done in the background: waiting for the rest counts.
     pub receipts: Duration,
 }
 
@@ -136,18 +136,6 @@ impl Engine {
         })
     }
 
-    /// The same engine with procedures compiled in another way than ledgers do, for measurements.
-    ///
-    /// # Errors
-    /// The catalog does not compile.
-    pub fn with_compile_options(self, options: CompileOptions) -> Result<Engine, EngineError> {
-        let catalog = self.state.catalog();
-        let version = catalog.version;
-        let library = Library::with_options(catalog, options)
-            .map_err(|error| EngineError::Catalog { version, error })?;
-        Ok(Engine { library: Arc::new(library), ..self })
-    }
-
     /// Height of the last block executed.
     pub fn height(&self) -> u64 {
         self.height
@@ -198,6 +186,7 @@ impl Engine {
                 outcomes: Outcomes::new(block, &finished),
                 background,
                 groups: 0,
+                requeued: FxHashSet::default(),
                 changes: BlockChanges::default(),
                 statistics: BlockStatistics::default(),
                 times: StageTimes::default(),
@@ -206,9 +195,10 @@ impl Engine {
             let mut admission = Admission::new(block, &mut self.live, self.charter.expiry_blocks_max);
             run.times.admit = start.elapsed();
             run.execute(&mut admission);
-            (run.changes, run.statistics, run.times)
+            (run.changes, run.statistics, run.times, Instant::now())
         });
-        let (changes, mut statistics, mut times) = run;
+        let (changes, mut statistics, mut times, executed) = run;
+        times.receipts = executed.elapsed();
         let start = Instant::now();
         let (changes, requests) = rayon::join(|| changes.finish(), || self.live.block_digest());
         let digest = BlockDigest::new(&changes, self.state.catalog_digest(), requests);
@@ -218,7 +208,7 @@ impl Engine {
         let start = Instant::now();
         let receipts = outcomes::collect(finished, block.transactions.len());
         statistics.add(&receipts.statistics);
-        times.receipts = start.elapsed();
+        times.receipts += start.elapsed();
         Ok(ExecutedBlock {
             receipts: receipts.receipts,
             receipts_root: receipts.root,

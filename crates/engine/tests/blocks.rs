@@ -88,22 +88,26 @@ fn a_contract_that_loops_for_ever_is_metered_out() {
 
 #[test]
 fn a_block_stops_when_its_budget_is_spent() {
-    let mut charter = charter();
-    charter.meter.transaction_steps = 10_000;
-    charter.meter.block_steps = 25_000;
-    charter.block.batch_transactions = 1;
-    let mut chain = Chain::new(charter);
-    chain.script("CREATE PROCEDURE forever() LANGUAGE plpgsql AS $$ BEGIN LOOP NULL; END LOOP; END $$");
-    let calls = (0..6).map(|_| Payload::Call { procedure: "forever".into(), arguments: vec![] }).collect();
-    let executed = chain.execute(calls);
-    let over = |receipt: &types::Receipt| receipt.outcome == Outcome::Rejected(RejectReason::BlockBudget);
-    assert_eq!(
-        executed.receipts.iter().filter(|receipt| over(receipt)).count(),
-        3,
-        "{:?}",
-        executed.receipts
-    );
-    assert!(over(&executed.receipts[5]));
+    for (protocol, batch) in [("harmony", 1), ("block-stm", 1), ("block-stm", 3), ("serial", 2), ("ssi", 1)] {
+        let mut charter = charter();
+        charter.protocol = protocol.to_string();
+        charter.meter.transaction_steps = 10_000;
+        charter.meter.block_steps = 25_000;
+        charter.block.batch_transactions = batch;
+        let mut chain = Chain::new(charter);
+        chain.script("CREATE PROCEDURE forever() LANGUAGE plpgsql AS $$ BEGIN LOOP NULL; END LOOP; END $$");
+        let call = Payload::Call { procedure: "forever".into(), arguments: vec![] };
+        let executed = chain.execute(vec![call; 9]);
+        let over: Vec<bool> = executed
+            .receipts
+            .iter()
+            .map(|receipt| receipt.outcome == Outcome::Rejected(RejectReason::BlockBudget))
+            .collect();
+        assert_eq!(over, [[false; 3], [true; 3], [true; 3]].concat(), "{protocol}: {:?}", executed.receipts);
+        // A batch that is under way ends; none begins.
+        let most = 3 + u64::from(batch);
+        assert!(executed.statistics.executions <= most, "{protocol}: {:?}", executed.statistics);
+    }
 }
 
 #[test]

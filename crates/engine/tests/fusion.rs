@@ -354,7 +354,6 @@ fn run_harmony(
             forget: false,
         });
     }
-    protocol.finish();
     let mut state = initial.clone();
     let mut results = Vec::new();
     while let Some(result) = protocol.poll(&Plain(&state)) {

@@ -78,8 +78,8 @@ struct Run {
     height: u64,
     number: u32,
     counts: Counts,
-    /// The last batch: first execution and fate of each transaction.
-    previous: Vec<(Effects, Fate)>,
+    /// The last batch: first execution and fate of each transaction; their order.
+    previous: (Vec<(Effects, Fate)>, Vec<u32>),
 }
 
 struct Newest<'a>(&'a State);
@@ -121,7 +121,7 @@ impl Run {
             coming,
             offered: VecDeque::new(),
             counts: Counts::default(),
-            previous: Vec::new(),
+            previous: Default::default(),
         })
     }
 
@@ -131,9 +131,6 @@ impl Run {
                 && let Some(batch) = self.coming.pop_front()
             {
                 self.offer(batch);
-            }
-            if self.coming.is_empty() {
-                self.protocol.finish();
             }
             let Some((transactions, unseen)) = self.offered.pop_front() else { return self.counts };
             let result = self
@@ -178,12 +175,17 @@ impl Run {
         if conflicts > 0 {
             let current: Vec<(&Effects, Fate)> =
                 block.iter().map(|(effects, fate)| (effects, *fate)).collect();
-            let previous = self.previous.iter().map(|(effects, fate)| (effects, *fate));
-            let previous: Vec<(&Effects, Fate)> = if unseen { previous.collect() } else { Vec::new() };
-            let fixed = fixed_edges(&current, &previous, &self.catalog);
+            let (previous, placed) = &self.previous;
+            let fixed = if unseen {
+                let previous: Vec<(&Effects, Fate)> =
+                    previous.iter().map(|(effects, fate)| (effects, *fate)).collect();
+                fixed_edges(&current, &previous, placed, &self.catalog)
+            } else {
+                Vec::new()
+            };
             self.counts.false_aborts += false_aborts(&current, &self.catalog, &fixed).len() as u64;
         }
-        self.previous = block;
+        self.previous = (block, result.history.placed.clone());
     }
 }
 

@@ -6,7 +6,7 @@ use super::plan::{Filter, Planned, Point, plan};
 use super::timing::{self, Arrival, Pace, Timed};
 use super::{LaboratoryError, machine, report};
 use crate::LatencyMs;
-use crate::postgres::Postgres;
+use crate::postgres::{self, Postgres};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -57,6 +57,10 @@ pub fn run(
         rounds: arguments.rounds(),
         seconds: arguments.seconds(),
         pace: pace_for_people(arguments),
+        postgres: measurements
+            .iter()
+            .any(|measurement| measurement.point.is_postgres())
+            .then(|| postgres_for_people(arguments)),
         took: start.elapsed(),
     };
     write(arguments, &context, &experiments, &measurements)?;
@@ -113,6 +117,20 @@ fn pace_for_people(arguments: &LaboratoryArguments) -> String {
     format!("{arrival}, {} ms delay, conflict aborts {resubmit}", arguments.delay)
 }
 
+/// Rounds of PostgreSQL's points and the seconds of each: it needs longer ones, and fewer of them.
+fn postgres_rounds(arguments: &LaboratoryArguments) -> (usize, f64) {
+    let rounds = if arguments.quick { POSTGRES_QUICK_ROUNDS } else { usize::MAX };
+    (rounds.min(arguments.rounds()), arguments.seconds().max(POSTGRES_SECONDS))
+}
+
+fn postgres_for_people(arguments: &LaboratoryArguments) -> String {
+    let (rounds, seconds) = postgres_rounds(arguments);
+    format!(
+        "{rounds} rounds of {seconds} s, closed loop, {} clients, conflict aborts submitted again",
+        postgres::CLIENTS
+    )
+}
+
 /// Counts every point, then times them round by round.
 fn measure(
     command: LaboratoryCommand,
@@ -152,10 +170,11 @@ fn time(
     let mut timed: Vec<Vec<Timed>> = vec![Vec::new(); planned.len()];
     let mut postgres: Option<Postgres> = None;
     let seconds = arguments.seconds();
+    let (postgres_rounds, postgres_seconds) = postgres_rounds(arguments);
     for round in 0..arguments.rounds() {
         for (number, planned) in planned.iter().enumerate().filter(|(_, planned)| planned.throughput) {
             let point = &planned.point;
-            if point.is_postgres() && arguments.quick && round >= POSTGRES_QUICK_ROUNDS {
+            if point.is_postgres() && round >= postgres_rounds {
                 continue;
             }
             progress(&format!("round {}/{}: {}", round + 1, arguments.rounds(), point.describe()));
@@ -165,7 +184,7 @@ fn time(
                     postgres = Some(Postgres::start()?);
                 }
                 let postgres = postgres.as_ref().expect("started above");
-                postgres.round(workload.as_ref(), seconds.max(POSTGRES_SECONDS), arguments.seed)?
+                postgres.round(workload.as_ref(), postgres_seconds, arguments.seed)?
             } else {
                 timing::round(point, workload.as_ref(), pace(arguments), seconds, arguments.seed)
                     .map_err(|error| LaboratoryError::Engine { point: point.describe(), error })?

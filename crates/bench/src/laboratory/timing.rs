@@ -322,11 +322,16 @@ impl<'a, 'w> Clients<'a, 'w> {
                 self.waiting.push_back(Submitted { transaction, at: due });
             }
         }
-        while let Some((due, later)) = self.later.pop_front_if(|(due, _)| *due <= now) {
+        // Who finds nothing to submit waits until more is made.
+        let (prepared, left) = (&mut self.prepared, self.source.left);
+        let can_come = |(due, later): &mut (Duration, Later), prepared: &VecDeque<_>| {
+            *due <= now && (matches!(later, Later::Again(_)) || !prepared.is_empty() || left == 0)
+        };
+        while let Some((due, later)) = self.later.pop_front_if(|entry| can_come(entry, prepared)) {
             match later {
                 Later::Again(submitted) => self.waiting.push_back(submitted),
                 Later::Next => {
-                    if let Some(transaction) = self.prepared.pop_front() {
+                    if let Some(transaction) = prepared.pop_front() {
                         self.waiting.push_back(Submitted { transaction, at: due });
                     }
                 }

@@ -218,12 +218,12 @@ impl Caller {
             let start = Instant::now();
             let (outcome, attempts) = self.call(call, until).await?;
             change += (plan.change)(call.procedure, &call.values, &outcome);
-            timed.executions += attempts;
-            timed.conflict_aborts += attempts - u64::from(outcome != Outcome::Conflict);
             if Instant::now() > until {
                 break;
             }
             timed.transactions += 1;
+            timed.executions += attempts;
+            timed.conflict_aborts += attempts - u64::from(outcome != Outcome::Conflict);
             timed.reexecuted += u64::from(attempts > 1);
             match outcome {
                 Outcome::Committed(_) => {

@@ -59,6 +59,9 @@ impl Protocol for BlockStm {
 
     fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
         let batch = self.waiting.pop_front()?;
+        if batch.steps_left == 0 {
+            return Some(BatchResult::over_budget(&batch));
+        }
         let snapshot = snapshots.newest();
         let speculation = Speculation::new(&batch, snapshot.as_ref());
         let threads = rayon::current_num_threads().min(batch.transactions.len());

@@ -82,7 +82,7 @@ type Entries = SmallVec<[(u32, ColumnSet); 2]>;
 /// Keys that the same regions have named.
 #[derive(Clone, Default)]
 struct Segment {
-    /// The last writers; no two of one column.
+    /// The last writers; no two of one column, unless segments were united.
     writers: Entries,
     /// Who has read since, each with the columns that nobody has written since.
     readers: Entries,

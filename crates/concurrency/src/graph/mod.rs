@@ -37,13 +37,13 @@ mod shared_state;
 #[cfg(test)]
 mod tests;
 
-use crate::execution::{Budget, execute, run_now};
-use crate::serial::changes_since;
-use crate::{Batch, BatchResult, BatchStatistics, History, Protocol, Snapshots, TransactionOutcome};
+use crate::execution::{Budget, execute};
+use crate::serial;
+use crate::{Batch, BatchResult, History, Protocol, Snapshots, TransactionOutcome};
 use edges::Plan;
 use rayon::prelude::*;
 use shared_state::SharedState;
-use state::{Effects, Footprint, Overlay, Simulate, Snapshot};
+use state::{Effects, Footprint, Simulate, Snapshot};
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -75,6 +75,9 @@ impl Protocol for Graph {
 
     fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
         let batch = self.waiting.pop_front()?;
+        if batch.steps_left == 0 {
+            return Some(BatchResult::over_budget(&batch));
+        }
         Some(run(&batch, self.granularity, snapshots.newest().as_ref()))
     }
 }
@@ -209,48 +212,14 @@ fn settle(
     } else {
         state.into_changes()
     };
-    result(batch, outcomes, changes, history, &budget)
+    serial::result(batch, outcomes, changes, history, &budget)
 }
 
 /// Runs the batch one after the other: what is left where a command failed on the very state that it was simulated on,
 /// which no command may do.
 fn run_in_order(batch: &Batch, snapshot: &dyn Snapshot, footprints: &Footprints) -> BatchResult {
     debug_assert!(false, "a command succeeds on the state that it was simulated on");
-    let mut budget = Budget::new(batch.steps_left);
-    let mut state = Overlay::new(snapshot);
-    let mut history = History::default();
-    let mut outcomes = Vec::with_capacity(batch.transactions.len());
-    for (number, (transaction, footprint)) in batch.transactions.iter().zip(footprints).enumerate() {
-        let outcome = match footprint {
-            Err(refusal) if !budget.is_spent() => TransactionOutcome::Aborted(refusal.clone()),
-            _ => {
-                let (outcome, effects) = run_now(transaction.as_ref(), &mut state, &mut budget);
-                if effects.is_some() {
-                    history.serial.push(number as u32);
-                }
-                outcome
-            }
-        };
-        outcomes.push(outcome);
-    }
-    result(batch, outcomes, changes_since(state, snapshot), history, &budget)
-}
-
-fn result(
-    batch: &Batch,
-    outcomes: Vec<TransactionOutcome>,
-    changes: Vec<state::AfterImage>,
-    history: History,
-    budget: &Budget,
-) -> BatchResult {
-    let executions = history.serial.len() as u64;
-    BatchResult {
-        height: batch.height,
-        number: batch.number,
-        outcomes,
-        changes,
-        history,
-        steps: budget.spent(),
-        statistics: BatchStatistics { executions, ..BatchStatistics::default() },
-    }
+    serial::run_but(batch, snapshot, |number| {
+        footprints[number].as_ref().err().map(|refusal| TransactionOutcome::Aborted(refusal.clone()))
+    })
 }

@@ -1,9 +1,9 @@
 //! The checker itself: it finds what is wrong.
 
 use crate::driver::Recorded;
-use crate::program::{A, B, Formula, Operation, Program, Update, column, row, row_id, table};
+use crate::program::{self, A, B, Operation, Program, column, row, row_id, table};
 use concurrency::checker::{
-    CheckedBatch, Fate, Position, RecordingTransaction, Violation, check, false_aborts,
+    CheckedBatch, Fate, Position, RecordingTransaction, Violation, check, false_aborts, fixed_edges,
 };
 use concurrency::{BatchResult, BatchStatistics, History, TransactionOutcome};
 use state::{
@@ -16,7 +16,7 @@ const X: u8 = 0;
 const Y: u8 = 1;
 
 fn add(key: u8, amount: i64) -> Operation {
-    Operation::Update(Update { key, column: A, formula: Formula::Add(amount), condition: None, check: None })
+    program::add(key, A, amount)
 }
 
 /// Both run on the state before, and both are called committed, placed in this order.
@@ -205,4 +205,22 @@ fn fixed_edges_to_the_previous_block_close_cycles() {
     let block = [(&aborted, Fate::Conflict)];
     assert_eq!(false_aborts(&block, &catalog, &[(0, 1)]), [0]);
     assert_eq!(false_aborts(&block, &catalog, &[(0, 1), (1, 2), (2, 0)]), Vec::<u32>::new());
+}
+
+#[test]
+fn the_order_of_the_previous_block_is_fixed_also_where_only_commands_meet() {
+    const Z: u8 = 2;
+    let initial = table(&[(X, 0, 0), (Y, 0, 0), (Z, 0, 0)]);
+    let run = |operations: &[Operation]| program::program(operations).simulate(&initial);
+    let (late, early) = (run(&[add(Z, 1), add(Y, 1)]), run(&[add(X, 1), add(Z, 1)]));
+    // It did not see what the early one wrote, and the late one wrote before it.
+    let given_up = run(&[program::read(X, A), program::set(Y, A, 5)]);
+    let (block, catalog) = ([(&given_up, Fate::Conflict)], Catalog::default());
+    let previous = [(&late, Fate::Committed), (&early, Fate::Committed)];
+    let false_with = |placed: &[u32]| {
+        let fixed = fixed_edges(&block, &previous, placed, &catalog);
+        false_aborts(&block, &catalog, &fixed)
+    };
+    assert_eq!(false_with(&[1, 0]), Vec::<u32>::new(), "it closes a cycle");
+    assert_eq!(false_with(&[0, 1]), [0]);
 }

@@ -54,7 +54,6 @@ impl Driver {
         forget: bool,
     ) -> BatchResult {
         self.offer(transactions, steps_left, forget);
-        self.protocol.finish();
         let result = self.poll().unwrap();
         assert!(self.protocol.poll(&Newest(&self.state)).is_none(), "one batch, one result");
         result
@@ -81,9 +80,6 @@ impl Driver {
             self.offer(batch, u64::MAX, false);
         }
         while results.len() < count {
-            if batches.len() == 0 {
-                self.protocol.finish();
-            }
             results.push(self.poll().unwrap());
             if let Some(batch) = batches.next() {
                 self.offer(batch, u64::MAX, false);

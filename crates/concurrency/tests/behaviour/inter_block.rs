@@ -2,7 +2,7 @@
 //! switches.
 
 use crate::driver::{Driver, Recorded, STEP_BY_STEP};
-use crate::program::{A, Formula, Operation, Program, Update, rows, table};
+use crate::program::{A, Operation, Program, add, program, rows, table};
 use crate::random_histories::INTER_BLOCK;
 use concurrency::{Granularity, OnConflict, ProtocolOptions, TransactionOutcome};
 use state::Simulate;
@@ -15,15 +15,6 @@ const XYZ: &[(u8, i64, i64)] = &[(X, 10, 10), (Y, 10, 10), (Z, 10, 10)];
 
 fn read(key: u8) -> Operation {
     Operation::Read(key, A)
-}
-
-fn add(key: u8, column: u16, amount: i64) -> Operation {
-    let formula = Formula::Add(amount);
-    Operation::Update(Update { key, column, formula, condition: None, check: None })
-}
-
-fn program(operations: &[Operation]) -> Program {
-    Program(operations.to_vec())
 }
 
 /// Runs batches with conflicts given up, and who that was: batch and number.

@@ -59,6 +59,27 @@ pub enum Operation {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program(pub Vec<Operation>);
 
+pub fn read(key: u8, column: u16) -> Operation {
+    Operation::Read(key, column)
+}
+
+/// Without condition and check.
+pub fn update(key: u8, column: u16, formula: Formula) -> Update {
+    Update { key, column, formula, condition: None, check: None }
+}
+
+pub fn add(key: u8, column: u16, amount: i64) -> Operation {
+    Operation::Update(update(key, column, Formula::Add(amount)))
+}
+
+pub fn set(key: u8, column: u16, value: i64) -> Operation {
+    Operation::Update(update(key, column, Formula::Set(value)))
+}
+
+pub fn program(operations: &[Operation]) -> Program {
+    Program(operations.to_vec())
+}
+
 pub fn row_id(key: u8) -> RowId {
     RowId { table: TABLE, key: Key::from_bytes(&[key]) }
 }

@@ -1,7 +1,9 @@
 //! The rules of the protocols that Harmony is compared with (`protocols.md`, section 3), one test each.
 
 use crate::driver::{Driver, Recorded, STEP_BY_STEP};
-use crate::program::{A, B, Check, Formula, Operation, Program, Update, rows, table};
+use crate::program::{
+    A, B, Check, Formula, Operation, Program, Update, add, program, read, rows, set, table, update,
+};
 use concurrency::{BatchResult, BatchStatistics, OnConflict, ProtocolOptions, TransactionOutcome};
 use state::{Effects, Simulate, Snapshot};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,26 +13,6 @@ const X: u8 = 0;
 const Y: u8 = 1;
 const Z: u8 = 2;
 const XYZ: &[(u8, i64, i64)] = &[(X, 10, 10), (Y, 10, 10), (Z, 10, 10)];
-
-fn read(key: u8, column: u16) -> Operation {
-    Operation::Read(key, column)
-}
-
-fn update(key: u8, column: u16, formula: Formula) -> Update {
-    Update { key, column, formula, condition: None, check: None }
-}
-
-fn set(key: u8, column: u16, value: i64) -> Operation {
-    Operation::Update(update(key, column, Formula::Set(value)))
-}
-
-fn add(key: u8, column: u16, amount: i64) -> Operation {
-    Operation::Update(update(key, column, Formula::Add(amount)))
-}
-
-fn program(operations: &[Operation]) -> Program {
-    Program(operations.to_vec())
-}
 
 fn options(on_conflict: OnConflict, reordering: bool) -> ProtocolOptions {
     ProtocolOptions { on_conflict, reordering, ..STEP_BY_STEP }

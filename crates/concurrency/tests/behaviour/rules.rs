@@ -2,7 +2,8 @@
 
 use crate::driver::{Driver, Recorded};
 use crate::program::{
-    A, AtLeast, B, Check, Formula, Operation, Program, Update, column, row, row_id, rows, table,
+    A, AtLeast, B, Check, Formula, Operation, Program, Update, add, column, program, read, row, row_id, rows,
+    set, table, update,
 };
 use concurrency::{BatchResult, IDS, ProtocolOptions, TransactionOutcome, UnknownProtocol, protocol};
 use state::{
@@ -16,29 +17,9 @@ const X: u8 = 0;
 const Y: u8 = 1;
 const Z: u8 = 2;
 
-fn read(key: u8, column: u16) -> Operation {
-    Operation::Read(key, column)
-}
-
-fn update(key: u8, column: u16, formula: Formula) -> Update {
-    Update { key, column, formula, condition: None, check: None }
-}
-
-fn add(key: u8, column: u16, amount: i64) -> Operation {
-    Operation::Update(update(key, column, Formula::Add(amount)))
-}
-
-fn set(key: u8, column: u16, value: i64) -> Operation {
-    Operation::Update(update(key, column, Formula::Set(value)))
-}
-
 /// Subtracts, if that leaves something that is not negative.
 fn pay(key: u8, amount: i64) -> Operation {
     Operation::Update(Update { check: Some(Check::Column(A)), ..update(key, A, Formula::Add(-amount)) })
-}
-
-fn program(operations: &[Operation]) -> Program {
-    Program(operations.to_vec())
 }
 
 /// Runs one batch with Harmony and checks it.

@@ -130,8 +130,14 @@ fn engine(arguments: &EngineArguments) -> Result<(), CommandError> {
 
 fn print(record: &EngineRecord) {
     println!(
-        "{} by {}: {} customers, skew {}, {} threads, batches of {}",
-        record.workload, record.protocol, record.customers, record.skew, record.threads, record.block
+        "{} by {}: {} customers, skew {}, {} threads, blocks of {} batches of {}",
+        record.workload,
+        record.protocol,
+        record.customers,
+        record.skew,
+        record.threads,
+        record.batches,
+        record.block
     );
     println!(
         "{} tps; {} committed, {} business aborts, {} conflict aborts in {:.1} s; {:.3} executions per transaction; {:.0} MB",

@@ -60,9 +60,9 @@ pub(in super::super) fn html(
 fn conditions(page: &mut String, context: &Context) {
     let mut all: Vec<(&str, String)> = context.machine.clone();
     let timing = format!("{} rounds of {} s at every point, interleaved", context.rounds, context.seconds);
+    all.extend([("Timed", timing), ("Load", context.pace.clone())]);
+    all.extend(context.postgres.iter().map(|postgres| ("PostgreSQL", postgres.clone())));
     all.extend([
-        ("Timed", timing),
-        ("Load", context.pace.clone()),
         ("Seed", context.seed.to_string()),
         ("Took", format!("{:.0} s", context.took.as_secs_f64())),
     ]);

@@ -22,5 +22,7 @@ pub(super) struct Context {
     pub(super) seconds: f64,
     /// How transactions came, for people.
     pub(super) pace: String,
+    /// The same of PostgreSQL, which keeps its own, where it was measured.
+    pub(super) postgres: Option<String>,
     pub(super) took: Duration,
 }

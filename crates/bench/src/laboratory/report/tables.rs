@@ -50,8 +50,9 @@ fn quoted(text: &str) -> String {
 pub(in super::super) fn markdown(context: &Context, measurements: &[Measurement]) -> String {
     let machine: Vec<String> =
         context.machine.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let postgres = context.postgres.as_ref().map_or(String::new(), |own| format!(" PostgreSQL: {own}."));
     let mut text = format!(
-        "`entente bench {} --seed {}`, {} rounds of {} s at every point, interleaved; medians (range). {}.\n\n{}.\n\n",
+        "`entente bench {} --seed {}`, {} rounds of {} s at every point, interleaved; medians (range). {}.{postgres}\n\n{}.\n\n",
         context.command,
         context.seed,
         context.rounds,
