@@ -220,6 +220,7 @@ fn run(id: &str, newest: &Newest, zipf: &Zipf, skew: f64, (batches, size): (usiz
             transactions,
             steps_left: u64::MAX,
             forget: false,
+            oldest_snapshot: 0,
         });
         let (result, time) = pool.install(|| {
             let start = Instant::now();

@@ -92,17 +92,21 @@ pub(crate) fn charge(effects: &mut [Option<Effects>], budget: &mut Budget) {
 }
 
 /// Runs a transaction on the state as it stands and applies what it does. Gives its effects as well, without its
-/// results, unless the budget was gone before.
+/// results, unless the budget was gone before. What is not permitted has no effects and ends as a conflict.
 pub(crate) fn run_now(
     transaction: &dyn Simulate,
     state: &mut Overlay<'_>,
     budget: &mut Budget,
+    permits: impl FnOnce(&Effects) -> bool,
 ) -> (TransactionOutcome, Option<Effects>) {
     if budget.is_spent() {
         return (TransactionOutcome::OverBudget, None);
     }
     let mut effects = execute(transaction, state);
     budget.charge(effects.steps);
+    if !permits(&effects) {
+        return (TransactionOutcome::Conflict, None);
+    }
     let result = std::mem::replace(&mut effects.result, Ok(Vec::new()));
     let outcome = match result.and_then(|results| apply_now(&effects.commands, state).map(|()| results)) {
         Ok(results) => TransactionOutcome::Committed(results),

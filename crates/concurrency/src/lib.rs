@@ -54,7 +54,7 @@
 //!
 //! let mut harmony = protocol("harmony", ProtocolOptions::default())?;
 //! let transactions: Vec<Arc<dyn Simulate>> = vec![Arc::new(Nothing)];
-//! harmony.offer(Batch { height: 1, number: 0, transactions, steps_left: 1_000, forget: false });
+//! harmony.offer(Batch { height: 1, number: 0, transactions, steps_left: 1_000, forget: false, oldest_snapshot: 0 });
 //! let result = harmony.poll(&Empty).expect("one batch was offered");
 //! assert_eq!(result.outcomes, [TransactionOutcome::Committed(vec![])]);
 //! # Ok::<(), concurrency::UnknownProtocol>(())
@@ -65,6 +65,7 @@ mod block_stm;
 pub mod checker;
 mod column_classes;
 mod conflict;
+pub mod endorsed;
 mod execution;
 mod graph;
 mod harmony;
@@ -80,6 +81,6 @@ mod written_rows;
 
 pub use protocol::{
     Batch, BatchResult, BatchStatistics, History, IDS, Protocol, Snapshots, TransactionOutcome,
-    UnknownProtocol, ids, protocol, register,
+    UnknownProtocol, UnknownValidation, VALIDATION_IDS, ids, protocol, register, validation,
 };
 pub use types::{Consistency, Granularity, OnConflict, ProtocolOptions};

@@ -15,9 +15,16 @@ use types::ColumnSet;
 /// Transactions that one task turns into outcomes, or of which it frees the effects.
 const TRANSACTIONS_PER_TASK: usize = 64;
 
-/// A batch whose transactions have run on one snapshot.
+/// A batch whose transactions have run on one snapshot, or, where others ran them, each on one of its own.
 pub(crate) struct Simulation {
     effects: Vec<Option<Effects>>,
+}
+
+impl Simulation {
+    /// Of simulations made elsewhere.
+    pub(crate) fn of(effects: Vec<Effects>) -> Simulation {
+        Simulation { effects: effects.into_iter().map(Some).collect() }
+    }
 }
 
 /// A batch after simulation: what a protocol decides on.
@@ -92,6 +99,18 @@ pub(crate) fn commit(
     options: &ProtocolOptions,
     decide: impl FnOnce(&Simulated<'_>) -> Decision,
 ) -> Committed {
+    commit_permitted(batch, simulation, snapshot, options, decide, &|_, _| true)
+}
+
+/// The same where a transaction that runs again must not do just anything: `permits` judges its number and effects.
+pub(crate) fn commit_permitted(
+    batch: &Batch,
+    simulation: Simulation,
+    snapshot: &dyn Snapshot,
+    options: &ProtocolOptions,
+    decide: impl FnOnce(&Simulated<'_>) -> Decision,
+    permits: &dyn Fn(u32, &Effects) -> bool,
+) -> Committed {
     let Simulation { mut effects } = simulation;
     let mut budget = Budget::new(batch.steps_left);
     charge(&mut effects, &mut budget);
@@ -124,7 +143,7 @@ pub(crate) fn commit(
     }
     let mut committed = Committed { result, effects };
     if !left_over.is_empty() && options.on_conflict == OnConflict::Reexecute {
-        run_left_over(batch, snapshot, &left_over, &mut budget, &mut committed);
+        run_left_over(batch, snapshot, &left_over, &mut budget, &mut committed, permits);
     }
     committed.result.steps = budget.spent();
     committed
@@ -182,21 +201,26 @@ fn run_left_over(
     numbers: &[u32],
     budget: &mut Budget,
     committed: &mut Committed,
+    permits: &dyn Fn(u32, &Effects) -> bool,
 ) {
     let result = &mut committed.result;
+    let mut ran = 0;
     let placed = Changed::new(snapshot, &result.changes);
     let mut state = Overlay::new(&placed);
     for number in numbers {
-        let (outcome, effects) = run_now(batch.transactions[*number as usize].as_ref(), &mut state, budget);
+        let transaction = batch.transactions[*number as usize].as_ref();
+        let (outcome, effects) =
+            run_now(transaction, &mut state, budget, |effects| permits(*number, effects));
         if effects.is_some() {
             result.history.serial.push(*number);
         }
+        ran += u64::from(outcome != TransactionOutcome::OverBudget);
         result.outcomes[*number as usize] = outcome;
         committed.effects[*number as usize] = effects;
     }
     let later = state.into_changes();
     result.changes = override_changes(std::mem::take(&mut result.changes), later, snapshot);
-    result.statistics.reexecuted = result.history.serial.len() as u64;
+    result.statistics.reexecuted = ran;
     result.statistics.executions += result.statistics.reexecuted;
 }
 

@@ -1,5 +1,6 @@
 use crate::aria::Aria;
 use crate::block_stm::BlockStm;
+use crate::endorsed::Validation;
 use crate::graph::Graph;
 use crate::harmony::Harmony;
 use crate::serial::Serial;
@@ -24,6 +25,10 @@ pub struct Batch {
     /// it is behind a checkpoint, so that a node that restarts there decides the same (`protocols.md`, section 2),
     /// and where a transaction may have been submitted after the answer to one of the batch before.
     pub forget: bool,
+    /// Simulations that came with their transactions count only if they were made on the state after this height or a
+    /// later one: nobody knows what a schema change in between did to them, and a node that restarts at a checkpoint
+    /// does not remember what was written before it.
+    pub oldest_snapshot: u64,
 }
 
 /// How a transaction of a batch ended.
@@ -143,15 +148,28 @@ const PROTOCOLS: [Registered; 6] = [
 ];
 
 /// The ids of all built-in protocols.
-pub const IDS: [&str; PROTOCOLS.len()] = {
-    let mut ids = [""; PROTOCOLS.len()];
+pub const IDS: [&str; PROTOCOLS.len()] = ids_of(&PROTOCOLS);
+
+const fn ids_of<const COUNT: usize>(protocols: &[Registered; COUNT]) -> [&'static str; COUNT] {
+    let mut ids = [""; COUNT];
     let mut number = 0;
-    while number < ids.len() {
-        ids[number] = PROTOCOLS[number].0;
+    while number < COUNT {
+        ids[number] = protocols[number].0;
         number += 1;
     }
     ids
-};
+}
+
+/// Every way to validate transactions that were executed before they were ordered.
+const VALIDATIONS: [Registered; 4] = [
+    ("occ", |options| Box::new(Validation::occ("occ", options))),
+    ("fabric++", |options| Box::new(Validation::occ("fabric++", options))),
+    ("fabric-sharp", |options| Box::new(Validation::sharp(options))),
+    ("xox", |options| Box::new(Validation::xox(options))),
+];
+
+/// The ids of all validation protocols of execute–order–validate.
+pub const VALIDATION_IDS: [&str; VALIDATIONS.len()] = ids_of(&VALIDATIONS);
 
 /// Protocols that a program brings itself.
 static REGISTERED: RwLock<Vec<Registered>> = RwLock::new(Vec::new());
@@ -190,5 +208,25 @@ pub fn protocol(id: &str, options: ProtocolOptions) -> Result<Box<dyn Protocol>,
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     let found = PROTOCOLS.iter().chain(registered.iter()).find(|(known, _)| *known == id);
     let (_, make) = found.ok_or_else(|| UnknownProtocol(id.to_string()))?;
+    Ok(make(options))
+}
+
+/// No validation protocol has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected the id of a validation protocol, one of {ids}, found `{0}`; correct the charter's `protocol`, or its \
+     `execution`",
+    ids = VALIDATION_IDS.join(", ")
+)]
+pub struct UnknownValidation(pub String);
+
+/// A validation protocol that has seen nothing yet, by the id that charters use: one of [`VALIDATION_IDS`]. Its batches
+/// hold transactions that come with their effects ([`Simulate::endorsed`]).
+///
+/// # Errors
+/// The id is unknown.
+pub fn validation(id: &str, options: ProtocolOptions) -> Result<Box<dyn Protocol>, UnknownValidation> {
+    let found = VALIDATIONS.iter().find(|(known, _)| *known == id);
+    let (_, make) = found.ok_or_else(|| UnknownValidation(id.to_string()))?;
     Ok(make(options))
 }

@@ -47,7 +47,7 @@ pub(crate) fn run_but(
             outcomes.push(outcome);
             continue;
         }
-        let (outcome, effects) = run_now(transaction.as_ref(), &mut state, &mut budget);
+        let (outcome, effects) = run_now(transaction.as_ref(), &mut state, &mut budget, |_| true);
         if effects.is_some() {
             history.serial.push(number as u32);
         }

@@ -26,6 +26,8 @@ pub(crate) struct BlockRun<'r, 'a> {
     pub(crate) charter: &'r Charter,
     /// The next batch may not depend on the one before.
     pub(crate) forget: &'r mut bool,
+    /// Height before which no simulation counts.
+    pub(crate) oldest_snapshot: &'r mut u64,
     pub(crate) outcomes: Outcomes<'a>,
     pub(crate) background: &'r Scope<'a>,
     /// Batches and schema changes so far.
@@ -111,7 +113,8 @@ impl BlockRun<'_, '_> {
         let (height, number) = (self.block.header.height, self.groups);
         self.groups += 1;
         let forget = std::mem::take(self.forget);
-        self.protocol.offer(Batch { height, number, transactions, steps_left, forget });
+        let oldest_snapshot = *self.oldest_snapshot;
+        self.protocol.offer(Batch { height, number, transactions, steps_left, forget, oldest_snapshot });
     }
 
     /// Takes in what a batch came to; the transactions that have to be offered again.
@@ -149,6 +152,7 @@ impl BlockRun<'_, '_> {
         let version = Version::after_batch(self.block.header.height, self.groups);
         self.groups += 1;
         *self.forget = true;
+        *self.oldest_snapshot = self.block.header.height;
         let outcome = self.try_schema_change(position, version);
         self.outcomes.set(position, outcome, self.background);
     }

@@ -96,6 +96,8 @@ pub struct Engine {
     charter: Arc<Charter>,
     /// The next batch may not depend on the one before.
     forget: bool,
+    /// Simulations that come with transactions count only if made on the state after this height or a later one.
+    oldest_snapshot: u64,
 }
 
 impl Engine {
@@ -133,6 +135,7 @@ impl Engine {
             state_digest,
             charter,
             forget: true,
+            oldest_snapshot: height,
         })
     }
 
@@ -173,7 +176,10 @@ impl Engine {
         // Nothing in a block can have been submitted after the answer to something else in it, so batches of one block
         // may miss each other without a client noticing; those of two blocks may not, if consistency is strict.
         self.forget |= self.charter.concurrency.consistency == Consistency::Strict;
-        self.forget |= (height - 1).is_multiple_of(u64::from(self.charter.checkpoint_blocks));
+        if (height - 1).is_multiple_of(u64::from(self.charter.checkpoint_blocks)) {
+            self.forget = true;
+            self.oldest_snapshot = height - 1;
+        }
         let finished = outcomes::places(block);
         let run = rayon::scope(|background| {
             let mut run = BlockRun {
@@ -183,6 +189,7 @@ impl Engine {
                 library: &mut self.library,
                 charter: &self.charter,
                 forget: &mut self.forget,
+                oldest_snapshot: &mut self.oldest_snapshot,
                 outcomes: Outcomes::new(block, &finished),
                 background,
                 groups: 0,

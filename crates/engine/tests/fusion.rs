@@ -352,6 +352,7 @@ fn run_harmony(
             transactions: transactions.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect(),
             steps_left: u64::MAX,
             forget: false,
+            oldest_snapshot: 0,
         });
     }
     let mut state = initial.clone();
@@ -362,7 +363,12 @@ fn run_harmony(
     }
     let checked = transactions.iter().zip(&results).enumerate();
     let checked: Vec<CheckedBatch<'_>> = checked
-        .map(|(number, (transactions, result))| CheckedBatch { transactions, result, unseen: number.min(1) })
+        .map(|(number, (transactions, result))| CheckedBatch {
+            transactions,
+            result,
+            unseen: number.min(1),
+            snapshots: None,
+        })
         .collect();
     assert_eq!(checked.len(), calls.len());
     let verified = check(initial, &checked).unwrap_or_else(|violation| panic!("{violation}"));

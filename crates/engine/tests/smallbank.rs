@@ -236,8 +236,14 @@ fn every_history_of_the_compiled_procedures_is_serializable_to_the_last_value_re
                 })
                 .collect();
             let offered = transactions.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect();
-            let batch =
-                Batch { height, number: 0, transactions: offered, steps_left: u64::MAX, forget: false };
+            let batch = Batch {
+                height,
+                number: 0,
+                transactions: offered,
+                steps_left: u64::MAX,
+                forget: false,
+                oldest_snapshot: 0,
+            };
             protocol.offer(batch);
             let result = protocol.poll(&Plain(&state)).expect("one batch was offered");
             result.changes.iter().for_each(|change| state.apply(change));
@@ -245,7 +251,7 @@ fn every_history_of_the_compiled_procedures_is_serializable_to_the_last_value_re
         }
         let checked = batches.iter().enumerate().map(|(number, (transactions, result))| {
             let unseen = usize::from(id == "harmony" && number > 0);
-            CheckedBatch { transactions, result, unseen }
+            CheckedBatch { transactions, result, unseen, snapshots: None }
         });
         let checked: Vec<CheckedBatch> = checked.collect();
         let verified = check(&initial, &checked).unwrap_or_else(|violation| panic!("{id}: {violation}"));

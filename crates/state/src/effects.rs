@@ -1,4 +1,4 @@
-use crate::{Footprint, KeyRange, Snapshot};
+use crate::{Endorsed, Footprint, KeyRange, Snapshot};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -189,6 +189,11 @@ pub trait Simulate: Send + Sync {
     /// `0A000` names what of it cannot be analysed.
     fn footprint(&self, _catalog: &Catalog) -> Result<Footprint, SqlError> {
         Err(SqlError::unsupported("the analysis of this transaction before it runs"))
+    }
+
+    /// The simulation that came with it, where transactions are executed before they are ordered.
+    fn endorsed(&self) -> Option<&Endorsed> {
+        None
     }
 }
 

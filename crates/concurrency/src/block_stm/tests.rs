@@ -100,7 +100,7 @@ fn scan(snapshot: &dyn Snapshot, reverse: bool, limit: usize) -> Vec<i32> {
 
 fn batch(bodies: &[Body], steps_left: u64) -> Batch {
     let transactions = bodies.iter().map(|body| Arc::new(Contract(*body)) as Arc<dyn Simulate>).collect();
-    Batch { height: 1, number: 0, transactions, steps_left, forget: false }
+    Batch { height: 1, number: 0, transactions, steps_left, forget: false, oldest_snapshot: 0 }
 }
 
 /// Runs the batch once under the schedule that is being tried.

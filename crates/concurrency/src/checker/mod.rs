@@ -40,6 +40,9 @@ pub struct CheckedBatch<'a> {
     /// How many of the batches just before this one the first executions did not see: 0 without inter-block
     /// parallelism, 1 with it.
     pub unseen: usize,
+    /// Where executions were made before their transactions were ordered: by transaction, how many batches of this run
+    /// the execution that was placed had seen. Says more than `unseen`.
+    pub snapshots: Option<&'a [usize]>,
 }
 
 /// A transaction by where it stands.
@@ -191,7 +194,10 @@ fn nodes<'a>(batches: &[CheckedBatch<'a>]) -> Result<Vec<Node<'a>>, Violation> {
     for (batch, checked) in batches.iter().enumerate() {
         before.push(nodes.len());
         let result = checked.result;
-        let snapshot = before[batch - checked.unseen.min(batch)];
+        let snapshot = |number: u32| match checked.snapshots {
+            Some(snapshots) => before[snapshots[number as usize]],
+            None => before[batch - checked.unseen.min(batch)],
+        };
         let mut found = vec![0; checked.transactions.len()];
         let placed = result.history.placed.iter().map(|number| (number, false));
         for (number, serial) in placed.chain(result.history.serial.iter().map(|number| (number, true))) {
@@ -199,7 +205,7 @@ fn nodes<'a>(batches: &[CheckedBatch<'a>]) -> Result<Vec<Node<'a>>, Violation> {
             let transaction = &checked.transactions[*number as usize];
             nodes.push(Node {
                 position: Position { batch, transaction: *number },
-                seen: if serial { nodes.len() } else { snapshot },
+                seen: if serial { nodes.len() } else { snapshot(*number) },
                 execution: transaction.last().expect("what is in the history has been executed"),
                 outcome: &result.outcomes[*number as usize],
                 transaction,

@@ -1,4 +1,4 @@
-use state::{Effects, Footprint, Read, Scan, Simulate, Snapshot};
+use state::{Effects, EndorsedForm, Footprint, Read, Scan, Simulate, Snapshot, endorsed_effects};
 use std::sync::{Arc, Mutex};
 use types::{Catalog, Row, SqlError};
 
@@ -16,7 +16,10 @@ pub struct Execution {
 impl Execution {
     /// Runs a transaction and looks up what it saw.
     pub(super) fn run(transaction: &dyn Simulate, snapshot: &dyn Snapshot) -> Execution {
-        let effects = transaction.simulate(snapshot);
+        Execution::of(transaction.simulate(snapshot), snapshot)
+    }
+
+    fn of(effects: Effects, snapshot: &dyn Snapshot) -> Execution {
         let read = effects.reads.iter().map(|Read { row, .. }| snapshot.get(row.table, &row.key)).collect();
         let rows = |scan: &Scan| scan.result.iter().map(|key| snapshot.get(scan.table, key)).collect();
         let scanned = effects.scans.iter().map(rows).collect();
@@ -35,6 +38,13 @@ impl RecordingTransaction {
     /// Not executed yet.
     pub fn new(transaction: Arc<dyn Simulate>) -> Arc<RecordingTransaction> {
         Arc::new(RecordingTransaction { transaction, executions: Mutex::new(Vec::new()) })
+    }
+
+    /// Executes it ahead of ordering, and keeps what endorsers make of that.
+    pub fn endorse(&self, snapshot: &dyn Snapshot, form: EndorsedForm) -> Effects {
+        let effects = endorsed_effects(&self.unrecorded().simulate(snapshot), snapshot, form);
+        self.lock().push(Execution::of(effects.clone(), snapshot));
+        effects
     }
 
     /// The transaction itself; who runs this leaves no record.

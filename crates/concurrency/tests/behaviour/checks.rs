@@ -49,7 +49,7 @@ fn claim(programs: &[Program], placed: &[u32], initial: &PlainState) -> Result<V
         steps: 0,
         statistics: BatchStatistics::default(),
     };
-    check(initial, &[CheckedBatch { transactions: &recorded, result: &result, unseen: 0 }])
+    check(initial, &[CheckedBatch { transactions: &recorded, result: &result, unseen: 0, snapshots: None }])
         .map(|verified| verified.order)
 }
 
@@ -150,7 +150,10 @@ fn a_result_that_no_serial_run_gives_is_found() {
     let mut driver = crate::driver::Driver::new("harmony", table(&[(X, 1, 1), (Y, 1, 1)]));
     let initial = driver.state.clone();
     let result = driver.run(recorded.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect());
-    let found = check(&initial, &[CheckedBatch { transactions: &recorded, result: &result, unseen: 0 }]);
+    let found = check(
+        &initial,
+        &[CheckedBatch { transactions: &recorded, result: &result, unseen: 0, snapshots: None }],
+    );
     let position = Position { batch: 0, transaction: 1 };
     assert!(matches!(found, Err(Violation::Outcome { position: at, .. }) if at == position), "{found:?}");
 }

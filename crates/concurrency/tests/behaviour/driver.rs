@@ -61,7 +61,14 @@ impl Driver {
 
     fn offer(&mut self, transactions: Vec<Arc<dyn Simulate>>, steps_left: u64, forget: bool) {
         self.height += 1;
-        self.protocol.offer(Batch { height: self.height, number: 0, transactions, steps_left, forget });
+        self.protocol.offer(Batch {
+            height: self.height,
+            number: 0,
+            transactions,
+            steps_left,
+            forget,
+            oldest_snapshot: 0,
+        });
     }
 
     fn poll(&mut self) -> Option<BatchResult> {
@@ -182,6 +189,7 @@ impl Recorded {
             transactions,
             result,
             unseen: usize::from(self.inter_block && number > 0 && !self.ran_serially_at_once(number - 1)),
+            snapshots: None,
         });
         check(&self.initial, &batches.collect::<Vec<_>>())
     }

@@ -4,6 +4,7 @@
 
 mod checks;
 mod driver;
+mod endorsed;
 mod footprints;
 mod inter_block;
 mod program;

@@ -39,7 +39,7 @@ fn random_update(rng: &mut StdRng, mix: Mix) -> Update {
     Update { key: rng.random_range(0..mix.keys), column, formula, condition, check }
 }
 
-fn random_program(rng: &mut StdRng, mix: Mix) -> Program {
+pub fn random_program(rng: &mut StdRng, mix: Mix) -> Program {
     let mut operations = Vec::new();
     for _ in 0..rng.random_range(1..=mix.operations) {
         let place = |rng: &mut StdRng| (rng.random_range(0..mix.keys), rng.random_range(A..=B));
