@@ -67,6 +67,25 @@ impl MerkleProof {
         Some(MerkleProof { index: index as u64, leaves: leaves.len() as u64, siblings })
     }
 
+    /// The root of a tree and the proof for each of its leaves, with every node hashed once.
+    pub fn all(leaves: &[Digest]) -> (Digest, Vec<MerkleProof>) {
+        let proof = |index| MerkleProof { index, leaves: leaves.len() as u64, siblings: Vec::new() };
+        let mut proofs: Vec<MerkleProof> = (0..leaves.len() as u64).map(proof).collect();
+        let mut level = leaves.to_vec();
+        let mut height = 0;
+        while level.len() > 1 {
+            for proof in &mut proofs {
+                proof.siblings.extend(level.get((proof.index as usize >> height) ^ 1));
+            }
+            level = level
+                .chunks(2)
+                .map(|pair| if let [left, right] = pair { node_hash(left, right) } else { pair[0] })
+                .collect();
+            height += 1;
+        }
+        (level.first().copied().unwrap_or_else(|| merkle_root(leaves)), proofs)
+    }
+
     /// The root that this proof leads to from `leaf`, or `None` where the proof has the wrong number of siblings.
     pub fn root(&self, leaf: Digest) -> Option<Digest> {
         let (mut position, mut width, mut hash) = (self.index, self.leaves, leaf);
@@ -121,6 +140,8 @@ mod tests {
             let (all, index) = (leaves(count), pick % count);
             let root = merkle_root(&all);
             let proof = MerkleProof::new(&all, index).expect("the leaf exists");
+            let (same_root, proofs) = MerkleProof::all(&all);
+            prop_assert_eq!((same_root, &proofs[index]), (root, &proof));
             prop_assert_eq!(proof.root(all[index]), Some(root));
             prop_assert_ne!(proof.root(leaf_hash(b"other")), Some(root));
             let mut longer = proof.clone();

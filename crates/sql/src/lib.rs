@@ -18,6 +18,7 @@
 mod aggregate;
 mod command;
 mod ddl;
+mod endorsed;
 mod execution;
 mod expression;
 mod footprint;
@@ -31,6 +32,7 @@ mod simulate;
 mod statement;
 mod table;
 
+pub use endorsed::bind_endorsed;
 pub use execution::Context;
 pub use library::{CompileOptions, Library};
 pub use prepare::{Prepared, StatementKind, prepare};

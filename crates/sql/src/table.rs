@@ -180,8 +180,8 @@ impl TablePlan {
 /// The tables of a catalog, bound: what statements are bound against.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
-    /// By name.
     by_name: rustc_hash::FxHashMap<String, Arc<TablePlan>>,
+    by_id: rustc_hash::FxHashMap<TableId, Arc<TablePlan>>,
 }
 
 impl Tables {
@@ -194,7 +194,13 @@ impl Tables {
         for table in tables {
             by_name.insert(table.name.clone(), Arc::new(TablePlan::new(table)?));
         }
-        Ok(Tables { by_name })
+        let by_id = by_name.values().map(|plan| (plan.id, plan.clone())).collect();
+        Ok(Tables { by_name, by_id })
+    }
+
+    /// The table with this number.
+    pub fn by_id(&self, id: TableId) -> Option<&Arc<TablePlan>> {
+        self.by_id.get(&id)
     }
 
     /// The table of this name.

@@ -2,10 +2,14 @@
 //! (execute–order–validate; `protocols.md`, section 3).
 
 use crate::{
-    Addition, Command, CommandKind, Effects, Read, RowChange, RowFunction, RowId, Snapshot, apply_command,
+    Addition, Command, CommandKind, Effects, KeyRange, Read, RowChange, RowFunction, RowId, Scan, Snapshot,
+    apply_command,
 };
 use std::sync::Arc;
-use types::{ColumnSet, Row, SqlError, SqlState, Value};
+use types::{
+    ColumnSet, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite, Row, RowWrite, SqlError, SqlState,
+    Value,
+};
 
 /// A simulation that others have made and signed.
 #[derive(Clone, Debug)]
@@ -27,22 +31,9 @@ pub enum EndorsedForm {
     Commands,
 }
 
-/// A change of one row that is plain data.
-#[derive(Clone, PartialEq, Debug)]
-pub enum RowWrite {
-    /// The row has these values, whether it was there or not.
-    Put(Row),
-    /// Columns have these values; ordinal and value, ascending. The row must be there.
-    Assign(Vec<(u16, Value)>),
-    /// An amount is added to a column. The row must be there.
-    Add(Addition),
-    /// The row is gone.
-    Delete,
-}
-
 impl RowFunction for RowWrite {
     fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
-        let values = match (self, row) {
+        let (ordinal, amount, row) = match (self, row) {
             (RowWrite::Put(row), _) => return Ok(RowChange::Put(row.clone())),
             (_, None) => return Ok(RowChange::Unmatched),
             (RowWrite::Delete, Some(_)) => return Ok(RowChange::Delete),
@@ -55,23 +46,17 @@ impl RowFunction for RowWrite {
                 }
                 return Ok(RowChange::Put(new));
             }
-            (RowWrite::Add(addition), Some(row)) => (addition, row),
-        };
-        let (addition, row) = values;
-        let ordinal = usize::from(addition.ordinal());
-        let sum = |value: i64| {
-            let sum = value.checked_add(addition.amount);
-            sum.filter(|sum| (addition.smallest..=addition.largest).contains(sum)).ok_or_else(|| {
-                SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "the sum is out of the column's range")
-            })
+            (RowWrite::Add { ordinal, amount }, Some(row)) => (usize::from(*ordinal), *amount, row),
         };
         let value = match row.get(ordinal).ok_or_else(no_such_column)? {
-            Value::Integer(value) => {
-                Value::Integer(i32::try_from(sum(i64::from(*value))?).map_err(|_| no_such_column())?)
-            }
-            Value::BigInt(value) => Value::BigInt(sum(*value)?),
+            Value::Integer(value) => i64::from(*value)
+                .checked_add(amount)
+                .and_then(|sum| i32::try_from(sum).ok())
+                .map(Value::Integer),
+            Value::BigInt(value) => value.checked_add(amount).map(Value::BigInt),
             _ => return Err(no_such_column()),
         };
+        let value = value.ok_or_else(out_of_range)?;
         let mut new: Row = row.iter().cloned().collect();
         Arc::get_mut(&mut new).expect("nobody else has the new row yet")[ordinal] = value;
         Ok(RowChange::Put(new))
@@ -79,26 +64,40 @@ impl RowFunction for RowWrite {
 }
 
 #[cold]
+fn out_of_range() -> SqlError {
+    SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "the sum is out of the column's range")
+}
+
+#[cold]
 fn no_such_column() -> SqlError {
     SqlError::new(SqlState::INTERNAL_ERROR, "endorsed effects name a column that the row does not have")
 }
 
-impl RowWrite {
-    /// As a command on a row. `writes`: the columns; `seen`: whether the row was there, where that matters.
-    pub fn into_command(self, row: RowId, writes: ColumnSet, guard: Option<bool>) -> Command {
-        let (kind, uses, addition) = match &self {
-            RowWrite::Put(row) => (CommandKind::Insert(row.clone()), ColumnSet::EMPTY, None),
-            RowWrite::Assign(values) => {
-                (CommandKind::Update { known: values.clone() }, ColumnSet::EXISTS, None)
-            }
-            RowWrite::Add(addition) => {
-                let column = ColumnSet::column(usize::from(addition.ordinal()));
-                (CommandKind::Update { known: Vec::new() }, column | ColumnSet::EXISTS, Some(*addition))
-            }
-            RowWrite::Delete => (CommandKind::Delete, ColumnSet::EXISTS, None),
-        };
-        let can_fail = addition.is_some();
-        Command { row, function: Arc::new(self), kind, uses, writes, guard, can_fail, addition }
+/// A plain write as a command that trusts it: nothing says which columns the table has. Additions are on bigint columns.
+pub fn write_command(write: &EndorsedWrite) -> Command {
+    let kind = match &write.write {
+        RowWrite::Put(row) => CommandKind::Insert(row.clone()),
+        RowWrite::Assign(values) => CommandKind::Update { known: values.clone() },
+        RowWrite::Add { .. } => CommandKind::Update { known: Vec::new() },
+        RowWrite::Delete => CommandKind::Delete,
+    };
+    let writes = write.write.columns();
+    let (uses, addition) = match &write.write {
+        RowWrite::Put(_) => (ColumnSet::EMPTY, None),
+        RowWrite::Assign(_) | RowWrite::Delete => (ColumnSet::EXISTS, None),
+        RowWrite::Add { ordinal, amount } => {
+            (writes | ColumnSet::EXISTS, Some(Addition::new(*ordinal, *amount, i64::MIN, i64::MAX)))
+        }
+    };
+    Command {
+        row: RowId { table: write.table, key: write.key.clone() },
+        function: Arc::new(write.write.clone()),
+        kind,
+        uses,
+        writes,
+        guard: write.guard,
+        can_fail: addition.is_some(),
+        addition,
     }
 }
 
@@ -107,14 +106,33 @@ impl RowWrite {
 ///
 /// Columns that share a bit of [`ColumnSet`] are written together, so who writes one of them reads them all: nobody
 /// else's write of another is lost.
-pub fn endorsed_effects(effects: &Effects, snapshot: &dyn Snapshot, form: EndorsedForm) -> Effects {
-    let mut found = Effects {
-        reads: effects.reads.clone(),
-        scans: effects.scans.clone(),
-        commands: Vec::new(),
-        result: effects.result.clone(),
+///
+/// # Errors
+/// What the simulation ended with: that is not endorsed.
+pub fn endorsed_effects(
+    effects: &Effects,
+    snapshot: &dyn Snapshot,
+    form: EndorsedForm,
+) -> Result<EndorsedEffects, SqlError> {
+    let read = |Read { row, columns }: &Read| EndorsedRead {
+        table: row.table,
+        key: row.key.clone(),
+        columns: *columns,
+    };
+    let scan = |scan: &Scan| EndorsedScan {
+        table: scan.table,
+        start: scan.range.start.clone().into(),
+        end: scan.range.end.clone().into(),
+        columns: scan.columns,
+        predicate_columns: scan.predicate_columns,
+        result: scan.result.clone(),
+    };
+    let mut found = EndorsedEffects {
+        reads: effects.reads.iter().map(read).collect(),
+        scans: effects.scans.iter().map(scan).collect(),
+        writes: Vec::new(),
+        results: effects.result.clone()?,
         steps: effects.steps,
-        catalog: None,
     };
     for (position, command) in effects.commands.iter().enumerate() {
         if effects.commands[..position].iter().any(|earlier| earlier.row == command.row) {
@@ -122,25 +140,26 @@ pub fn endorsed_effects(effects: &Effects, snapshot: &dyn Snapshot, form: Endors
         }
         let of_row: Vec<&Command> =
             effects.commands[position..].iter().filter(|other| other.row == command.row).collect();
-        let additions = of_row.iter().all(|command| command.addition.is_some());
-        if form == EndorsedForm::Commands && additions {
-            found.commands.extend(of_row.into_iter().filter_map(addition));
-        } else {
-            write(&of_row, snapshot, &mut found);
+        let additions: Option<Vec<EndorsedWrite>> = of_row.iter().map(|command| addition(command)).collect();
+        match additions.filter(|_| form == EndorsedForm::Commands) {
+            Some(additions) => found.writes.extend(additions),
+            None => write(&of_row, snapshot, &mut found),
         }
     }
-    found
+    Ok(found)
 }
 
-fn addition(command: &Command) -> Option<Command> {
-    let write = RowWrite::Add(command.addition?);
-    Some(write.into_command(command.row.clone(), command.writes, command.guard))
+fn addition(command: &Command) -> Option<EndorsedWrite> {
+    let addition = command.addition?;
+    let write = RowWrite::Add { ordinal: addition.ordinal(), amount: addition.amount };
+    let RowId { table, key } = command.row.clone();
+    Some(EndorsedWrite { table, key, guard: command.guard, write })
 }
 
 /// What commands on one row came to on the snapshot.
-fn write(commands: &[&Command], snapshot: &dyn Snapshot, found: &mut Effects) {
-    let row = &commands[0].row;
-    let before = snapshot.get(row.table, &row.key);
+fn write(commands: &[&Command], snapshot: &dyn Snapshot, found: &mut EndorsedEffects) {
+    let RowId { table, key } = commands[0].row.clone();
+    let before = snapshot.get(table, &key);
     let (mut after, mut used, mut written) = (before.clone(), ColumnSet::EXISTS, ColumnSet::EMPTY);
     for command in commands {
         used |= command.uses;
@@ -154,7 +173,7 @@ fn write(commands: &[&Command], snapshot: &dyn Snapshot, found: &mut Effects) {
         }
     }
     let shared = ColumnSet::column(usize::from(u16::MAX));
-    found.reads.push(Read { row: row.clone(), columns: used | (written & shared) });
+    found.reads.push(EndorsedRead { table, key: key.clone(), columns: used | (written & shared) });
     let write = match (before, after) {
         _ if written.is_empty() => return,
         (None, None) => return,
@@ -169,5 +188,35 @@ fn write(commands: &[&Command], snapshot: &dyn Snapshot, found: &mut Effects) {
         }
     };
     let guard = matches!(write, RowWrite::Assign(_) | RowWrite::Delete).then_some(true);
-    found.commands.push(write.into_command(row.clone(), written, guard));
+    found.writes.push(EndorsedWrite { table, key, guard, write });
+}
+
+/// Endorsed effects as validation works on them; `command` makes a write a command, and may refuse it.
+///
+/// # Errors
+/// Those of `command`.
+pub fn effects_of(
+    endorsed: &EndorsedEffects,
+    mut command: impl FnMut(&EndorsedWrite) -> Result<Command, SqlError>,
+) -> Result<Effects, SqlError> {
+    let read = |read: &EndorsedRead| Read {
+        row: RowId { table: read.table, key: read.key.clone() },
+        columns: read.columns | ColumnSet::EXISTS,
+    };
+    let scan = |scan: &EndorsedScan| Scan {
+        table: scan.table,
+        range: KeyRange { start: scan.start.clone().into(), end: scan.end.clone().into() },
+        columns: scan.columns | ColumnSet::EXISTS,
+        predicate_columns: scan.predicate_columns,
+        predicate: None,
+        result: scan.result.clone(),
+    };
+    Ok(Effects {
+        reads: endorsed.reads.iter().map(read).collect(),
+        scans: endorsed.scans.iter().map(scan).collect(),
+        commands: endorsed.writes.iter().map(&mut command).collect::<Result<_, _>>()?,
+        result: Ok(endorsed.results.clone()),
+        steps: endorsed.steps,
+        catalog: None,
+    })
 }

@@ -3,7 +3,7 @@
 //! - [`Snapshot`]: the state after a batch, read by key and by key range.
 //! - [`Simulate`]: a transaction that can be run on a snapshot without changing it; what that finds is its
 //!   [`Effects`]: [`Read`]s, [`Scan`]s, [`Command`]s and a result (`protocols.md`, section 1).
-//! - [`Endorsed`]: a simulation that others have made; [`RowWrite`]s say what it changes without the contract.
+//! - [`Endorsed`]: a simulation that others have made; [`types::RowWrite`]s say what it changes without the contract.
 //! - [`Footprint`]: what a transaction may touch, as intervals, from analysing it before it runs.
 //! - [`Overlay`]: a snapshot with changes in front of it, for transactions that run one after the other.
 //! - [`State`]: the tables, at the newest [`Version`] and at every version of which somebody holds a snapshot.
@@ -57,7 +57,7 @@ pub use effects::{
     Addition, AfterImage, Command, CommandKind, Effects, Read, RowChange, RowFunction, RowId, RowPredicate,
     Scan, Simulate,
 };
-pub use endorsed::{Endorsed, EndorsedForm, RowWrite, endorsed_effects};
+pub use endorsed::{Endorsed, EndorsedForm, effects_of, endorsed_effects, write_command};
 pub use footprint::{Footprint, Region};
 pub use live_requests::{LiveContent, LiveRequest, LiveRequests};
 pub use overlay::{Changed, Overlay};

@@ -15,10 +15,12 @@ mod charter;
 mod columns;
 mod concurrency;
 mod data_type;
+mod endorsement;
 mod error;
 mod identity;
 mod key;
 mod numeric;
+mod policy;
 mod receipt;
 mod submission;
 mod text;
@@ -39,10 +41,15 @@ pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation}
 pub use columns::ColumnSet;
 pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};
 pub use data_type::DataType;
+pub use endorsement::{
+    EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedSimulation, EndorsedWrite, Endorsement,
+    EndorsementFault, KeyBound, RowWrite, endorse, endorsement_leaf, endorsement_message,
+};
 pub use error::{SqlError, SqlState};
 pub use identity::{Identity, IdentityError};
 pub use key::Key;
 pub use numeric::Numeric;
+pub use policy::{Policy, PolicyError};
 pub use receipt::{Outcome, OutputColumn, Receipt, RejectReason, StatementResult};
 pub use submission::{
     FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,

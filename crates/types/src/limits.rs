@@ -20,6 +20,12 @@ pub const ROW_BYTES_MAX: usize = 256 * 1024;
 pub const KEY_BYTES_MAX: usize = 2_700;
 /// Organisations of a ledger.
 pub const ORGANISATIONS_MAX: usize = 128;
+/// Bytes of an endorsement policy, as written and in its canonical text.
+pub const POLICY_BYTES_MAX: usize = 16 * 1024;
+/// Mentions of organisations in one endorsement policy, each counted.
+pub const POLICY_MENTIONS_MAX: usize = 512;
+/// Mentions that the search for a smallest set of endorsers visits before it settles for a minimal one.
+pub const POLICY_CHOICE_WORK_MAX: usize = 1_000_000;
 /// Transactions of a block that a charter may allow.
 pub const BLOCK_TRANSACTIONS_MAX: u32 = 65_000;
 /// Bytes of a block that a charter may allow.

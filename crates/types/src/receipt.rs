@@ -1,4 +1,4 @@
-use crate::{DataType, SqlError, TransactionId, Value};
+use crate::{DataType, EndorsementFault, SqlError, TransactionId, Value};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, sha256};
 
@@ -52,6 +52,8 @@ pub enum RejectReason {
     },
     /// The block's meter budget was spent before its turn.
     BlockBudget,
+    /// The endorsements that it came with.
+    Endorsement(EndorsementFault),
 }
 
 /// How a transaction ended.

@@ -1,4 +1,4 @@
-use crate::{Value, decode_exactly, encode, limits};
+use crate::{EndorsedSimulation, Value, decode_exactly, encode, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use crypto::{Digest, PublicKey, SecretKey, Sha256Batch, Signature, SignedMessage, sha256};
@@ -6,7 +6,9 @@ use std::fmt;
 
 const TRANSACTION_DOMAIN: &[u8] = b"entente transaction 1\0";
 /// Bytes of credential and signature at the end of a signed transaction.
-const UNCOVERED_BYTES: usize = 2 + 64 + 64;
+const SIGNED_BYTES: usize = 2 + 64 + 64;
+/// Bytes before them that say how long the part is that comes with the transaction.
+const LENGTH_BYTES: usize = 4;
 const CREDENTIAL_DOMAIN: &[u8] = b"entente client credential 1\0";
 
 /// What identifies a transaction: SHA-256 over domain and canonical encoding, without the signature.
@@ -129,15 +131,24 @@ impl Transaction {
     pub fn sign(self, key: &SecretKey, credential: Credential) -> SignedTransaction {
         assert_eq!(key.public_key(), self.client, "a transaction is signed with its client's key");
         let signature = key.sign(&self.id().0.0);
-        SignedTransaction { transaction: self, credential, signature }
+        SignedTransaction { transaction: self, endorsed: None, credential, signature }
     }
 }
 
 /// A transaction as it travels.
-#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+///
+/// ```text
+/// transaction ‖ endorsed simulation, if any ‖ its length (4 bytes) ‖ credential ‖ signature
+/// └─ the id covers this ─┘
+/// ```
+///
+/// So the same request has the same id whoever endorses it, and can be in the ledger once.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SignedTransaction {
     /// What is signed.
     pub transaction: Transaction,
+    /// What it does, where transactions are executed before they are ordered.
+    pub endorsed: Option<Box<EndorsedSimulation>>,
     /// Which organisation vouches for the client.
     pub credential: Credential,
     /// The client's signature under the transaction's id.
@@ -147,9 +158,19 @@ pub struct SignedTransaction {
 /// Bytes of a transaction before its payload: ledger, client, request and expiry.
 const PAYLOAD_AT: usize = 32 + 32 + 16 + 8;
 
-/// The part of an encoding that its id and the client's signature cover.
+/// The part of an encoding that its id and the client's signature cover. Of bytes that are no transaction, all: no two
+/// of them have one id.
 fn covered(bytes: &[u8]) -> &[u8] {
-    &bytes[..bytes.len().saturating_sub(UNCOVERED_BYTES)]
+    split(bytes).map_or(bytes, |(transaction, _, _)| transaction)
+}
+
+/// Transaction, what comes with it, credential and signature.
+fn split(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let (rest, signed) = bytes.split_at_checked(bytes.len().checked_sub(SIGNED_BYTES)?)?;
+    let (rest, length) = rest.split_last_chunk::<LENGTH_BYTES>()?;
+    let length = u32::from_le_bytes(*length) as usize;
+    let (transaction, endorsed) = rest.split_at_checked(rest.len().checked_sub(length)?)?;
+    Some((transaction, endorsed, signed))
 }
 
 /// Why bytes are no transaction.
@@ -182,7 +203,15 @@ pub enum TransactionError {
 impl SignedTransaction {
     /// The canonical encoding.
     pub fn to_bytes(&self) -> Vec<u8> {
-        encode(self)
+        let mut bytes = encode(&self.transaction);
+        let before = bytes.len();
+        if let Some(endorsed) = &self.endorsed {
+            bytes.extend(encode(endorsed.as_ref()));
+        }
+        let length = u32::try_from(bytes.len() - before).expect("effects are bounded");
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(encode(&(self.credential, self.signature)));
+        bytes
     }
 
     /// [`Payload::contract`] of an encoded transaction, read where it stands: without decoding the rest, which may be
@@ -205,8 +234,16 @@ impl SignedTransaction {
         if bytes.len() > limits::TRANSACTION_BYTES_MAX {
             return Err(TransactionError::TooLarge { found: bytes.len() });
         }
-        let signed: SignedTransaction =
-            decode_exactly(bytes).map_err(|error| TransactionError::Malformed(error.to_string()))?;
+        let malformed = |error: std::io::Error| TransactionError::Malformed(error.to_string());
+        let (transaction, endorsed, rest) = split(bytes)
+            .ok_or_else(|| TransactionError::Malformed(format!("{} bytes are too few", bytes.len())))?;
+        let transaction: Transaction = decode_exactly(transaction).map_err(malformed)?;
+        let (credential, signature) = decode_exactly(rest).map_err(malformed)?;
+        let endorsed = match endorsed {
+            [] => None,
+            endorsed => Some(Box::new(decode_exactly(endorsed).map_err(malformed)?)),
+        };
+        let signed = SignedTransaction { transaction, endorsed, credential, signature };
         let (name, values) = match &signed.transaction.payload {
             Payload::Call { procedure, arguments } => (procedure.len(), arguments.len()),
             Payload::Script { parameters, .. } => (0, parameters.len()),
@@ -222,8 +259,8 @@ impl SignedTransaction {
         }
     }
 
-    /// The id of the transaction with this encoding, without decoding it: credential and signature end the encoding
-    /// and are no part of it. For bytes that are no transaction, a digest that names them.
+    /// The id of the transaction with this encoding, without decoding it: what stands behind the transaction is no part
+    /// of it. For bytes that are no transaction, a digest that names them.
     pub fn id_of(bytes: &[u8]) -> TransactionId {
         TransactionId(sha256(&[TRANSACTION_DOMAIN, covered(bytes)]))
     }

@@ -1,4 +1,7 @@
-use state::{Effects, EndorsedForm, Footprint, Read, Scan, Simulate, Snapshot, endorsed_effects};
+use state::{
+    Effects, EndorsedForm, Footprint, Read, Scan, Simulate, Snapshot, effects_of, endorsed_effects,
+    write_command,
+};
 use std::sync::{Arc, Mutex};
 use types::{Catalog, Row, SqlError};
 
@@ -41,10 +44,14 @@ impl RecordingTransaction {
     }
 
     /// Executes it ahead of ordering, and keeps what endorsers make of that.
-    pub fn endorse(&self, snapshot: &dyn Snapshot, form: EndorsedForm) -> Effects {
-        let effects = endorsed_effects(&self.unrecorded().simulate(snapshot), snapshot, form);
+    ///
+    /// # Errors
+    /// What it ends with.
+    pub fn endorse(&self, snapshot: &dyn Snapshot, form: EndorsedForm) -> Result<Effects, SqlError> {
+        let endorsed = endorsed_effects(&self.unrecorded().simulate(snapshot), snapshot, form)?;
+        let effects = effects_of(&endorsed, |write| Ok(write_command(write)))?;
         self.lock().push(Execution::of(effects.clone(), snapshot));
-        effects
+        Ok(effects)
     }
 
     /// The transaction itself; who runs this leaves no record.

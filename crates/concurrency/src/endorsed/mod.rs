@@ -9,7 +9,7 @@
 //!
 //! - `occ`: Fabric. In block order, a transaction holds if nobody has written what it read since its snapshot.
 //! - `fabric++`: the same behind an orderer that puts readers in front of writers and drops what would close a cycle
-//!   (Sharma et al., SIGMOD 2019).
+//!   ([`reorder()`]; Sharma et al., SIGMOD 2019).
 //! - `fabric-sharp`: a transaction holds if it closes no cycle with those of the last blocks, stale or not ([`sharp`]).
 //! - `xox`: what is stale runs again at the end of the block, on the state as it stands, if its policy allows that; it
 //!   may touch no more than was endorsed (Gorenflo, chapter 4).
@@ -19,7 +19,9 @@
 //! Harmony's.
 
 mod recent_writes;
+mod reorder;
 mod sharp;
 mod validation;
 
+pub use reorder::{KeySets, Reordering, reorder};
 pub(crate) use validation::Validation;

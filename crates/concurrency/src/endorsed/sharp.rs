@@ -255,8 +255,8 @@ impl RowUse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use state::{Read, RowWrite};
-    use types::{Key, TableId, Value};
+    use state::{Read, write_command};
+    use types::{EndorsedWrite, Key, RowWrite, TableId, Value};
 
     fn row(key: u32) -> RowId {
         RowId { table: TableId(1), key: Key::from_bytes(&key.to_be_bytes()) }
@@ -267,7 +267,9 @@ mod tests {
         let columns = ColumnSet::column(0);
         let read = |key: &u32| Read { row: row(*key), columns: columns | ColumnSet::EXISTS };
         let write = |key: &u32| {
-            RowWrite::Assign(vec![(0, Value::BigInt(1))]).into_command(row(*key), columns, Some(true))
+            let RowId { table, key } = row(*key);
+            let write = RowWrite::Assign(vec![(0, Value::BigInt(1))]);
+            write_command(&EndorsedWrite { table, key, guard: Some(true), write })
         };
         Effects {
             reads: reads.iter().map(read).collect(),

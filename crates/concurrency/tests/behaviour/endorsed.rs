@@ -6,7 +6,9 @@ use concurrency::checker::{CheckedBatch, RecordingTransaction, Violation, check}
 use concurrency::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots, TransactionOutcome, validation};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use state::{Effects, Endorsed, EndorsedForm, PlainState, Simulate, Snapshot, endorsed_effects};
+use state::{
+    Effects, Endorsed, EndorsedForm, PlainState, RowFunction, RowId, Simulate, Snapshot, endorsed_effects,
+};
 use std::sync::Arc;
 
 /// A transaction with the simulation that came with it.
@@ -64,10 +66,8 @@ impl Ledger {
         for (program, age) in programs {
             let snapshot = height - 1 - age.min(&(height - 1));
             let recorded = RecordingTransaction::new(Arc::new(program.clone()));
-            let effects = Arc::new(recorded.endorse(&self.states[snapshot], self.form));
-            if effects.result.is_err() {
-                continue;
-            }
+            let Ok(effects) = recorded.endorse(&self.states[snapshot], self.form) else { continue };
+            let effects = Arc::new(effects);
             let endorsed = Endorsed { snapshot: snapshot as u64, effects, may_run_again: self.may_run_again };
             submitted.push(Arc::new(EndorsedTransaction { recorded: recorded.clone(), endorsed }));
             transactions.push(recorded);
@@ -298,8 +298,9 @@ fn rows_of_far_columns_are_kept_together() {
     let wide = |values: i64| -> types::Row { (0..80).map(|_| types::Value::BigInt(values)).collect() };
     let mut state = PlainState::default();
     state.apply(&state::AfterImage { row: row_id(0), value: Some(wide(1)) });
-    let write = state::RowWrite::Assign(vec![(70, types::Value::BigInt(5))]);
-    let command = write.into_command(row_id(0), types::ColumnSet::column(70), None);
+    let RowId { table, key } = row_id(0);
+    let write = types::RowWrite::Assign(vec![(70, types::Value::BigInt(5))]);
+    let command = state::write_command(&types::EndorsedWrite { table, key, guard: None, write });
     let effects = Effects {
         reads: vec![],
         scans: vec![],
@@ -308,9 +309,9 @@ fn rows_of_far_columns_are_kept_together() {
         steps: 1,
         catalog: None,
     };
-    let endorsed = endorsed_effects(&effects, &state, EndorsedForm::Writes);
+    let endorsed = endorsed_effects(&effects, &state, EndorsedForm::Writes).expect("no error");
     assert!(endorsed.reads[0].columns.contains(types::ColumnSet::column(79)));
-    let changed = endorsed.commands[0].function.apply(Some(&wide(2))).expect("it applies");
+    let changed = endorsed.writes[0].write.apply(Some(&wide(2))).expect("it applies");
     let state::RowChange::Put(row) = changed else { panic!("{changed:?}") };
     assert_eq!(
         (&row[70], &row[61], &row[79]),

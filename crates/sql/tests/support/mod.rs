@@ -2,10 +2,13 @@
 
 #![allow(dead_code)]
 
-use sql::{Context, Invocation, Library, StatementKind, is_schema_change, prepare};
-use state::{AfterImage, Effects, Footprint, PlainState, RowChange, Simulate, Snapshot};
+use sql::{Context, Invocation, Library, StatementKind, bind_endorsed, is_schema_change, prepare};
+use state::{
+    AfterImage, Effects, EndorsedForm, Footprint, PlainState, RowChange, Simulate, Snapshot, apply_command,
+    endorsed_effects,
+};
 use std::sync::Arc;
-use types::{Payload, SqlError, StatementResult, TransactionId, Value, format_value};
+use types::{EndorsedEffects, Payload, SqlError, StatementResult, TransactionId, Value, format_value};
 
 /// Steps that a transaction of a test may take.
 pub const STEP_LIMIT: u64 = 1_000_000;
@@ -74,6 +77,7 @@ impl Database {
         let schema_change = is_schema_change(&payload);
         let effects = self.effects(payload);
         assert!(effects.catalog.is_none() || schema_change, "a schema change is told before it runs");
+        let endorsed = self.after_endorsement(&effects);
         let results = effects.result?;
         for command in &effects.commands {
             let current = self.state.get(command.row.table, &command.row.key);
@@ -89,6 +93,9 @@ impl Database {
             };
             self.state.apply(&AfterImage { row: command.row.clone(), value });
         }
+        for state in endorsed {
+            assert!(state.tables == self.state.tables, "endorsed effects do the same");
+        }
         if let Some(catalog) = effects.catalog {
             let gone: Vec<_> =
                 self.state.tables.keys().copied().filter(|id| catalog.table(*id).is_none()).collect();
@@ -97,6 +104,27 @@ impl Database {
             self.library = Arc::new(Library::new(catalog).expect("what a schema change made compiles"));
         }
         Ok(results)
+    }
+
+    /// The state after what endorsers would sign of this, in each form: sent, read, held against the schema, applied.
+    fn after_endorsement(&self, effects: &Effects) -> Vec<PlainState> {
+        let forms = [EndorsedForm::Writes, EndorsedForm::Commands];
+        let after = |form| {
+            let endorsed = endorsed_effects(effects, &self.state, form).ok()?;
+            let read =
+                types::decode_exactly::<EndorsedEffects>(&types::encode(&endorsed)).expect("canonical");
+            assert_eq!(read, endorsed);
+            let bound = bind_endorsed(&self.library, &read).expect("what was simulated fits the schema");
+            let mut state = self.state.clone();
+            for command in &bound.commands {
+                let current = state.get(command.row.table, &command.row.key);
+                let (value, matched) = apply_command(current, command).expect("it has succeeded");
+                assert!(command.guard.is_none_or(|guard| guard == matched), "{command:?}");
+                state.apply(&AfterImage { row: command.row.clone(), value });
+            }
+            Some(state)
+        };
+        forms.into_iter().filter_map(after).collect()
     }
 
     /// Runs a script with parameters.

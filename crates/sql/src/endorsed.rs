@@ -1,0 +1,191 @@
+//! Effects that endorsers signed, held against the schema: whoever has signed them, no row may be what no execution
+//! could have made it.
+
+use crate::execution::sized;
+use crate::expression::Environment;
+use crate::library::Library;
+use crate::table::TablePlan;
+use state::{Addition, Command, CommandKind, Effects, RowChange, RowFunction, RowId, effects_of};
+use std::sync::Arc;
+use types::{
+    ColumnSet, DataType, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite, Key, Row, RowWrite,
+    SqlError, SqlState, TableId, Value, assign,
+};
+
+/// The effects as validation works on them. Their commands check what the row is at its place: NOT NULL, CHECK, length.
+///
+/// # Errors
+/// A table or column that is not there, a value of another type, a key that is not the row's: nothing that a simulation
+/// on this catalog gives.
+pub fn bind_endorsed(library: &Library, endorsed: &EndorsedEffects) -> Result<Effects, SqlError> {
+    for EndorsedRead { table, .. } in &endorsed.reads {
+        plan(library, *table)?;
+    }
+    for EndorsedScan { table, result, .. } in &endorsed.scans {
+        plan(library, *table)?;
+        if !result.is_sorted_by(|a, b| a < b) {
+            return Err(broken("the keys of a scan's result do not ascend".to_string()));
+        }
+    }
+    effects_of(endorsed, |write| command(plan(library, write.table)?, write))
+}
+
+fn plan(library: &Library, table: TableId) -> Result<&Arc<TablePlan>, SqlError> {
+    let found = library.tables().by_id(table);
+    found.ok_or_else(|| broken(format!("there is no table with the number {}", table.0)))
+}
+
+fn broken(what: String) -> SqlError {
+    SqlError::new(SqlState::INVALID_PARAMETER_VALUE, what)
+        .hint("Ask endorsers whose node has the ledger's schema.")
+}
+
+/// A write that checks the row it makes.
+struct CheckedWrite {
+    table: Arc<TablePlan>,
+    write: RowWrite,
+    /// Positions of the table's checks that look at a written column.
+    checks: Vec<usize>,
+}
+
+impl RowFunction for CheckedWrite {
+    fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
+        let change = sized(self.write.apply(row)?)?;
+        if let RowChange::Put(row) = &change {
+            let environment = Environment { row, frame: &[], now: 0 };
+            for check in self.checks.iter().map(|index| &self.table.checks[*index]) {
+                if check.condition.truth(&environment)? == Some(false) {
+                    return Err(self.table.check_violation(check, row));
+                }
+            }
+        }
+        Ok(change)
+    }
+}
+
+fn command(table: &Arc<TablePlan>, endorsed: &EndorsedWrite) -> Result<Command, SqlError> {
+    let (key, write) = (&endorsed.key, &endorsed.write);
+    let mut uses = ColumnSet::EXISTS;
+    let mut addition = None;
+    let kind = match write {
+        RowWrite::Put(row) => {
+            whole_row(table, key, row)?;
+            uses = ColumnSet::EMPTY;
+            CommandKind::Insert(row.clone())
+        }
+        RowWrite::Assign(values) => {
+            if !values.is_sorted_by(|a, b| a.0 < b.0) {
+                return Err(broken(format!(
+                    "the columns assigned in table \"{}\" do not ascend",
+                    table.name
+                )));
+            }
+            values.iter().try_for_each(|(ordinal, value)| column_value(table, *ordinal, value))?;
+            CommandKind::Update { known: values.clone() }
+        }
+        RowWrite::Add { ordinal, amount } => {
+            let (smallest, largest) = match not_in_key(table, *ordinal)? {
+                DataType::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
+                DataType::BigInt => (i64::MIN, i64::MAX),
+                other => {
+                    return Err(broken(format!("an amount is added to a column of type {other}")));
+                }
+            };
+            uses |= write.columns();
+            addition = Some(Addition::new(*ordinal, *amount, smallest, largest));
+            CommandKind::Update { known: Vec::new() }
+        }
+        RowWrite::Delete => CommandKind::Delete,
+    };
+    let writes = write.columns();
+    let checks = checks_of(table, writes, &mut uses);
+    // What is checked is more than an addition.
+    let addition = addition.filter(|_| checks.is_empty());
+    let can_fail = addition.is_some()
+        || matches!(write, RowWrite::Add { .. })
+        || !checks.is_empty()
+        || may_grow(table, write);
+    let function = Arc::new(CheckedWrite { table: table.clone(), write: write.clone(), checks });
+    let row = RowId { table: table.id, key: key.clone() };
+    Ok(Command { row, function, kind, uses, writes, guard: endorsed.guard, can_fail, addition })
+}
+
+/// The checks that look at a written column; what else they look at is used.
+fn checks_of(table: &TablePlan, writes: ColumnSet, uses: &mut ColumnSet) -> Vec<usize> {
+    let mut found = Vec::new();
+    for (index, check) in table.checks.iter().enumerate() {
+        let columns = check.condition.columns();
+        if columns.intersects(writes) {
+            found.push(index);
+            if writes != ColumnSet::ALL {
+                *uses |= columns.without(writes);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a row may become too long by this write although every value fits.
+fn may_grow(table: &TablePlan, write: &RowWrite) -> bool {
+    matches!(write, RowWrite::Put(_) | RowWrite::Assign(_)) && crate::footprint::may_be_too_long(table)
+}
+
+fn whole_row(table: &TablePlan, key: &Key, row: &Row) -> Result<(), SqlError> {
+    if row.len() != table.columns.len() {
+        let (found, expected) = (row.len(), table.columns.len());
+        return Err(broken(format!(
+            "a row of table \"{}\" has {expected} values, found {found}",
+            table.name
+        )));
+    }
+    for (ordinal, value) in (0u16..).zip(row.iter()) {
+        typed(table, ordinal, value)?;
+    }
+    if !table.key.is_empty() {
+        let expected = Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?;
+        if expected != *key {
+            return Err(broken(format!("a row of table \"{}\" stands under another row's key", table.name)));
+        }
+    }
+    Ok(())
+}
+
+fn column_value(table: &TablePlan, ordinal: u16, value: &Value) -> Result<(), SqlError> {
+    not_in_key(table, ordinal)?;
+    typed(table, ordinal, value)
+}
+
+/// The type of a column that is no part of the primary key.
+fn not_in_key(table: &TablePlan, ordinal: u16) -> Result<DataType, SqlError> {
+    if table.key.contains(&ordinal) {
+        return Err(broken(format!("a column of the primary key of table \"{}\" is changed", table.name)));
+    }
+    let column = table.columns.get(usize::from(ordinal));
+    let column = column
+        .ok_or_else(|| broken(format!("table \"{}\" has no column {}", table.name, u32::from(ordinal) + 1)));
+    Ok(column?.data_type)
+}
+
+/// Whether the value is one of the column's type, as it is stored.
+fn typed(table: &TablePlan, ordinal: u16, value: &Value) -> Result<(), SqlError> {
+    let column = &table.columns[usize::from(ordinal)];
+    if value.is_null() {
+        return if column.not_null {
+            Err(broken(format!("column \"{}\" of table \"{}\" is NOT NULL", column.name, table.name)))
+        } else {
+            Ok(())
+        };
+    }
+    let stored = value.data_type().family() == column.data_type.family()
+        && assign(value.clone(), column.data_type).is_ok_and(|stored| stored == *value);
+    if stored {
+        return Ok(());
+    }
+    Err(broken(format!(
+        "column \"{}\" of table \"{}\" is of type {}, found {}",
+        column.name,
+        table.name,
+        column.data_type,
+        value.data_type()
+    )))
+}

@@ -1,0 +1,332 @@
+//! Endorsements: what a transaction does, found and signed by organisations before it is ordered
+//! (execute–order–validate; `protocols.md`, section 3).
+
+use crate::{ColumnSet, Key, Row, StatementResult, TableId, TransactionId, Value, encode};
+use borsh::{BorshDeserialize, BorshSerialize};
+use crypto::{Digest, MerkleProof, SecretKey, Signature, leaf_hash, sha256};
+use std::ops::Bound;
+
+const EFFECTS_DOMAIN: &[u8] = b"entente endorsed effects 1\0";
+const ENDORSEMENT_DOMAIN: &[u8] = b"entente endorsement 1\0";
+
+/// Columns of a row that were looked at.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct EndorsedRead {
+    /// Its table.
+    pub table: TableId,
+    /// Its primary key.
+    pub key: Key,
+    /// Which columns.
+    pub columns: ColumnSet,
+}
+
+/// An interval of keys that was searched.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct EndorsedScan {
+    /// Its table.
+    pub table: TableId,
+    /// Where the interval begins.
+    pub start: KeyBound,
+    /// Where it ends.
+    pub end: KeyBound,
+    /// Columns of predicate and projection.
+    pub columns: ColumnSet,
+    /// Columns of the predicate alone.
+    pub predicate_columns: ColumnSet,
+    /// Keys of the rows found, ascending.
+    pub result: Vec<Key>,
+}
+
+/// An end of an interval of keys.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub enum KeyBound {
+    /// With this key.
+    Included(Key),
+    /// Without this key.
+    Excluded(Key),
+    /// There is none.
+    Unbounded,
+}
+
+impl From<Bound<Key>> for KeyBound {
+    fn from(bound: Bound<Key>) -> KeyBound {
+        match bound {
+            Bound::Included(key) => KeyBound::Included(key),
+            Bound::Excluded(key) => KeyBound::Excluded(key),
+            Bound::Unbounded => KeyBound::Unbounded,
+        }
+    }
+}
+
+impl From<KeyBound> for Bound<Key> {
+    fn from(bound: KeyBound) -> Bound<Key> {
+        match bound {
+            KeyBound::Included(key) => Bound::Included(key),
+            KeyBound::Excluded(key) => Bound::Excluded(key),
+            KeyBound::Unbounded => Bound::Unbounded,
+        }
+    }
+}
+
+/// A change of one row that is plain data, applied without the contract.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub enum RowWrite {
+    /// The row has these values, whether it was there or not.
+    Put(Row),
+    /// Columns have these values; ordinal and value, ascending. The row must be there.
+    Assign(Vec<(u16, Value)>),
+    /// An amount is added to an integer column. The row must be there.
+    Add {
+        /// Ordinal of the column.
+        ordinal: u16,
+        /// What is added.
+        amount: i64,
+    },
+    /// The row is gone.
+    Delete,
+}
+
+impl RowWrite {
+    /// The columns that it writes.
+    pub fn columns(&self) -> ColumnSet {
+        match self {
+            RowWrite::Put(_) | RowWrite::Delete => ColumnSet::ALL,
+            RowWrite::Add { ordinal, .. } => ColumnSet::column(usize::from(*ordinal)),
+            RowWrite::Assign(values) => values.iter().fold(ColumnSet::EMPTY, |columns, (ordinal, _)| {
+                columns | ColumnSet::column(usize::from(*ordinal))
+            }),
+        }
+    }
+}
+
+/// A change of one row as endorsed.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct EndorsedWrite {
+    /// Its table.
+    pub table: TableId,
+    /// Its primary key.
+    pub key: Key,
+    /// `Some`: whether a row was there counts; if it is otherwise in the end, the effects do not hold.
+    pub guard: Option<bool>,
+    /// The change.
+    pub write: RowWrite,
+}
+
+/// What a simulation found, as endorsers sign it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, BorshSerialize, BorshDeserialize)]
+pub struct EndorsedEffects {
+    /// Rows looked at.
+    pub reads: Vec<EndorsedRead>,
+    /// Intervals searched.
+    pub scans: Vec<EndorsedScan>,
+    /// Changes, in program order.
+    pub writes: Vec<EndorsedWrite>,
+    /// What the client gets.
+    pub results: Vec<StatementResult>,
+    /// Logical steps spent.
+    pub steps: u64,
+}
+
+impl EndorsedEffects {
+    /// What endorsers sign, for one transaction: SHA-256 over domain and canonical encoding.
+    pub fn digest(&self) -> Digest {
+        sha256(&[EFFECTS_DOMAIN, &encode(self)])
+    }
+}
+
+/// An organisation's word that a transaction has these effects on the state after a block.
+///
+/// One signature covers every proposal that an endorser answers at once: it stands under the root of a Merkle tree
+/// (RFC 9162) whose leaves are [`endorsement_leaf`]s.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct Endorsement {
+    /// Position of the organisation in the charter; its node's key signs.
+    pub organisation: u16,
+    /// Height of the block after which the simulation was made.
+    pub snapshot: u64,
+    /// The way from the leaf to the signed root.
+    pub proof: MerkleProof,
+    /// Signature under ledger and root.
+    pub signature: Signature,
+}
+
+/// The leaf of one transaction in an endorser's tree.
+pub fn endorsement_leaf(transaction: &TransactionId, snapshot: u64, effects: &Digest) -> Digest {
+    leaf_hash(&[&transaction.0.0[..], &snapshot.to_le_bytes(), &effects.0].concat())
+}
+
+/// What an endorser signs.
+pub fn endorsement_message(ledger: &Digest, root: &Digest) -> Vec<u8> {
+    [ENDORSEMENT_DOMAIN, &ledger.0, &root.0].concat()
+}
+
+/// Endorses simulations that were all made on the state after `snapshot`, with one signature: transaction and digest of
+/// its effects. One endorsement for each, in order.
+pub fn endorse(
+    key: &SecretKey,
+    organisation: u16,
+    ledger: &Digest,
+    snapshot: u64,
+    simulations: &[(TransactionId, Digest)],
+) -> Vec<Endorsement> {
+    let leaves: Vec<Digest> =
+        simulations.iter().map(|(id, effects)| endorsement_leaf(id, snapshot, effects)).collect();
+    let (root, proofs) = MerkleProof::all(&leaves);
+    let signature = key.sign(&endorsement_message(ledger, &root));
+    let endorsement = |proof| Endorsement { organisation, snapshot, proof, signature };
+    proofs.into_iter().map(endorsement).collect()
+}
+
+/// What comes with a transaction that was executed before it is ordered.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct EndorsedSimulation {
+    /// What it does.
+    pub effects: EndorsedEffects,
+    /// Who says so.
+    pub endorsements: Vec<Endorsement>,
+}
+
+/// What is wrong with the endorsements of a transaction.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize, thiserror::Error)]
+pub enum EndorsementFault {
+    /// It has none, or comes to a ledger that asks for none.
+    #[error("{0}")]
+    Unasked(String),
+    /// A signature is not the organisation's, or is under something else.
+    #[error(
+        "the endorsement of organisation {organisation} is not its signature under this transaction and these \
+         effects on the state after block {snapshot}; ask it again"
+    )]
+    Forged {
+        /// Position in the charter.
+        organisation: u16,
+        /// Height that it names.
+        snapshot: u64,
+    },
+    /// An organisation endorses twice.
+    #[error("organisation {organisation} endorses more than once; send each endorsement once")]
+    Repeated {
+        /// Position in the charter.
+        organisation: u16,
+    },
+    /// There is no such organisation.
+    #[error("expected endorsements of organisations 0 to {last}, found one of {found}")]
+    Stranger {
+        /// The position that it names.
+        found: u16,
+        /// Position of the charter's last organisation.
+        last: u16,
+    },
+    /// The policy asks for others.
+    #[error(
+        "the policy `{policy}` of {of} is not satisfied by endorsements of {found}; ask the others as well"
+    )]
+    Policy {
+        /// What has the policy.
+        of: String,
+        /// The policy.
+        policy: String,
+        /// Who has endorsed.
+        found: String,
+    },
+    /// Effects that no execution can have: a type, a constraint, a table or column that does not exist.
+    #[error("the endorsed effects cannot be: {0}")]
+    Effects(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Credential, Payload, RequestId, SignedTransaction, Transaction, decode_exactly};
+    use crypto::SignedMessage;
+
+    fn effects() -> EndorsedEffects {
+        let key = Key::encode([&Value::BigInt(7)]).expect("a key");
+        let table = TableId(3);
+        let write = |guard, write| EndorsedWrite { table, key: key.clone(), guard, write };
+        EndorsedEffects {
+            reads: vec![EndorsedRead { table, key: key.clone(), columns: ColumnSet::column(1) }],
+            scans: vec![EndorsedScan {
+                table,
+                start: KeyBound::Excluded(key.clone()),
+                end: KeyBound::Unbounded,
+                columns: ColumnSet::ALL,
+                predicate_columns: ColumnSet::column(2),
+                result: vec![key.clone()],
+            }],
+            writes: vec![
+                write(Some(true), RowWrite::Assign(vec![(1, Value::text("seven"))])),
+                write(None, RowWrite::Add { ordinal: 2, amount: -4 }),
+                write(None, RowWrite::Put([Value::BigInt(7), Value::Null].into())),
+                write(None, RowWrite::Delete),
+            ],
+            results: vec![StatementResult { tag: "CALL".into(), ..StatementResult::default() }],
+            steps: 9,
+        }
+    }
+
+    fn transaction() -> SignedTransaction {
+        let (root, key) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
+        let ledger = sha256(&[b"ledger"]);
+        let payload = Payload::Call { procedure: "p".into(), arguments: vec![] };
+        Transaction { ledger, client: key.public_key(), request: RequestId([7; 16]), expires_at: 99, payload }
+            .sign(&key, Credential::issue(&root, 0, &ledger, &key.public_key()))
+    }
+
+    #[test]
+    fn one_signature_endorses_many_and_each_is_proved() {
+        let key = SecretKey::from_bytes([5; 32]);
+        let ledger = sha256(&[b"ledger"]);
+        let id = |number: u8| TransactionId(sha256(&[&[number]]));
+        for count in [0u8, 1, 2, 3, 7, 8, 13] {
+            let simulations: Vec<(TransactionId, Digest)> =
+                (0..count).map(|number| (id(number), sha256(&[b"effects", &[number]]))).collect();
+            let endorsements = endorse(&key, 2, &ledger, 41, &simulations);
+            assert_eq!(endorsements.len(), simulations.len());
+            for (endorsement, (id, effects)) in endorsements.iter().zip(&simulations) {
+                let root = endorsement.proof.root(endorsement_leaf(id, 41, effects)).expect("a proof");
+                let message = endorsement_message(&ledger, &root);
+                let (signature, key) = (endorsement.signature, key.public_key());
+                assert!(crypto::verify(&SignedMessage { key, signature, message: &message }));
+                let other = endorsement.proof.root(endorsement_leaf(id, 40, effects)).expect("a proof");
+                assert_ne!(other, root, "another snapshot");
+            }
+        }
+    }
+
+    #[test]
+    fn an_endorsed_transaction_has_the_id_of_its_request() {
+        let plain = transaction();
+        let (id, ledger) = (plain.transaction.id(), plain.transaction.ledger);
+        let mut endorsed = plain.clone();
+        let endorsements =
+            endorse(&SecretKey::from_bytes([5; 32]), 0, &ledger, 3, &[(id, effects().digest())]);
+        endorsed.endorsed = Some(Box::new(EndorsedSimulation { effects: effects(), endorsements }));
+        let bytes = endorsed.to_bytes();
+        assert_eq!(SignedTransaction::from_bytes(&bytes), Ok(endorsed.clone()));
+        assert_eq!(SignedTransaction::id_of(&bytes), id);
+        assert_eq!(SignedTransaction::id_of(&plain.to_bytes()), id);
+        assert_eq!(SignedTransaction::contract_of(&bytes), "p");
+        for length in 0..bytes.len() {
+            assert!(SignedTransaction::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
+        }
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x10;
+            assert_ne!(SignedTransaction::from_bytes(&flipped).as_ref(), Ok(&endorsed), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn effects_have_one_encoding_and_every_byte_counts() {
+        let bytes = encode(&effects());
+        assert_eq!(decode_exactly::<EndorsedEffects>(&bytes).expect("what was written"), effects());
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            if let Ok(read) = decode_exactly::<EndorsedEffects>(&flipped) {
+                assert_ne!(read.digest(), effects().digest(), "byte {at}");
+            }
+        }
+    }
+}
