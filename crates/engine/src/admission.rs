@@ -1,12 +1,15 @@
-//! Admission: which transactions of a block are executed, judged in block order by expiry and request.
+//! Admission: which transactions of a block are executed, judged in block order by endorsements, expiry and request.
 
+use crate::endorsement::EndorsementRules;
 use crate::{VerifiedBlock, VerifiedTransaction};
-use state::LiveRequests;
+use rustc_hash::FxHashMap;
+use sql::Library;
+use state::{Endorsed, LiveRequests};
 use std::collections::VecDeque;
 use types::RejectReason;
 
 /// The transactions of a block, judged a few at a time while others are being executed: a verdict depends on those before
-/// it in the block and on nothing that is executed.
+/// it in the block and, but for the schema, on nothing that is executed.
 pub(crate) struct Admission<'a> {
     block: &'a VerifiedBlock,
     live: &'a mut LiveRequests,
@@ -20,11 +23,20 @@ pub(crate) struct Admission<'a> {
     schema_change: Option<u32>,
     /// What was turned away since the last look.
     rejected: Vec<(u32, RejectReason)>,
+    /// What endorsements must be; `None`: there are none.
+    rules: Option<&'a EndorsementRules>,
+    /// By position, the endorsed effects of those that wait.
+    endorsed: FxHashMap<u32, Endorsed>,
 }
 
 impl<'a> Admission<'a> {
     /// Begins a block. `ahead_max`: blocks that a transaction may be valid.
-    pub(crate) fn new(block: &'a VerifiedBlock, live: &'a mut LiveRequests, ahead_max: u32) -> Admission<'a> {
+    pub(crate) fn new(
+        block: &'a VerifiedBlock,
+        live: &'a mut LiveRequests,
+        ahead_max: u32,
+        rules: Option<&'a EndorsementRules>,
+    ) -> Admission<'a> {
         let height = block.header.height;
         live.begin_block(height);
         Admission {
@@ -35,18 +47,20 @@ impl<'a> Admission<'a> {
             admitted: VecDeque::new(),
             schema_change: None,
             rejected: Vec::new(),
+            rules,
+            endorsed: FxHashMap::default(),
         }
     }
 
     /// Judges until `count` transactions wait, or a schema change is behind them, or the block ends.
-    pub(crate) fn judge(&mut self, count: usize) {
+    pub(crate) fn judge(&mut self, count: usize, library: &Library) {
         while self.admitted.len() < count && self.schema_change.is_none() {
             let Some(judged) = self.block.transactions.get(self.next as usize) else { return };
             let position = self.next;
             self.next += 1;
             let verdict = match judged {
                 Err((_, reason)) => Err(reason.clone()),
-                Ok(transaction) => self.admit(transaction, position),
+                Ok(transaction) => self.admit(transaction, position, library),
             };
             match (verdict, judged) {
                 (Err(reason), _) => self.rejected.push((position, reason)),
@@ -58,17 +72,34 @@ impl<'a> Admission<'a> {
         }
     }
 
-    fn admit(&mut self, transaction: &VerifiedTransaction, position: u32) -> Result<(), RejectReason> {
+    fn admit(
+        &mut self,
+        transaction: &VerifiedTransaction,
+        position: u32,
+        library: &Library,
+    ) -> Result<(), RejectReason> {
         let (height, expires_at) = (self.block.header.height, transaction.expires_at);
         if expires_at < height || expires_at > self.expires_at_max {
             return Err(RejectReason::Expired { height, expires_at });
         }
-        self.live.admit(transaction.client, transaction.id, position, expires_at)
+        // Before the request is taken: what others have put around it must not use it up.
+        let endorsed = match self.rules {
+            Some(rules) => rules.judge(transaction, library).map_err(RejectReason::Endorsement)?,
+            None => None,
+        };
+        self.live.admit(transaction.client, transaction.id, position, expires_at)?;
+        self.endorsed.extend(endorsed.map(|endorsed| (position, endorsed)));
+        Ok(())
+    }
+
+    /// The endorsed effects of a transaction that was taken.
+    pub(crate) fn take_endorsed(&mut self, position: u32) -> Option<Endorsed> {
+        self.endorsed.remove(&position)
     }
 
     /// Takes at most `count` transactions that are executed next; none where the block ends or its schema changes.
-    pub(crate) fn take(&mut self, count: usize) -> Vec<u32> {
-        self.judge(count);
+    pub(crate) fn take(&mut self, count: usize, library: &Library) -> Vec<u32> {
+        self.judge(count, library);
         let count = count.min(self.admitted.len());
         self.admitted.drain(..count).collect()
     }

@@ -1,6 +1,7 @@
 //! The batches and schema changes of one block, one after the other.
 
 use crate::admission::Admission;
+use crate::endorsement::{EndorsedInvocation, endorsed_context};
 use crate::outcomes::Outcomes;
 use crate::{BlockStatistics, StageTimes, VerifiedBlock};
 use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
@@ -58,11 +59,11 @@ impl BlockRun<'_, '_> {
         loop {
             let start = Instant::now();
             while offered.len() < self.protocol.lookahead().max(1) {
-                let positions = admission.take(size);
+                let positions = admission.take(size, self.library);
                 if positions.is_empty() {
                     break;
                 }
-                self.offer(&positions);
+                self.offer(&positions, admission);
                 offered.push_back(positions);
             }
             self.times.admit += start.elapsed();
@@ -75,9 +76,10 @@ impl BlockRun<'_, '_> {
                 continue;
             };
             let start = Instant::now();
-            let (newest, protocol) = (Newest(self.state), &mut *self.protocol);
+            let (newest, protocol, library) =
+                (Newest(self.state), &mut *self.protocol, self.library.as_ref());
             // Whoever is idle while this batch is decided judges the next one.
-            let (result, ()) = rayon::join(|| protocol.poll(&newest), || admission.judge(size));
+            let (result, ()) = rayon::join(|| protocol.poll(&newest), || admission.judge(size, library));
             self.times.protocol += start.elapsed();
             let result = result.expect("the batch has been offered, and its followers");
             let again = self.apply(result, &positions);
@@ -94,21 +96,29 @@ impl BlockRun<'_, '_> {
     fn invocation(&self, position: u32) -> Invocation {
         let transaction = self.block.transactions[position as usize].as_ref();
         let transaction = transaction.expect("only admitted transactions are executed");
-        let context = Context {
-            height: self.block.header.height,
-            timestamp_ms: self.block.header.timestamp_ms,
-            index: position,
-            transaction: transaction.id,
-            step_limit: self.charter.meter.transaction_steps,
+        let step_limit = self.charter.meter.transaction_steps;
+        let context = match &transaction.endorsed {
+            Some(endorsement) => endorsed_context(transaction.id, endorsement.effects.now_ms, step_limit),
+            None => Context {
+                height: self.block.header.height,
+                timestamp_ms: self.block.header.timestamp_ms,
+                index: position,
+                transaction: transaction.id,
+                step_limit,
+            },
         };
         Invocation::new(self.library.clone(), context, transaction.payload.clone())
     }
 
-    fn offer(&mut self, positions: &[u32]) {
-        let transactions = positions
-            .iter()
-            .map(|position| Arc::new(self.invocation(*position)) as Arc<dyn Simulate>)
-            .collect();
+    fn offer(&mut self, positions: &[u32], admission: &mut Admission<'_>) {
+        let transaction = |position: &u32| -> Arc<dyn Simulate> {
+            let invocation = self.invocation(*position);
+            match admission.take_endorsed(*position) {
+                Some(endorsed) => Arc::new(EndorsedInvocation { invocation, endorsed }),
+                None => Arc::new(invocation),
+            }
+        };
+        let transactions = positions.iter().map(transaction).collect();
         let steps_left = self.charter.meter.block_steps.saturating_sub(self.statistics.steps);
         let (height, number) = (self.block.header.height, self.groups);
         self.groups += 1;

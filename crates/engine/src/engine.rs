@@ -1,6 +1,7 @@
 use crate::VerifiedBlock;
 use crate::admission::Admission;
 use crate::block_run::BlockRun;
+use crate::endorsement::EndorsementRules;
 use crate::outcomes::{self, Outcomes};
 use concurrency::Protocol;
 use crypto::Digest;
@@ -9,7 +10,7 @@ use sql::Library;
 use state::{BlockChanges, BlockDigest, LiveRequests, State};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::{Catalog, Charter, Consistency, Outcome, Receipt, SqlError};
+use types::{Catalog, Charter, Consistency, ExecutionModel, Outcome, Receipt, SqlError};
 
 /// Why the engine cannot go on. Nothing that a transaction does leads here.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,12 @@ pub enum EngineError {
     /// The charter names a protocol that this binary does not have.
     #[error(transparent)]
     UnknownProtocol(#[from] concurrency::UnknownProtocol),
+    /// The same where transactions are executed before they are ordered.
+    #[error(transparent)]
+    UnknownValidation(#[from] concurrency::UnknownValidation),
+    /// The charter's endorsement policy is none.
+    #[error("the charter's endorsement.policy cannot be: {0}")]
+    Policy(#[from] types::PolicyError),
     /// A catalog that was accepted cannot be compiled again.
     #[error("the catalog of version {version} does not compile: {error}; restore another checkpoint")]
     Catalog {
@@ -90,6 +97,8 @@ pub struct Engine {
     state: Arc<State>,
     live: LiveRequests,
     protocol: Box<dyn Protocol>,
+    /// What endorsements must be, where transactions are executed before they are ordered.
+    rules: Option<EndorsementRules>,
     library: Arc<Library>,
     height: u64,
     state_digest: Digest,
@@ -122,7 +131,15 @@ impl Engine {
         height: u64,
         state_digest: Digest,
     ) -> Result<Engine, EngineError> {
-        let protocol = concurrency::protocol(&charter.protocol, charter.concurrency)?;
+        let (protocol, rules) = match charter.execution {
+            ExecutionModel::OrderExecute => {
+                (concurrency::protocol(&charter.protocol, charter.concurrency)?, None)
+            }
+            ExecutionModel::ExecuteOrderValidate => {
+                let rules = EndorsementRules::new(&charter)?;
+                (concurrency::validation(&charter.protocol, charter.concurrency)?, Some(rules))
+            }
+        };
         let catalog = state.catalog();
         let version = catalog.version;
         let library = Library::new(catalog).map_err(|error| EngineError::Catalog { version, error })?;
@@ -130,6 +147,7 @@ impl Engine {
             state,
             live,
             protocol,
+            rules,
             library: Arc::new(library),
             height,
             state_digest,
@@ -199,7 +217,8 @@ impl Engine {
                 times: StageTimes::default(),
             };
             let start = Instant::now();
-            let mut admission = Admission::new(block, &mut self.live, self.charter.expiry_blocks_max);
+            let ahead_max = self.charter.expiry_blocks_max;
+            let mut admission = Admission::new(block, &mut self.live, ahead_max, self.rules.as_ref());
             run.times.admit = start.elapsed();
             run.execute(&mut admission);
             (run.changes, run.statistics, run.times, Instant::now())

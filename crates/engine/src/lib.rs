@@ -16,9 +16,11 @@
 
 mod admission;
 mod block_run;
+mod endorsement;
 mod engine;
 mod outcomes;
 mod verify;
 
+pub use endorsement::EndorsementBasis;
 pub use engine::{BlockStatistics, Engine, EngineError, ExecutedBlock, StageTimes};
-pub use verify::{VerifiedBlock, VerifiedTransaction, Verifier};
+pub use verify::{VerifiedBlock, VerifiedEndorsement, VerifiedTransaction, Verifier};

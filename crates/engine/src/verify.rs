@@ -6,14 +6,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use types::{
-    Block, BlockHeader, Charter, ClientId, Credential, Outcome, Payload, Receipt, RejectReason,
-    SignedTransaction, TransactionId,
+    Block, BlockHeader, Charter, ClientId, Credential, EndorsedEffects, EndorsedSimulation, EndorsementFault,
+    ExecutionModel, Outcome, Payload, Receipt, RejectReason, SignedTransaction, TransactionId,
+    endorsement_leaf, endorsement_message,
 };
 
 /// Transactions whose positive verdict is remembered. Each takes about the memory of its decoded form.
 const REMEMBERED_TRANSACTIONS_MAX: usize = 32_768;
 /// Clients whose credential is remembered as good.
 const REMEMBERED_CLIENTS_MAX: usize = 65_536;
+/// Endorsers' signatures that are remembered as good.
+const REMEMBERED_ENDORSERS_MAX: usize = 65_536;
 
 /// A transaction that is this ledger's and that its client has signed.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +33,30 @@ pub struct VerifiedTransaction {
     pub credential: Credential,
     /// The client's signature under the id.
     pub signature: Signature,
+    /// What it does according to those who have signed that, where transactions are executed before they are ordered.
+    pub endorsed: Option<VerifiedEndorsement>,
+}
+
+/// Effects whose endorsements are signatures of the organisations that they name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VerifiedEndorsement {
+    /// What was signed.
+    pub effects: Arc<EndorsedEffects>,
+    /// The least height among the endorsements: on the state after that block the effects are what all of them say.
+    pub snapshot: u64,
+    /// Who has signed, by position in the charter, ascending.
+    pub endorsers: Vec<u16>,
+}
+
+impl From<EndorsedSimulation> for VerifiedEndorsement {
+    /// Takes endorsements that somebody has verified, or need not.
+    fn from(simulation: EndorsedSimulation) -> VerifiedEndorsement {
+        let EndorsedSimulation { effects, endorsements } = simulation;
+        let mut endorsers: Vec<u16> = endorsements.iter().map(|one| one.organisation).collect();
+        endorsers.sort_unstable();
+        let snapshot = endorsements.iter().map(|one| one.snapshot).min().unwrap_or(0);
+        VerifiedEndorsement { effects: Arc::new(effects), snapshot, endorsers }
+    }
 }
 
 impl From<SignedTransaction> for VerifiedTransaction {
@@ -42,6 +69,7 @@ impl From<SignedTransaction> for VerifiedTransaction {
             payload: Arc::new(signed.transaction.payload),
             credential: signed.credential,
             signature: signed.signature,
+            endorsed: signed.endorsed.map(|simulation| (*simulation).into()),
         }
     }
 }
@@ -62,17 +90,35 @@ pub struct VerifiedBlock {
 pub struct Verifier {
     ledger: Digest,
     roots: Vec<PublicKey>,
+    /// Keys that endorse, by organisation.
+    nodes: Vec<PublicKey>,
+    execution: ExecutionModel,
     memory: Mutex<Memory>,
 }
 
+/// A transaction with what stands behind it in the encoding that was verified.
+#[derive(Clone)]
+struct Remembered {
+    transaction: Arc<VerifiedTransaction>,
+    uncovered: Box<[u8]>,
+}
+
+/// What one signature of an endorser says: organisation, root and signature.
+type EndorserSignature = (u16, Digest, Signature);
+
 #[derive(Default)]
 struct Memory {
-    transactions: FxHashMap<TransactionId, Arc<VerifiedTransaction>>,
+    transactions: FxHashMap<TransactionId, Remembered>,
+    /// Good ones; a signature covers many transactions, which may stand in different blocks.
+    endorsers: FxHashSet<EndorserSignature>,
     oldest: VecDeque<TransactionId>,
     clients: FxHashSet<(PublicKey, Credential)>,
 }
 
 type Judged = Result<Arc<VerifiedTransaction>, (TransactionId, RejectReason)>;
+/// The same before any signature is verified, with what endorsers must have signed.
+type Decoded =
+    Result<(Arc<VerifiedTransaction>, Vec<(EndorserSignature, u64)>), (TransactionId, RejectReason)>;
 
 impl Verifier {
     /// Judges transactions of the ledger with this charter.
@@ -80,6 +126,8 @@ impl Verifier {
         Verifier {
             ledger: charter.ledger(),
             roots: charter.organisations.iter().map(|organisation| organisation.root_key).collect(),
+            nodes: charter.organisations.iter().map(|organisation| organisation.node_key).collect(),
+            execution: charter.execution,
             memory: Mutex::new(Memory::default()),
         }
     }
@@ -88,30 +136,36 @@ impl Verifier {
     pub fn check(&self, transactions: &[Bytes]) -> Vec<Judged> {
         let ids: Vec<TransactionId> =
             transactions.par_chunks(64).flat_map_iter(SignedTransaction::ids_of).collect();
-        let known: Vec<Option<Arc<VerifiedTransaction>>> = {
+        let mut judged: Vec<Option<Judged>> = {
             let memory = self.memory.lock();
-            ids.iter().map(|id| memory.transactions.get(id).cloned()).collect()
+            let known = |(bytes, id): (&Bytes, &TransactionId)| {
+                let known = memory.transactions.get(id)?;
+                // The id does not cover endorsements, credential and signature.
+                let same = *known.uncovered == *SignedTransaction::uncovered(bytes);
+                same.then(|| Ok(known.transaction.clone()))
+            };
+            transactions.iter().zip(&ids).map(known).collect()
         };
-        let mut judged: Vec<Judged> = (transactions, &ids, known)
-            .into_par_iter()
-            .with_min_len(64)
-            .map(|(bytes, id, known)| match known {
-                // The id does not cover credential and signature, which end the encoding.
-                Some(known) if bytes.ends_with(&types::encode(&(known.credential, known.signature))) => {
-                    Ok(known)
-                }
-                _ => self.decode(bytes, *id).map(Arc::new),
-            })
-            .collect();
-        self.verify_new(&mut judged);
-        judged
+        let fresh: Vec<usize> = (0..judged.len()).filter(|position| judged[*position].is_none()).collect();
+        if !fresh.is_empty() {
+            let decoded: Vec<Decoded> = fresh
+                .par_iter()
+                .with_min_len(32)
+                .map(|position| self.decode(&transactions[*position], ids[*position]))
+                .collect();
+            for (position, verdict) in fresh.iter().zip(self.verify_new(decoded)) {
+                judged[*position] = Some(verdict.map(|verified| {
+                    let uncovered = SignedTransaction::uncovered(&transactions[*position]);
+                    self.memory.lock().remember(verified.clone(), uncovered.into());
+                    verified
+                }));
+            }
+        }
+        judged.into_iter().flatten().collect()
     }
 
-    fn decode(
-        &self,
-        bytes: &Bytes,
-        id: TransactionId,
-    ) -> Result<VerifiedTransaction, (TransactionId, RejectReason)> {
+    /// Decodes a transaction and says which signatures of endorsers it rests on.
+    fn decode(&self, bytes: &Bytes, id: TransactionId) -> Decoded {
         let signed = SignedTransaction::from_bytes(bytes)
             .map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
         if signed.transaction.ledger != self.ledger {
@@ -127,78 +181,143 @@ impl Verifier {
             );
             return Err((id, RejectReason::Unsigned(reason)));
         }
-        Ok(VerifiedTransaction {
+        let endorsers =
+            self.endorser_signatures(id, &signed).map_err(|fault| (id, RejectReason::Endorsement(fault)))?;
+        let transaction = VerifiedTransaction {
             id,
             client: signed.client_id(),
             expires_at: signed.transaction.expires_at,
             payload: Arc::new(signed.transaction.payload),
             credential: signed.credential,
             signature: signed.signature,
-        })
+            endorsed: signed.endorsed.map(|simulation| (*simulation).into()),
+        };
+        Ok((Arc::new(transaction), endorsers))
     }
 
-    /// Verifies signatures and credentials of those that are not remembered, and remembers the good ones.
-    fn verify_new(&self, judged: &mut [Judged]) {
-        let (fresh, strangers) = {
+    /// What its endorsers must have signed, each with the height that it names.
+    fn endorser_signatures(
+        &self,
+        id: TransactionId,
+        signed: &SignedTransaction,
+    ) -> Result<Vec<(EndorserSignature, u64)>, EndorsementFault> {
+        let schema_change = || sql::is_schema_change(&signed.transaction.payload);
+        let simulation = match (&signed.endorsed, self.execution) {
+            (None, ExecutionModel::OrderExecute) => return Ok(Vec::new()),
+            (None, ExecutionModel::ExecuteOrderValidate) if schema_change() => return Ok(Vec::new()),
+            (None, ExecutionModel::ExecuteOrderValidate) => {
+                let what = "the transaction is not endorsed; ask endorsers before you submit it";
+                return Err(EndorsementFault::Unasked(what.to_string()));
+            }
+            (Some(_), ExecutionModel::OrderExecute) => {
+                let what = "this ledger executes after ordering; submit the call without endorsements";
+                return Err(EndorsementFault::Unasked(what.to_string()));
+            }
+            (Some(_), ExecutionModel::ExecuteOrderValidate) if schema_change() => {
+                let what = "a schema change is executed by every node; submit it without endorsements";
+                return Err(EndorsementFault::Unasked(what.to_string()));
+            }
+            (Some(simulation), ExecutionModel::ExecuteOrderValidate) => simulation,
+        };
+        let effects = simulation.effects.digest();
+        let mut found: Vec<(EndorserSignature, u64)> = Vec::with_capacity(simulation.endorsements.len());
+        for endorsement in &simulation.endorsements {
+            let (organisation, snapshot) = (endorsement.organisation, endorsement.snapshot);
+            if usize::from(organisation) >= self.nodes.len() {
+                let last = self.nodes.len() as u16 - 1;
+                return Err(EndorsementFault::Stranger { found: organisation, last });
+            }
+            if found.iter().any(|((known, ..), _)| *known == organisation) {
+                return Err(EndorsementFault::Repeated { organisation });
+            }
+            let root = endorsement.proof.root(endorsement_leaf(&id, snapshot, &effects));
+            let root = root.ok_or(EndorsementFault::Forged { organisation, snapshot })?;
+            found.push(((organisation, root, endorsement.signature), snapshot));
+        }
+        Ok(found)
+    }
+
+    /// Verifies signatures, credentials and endorsements, each only once.
+    fn verify_new(&self, decoded: Vec<Decoded>) -> Vec<Judged> {
+        let (strangers, endorsers) = {
             let memory = self.memory.lock();
-            let mut strangers: FxHashMap<(PublicKey, Credential), bool> = FxHashMap::default();
-            let mut fresh = Vec::new();
-            for (position, transaction) in judged.iter().enumerate() {
-                let Ok(transaction) = transaction else { continue };
-                if memory
-                    .transactions
-                    .get(&transaction.id)
-                    .is_some_and(|known| Arc::ptr_eq(known, transaction))
-                {
-                    continue;
-                }
-                fresh.push(position);
+            let mut strangers: FxHashSet<(PublicKey, Credential)> = FxHashSet::default();
+            let mut unknown: FxHashSet<EndorserSignature> = FxHashSet::default();
+            for (transaction, endorsers) in decoded.iter().flatten() {
                 let client = (transaction.client.key, transaction.credential);
                 if !memory.clients.contains(&client) {
-                    strangers.insert(client, false);
+                    strangers.insert(client);
                 }
+                let signatures = endorsers.iter().map(|(signature, _)| *signature);
+                unknown.extend(signatures.filter(|signature| !memory.endorsers.contains(signature)));
             }
-            (fresh, strangers)
+            (strangers, unknown)
         };
-        if fresh.is_empty() {
-            return;
-        }
-        let strangers = self.verify_credentials(strangers);
-        let messages: Vec<SignedMessage<'_>> = fresh
+        let (strangers, endorsers) =
+            rayon::join(|| self.verify_credentials(strangers), || self.verify_endorsers(endorsers));
+        let messages: Vec<SignedMessage<'_>> = decoded
             .iter()
-            .filter_map(|position| judged[*position].as_ref().ok())
-            .map(|transaction| SignedMessage {
+            .flatten()
+            .map(|(transaction, _)| SignedMessage {
                 key: transaction.client.key,
                 signature: transaction.signature,
                 message: &transaction.id.0.0,
             })
             .collect();
-        let verdicts = crypto::verify_batch(&messages);
+        let mut verdicts = crypto::verify_batch(&messages).into_iter();
         let mut memory = self.memory.lock();
-        for (position, signed) in fresh.into_iter().zip(verdicts) {
-            let Ok(transaction) = &judged[position] else { continue };
+        let mut judge = |decoded: Decoded| -> Judged {
+            let (transaction, signatures) = decoded?;
             let client = (transaction.client.key, transaction.credential);
-            let reason = match (signed, strangers.get(&client)) {
+            let signed = verdicts.next().expect("a verdict for every message");
+            let wrong = match (signed, strangers.get(&client)) {
                 (false, _) => {
                     "the signature is not the client's: sign the transaction's id with the client's key"
                 }
                 (true, Some(false)) => {
                     "the credential is not signed by the organisation's root key: ask the organisation for one"
                 }
-                (true, _) => {
-                    memory.remember(transaction.clone(), client);
-                    continue;
-                }
+                (true, _) => "",
             };
-            judged[position] = Err((transaction.id, RejectReason::Unsigned(reason.to_string())));
-        }
+            if !wrong.is_empty() {
+                return Err((transaction.id, RejectReason::Unsigned(wrong.to_string())));
+            }
+            let forged = signatures.iter().find(|(signature, _)| endorsers.get(signature) == Some(&false));
+            if let Some(((organisation, ..), snapshot)) = forged {
+                let fault = EndorsementFault::Forged { organisation: *organisation, snapshot: *snapshot };
+                return Err((transaction.id, RejectReason::Endorsement(fault)));
+            }
+            memory.believe(client, signatures.into_iter().map(|(signature, _)| signature));
+            Ok(transaction)
+        };
+        decoded.into_iter().map(&mut judge).collect()
+    }
+
+    fn verify_endorsers(
+        &self,
+        signatures: FxHashSet<EndorserSignature>,
+    ) -> FxHashMap<EndorserSignature, bool> {
+        let signatures: Vec<EndorserSignature> = signatures.into_iter().collect();
+        let texts: Vec<Vec<u8>> =
+            signatures.iter().map(|(_, root, _)| endorsement_message(&self.ledger, root)).collect();
+        let messages: Vec<SignedMessage<'_>> = signatures
+            .iter()
+            .zip(&texts)
+            .map(|((organisation, _, signature), message)| SignedMessage {
+                key: self.nodes[usize::from(*organisation)],
+                signature: *signature,
+                message,
+            })
+            .collect();
+        let verdicts = crypto::verify_batch(&messages);
+        signatures.into_iter().zip(verdicts).collect()
     }
 
     fn verify_credentials(
         &self,
-        strangers: FxHashMap<(PublicKey, Credential), bool>,
+        strangers: FxHashSet<(PublicKey, Credential)>,
     ) -> FxHashMap<(PublicKey, Credential), bool> {
-        let clients: Vec<(PublicKey, Credential)> = strangers.into_keys().collect();
+        let clients: Vec<(PublicKey, Credential)> = strangers.into_iter().collect();
         let texts: Vec<Vec<u8>> =
             clients.iter().map(|(key, _)| Credential::message(&self.ledger, key)).collect();
         let messages: Vec<SignedMessage<'_>> = clients
@@ -227,10 +346,12 @@ impl Verifier {
             .into_par_iter()
             .with_min_len(64)
             .map(|(bytes, receipt)| match &receipt.outcome {
-                Outcome::Rejected(reason @ (RejectReason::Malformed(_) | RejectReason::Unsigned(_))) => {
-                    Err((receipt.transaction, reason.clone()))
-                }
-                _ => self.decode(bytes, receipt.transaction).map(Arc::new),
+                Outcome::Rejected(
+                    reason @ (RejectReason::Malformed(_)
+                    | RejectReason::Unsigned(_)
+                    | RejectReason::Endorsement(_)),
+                ) => Err((receipt.transaction, reason.clone())),
+                _ => self.decode(bytes, receipt.transaction).map(|(transaction, _)| transaction),
             })
             .collect();
         VerifiedBlock { header: block.header.clone(), digest: block.header.digest(), transactions }
@@ -246,18 +367,30 @@ impl Verifier {
 }
 
 impl Memory {
-    fn remember(&mut self, transaction: Arc<VerifiedTransaction>, client: (PublicKey, Credential)) {
+    fn remember(&mut self, transaction: Arc<VerifiedTransaction>, uncovered: Box<[u8]>) {
         while self.oldest.len() >= REMEMBERED_TRANSACTIONS_MAX {
             if let Some(oldest) = self.oldest.pop_front() {
                 self.transactions.remove(&oldest);
             }
         }
         self.oldest.push_back(transaction.id);
-        self.transactions.insert(transaction.id, transaction);
+        self.transactions.insert(transaction.id, Remembered { transaction, uncovered });
+    }
+
+    /// Remembers a credential and endorsers' signatures as good.
+    fn believe(
+        &mut self,
+        client: (PublicKey, Credential),
+        signatures: impl IntoIterator<Item = EndorserSignature>,
+    ) {
         if self.clients.len() >= REMEMBERED_CLIENTS_MAX {
             self.clients.clear();
         }
         self.clients.insert(client);
+        if self.endorsers.len() >= REMEMBERED_ENDORSERS_MAX {
+            self.endorsers.clear();
+        }
+        self.endorsers.extend(signatures);
     }
 }
 
@@ -328,12 +461,11 @@ mod tests {
         let (charter, root) = charter();
         let verifier = Verifier::new(&charter);
         let good = transaction(&charter, &root, 1);
-        let client = (good.transaction.client, good.credential);
         let mut memory = verifier.memory.lock();
         for number in 0..REMEMBERED_TRANSACTIONS_MAX + 10 {
             let id = TransactionId(crypto::sha256(&[&number.to_be_bytes()]));
             let transaction = VerifiedTransaction { id, ..VerifiedTransaction::from(good.clone()) };
-            memory.remember(Arc::new(transaction), client);
+            memory.remember(Arc::new(transaction), Box::default());
         }
         assert_eq!(memory.transactions.len(), REMEMBERED_TRANSACTIONS_MAX);
     }

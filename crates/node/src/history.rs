@@ -169,6 +169,8 @@ pub(crate) fn rejection(reason: &RejectReason) -> SqlError {
             "the block's meter budget (charter: meter.block_steps) was spent before this transaction's turn",
         )
         .hint("Submit it again later."),
+        RejectReason::Endorsement(fault) => SqlError::new(SqlState(*b"28000"), fault.to_string())
+            .hint("What must be endorsed by whom, the charter and the contract's policy say."),
     }
 }
 

@@ -101,7 +101,7 @@ pub fn write_command(write: &EndorsedWrite) -> Command {
     }
 }
 
-/// The effects of a simulation on `snapshot` as endorsers sign them. Every command becomes a [`RowWrite`]; what it used
+/// The effects of a simulation on `snapshot`, at the time `now_ms`, as endorsers sign them. Every command becomes a [`RowWrite`]; what it used
 /// is read, unless it stays an addition.
 ///
 /// Columns that share a bit of [`ColumnSet`] are written together, so who writes one of them reads them all: nobody
@@ -112,6 +112,7 @@ pub fn write_command(write: &EndorsedWrite) -> Command {
 pub fn endorsed_effects(
     effects: &Effects,
     snapshot: &dyn Snapshot,
+    now_ms: u64,
     form: EndorsedForm,
 ) -> Result<EndorsedEffects, SqlError> {
     let read = |Read { row, columns }: &Read| EndorsedRead {
@@ -133,6 +134,7 @@ pub fn endorsed_effects(
         writes: Vec::new(),
         results: effects.result.clone()?,
         steps: effects.steps,
+        now_ms,
     };
     for (position, command) in effects.commands.iter().enumerate() {
         if effects.commands[..position].iter().any(|earlier| earlier.row == command.row) {

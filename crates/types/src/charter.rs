@@ -1,4 +1,4 @@
-use crate::{ProtocolOptions, encode, limits};
+use crate::{EndorsementOptions, ExecutionModel, Policy, PolicyError, ProtocolOptions, encode, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, sha256};
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,9 @@ pub struct Charter {
     pub nonce: u64,
     /// Version of the rules of execution.
     pub execution_version: u32,
+    /// When transactions are executed, and by whom.
+    #[serde(default)]
+    pub execution: ExecutionModel,
     /// How the conflicts of a batch are settled: a protocol's id. Which there are, the engine knows.
     pub protocol: String,
     /// Who orders: `bft`, or `solo` for a network of one.
@@ -67,6 +70,9 @@ pub struct Charter {
     /// How the protocol works.
     #[serde(default)]
     pub concurrency: ProtocolOptions,
+    /// Who endorses, where transactions are executed before they are ordered.
+    #[serde(default)]
+    pub endorsement: EndorsementOptions,
     /// When a block is cut.
     pub block: BlockLimits,
     /// How much work contracts may do.
@@ -108,6 +114,9 @@ pub enum CharterError {
         /// Its value.
         found: String,
     },
+    /// The policy of the whole ledger.
+    #[error("the charter's `endorsement.policy` cannot be: {0}")]
+    Policy(PolicyError),
     /// A signature that does not fit.
     #[error("the charter is not signed by {organisation}: sign it with that organisation's root key")]
     WrongSignature {
@@ -123,11 +132,13 @@ impl Charter {
             name: name.to_string(),
             nonce,
             execution_version: 1,
+            execution: ExecutionModel::OrderExecute,
             protocol: "harmony".to_string(),
             ordering: "bft".to_string(),
             checkpoint_blocks: 1_000,
             expiry_blocks_max: 100_000,
             concurrency: ProtocolOptions::default(),
+            endorsement: EndorsementOptions::default(),
             block: BlockLimits {
                 transactions_max: 4_000,
                 bytes_max: 2 * 1024 * 1024,
@@ -158,6 +169,16 @@ impl Charter {
     /// Position of the member with this node key.
     pub fn member(&self, node_key: &PublicKey) -> Option<usize> {
         self.organisations.iter().position(|organisation| organisation.node_key == *node_key)
+    }
+
+    /// Who must have endorsed a transaction that nothing else is said of.
+    ///
+    /// # Errors
+    /// What is wrong with the charter's `endorsement.policy`.
+    pub fn endorsement_policy(&self) -> Result<Policy, PolicyError> {
+        let members: Vec<&str> =
+            self.organisations.iter().map(|organisation| organisation.name.as_str()).collect();
+        self.endorsement.policy(&members)
     }
 
     /// As a file for people.
@@ -199,6 +220,7 @@ impl Charter {
                 }
             }
         }
+        self.endorsement_policy().map_err(CharterError::Policy)?;
         let ledger = self.ledger();
         for (position, organisation) in self.organisations.iter().enumerate() {
             let signed = self.signatures.get(position).is_some_and(|signature| {

@@ -125,6 +125,8 @@ pub struct EndorsedEffects {
     pub results: Vec<StatementResult>,
     /// Logical steps spent.
     pub steps: u64,
+    /// The time that the contract saw, milliseconds since 1970-01-01 00:00 UTC: that of the snapshot's block.
+    pub now_ms: u64,
 }
 
 impl EndorsedEffects {
@@ -262,6 +264,7 @@ mod tests {
             ],
             results: vec![StatementResult { tag: "CALL".into(), ..StatementResult::default() }],
             steps: 9,
+            now_ms: 1_800_000_000_000,
         }
     }
 

@@ -17,6 +17,7 @@ mod concurrency;
 mod data_type;
 mod endorsement;
 mod error;
+mod execution_model;
 mod identity;
 mod key;
 mod numeric;
@@ -46,6 +47,7 @@ pub use endorsement::{
     EndorsementFault, KeyBound, RowWrite, endorse, endorsement_leaf, endorsement_message,
 };
 pub use error::{SqlError, SqlState};
+pub use execution_model::{EndorsementOptions, ExecutionModel};
 pub use identity::{Identity, IdentityError};
 pub use key::Key;
 pub use numeric::Numeric;

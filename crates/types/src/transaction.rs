@@ -272,6 +272,11 @@ impl SignedTransaction {
         ids.finish().into_iter().map(TransactionId).collect()
     }
 
+    /// What stands behind the part of an encoding that its id covers: who verified this as well has verified all.
+    pub fn uncovered(bytes: &[u8]) -> &[u8] {
+        &bytes[covered(bytes).len()..]
+    }
+
     /// Whether the client signed it. Who the client is, the credential says.
     pub fn verify_signature(&self) -> bool {
         let id = self.transaction.id();

@@ -48,7 +48,7 @@ impl RecordingTransaction {
     /// # Errors
     /// What it ends with.
     pub fn endorse(&self, snapshot: &dyn Snapshot, form: EndorsedForm) -> Result<Effects, SqlError> {
-        let endorsed = endorsed_effects(&self.unrecorded().simulate(snapshot), snapshot, form)?;
+        let endorsed = endorsed_effects(&self.unrecorded().simulate(snapshot), snapshot, 0, form)?;
         let effects = effects_of(&endorsed, |write| Ok(write_command(write)))?;
         self.lock().push(Execution::of(effects.clone(), snapshot));
         Ok(effects)

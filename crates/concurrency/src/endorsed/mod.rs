@@ -18,10 +18,12 @@
 //! Endorsed additions are commands as in Harmony: they read nothing, so they are never stale, and are placed like
 //! Harmony's.
 
+mod orderer;
 mod recent_writes;
 mod reorder;
 mod sharp;
 mod validation;
 
+pub use orderer::{Cut, EarlyAbort, Orderer, OrdererOptions, Waiting, key_sets};
 pub use reorder::{KeySets, Reordering, reorder};
 pub(crate) use validation::Validation;

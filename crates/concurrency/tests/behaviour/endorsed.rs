@@ -309,7 +309,7 @@ fn rows_of_far_columns_are_kept_together() {
         steps: 1,
         catalog: None,
     };
-    let endorsed = endorsed_effects(&effects, &state, EndorsedForm::Writes).expect("no error");
+    let endorsed = endorsed_effects(&effects, &state, 0, EndorsedForm::Writes).expect("no error");
     assert!(endorsed.reads[0].columns.contains(types::ColumnSet::column(79)));
     let changed = endorsed.writes[0].write.apply(Some(&wide(2))).expect("it applies");
     let state::RowChange::Put(row) = changed else { panic!("{changed:?}") };

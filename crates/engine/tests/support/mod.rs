@@ -53,7 +53,7 @@ impl Chain {
             payload,
         };
         let credential = Credential { organisation: 0, signature: Signature([0; 64]) };
-        SignedTransaction { transaction, credential, signature: Signature([0; 64]) }
+        SignedTransaction { transaction, endorsed: None, credential, signature: Signature([0; 64]) }
     }
 
     /// The next block with these transactions.

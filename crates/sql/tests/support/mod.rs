@@ -110,7 +110,7 @@ impl Database {
     fn after_endorsement(&self, effects: &Effects) -> Vec<PlainState> {
         let forms = [EndorsedForm::Writes, EndorsedForm::Commands];
         let after = |form| {
-            let endorsed = endorsed_effects(effects, &self.state, form).ok()?;
+            let endorsed = endorsed_effects(effects, &self.state, START_MS, form).ok()?;
             let read =
                 types::decode_exactly::<EndorsedEffects>(&types::encode(&endorsed)).expect("canonical");
             assert_eq!(read, endorsed);

@@ -1,0 +1,365 @@
+//! Execute–order–validate through the whole core: proposals are simulated and signed, verified, ordered and validated.
+
+use crypto::{Digest, SecretKey, Signature};
+use engine::{EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock, Verifier};
+use std::sync::Arc;
+use types::{
+    BlockHeader, Charter, Credential, EndorsedSimulation, EndorsementFault, ExecutionModel, Organisation,
+    Outcome, Payload, RejectReason, RequestId, RowWrite, SignedTransaction, SqlError, SqlState, Transaction,
+    Value, endorse,
+};
+
+const ORGANISATIONS: u8 = 4;
+
+/// A network of four organisations in one process.
+struct Network {
+    charter: Arc<Charter>,
+    engine: Engine,
+    verifier: Verifier,
+    client: SecretKey,
+    requests: u64,
+    form: state::EndorsedForm,
+}
+
+fn root(organisation: u8) -> SecretKey {
+    SecretKey::from_bytes([10 + organisation; 32])
+}
+
+fn node(organisation: u8) -> SecretKey {
+    SecretKey::from_bytes([20 + organisation; 32])
+}
+
+impl Network {
+    fn new(protocol: &str, change: impl FnOnce(&mut Charter)) -> Network {
+        let mut charter = Charter::with_defaults("endorsed", 1);
+        charter.execution = ExecutionModel::ExecuteOrderValidate;
+        charter.protocol = protocol.to_string();
+        for organisation in 0..ORGANISATIONS {
+            charter.organisations.push(Organisation {
+                name: ["anna", "bert", "carl", "dora"][usize::from(organisation)].to_string(),
+                root_key: root(organisation).public_key(),
+                node_key: node(organisation).public_key(),
+                address: format!("127.0.0.1:{}", 7_000 + u16::from(organisation)),
+            });
+        }
+        change(&mut charter);
+        (0..ORGANISATIONS)
+            .for_each(|organisation| charter.sign(usize::from(organisation), &root(organisation)));
+        charter.check().expect("a good charter");
+        let charter = Arc::new(charter);
+        let engine = Engine::new(charter.clone()).expect("a known protocol");
+        let verifier = Verifier::new(&charter);
+        let client = SecretKey::from_bytes([9; 32]);
+        let form = state::EndorsedForm::Writes;
+        let mut network = Network { charter, engine, verifier, client, requests: 0, form };
+        let schema = [
+            "CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0))",
+            "CREATE TABLE log (line text)",
+            "CREATE PROCEDURE open(k bigint, b bigint) LANGUAGE plpgsql AS $$ BEGIN
+                 INSERT INTO account VALUES (k, b); END $$",
+            "CREATE PROCEDURE pay(a bigint, b bigint, x bigint, OUT rest bigint) LANGUAGE plpgsql AS $$ BEGIN
+                 UPDATE account SET balance = balance - x WHERE id = a RETURNING balance INTO rest;
+                 UPDATE account SET balance = balance + x WHERE id = b;
+                 INSERT INTO log VALUES (a || ' to ' || b); END $$",
+            "CREATE PROCEDURE total(OUT sum numeric) LANGUAGE plpgsql AS $$ BEGIN
+                 SELECT sum(balance) INTO sum FROM account; END $$",
+        ];
+        for sql in schema {
+            let change = network.proposal(Payload::Script { sql: sql.to_string(), parameters: vec![] });
+            let executed = network.order(vec![change]);
+            assert!(matches!(executed.receipts[0].outcome, Outcome::Committed(_)), "{:?}", executed.receipts);
+        }
+        let open = |id| call("open", &[id, 100]);
+        let opened = (1..=4).map(open).map(|payload| network.endorsed(payload, &[0, 1])).collect();
+        let executed = network.order(opened);
+        assert!(executed.receipts.iter().all(|one| matches!(one.outcome, Outcome::Committed(_))));
+        network
+    }
+
+    fn proposal(&mut self, payload: Payload) -> SignedTransaction {
+        self.requests += 1;
+        let mut request = [0; 16];
+        request[..8].copy_from_slice(&self.requests.to_be_bytes());
+        let (ledger, client) = (self.charter.ledger(), self.client.public_key());
+        let expires_at = self.engine.height() + 50;
+        Transaction { ledger, client, request: RequestId(request), expires_at, payload }
+            .sign(&self.client, Credential::issue(&root(0), 0, &ledger, &client))
+    }
+
+    /// What endorsers know now.
+    fn basis(&self) -> EndorsementBasis {
+        EndorsementBasis {
+            library: self.engine.library().clone(),
+            snapshot: self.engine.state().snapshot(),
+            height: self.engine.height(),
+            timestamp_ms: 1_800_000_000_000,
+            step_limit: 10_000,
+            form: self.form,
+        }
+    }
+
+    fn endorse(
+        &self,
+        basis: &EndorsementBasis,
+        proposal: SignedTransaction,
+        endorsers: &[u8],
+    ) -> Result<SignedTransaction, SqlError> {
+        let id = proposal.transaction.id();
+        let effects = basis.simulate(id, &Arc::new(proposal.transaction.payload.clone()))?;
+        let one = [(id, effects.digest())];
+        let endorsements = endorsers.iter().flat_map(|organisation| {
+            endorse(
+                &node(*organisation),
+                u16::from(*organisation),
+                &self.charter.ledger(),
+                basis.height,
+                &one,
+            )
+        });
+        let simulation = EndorsedSimulation { endorsements: endorsements.collect(), effects };
+        Ok(SignedTransaction { endorsed: Some(Box::new(simulation)), ..proposal })
+    }
+
+    fn endorsed(&mut self, payload: Payload, endorsers: &[u8]) -> SignedTransaction {
+        let proposal = self.proposal(payload);
+        self.endorse(&self.basis(), proposal, endorsers).expect("it can be simulated")
+    }
+
+    fn order(&mut self, transactions: Vec<SignedTransaction>) -> ExecutedBlock {
+        let header = BlockHeader {
+            ledger: self.charter.ledger(),
+            height: self.engine.height() + 1,
+            timestamp_ms: 1_800_000_000_000,
+            previous: Digest::ZERO,
+            transactions_root: Digest::ZERO,
+            transactions: transactions.len() as u32,
+            proposer: 0,
+        };
+        let bytes: Vec<bytes::Bytes> = transactions.iter().map(|one| one.to_bytes().into()).collect();
+        let transactions = self.verifier.check(&bytes);
+        self.engine
+            .execute(&VerifiedBlock { digest: header.digest(), header, transactions })
+            .expect("the next block")
+    }
+
+    fn outcomes(&mut self, transactions: Vec<SignedTransaction>) -> Vec<Outcome> {
+        self.order(transactions).receipts.into_iter().map(|receipt| receipt.outcome).collect()
+    }
+
+    fn balance(&self, id: i64) -> i64 {
+        let table = self.engine.library().catalog().tables["account"].id;
+        let key = types::Key::encode([&Value::BigInt(id)]).expect("a key");
+        let row =
+            state::Snapshot::get(self.engine.state().snapshot().as_ref(), table, &key).expect("an account");
+        match row[1] {
+            Value::BigInt(balance) => balance,
+            ref other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn call(procedure: &str, arguments: &[i64]) -> Payload {
+    let arguments = arguments.iter().map(|argument| Value::BigInt(*argument)).collect();
+    Payload::Call { procedure: procedure.to_string(), arguments }
+}
+
+fn fault(outcome: &Outcome) -> &EndorsementFault {
+    match outcome {
+        Outcome::Rejected(RejectReason::Endorsement(fault)) => fault,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_endorsed_and_fresh_commits_with_the_results_that_endorsers_saw() {
+    for protocol in concurrency::VALIDATION_IDS {
+        let mut network = Network::new(protocol, |_| {});
+        let payments = vec![
+            network.endorsed(call("pay", &[1, 2, 30]), &[0, 1]),
+            network.endorsed(call("pay", &[3, 4, 5]), &[2, 3]),
+        ];
+        let outcomes = network.outcomes(payments);
+        let Outcome::Committed(results) = &outcomes[0] else { panic!("{protocol}: {outcomes:?}") };
+        assert_eq!(results[0].rows, [[Value::BigInt(70)]]);
+        assert!(matches!(outcomes[1], Outcome::Committed(_)));
+        assert_eq!([1, 2, 3, 4].map(|id| network.balance(id)), [70, 130, 95, 105], "{protocol}");
+    }
+}
+
+#[test]
+fn a_stale_payment_is_given_up_or_runs_again() {
+    let stale = |protocol: &str, change: fn(&mut Charter)| {
+        let mut network = Network::new(protocol, change);
+        let pay = vec![
+            network.endorsed(call("pay", &[1, 2, 30]), &[0, 1]),
+            network.endorsed(call("pay", &[1, 3, 30]), &[0, 1]),
+        ];
+        let outcomes = network.outcomes(pay);
+        (network.balance(1), outcomes[1].clone())
+    };
+    assert_eq!(stale("occ", |_| {}), (70, Outcome::Conflict));
+    let (balance, outcome) = stale("xox", |_| {});
+    assert_eq!(balance, 40);
+    let Outcome::Committed(results) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(results[0].rows, [[Value::BigInt(40)]], "it tells what it saw when it ran again");
+    assert_eq!(stale("xox", |charter| charter.endorsement.run_again = false), (70, Outcome::Conflict));
+}
+
+#[test]
+fn endorsements_that_are_not_enough_leave_the_request_to_those_that_are() {
+    let mut network = Network::new("occ", |charter| {
+        charter.endorsement.policy = "anna AND (bert OR carl)".to_string();
+    });
+    let proposal = network.proposal(call("pay", &[1, 2, 30]));
+    let basis = network.basis();
+    let with = |network: &Network, endorsers: &[u8]| {
+        network.endorse(&basis, proposal.clone(), endorsers).expect("it runs")
+    };
+    let (few, none, enough) = (with(&network, &[1, 2, 3]), with(&network, &[]), with(&network, &[0, 2]));
+    let outcomes = network.outcomes(vec![few, none, proposal.clone(), enough.clone(), enough]);
+    assert_eq!(
+        fault(&outcomes[0]).to_string(),
+        "the policy `anna AND (bert OR carl)` of procedure \"pay\" is not satisfied by endorsements of bert, carl, dora; \
+         ask the others as well"
+    );
+    assert!(fault(&outcomes[1]).to_string().contains("endorsements of nobody"));
+    assert!(matches!(fault(&outcomes[2]), EndorsementFault::Unasked(_)));
+    assert!(matches!(outcomes[3], Outcome::Committed(_)), "{outcomes:?}");
+    assert!(matches!(outcomes[4], Outcome::Rejected(RejectReason::Duplicate { .. })));
+    assert_eq!(network.balance(1), 70);
+}
+
+/// Something that is wrong with an endorsed transaction, and whether a fault is what comes of it.
+type Wrong = (&'static str, fn(&mut EndorsedSimulation), fn(&EndorsementFault) -> bool);
+
+#[test]
+fn whatever_is_wrong_with_endorsements_is_said_and_changes_nothing() {
+    let wrong: [Wrong; 9] = [
+        (
+            "a forged signature",
+            |simulation| simulation.endorsements[1].signature.0[5] ^= 1,
+            |fault| matches!(fault, EndorsementFault::Forged { organisation: 1, .. }),
+        ),
+        (
+            "a signature of nobody",
+            |simulation| simulation.endorsements[0].signature = Signature([0; 64]),
+            |fault| matches!(fault, EndorsementFault::Forged { organisation: 0, .. }),
+        ),
+        (
+            "another's name",
+            |simulation| simulation.endorsements[1].organisation = 2,
+            |fault| matches!(fault, EndorsementFault::Forged { organisation: 2, .. }),
+        ),
+        (
+            "a newer snapshot than was signed",
+            |simulation| simulation.endorsements[0].snapshot += 1,
+            |fault| matches!(fault, EndorsementFault::Forged { organisation: 0, .. }),
+        ),
+        (
+            "a broken proof",
+            |simulation| simulation.endorsements[0].proof.index = 7,
+            |fault| matches!(fault, EndorsementFault::Forged { organisation: 0, .. }),
+        ),
+        (
+            "one twice",
+            |simulation| simulation.endorsements[1] = simulation.endorsements[0].clone(),
+            |fault| matches!(fault, EndorsementFault::Repeated { organisation: 0 }),
+        ),
+        (
+            "nobody of the charter",
+            |simulation| simulation.endorsements[0].organisation = 4,
+            |fault| matches!(fault, EndorsementFault::Stranger { found: 4, last: 3 }),
+        ),
+        (
+            "other effects than were signed",
+            |simulation| {
+                simulation.effects.writes[0].write = RowWrite::Assign(vec![(1, Value::BigInt(1_000))])
+            },
+            |fault| matches!(fault, EndorsementFault::Forged { .. }),
+        ),
+        (
+            "a read less",
+            |simulation| drop(simulation.effects.reads.remove(0)),
+            |fault| matches!(fault, EndorsementFault::Forged { .. }),
+        ),
+    ];
+    let mut network = Network::new("occ", |_| {});
+    for (what, change, expected) in wrong {
+        let mut transaction = network.endorsed(call("pay", &[1, 2, 30]), &[0, 1]);
+        change(transaction.endorsed.as_mut().expect("it is endorsed"));
+        let outcomes = network.outcomes(vec![transaction]);
+        assert!(expected(fault(&outcomes[0])), "{what}: {outcomes:?}");
+    }
+    assert_eq!(network.balance(1), 100);
+}
+
+#[test]
+fn what_endorsers_agree_on_is_still_held_against_the_schema() {
+    let mut network = Network::new("occ", |_| {});
+    let mut sign = |change: fn(&mut types::EndorsedEffects)| {
+        let mut transaction = network.endorsed(call("pay", &[1, 2, 30]), &[0]);
+        let simulation = transaction.endorsed.as_mut().expect("it is endorsed");
+        change(&mut simulation.effects);
+        let one = [(transaction.transaction.id(), simulation.effects.digest())];
+        let ledger = network.charter.ledger();
+        let height = network.engine.height();
+        simulation.endorsements = [0u8, 1]
+            .iter()
+            .flat_map(|by| endorse(&node(*by), u16::from(*by), &ledger, height, &one))
+            .collect();
+        network.outcomes(vec![transaction]).remove(0)
+    };
+    let text = sign(|effects| effects.writes[0].write = RowWrite::Assign(vec![(1, Value::text("rich"))]));
+    assert!(
+        matches!(fault(&text), EndorsementFault::Effects(what) if what.contains("is of type bigint")),
+        "{text:?}"
+    );
+    let debt = sign(|effects| effects.writes[0].write = RowWrite::Assign(vec![(1, Value::BigInt(-1))]));
+    assert!(matches!(&debt, Outcome::Aborted(error) if error.state == SqlState::CHECK_VIOLATION), "{debt:?}");
+    assert_eq!(network.balance(1), 100);
+}
+
+#[test]
+fn a_simulation_before_a_schema_change_does_not_count_after_it() {
+    let mut network = Network::new("occ", |_| {});
+    let before = network.endorsed(call("pay", &[1, 2, 30]), &[0, 1]);
+    let same_block = network.endorsed(call("pay", &[3, 4, 30]), &[0, 1]);
+    let change = Payload::Script { sql: "CREATE TABLE other (id int)".into(), parameters: vec![] };
+    let change = network.proposal(change);
+    let outcomes = network.outcomes(vec![change, same_block]);
+    assert_eq!(outcomes[1], Outcome::Conflict);
+    assert_eq!(network.outcomes(vec![before]), [Outcome::Conflict]);
+    let after = network.endorsed(call("pay", &[1, 2, 30]), &[0, 1]);
+    assert!(matches!(network.outcomes(vec![after])[0], Outcome::Committed(_)));
+}
+
+#[test]
+fn an_error_is_the_clients_at_once_and_is_not_ordered() {
+    let mut network = Network::new("occ", |_| {});
+    let basis = network.basis();
+    let proposal = network.proposal(call("pay", &[1, 2, 101]));
+    let error = network.endorse(&basis, proposal, &[0, 1]).expect_err("not covered");
+    assert_eq!(error.state, SqlState::CHECK_VIOLATION);
+    let change = Payload::Script { sql: "DROP TABLE log".into(), parameters: vec![] };
+    let proposal = network.proposal(change);
+    assert!(network.endorse(&basis, proposal, &[0, 1]).is_err());
+}
+
+#[test]
+fn a_ledger_that_executes_after_ordering_asks_for_no_endorsements() {
+    let mut network = Network::new("occ", |_| {});
+    let endorsed = network.endorsed(call("pay", &[1, 2, 30]), &[0, 1]);
+    let mut charter = network.charter.as_ref().clone();
+    charter.execution = ExecutionModel::OrderExecute;
+    // The ledger's name follows from its charter, so the client signs anew.
+    network.verifier = Verifier::new(&charter);
+    network.charter = Arc::new(charter);
+    let proposal = network.proposal(call("pay", &[1, 2, 30]));
+    let mixed = SignedTransaction { endorsed: endorsed.endorsed, ..proposal };
+    let bytes: bytes::Bytes = mixed.to_bytes().into();
+    let verdict = &network.verifier.check(&[bytes])[0];
+    assert!(
+        matches!(verdict, Err((_, RejectReason::Endorsement(EndorsementFault::Unasked(_))))),
+        "{verdict:?}"
+    );
+}
