@@ -1,7 +1,7 @@
-//! `entente bench protocols` and `entente bench ablation` without the rest of the binary:
+//! `entente bench protocols`, `ablation` and `endorse` without the rest of the binary:
 //! `cargo run --release -p bench --example laboratory -- protocols --quick --json out.json`.
 
-use bench::{LaboratoryArguments, LaboratoryCommand, laboratory};
+use bench::{EndorseArguments, LaboratoryArguments, LaboratoryCommand, endorse, laboratory};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -21,16 +21,21 @@ enum Command {
     Protocols(LaboratoryArguments),
     /// Harmony with and without its optimisations
     Ablation(LaboratoryArguments),
+    /// Execute–order–validate
+    Endorse(EndorseArguments),
 }
 
 fn main() -> ExitCode {
-    let (command, arguments) = match Arguments::parse().command {
-        Command::Protocols(arguments) => (LaboratoryCommand::Protocols, arguments),
-        Command::Ablation(arguments) => (LaboratoryCommand::Ablation, arguments),
+    let said = match Arguments::parse().command {
+        Command::Protocols(arguments) => compare(LaboratoryCommand::Protocols, &arguments),
+        Command::Ablation(arguments) => compare(LaboratoryCommand::Ablation, &arguments),
+        Command::Endorse(arguments) => endorse(&arguments, &mut |text| eprintln!("{text}"))
+            .map(|records| format!("{} points", records.len()))
+            .map_err(|error| error.to_string()),
     };
-    match laboratory(command, &arguments, &mut |text| eprintln!("{text}")) {
-        Ok(measurements) => {
-            println!("{} points in {}", measurements.len(), arguments.out.join("report.html").display());
+    match said {
+        Ok(said) => {
+            println!("{said}");
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -38,4 +43,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn compare(command: LaboratoryCommand, arguments: &LaboratoryArguments) -> Result<String, String> {
+    let measurements =
+        laboratory(command, arguments, &mut |text| eprintln!("{text}")).map_err(|error| error.to_string())?;
+    Ok(format!("{} points in {}", measurements.len(), arguments.out.join("report.html").display()))
 }

@@ -29,6 +29,12 @@ pub enum EngineBenchError {
         /// How it ended.
         outcome: Box<Outcome>,
     },
+    /// A temporary folder for a ledger.
+    #[error("cannot make a temporary folder: {0}")]
+    Folder(std::io::Error),
+    /// A ledger cannot be written.
+    #[error(transparent)]
+    Ledger(#[from] ledger::LedgerError),
     /// No threads.
     #[error("cannot start {0} threads")]
     Threads(usize),
@@ -100,7 +106,9 @@ impl Chain {
             payload,
         };
         let signature = Signature([0; 64]);
-        Arc::new(SignedTransaction { transaction, credential: self.credential, signature }.into())
+        Arc::new(
+            SignedTransaction { transaction, endorsed: None, credential: self.credential, signature }.into(),
+        )
     }
 
     /// Creates the tables and procedures and loads the rows.

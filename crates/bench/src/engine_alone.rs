@@ -50,7 +50,8 @@ pub struct EngineRecord {
     pub threads: usize,
     /// Transactions of an execution batch.
     pub block: u32,
-    /// Execution batches of a block.
+    /// Execution batches of a block; not part of the record, whose keys others rely on.
+    #[serde(skip)]
     pub batches: u32,
     /// Seconds of execution.
     pub seconds: f64,

@@ -2,9 +2,11 @@
 //!
 //! - [`engine_alone`]: the deterministic core without network, signatures and disk.
 //! - [`laboratory()`]: the experiments of `docs/experiments.toml`, protocols side by side and beside PostgreSQL.
+//! - [`endorse()`]: execute–order–validate in one process, the experiments of `docs/endorse.toml`.
 //! - [`Load`]: signed transactions through the gateways of a running network, closed or open loop.
 
 mod chain;
+mod endorse;
 mod engine_alone;
 mod laboratory;
 mod load;
@@ -12,6 +14,7 @@ mod memory;
 mod postgres;
 
 pub use chain::EngineBenchError;
+pub use endorse::{EndorseArguments, EndorseError, EndorseRecord, endorse};
 pub use engine_alone::{EngineOptions, EngineRecord, engine_alone};
 pub use laboratory::{
     LaboratoryArguments, LaboratoryCommand, LaboratoryError, Measurement, Record, grouped, run as laboratory,

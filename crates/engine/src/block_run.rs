@@ -1,7 +1,7 @@
 //! The batches and schema changes of one block, one after the other.
 
 use crate::admission::Admission;
-use crate::endorsement::{EndorsedInvocation, endorsed_context};
+use crate::endorsement::{EndorsedInvocation, EndorsementRules, endorsed_context};
 use crate::outcomes::Outcomes;
 use crate::{BlockStatistics, StageTimes, VerifiedBlock};
 use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
@@ -25,6 +25,8 @@ pub(crate) struct BlockRun<'r, 'a> {
     pub(crate) protocol: &'r mut dyn Protocol,
     pub(crate) library: &'r mut Arc<Library>,
     pub(crate) charter: &'r Charter,
+    /// What endorsements must be, where transactions are executed before they are ordered.
+    pub(crate) rules: Option<&'r EndorsementRules>,
     /// The next batch may not depend on the one before.
     pub(crate) forget: &'r mut bool,
     /// Height before which no simulation counts.
@@ -176,6 +178,11 @@ impl BlockRun<'_, '_> {
             Ok(results) => results,
             Err(error) => return Outcome::Aborted(error),
         };
+        if let (Some(catalog), Some(rules)) = (&effects.catalog, self.rules)
+            && let Err(error) = rules.check(catalog)
+        {
+            return Outcome::Aborted(error);
+        }
         if let Some(catalog) = effects.catalog {
             match self.library.successor(catalog.clone()) {
                 Ok(library) => {

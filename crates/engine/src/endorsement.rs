@@ -1,12 +1,13 @@
 //! Execute–order–validate: what endorsers execute, whether endorsements suffice, and effects as validation works on them.
 
 use crate::VerifiedTransaction;
-use sql::{Context, Invocation, Library, bind_endorsed};
+use sql::{Context, Invocation, Involved, Library, bind_endorsed};
 use state::{Effects, Endorsed, EndorsedForm, Footprint, Simulate, Snapshot, endorsed_effects};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, EndorsedEffects, EndorsementFault, Payload, Policy, PolicyError, SqlError,
-    TransactionId,
+    Catalog, Charter, EndorsedEffects, EndorsementFault, Payload, Policy, PolicyError, SqlError, SqlState,
+    TableId, TransactionId,
 };
 
 /// What a ledger asks of endorsements.
@@ -31,6 +32,24 @@ impl EndorsementRules {
         })
     }
 
+    /// Whether the policies of a catalog name organisations of this ledger.
+    ///
+    /// # Errors
+    /// `22023` says which does not.
+    pub(crate) fn check(&self, catalog: &Catalog) -> Result<(), SqlError> {
+        let members: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let procedures =
+            catalog.procedures.values().filter_map(|one| Some((&one.name, one.endorsement.as_ref()?)));
+        let tables = catalog.tables.values().filter_map(|one| Some((&one.name, one.endorsement.as_ref()?)));
+        for (name, text) in procedures.chain(tables) {
+            Policy::parse(text).and_then(|policy| policy.check(&members)).map_err(|error| {
+                let message = format!("the endorsement policy of \"{name}\" cannot be: {error}");
+                SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+            })?;
+        }
+        Ok(())
+    }
+
     /// The endorsed effects of a transaction, if its endorsers are enough and its effects can be. `None`: it has none.
     ///
     /// # Errors
@@ -47,24 +66,35 @@ impl EndorsementRules {
             .filter_map(|position| self.names.get(usize::from(*position)))
             .map(String::as_str)
             .collect();
-        if !self.policy.is_satisfied(&|name| endorsers.contains(&name)) {
-            return Err(EndorsementFault::Policy {
-                of: subject(&transaction.payload),
-                policy: self.policy.to_string(),
+        let hold = |of: String, policy: &Policy| match policy.is_satisfied(&|name| endorsers.contains(&name))
+        {
+            true => Ok(()),
+            false => Err(EndorsementFault::Policy {
+                of,
+                policy: policy.to_string(),
                 found: if endorsers.is_empty() { "nobody".to_string() } else { endorsers.join(", ") },
-            });
+            }),
+        };
+        let involved = match transaction.payload.as_ref() {
+            Payload::Call { procedure, .. } => {
+                library.involved(procedure).map_err(|error| EndorsementFault::Effects(error.message))?
+            }
+            Payload::Script { .. } | Payload::Insert { .. } => Arc::default(),
+        };
+        if involved.is_empty() {
+            hold("the ledger".to_string(), &self.policy)?;
+        }
+        for Involved { procedure, policy } in involved.iter() {
+            hold(format!("procedure \"{procedure}\""), policy.as_ref().unwrap_or(&self.policy))?;
+        }
+        let written: BTreeSet<TableId> = endorsement.effects.writes.iter().map(|write| write.table).collect();
+        for (table, policy) in written.into_iter().filter_map(|table| library.table_policy(table)) {
+            hold(format!("table \"{table}\""), policy)?;
         }
         let effects = bind_endorsed(library, &endorsement.effects)
             .map_err(|error| EndorsementFault::Effects(error.message))?;
         let (snapshot, may_run_again) = (endorsement.snapshot, self.run_again);
         Ok(Some(Endorsed { snapshot, effects: Arc::new(effects), may_run_again }))
-    }
-}
-
-fn subject(payload: &Payload) -> String {
-    match payload {
-        Payload::Call { procedure, .. } => format!("procedure \"{procedure}\""),
-        Payload::Script { .. } | Payload::Insert { .. } => "the ledger".to_string(),
     }
 }
 

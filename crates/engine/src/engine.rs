@@ -1,13 +1,13 @@
 use crate::VerifiedBlock;
 use crate::admission::Admission;
 use crate::block_run::BlockRun;
-use crate::endorsement::EndorsementRules;
+use crate::endorsement::{EndorsementBasis, EndorsementRules};
 use crate::outcomes::{self, Outcomes};
 use concurrency::Protocol;
 use crypto::Digest;
 use rustc_hash::FxHashSet;
 use sql::Library;
-use state::{BlockChanges, BlockDigest, LiveRequests, State};
+use state::{BlockChanges, BlockDigest, EndorsedForm, LiveRequests, State};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{Catalog, Charter, Consistency, ExecutionModel, Outcome, Receipt, SqlError};
@@ -182,6 +182,21 @@ impl Engine {
         &self.live
     }
 
+    /// What an endorser stands on at this height. `timestamp_ms`: time of the last block.
+    pub fn endorsement_basis(&self, timestamp_ms: u64) -> EndorsementBasis {
+        EndorsementBasis {
+            library: self.library.clone(),
+            snapshot: self.state.snapshot(),
+            height: self.height,
+            timestamp_ms,
+            step_limit: self.charter.meter.transaction_steps,
+            form: match self.charter.endorsement.commands {
+                true => EndorsedForm::Commands,
+                false => EndorsedForm::Writes,
+            },
+        }
+    }
+
     /// Executes the next block.
     ///
     /// # Errors
@@ -206,6 +221,7 @@ impl Engine {
                 protocol: self.protocol.as_mut(),
                 library: &mut self.library,
                 charter: &self.charter,
+                rules: self.rules.as_ref(),
                 forget: &mut self.forget,
                 oldest_snapshot: &mut self.oldest_snapshot,
                 outcomes: Outcomes::new(block, &finished),

@@ -154,10 +154,9 @@ impl Verifier {
                 .map(|position| self.decode(&transactions[*position], ids[*position]))
                 .collect();
             for (position, verdict) in fresh.iter().zip(self.verify_new(decoded)) {
-                judged[*position] = Some(verdict.map(|verified| {
+                judged[*position] = Some(verdict.inspect(|verified| {
                     let uncovered = SignedTransaction::uncovered(&transactions[*position]);
                     self.memory.lock().remember(verified.clone(), uncovered.into());
-                    verified
                 }));
             }
         }

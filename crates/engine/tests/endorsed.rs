@@ -18,7 +18,6 @@ struct Network {
     verifier: Verifier,
     client: SecretKey,
     requests: u64,
-    form: state::EndorsedForm,
 }
 
 fn root(organisation: u8) -> SecretKey {
@@ -50,8 +49,7 @@ impl Network {
         let engine = Engine::new(charter.clone()).expect("a known protocol");
         let verifier = Verifier::new(&charter);
         let client = SecretKey::from_bytes([9; 32]);
-        let form = state::EndorsedForm::Writes;
-        let mut network = Network { charter, engine, verifier, client, requests: 0, form };
+        let mut network = Network { charter, engine, verifier, client, requests: 0 };
         let schema = [
             "CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0))",
             "CREATE TABLE log (line text)",
@@ -88,14 +86,7 @@ impl Network {
 
     /// What endorsers know now.
     fn basis(&self) -> EndorsementBasis {
-        EndorsementBasis {
-            library: self.engine.library().clone(),
-            snapshot: self.engine.state().snapshot(),
-            height: self.engine.height(),
-            timestamp_ms: 1_800_000_000_000,
-            step_limit: 10_000,
-            form: self.form,
-        }
+        self.engine.endorsement_basis(1_800_000_000_000)
     }
 
     fn endorse(
@@ -203,6 +194,28 @@ fn a_stale_payment_is_given_up_or_runs_again() {
     let Outcome::Committed(results) = outcome else { panic!("{outcome:?}") };
     assert_eq!(results[0].rows, [[Value::BigInt(40)]], "it tells what it saw when it ran again");
     assert_eq!(stale("xox", |charter| charter.endorsement.run_again = false), (70, Outcome::Conflict));
+}
+
+#[test]
+fn endorsed_commands_let_everybody_into_a_hot_row() {
+    let committed = |commands: bool| {
+        let mut network = Network::new("occ", |charter| charter.endorsement.commands = commands);
+        for sql in [
+            "CREATE TABLE pot (id bigint PRIMARY KEY, coins bigint NOT NULL)",
+            "CREATE PROCEDURE fill() LANGUAGE plpgsql AS $$ BEGIN INSERT INTO pot VALUES (1, 0); END $$",
+            "CREATE PROCEDURE give(x bigint) LANGUAGE plpgsql AS $$ BEGIN
+                 UPDATE pot SET coins = coins + x WHERE id = 1; END $$",
+        ] {
+            let change = network.proposal(script(sql));
+            network.outcomes(vec![change]);
+        }
+        let fill = network.endorsed(call("fill", &[]), &[0, 1]);
+        network.outcomes(vec![fill]);
+        let gifts = (0..6).map(|_| network.endorsed(call("give", &[2]), &[0, 1])).collect();
+        let outcomes = network.outcomes(gifts);
+        outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Committed(_))).count()
+    };
+    assert_eq!((committed(false), committed(true)), (1, 6));
 }
 
 #[test]
@@ -362,4 +375,92 @@ fn a_ledger_that_executes_after_ordering_asks_for_no_endorsements() {
         matches!(verdict, Err((_, RejectReason::Endorsement(EndorsementFault::Unasked(_))))),
         "{verdict:?}"
     );
+}
+
+fn script(sql: &str) -> Payload {
+    Payload::Script { sql: sql.to_string(), parameters: vec![] }
+}
+
+#[test]
+fn policies_of_procedures_and_tables_are_kept_in_the_ledger_and_changed_by_transactions() {
+    let mut network = Network::new("occ", |charter| charter.endorsement.policy = "anna".to_string());
+    let set_up = [
+        "CREATE TABLE gold (id bigint PRIMARY KEY, grams bigint NOT NULL) WITH (endorsement_policy = 'carl OR dora')",
+        "CREATE PROCEDURE melt(k bigint) LANGUAGE plpgsql SET entente.endorsement = '2 of (anna, bert, carl)' AS $$
+         BEGIN INSERT INTO gold VALUES (k, 1); END $$",
+        "CREATE PROCEDURE outer_one(k bigint) LANGUAGE plpgsql AS $$ BEGIN CALL melt(k); END $$",
+        "CREATE PROCEDURE peaceful() LANGUAGE plpgsql AS $$ BEGIN NULL; END $$",
+    ];
+    for sql in set_up {
+        let change = network.proposal(script(sql));
+        let outcomes = network.outcomes(vec![change]);
+        assert!(matches!(outcomes[0], Outcome::Committed(_)), "{sql}: {outcomes:?}");
+    }
+    let mut refusal = |payload: Payload, endorsers: &[u8]| -> Option<String> {
+        let transaction = network.endorsed(payload, endorsers);
+        let outcome = network.outcomes(vec![transaction]).remove(0);
+        match &outcome {
+            Outcome::Committed(_) => None,
+            _ => Some(fault(&outcome).to_string()),
+        }
+    };
+    let says = |refusal: Option<String>, what: &str| {
+        let refusal = refusal.expect(what);
+        assert!(refusal.contains(what), "{refusal}");
+    };
+    assert_eq!(refusal(call("peaceful", &[]), &[0]), None, "the charter's policy");
+    says(refusal(call("peaceful", &[]), &[1]), "`anna` of procedure \"peaceful\"");
+    says(refusal(call("melt", &[1]), &[0, 3]), "`2 of (anna, bert, carl)` of procedure \"melt\"");
+    says(refusal(call("melt", &[1]), &[0, 1]), "`carl OR dora` of table \"gold\"");
+    assert_eq!(refusal(call("melt", &[1]), &[1, 2]), None);
+    // Every procedure that is involved: the outer one has the charter's policy.
+    says(refusal(call("outer_one", &[2]), &[1, 2]), "`anna` of procedure \"outer_one\"");
+    says(refusal(call("outer_one", &[2]), &[0, 3]), "of procedure \"melt\"");
+    assert_eq!(refusal(call("outer_one", &[2]), &[0, 2]), None);
+
+    for (sql, expected) in [
+        ("ALTER TABLE gold SET (endorsement_policy = '')", ""),
+        (
+            "ALTER TABLE gold SET (endorsement_policy = 'anna AND emil')",
+            "the endorsement policy of \"gold\" cannot be",
+        ),
+        (
+            "ALTER TABLE gold SET (endorsement_policy = '3 of (anna, bert)')",
+            "the endorsement policy cannot be",
+        ),
+        ("ALTER TABLE silver SET (endorsement_policy = 'anna')", "relation \"silver\" does not exist"),
+        ("ALTER TABLE gold SET (fillfactor = 70)", "the option fillfactor of a table is not supported"),
+        ("ALTER TABLE gold ADD COLUMN x int", "ALTER TABLE is not supported"),
+    ] {
+        let change = network.proposal(script(sql));
+        match network.outcomes(vec![change]).remove(0) {
+            Outcome::Committed(_) => assert_eq!(expected, "", "{sql}"),
+            Outcome::Aborted(error) => assert!(error.message.contains(expected), "{sql}: {error:?}"),
+            other => panic!("{sql}: {other:?}"),
+        }
+    }
+    let transaction = network.endorsed(call("melt", &[3]), &[0, 1]);
+    assert!(
+        matches!(network.outcomes(vec![transaction])[0], Outcome::Committed(_)),
+        "gold asks nobody any more"
+    );
+}
+
+#[test]
+fn a_call_that_may_involve_too_many_procedures_is_refused() {
+    let mut network = Network::new("occ", |_| {});
+    let mut last = "BEGIN NULL; END".to_string();
+    for number in 0..=256 {
+        let sql = format!("CREATE PROCEDURE p{number}(n int) LANGUAGE plpgsql AS $$ {last} $$");
+        let change = network.proposal(script(&sql));
+        assert!(matches!(network.outcomes(vec![change])[0], Outcome::Committed(_)));
+        last = format!("BEGIN IF n < 0 THEN CALL p{number}(n); END IF; END");
+    }
+    let argument =
+        |name: &str| Payload::Call { procedure: name.to_string(), arguments: vec![Value::Integer(1)] };
+    let (fits, too_many) =
+        (network.endorsed(argument("p255"), &[0, 1]), network.endorsed(argument("p256"), &[0, 1]));
+    let outcomes = network.outcomes(vec![fits, too_many]);
+    assert!(matches!(outcomes[0], Outcome::Committed(_)), "{outcomes:?}");
+    assert!(fault(&outcomes[1]).to_string().contains("may involve more than 256 procedures"), "{outcomes:?}");
 }

@@ -13,8 +13,8 @@ use sqlparser::ast::{
 };
 use std::sync::Arc;
 use types::{
-    Catalog, Check, Column, DataType, Parameter, Procedure, SqlError, SqlState, StatementResult, Table,
-    TableId, limits,
+    Catalog, Check, Column, DataType, Parameter, Policy, Procedure, SqlError, SqlState, StatementResult,
+    Table, TableId, limits,
 };
 
 /// A change of the catalog.
@@ -28,6 +28,13 @@ pub(crate) enum SchemaChange {
         table: Table,
         /// CHECKs without a name yet.
         unnamed_checks: Vec<String>,
+    },
+    /// ALTER TABLE … SET (endorsement_policy = …).
+    SetTableEndorsement {
+        /// The table.
+        name: String,
+        /// The policy; `None`: none any more.
+        policy: Option<String>,
     },
     /// DROP TABLE.
     DropTable {
@@ -63,6 +70,7 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
     };
     match statement {
         Statement::CreateTable(create) => bind_create_table(create).map(Some),
+        Statement::AlterTable(alter) => bind_alter_table(alter),
         Statement::Drop {
             object_type: ObjectType::Table,
             if_exists,
@@ -85,6 +93,40 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
         Statement::CreateView(_) => Err(SqlError::unsupported("CREATE VIEW")),
         _ => Ok(None),
     }
+}
+
+/// Nothing but a table's endorsement policy can be altered; `None` where it is something else.
+fn bind_alter_table(alter: &ast::AlterTable) -> Result<Option<SchemaChange>, SqlError> {
+    match alter.operations.as_slice() {
+        [ast::AlterTableOperation::SetOptionsParens { options }] => {
+            let (name, policy) = (table_name(&alter.name)?, table_endorsement(options)?);
+            Ok(Some(SchemaChange::SetTableEndorsement { name, policy }))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What `endorsement_policy` says among a table's options; an empty text means none.
+fn table_endorsement(options: &[ast::SqlOption]) -> Result<Option<String>, SqlError> {
+    let [ast::SqlOption::KeyValue { key, value: Expr::Value(value) }] = options else {
+        return Err(SqlError::unsupported("an option of a table but endorsement_policy"));
+    };
+    match (name_of(key)?.as_str(), &value.value) {
+        ("endorsement_policy", ast::Value::SingleQuotedString(text)) => bind_policy(text),
+        (other, _) => Err(SqlError::unsupported(format_args!("the option {other} of a table"))
+            .hint("endorsement_policy = 'policy' says who must endorse what writes to it.")),
+    }
+}
+
+/// A policy in its canonical text.
+fn bind_policy(text: &str) -> Result<Option<String>, SqlError> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let policy = Policy::parse(text).map_err(|error| {
+        SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("the endorsement policy cannot be: {error}"))
+    })?;
+    Ok(Some(policy.to_string()))
 }
 
 fn bind_procedure_name(description: &FunctionDesc) -> Result<(String, Option<Vec<DataType>>), SqlError> {
@@ -123,7 +165,8 @@ fn bind_create_procedure(create: &CreateProcedure) -> Result<SchemaChange, SqlEr
         let data_type = bind_data_type(&parameter.data_type)?.family();
         parameters.push(Parameter { name, mode: parameter.mode, data_type });
     }
-    let procedure = Procedure { name, parameters, body: create.body.clone() };
+    let endorsement = bind_policy(create.endorsement.as_deref().unwrap_or_default())?;
+    let procedure = Procedure { name, parameters, body: create.body.clone(), endorsement };
     Ok(SchemaChange::CreateProcedure { or_replace: create.or_replace, procedure })
 }
 
@@ -142,6 +185,10 @@ fn bind_create_table(create: &CreateTable) -> Result<SchemaChange, SqlError> {
             columns: Vec::with_capacity(create.columns.len()),
             primary_key: Vec::new(),
             checks: Vec::new(),
+            endorsement: match &create.table_options {
+                CreateTableOptions::With(options) => table_endorsement(options)?,
+                _ => None,
+            },
         },
         unnamed_checks: Vec::new(),
     };
@@ -170,7 +217,10 @@ fn refuse_table_forms(create: &CreateTable) -> Result<(), SqlError> {
         (create.inherits.is_some(), "INHERITS"),
         (create.partition_by.is_some() || create.partition_of.is_some(), "PARTITION"),
         (create.on_commit.is_some(), "ON COMMIT"),
-        (!matches!(create.table_options, CreateTableOptions::None), "an option of CREATE TABLE"),
+        (
+            !matches!(create.table_options, CreateTableOptions::None | CreateTableOptions::With(_)),
+            "an option of CREATE TABLE",
+        ),
         (
             create.external
                 || create.transient
@@ -370,6 +420,14 @@ pub(crate) fn change_catalog<'c>(
             SchemaChange::CreateTable { if_not_exists, table, unnamed_checks } => {
                 create_table(&mut catalog, *if_not_exists, table, unnamed_checks)?;
                 "CREATE TABLE"
+            }
+            SchemaChange::SetTableEndorsement { name, policy } => {
+                let Some(table) = catalog.tables.get_mut(name) else {
+                    let message = format!("relation \"{name}\" does not exist");
+                    return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+                };
+                Arc::make_mut(table).endorsement = policy.clone();
+                "ALTER TABLE"
             }
             SchemaChange::DropTable { if_exists, names } => {
                 for name in names {

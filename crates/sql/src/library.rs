@@ -4,16 +4,19 @@ use crate::execution::no_procedure;
 use crate::parse::is_schema_change;
 use crate::plpgsql::{self, CompiledProcedure};
 use crate::prepare::{Prepared, bind_script};
-use crate::table::Tables;
+use crate::table::{Tables, stored_policy};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use types::{Catalog, DataType, Procedure, SqlError};
+use types::{Catalog, DataType, Policy, Procedure, SqlError, SqlState, TableId};
 
 /// Scripts that a library keeps bound.
 const SCRIPTS_MAX: usize = 512;
 /// Bytes of a script that is kept; longer ones are rarely repeated.
 const SCRIPT_BYTES_MAX: usize = 4 * 1024;
+
+/// Procedures that one call may involve where their policies must hold.
+const INVOLVED_MAX: usize = 256;
 
 /// A catalog with everything compiled: tables with their defaults, checks and keys, and procedures.
 ///
@@ -24,7 +27,18 @@ pub struct Library {
     tables: Tables,
     /// What is wrong with a procedure is said when it is called: a table may have been dropped since it was made.
     procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>>,
+    /// By procedure, as far as somebody has asked.
+    involved: Mutex<FxHashMap<String, Arc<[Involved]>>>,
     scripts: Mutex<ScriptCache>,
+}
+
+/// A procedure that a call involves, and who must endorse that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Involved {
+    /// Its name.
+    pub procedure: String,
+    /// `None`: whom the charter names.
+    pub policy: Option<Policy>,
 }
 
 /// How procedures are compiled. Every node of a ledger must compile alike: what is fused registers fewer reads, and so
@@ -58,9 +72,59 @@ impl Library {
     pub fn with_options(catalog: Arc<Catalog>, options: CompileOptions) -> Result<Library, SqlError> {
         let tables = Tables::new(catalog.tables.values())?;
         let compile = |procedure: &Arc<Procedure>| plpgsql::compile(&tables, procedure, options);
-        let procedures =
+        let procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>> =
             catalog.procedures.iter().map(|(name, procedure)| (name.clone(), compile(procedure))).collect();
-        Ok(Library { catalog, options, tables, procedures, scripts: Mutex::default() })
+        let (involved, scripts) = Default::default();
+        Ok(Library { catalog, options, tables, procedures, involved, scripts })
+    }
+
+    /// The procedures that a call of this one involves, by name: itself and what it calls, directly or not. Empty where
+    /// there is no such procedure.
+    ///
+    /// # Errors
+    /// There are more than 256.
+    pub fn involved(&self, procedure: &str) -> Result<Arc<[Involved]>, SqlError> {
+        if let Some(known) = self.involved.lock().unwrap_or_else(PoisonError::into_inner).get(procedure) {
+            return Ok(known.clone());
+        }
+        let found = self.find_involved(procedure)?;
+        if !found.is_empty() {
+            let mut known = self.involved.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(procedure.to_string(), found.clone());
+        }
+        Ok(found)
+    }
+
+    fn find_involved(&self, procedure: &str) -> Result<Arc<[Involved]>, SqlError> {
+        let mut found: BTreeSet<&str> = BTreeSet::new();
+        let mut waiting = vec![procedure];
+        while let Some(next) = waiting.pop() {
+            let Some((name, _)) = self.catalog.procedures.get_key_value(next) else { continue };
+            if !found.insert(name) {
+                continue;
+            }
+            if found.len() > INVOLVED_MAX {
+                let message = format!(
+                    "a call of \"{procedure}\" may involve more than {INVOLVED_MAX} procedures, whose policies would \
+                     have to hold"
+                );
+                return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+            }
+            if let Some(Ok(compiled)) = self.procedures.get(next) {
+                waiting.extend(compiled.calls());
+            }
+        }
+        let involve = |name: &str| {
+            let text = self.catalog.procedures[name].endorsement.as_deref();
+            Ok(Involved { procedure: name.to_string(), policy: text.map(stored_policy).transpose()? })
+        };
+        found.into_iter().map(involve).collect()
+    }
+
+    /// Name and policy of a table that has one.
+    pub fn table_policy(&self, table: TableId) -> Option<(&str, &Policy)> {
+        let plan = self.tables.by_id(table)?;
+        Some((plan.name.as_str(), plan.endorsement.as_ref()?))
     }
 
     /// Compiles another catalog in the same way.

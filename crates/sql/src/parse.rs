@@ -37,6 +37,8 @@ pub(crate) struct CreateProcedure {
     pub parameters: Vec<ParsedParameter>,
     /// The text of the body.
     pub body: String,
+    /// What `SET entente.endorsement` says.
+    pub endorsement: Option<String>,
 }
 
 /// A parameter of CREATE PROCEDURE.
@@ -351,7 +353,7 @@ fn parse_procedure_parts(parser: &mut Parser<'_>, sql: &str) -> Result<CreatePro
             expect(parser, &Token::Comma, sql)?;
         }
     }
-    let (mut language, mut body) = (None, None);
+    let (mut language, mut body, mut endorsement) = (None, None, None);
     loop {
         let token = parser.peek_token();
         match &token.token {
@@ -363,6 +365,10 @@ fn parse_procedure_parts(parser: &mut Parser<'_>, sql: &str) -> Result<CreatePro
             Token::Word(word) if word.keyword == Keyword::AS && body.is_none() => {
                 parser.next_token();
                 body = Some(parse_body(parser, sql)?);
+            }
+            Token::Word(word) if word.keyword == Keyword::SET && endorsement.is_none() => {
+                parser.next_token();
+                endorsement = Some(parse_endorsement(parser, sql)?);
             }
             Token::Word(word) => {
                 let what = format!("{} in CREATE PROCEDURE", word.value.to_ascii_uppercase());
@@ -381,7 +387,26 @@ fn parse_procedure_parts(parser: &mut Parser<'_>, sql: &str) -> Result<CreatePro
     let Some(body) = body else {
         return Err(SqlError::new(SqlState(*b"42P13"), "no function body specified"));
     };
-    Ok(CreateProcedure { or_replace, name, parameters, body })
+    Ok(CreateProcedure { or_replace, name, parameters, body, endorsement })
+}
+
+/// `entente.endorsement {TO | =} 'policy'`, behind SET.
+fn parse_endorsement(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
+    let at = parser.peek_token();
+    let name = parser.parse_object_name(false).map_err(|error| parser_error(error, parser, sql))?;
+    if !name.to_string().eq_ignore_ascii_case("entente.endorsement") {
+        let error = SqlError::unsupported(format_args!("SET {name} in CREATE PROCEDURE"));
+        let error = error.hint("SET entente.endorsement = 'policy' says who must endorse its calls.");
+        return Err(located(error, sql, at.span.start));
+    }
+    if !parser.parse_keyword(Keyword::TO) {
+        expect(parser, &Token::Eq, sql)?;
+    }
+    let token = parser.next_token();
+    match token.token {
+        Token::SingleQuotedString(policy) => Ok(policy),
+        _ => Err(unexpected(&token, sql)),
+    }
 }
 
 fn expect(parser: &mut Parser<'_>, token: &Token, sql: &str) -> Result<(), SqlError> {

@@ -4,7 +4,7 @@ use crate::expression::{Binder, Expression, Source};
 use crate::parse::parse_expression;
 use crate::scope::VariableScope;
 use std::sync::Arc;
-use types::{DataType, SqlError, SqlState, Table, TableId, Value, format_value};
+use types::{DataType, Policy, SqlError, SqlState, Table, TableId, Value, format_value};
 
 /// A table as statements use it.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct TablePlan {
     pub key_name: String,
     /// In the order of their names.
     pub checks: Vec<CheckPlan>,
+    /// Who must endorse what writes to it.
+    pub endorsement: Option<Policy>,
 }
 
 /// A column.
@@ -58,6 +60,7 @@ impl TablePlan {
             key: table.primary_key.clone(),
             key_name: table.primary_key_name.clone(),
             checks: Vec::new(),
+            endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
         };
         for column in &table.columns {
             let default =
@@ -116,6 +119,11 @@ impl TablePlan {
             values.join(", ")
         ))
     }
+}
+
+/// A policy that a schema change has stored.
+pub(crate) fn stored_policy(text: &str) -> Result<Policy, SqlError> {
+    Policy::parse(text).map_err(|error| SqlError::new(SqlState::INTERNAL_ERROR, error.to_string()))
 }
 
 /// Characters of a value that an error shows, as PostgreSQL bounds them.

@@ -38,6 +38,7 @@ fn catalog() -> Arc<Catalog> {
         primary_key: vec![0],
         primary_key_name: String::from("checking_pkey"),
         checks: vec![],
+        endorsement: None,
     };
     Arc::new(Catalog { tables: [(table.name.clone(), Arc::new(table))].into(), ..Catalog::default() })
 }

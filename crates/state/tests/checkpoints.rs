@@ -25,6 +25,7 @@ fn catalog() -> Arc<Catalog> {
         primary_key: vec![0],
         primary_key_name: String::from("t_pkey"),
         checks: vec![],
+        endorsement: None,
     };
     // Names in another order than numbers.
     let tables =

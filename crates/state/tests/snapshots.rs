@@ -173,6 +173,7 @@ fn catalog(tables: &[u32]) -> Arc<Catalog> {
         primary_key: vec![],
         primary_key_name: String::new(),
         checks: vec![],
+        endorsement: None,
     };
     let tables = tables.iter().map(|id| (format!("t{id}"), Arc::new(table(*id)))).collect();
     Arc::new(Catalog { tables, ..Catalog::default() })

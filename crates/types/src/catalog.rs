@@ -46,6 +46,8 @@ pub struct Table {
     pub primary_key_name: String,
     /// CHECK constraints, in the order of their names, which is the order in which PostgreSQL evaluates them.
     pub checks: Vec<Check>,
+    /// Who must endorse what writes to it, where transactions are executed before they are ordered: a policy's text.
+    pub endorsement: Option<String>,
 }
 
 impl Table {
@@ -91,6 +93,8 @@ pub struct Procedure {
     pub parameters: Vec<Parameter>,
     /// The PL/pgSQL text between the dollar quotes.
     pub body: String,
+    /// Who must endorse its calls, as a policy's text; `None`: whom the charter names.
+    pub endorsement: Option<String>,
 }
 
 /// The tables and procedures of a ledger at one height. A change makes a new catalog with the next version.

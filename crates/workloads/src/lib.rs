@@ -4,12 +4,14 @@
 //! [`workload()`] makes a [`Workload`] by its id; `entente bench protocols` and PostgreSQL beside it run the same ones.
 
 mod contention;
+mod hot_accounts;
 mod parameters;
 pub mod smallbank;
 mod workload;
 mod ycsb;
 
 pub use contention::Contention;
+pub use hot_accounts::HotAccounts;
 pub use parameters::ParameterError;
 pub use workload::{Invariant, WORKLOADS, Workload, workload};
 pub use ycsb::{Ycsb, YcsbHotspot};

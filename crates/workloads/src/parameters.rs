@@ -20,8 +20,11 @@ pub enum ParameterError {
     /// Zipf's exponent.
     #[error("expected a Zipf exponent from 0 (uniform) to 10, found {0}")]
     Skew(f64),
+    /// Accounts that a transaction of `hot-accounts` reads and writes.
+    #[error("hot-accounts reads and writes 4 or 8 accounts, found {0}")]
+    Operations(u32),
     /// A probability or share.
-    #[error("the skew of {workload} is a share: expected 0 to 1, found {found}")]
+    #[error("a parameter of {workload} is a share or probability: expected 0 to 1, found {found}")]
     Share {
         /// Id of the workload.
         workload: &'static str,

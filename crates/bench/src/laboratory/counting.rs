@@ -149,7 +149,14 @@ impl Run {
         let transactions: Vec<Arc<dyn Simulate>> =
             batch.iter().map(|transaction| transaction.clone() as Arc<dyn Simulate>).collect();
         let (height, number) = (self.height, self.number);
-        self.protocol.offer(Batch { height, number, transactions, steps_left: u64::MAX, forget, oldest_snapshot: 0 });
+        self.protocol.offer(Batch {
+            height,
+            number,
+            transactions,
+            steps_left: u64::MAX,
+            forget,
+            oldest_snapshot: 0,
+        });
         self.number += 1;
         // A protocol that looks ahead simulates a batch while the one before it takes effect. Where that is made good
         // for strict consistency, what it missed still shows in the edges.

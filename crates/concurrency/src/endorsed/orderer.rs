@@ -66,6 +66,12 @@ impl Orderer {
         effects.into_iter().for_each(|effects| self.recent.note_all(effects, height));
     }
 
+    /// Whether a transaction that waits is dropped at once, because what it read is old.
+    pub fn drops(&mut self, one: &Waiting<'_>) -> bool {
+        self.options.early_abort
+            && (self.recent.is_outdated(one.snapshot) || self.recent.is_stale(one.effects, one.snapshot))
+    }
+
     /// Makes a block of at most `most` transactions.
     pub fn cut(&mut self, waiting: &[Waiting<'_>], most: usize) -> Cut {
         let mut cut = Cut::default();
@@ -75,9 +81,7 @@ impl Orderer {
             if kept.len() >= most {
                 break;
             }
-            let old =
-                self.recent.is_outdated(one.snapshot) || self.recent.is_stale(one.effects, one.snapshot);
-            if self.options.early_abort && old {
+            if self.drops(one) {
                 cut.dropped.push((position, EarlyAbort::Stale));
                 cut.taken += 1;
                 continue;

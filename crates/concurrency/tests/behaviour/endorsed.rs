@@ -3,6 +3,7 @@
 use crate::program::{A, B, Operation, Program, add, program, read, row_id, rows, set, table};
 use crate::random_histories::{Mix, random_program};
 use concurrency::checker::{CheckedBatch, RecordingTransaction, Violation, check};
+use concurrency::endorsed::{Cut, EarlyAbort, Orderer, OrdererOptions, Waiting};
 use concurrency::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots, TransactionOutcome, validation};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -239,6 +240,75 @@ fn who_is_too_old_or_from_the_future_or_without_endorsement_does_not_hold() {
     assert!(
         matches!(&outcomes[3], TransactionOutcome::Aborted(error) if error.message.contains("not endorsed"))
     );
+}
+
+/// What a fresh orderer makes of effects that were all found on one state.
+fn cut(effects: &[Effects], reordering: bool) -> Cut {
+    let options = OrdererOptions { reordering, early_abort: true, unique_rows_max: usize::MAX };
+    let waiting: Vec<Waiting<'_>> = effects.iter().map(|effects| Waiting { effects, snapshot: 0 }).collect();
+    Orderer::new(options, 8).cut(&waiting, usize::MAX)
+}
+
+#[test]
+fn whatever_the_orderer_keeps_commits_and_keeps_as_much_as_arrival_does() {
+    let (mut kept, mut valid) = (0, 0);
+    for seed in 0..400 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mix = Mix {
+            keys: rng.random_range(3..20),
+            operations: rng.random_range(1..4),
+            scans: [0.0, 0.2][rng.random_range(0..2)],
+            conditions: 0.1,
+            checks: 0.1,
+            inserts: [0.0, 0.2][rng.random_range(0..2)],
+        };
+        let initial = table(&(0..mix.keys).map(|key| (key, 3, 3)).collect::<Vec<_>>());
+        let programs: Vec<Program> = (0..20).map(|_| random_program(&mut rng, mix)).collect();
+        let endorsed: Vec<(Program, Effects)> = programs
+            .into_iter()
+            .filter_map(|program| {
+                let recorded = RecordingTransaction::new(Arc::new(program.clone()));
+                Some((program, recorded.endorse(&initial, EndorsedForm::Writes).ok()?))
+            })
+            .collect();
+        let effects: Vec<Effects> = endorsed.iter().map(|(_, effects)| effects.clone()).collect();
+        let cut = cut(&effects, true);
+        assert_eq!((cut.order.len() + cut.dropped.len(), cut.taken), (effects.len(), effects.len()));
+        let run = |order: &mut dyn Iterator<Item = usize>| {
+            let mut ledger = Ledger::new("fabric++", EndorsedForm::Writes, initial.clone());
+            let block: Vec<(Program, usize)> = order.map(|at| (endorsed[at].0.clone(), 0)).collect();
+            let lost = conflicts(ledger.block(&block)).len();
+            ledger.check().expect("serializable");
+            (block.len() - lost, lost)
+        };
+        let (committed, lost) = run(&mut cut.order.iter().map(|position| *position as usize));
+        assert_eq!(lost, 0, "seed {seed}: {cut:?}");
+        kept += committed;
+        valid += run(&mut (0..effects.len())).0;
+    }
+    assert!(kept * 20 > valid * 21, "{kept} against {valid}");
+}
+
+#[test]
+fn an_orderer_drops_what_is_old_and_cuts_at_its_bounds() {
+    let initial = table(&(0..9).map(|key| (key, 1, 1)).collect::<Vec<_>>());
+    let endorse = |operations: &[Operation]| {
+        let recorded = RecordingTransaction::new(Arc::new(program(operations)));
+        recorded.endorse(&initial, EndorsedForm::Writes).expect("no error")
+    };
+    let (writer, reader) = (endorse(&[set(0, A, 2)]), endorse(&[read(0, A)]));
+    let options = OrdererOptions { reordering: false, early_abort: true, unique_rows_max: 3 };
+    let mut orderer = Orderer::new(options, 8);
+    orderer.validated(5, [&writer]);
+    let at = |effects, snapshot| Waiting { effects, snapshot };
+    let cut = orderer.cut(&[at(&reader, 4), at(&reader, 5), at(&writer, 4)], 9);
+    assert_eq!((cut.order, cut.dropped), (vec![1, 2], vec![(0, EarlyAbort::Stale)]));
+    assert!(orderer.drops(&at(&reader, 4)) && !orderer.drops(&at(&reader, 5)));
+    let wide = endorse(&[read(1, A), read(2, A), read(3, A)]);
+    let cut = orderer.cut(&[at(&reader, 5), at(&wide, 5), at(&reader, 5)], 9);
+    assert_eq!((cut.order, cut.taken), (vec![0], 1), "four rows are too many");
+    let cut = orderer.cut(&[at(&reader, 5), at(&reader, 5), at(&reader, 5)], 2);
+    assert_eq!((cut.order, cut.taken), (vec![0, 1], 2));
 }
 
 #[test]

@@ -1,5 +1,8 @@
 use crate::CommandError;
-use bench::{EngineOptions, EngineRecord, LaboratoryArguments, LaboratoryCommand, engine_alone, laboratory};
+use bench::{
+    EndorseArguments, EngineOptions, EngineRecord, LaboratoryArguments, LaboratoryCommand, endorse,
+    engine_alone, laboratory,
+};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +19,10 @@ pub(crate) enum BenchCommand {
     ///
     /// Example: entente bench ablation --quick --json ablation.json
     Ablation(LaboratoryArguments),
+    /// Measure execute–order–validate: endorsement, Fabric++, Fabric#, XOX
+    ///
+    /// Runs the experiments of docs/endorse.toml. Example: entente bench endorse --quick --json endorse.json
+    Endorse(EndorseArguments),
 }
 
 /// Measure the engine alone: no network, no signatures, no disk.
@@ -65,6 +72,11 @@ pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
         BenchCommand::Engine(arguments) => engine(&arguments.narrowed()?),
         BenchCommand::Protocols(arguments) => experiments(LaboratoryCommand::Protocols, arguments),
         BenchCommand::Ablation(arguments) => experiments(LaboratoryCommand::Ablation, arguments),
+        BenchCommand::Endorse(arguments) => {
+            let records = endorse(arguments, &mut |text| eprintln!("{text}"))?;
+            println!("{} points", records.len());
+            Ok(())
+        }
     }
 }
 

@@ -613,6 +613,7 @@ mod tests {
             primary_key: Vec::new(),
             primary_key_name: String::new(),
             checks: Vec::new(),
+            endorsement: None,
         };
         let mut catalog = Catalog::default();
         catalog.tables.insert("t".into(), Arc::new(table));

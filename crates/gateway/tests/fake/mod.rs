@@ -58,6 +58,7 @@ pub fn catalog() -> Catalog {
         primary_key: vec![0],
         primary_key_name: "accounts_pkey".into(),
         checks: vec![Check { name: "accounts_balance_check".into(), condition: "(balance >= 0)".into() }],
+        endorsement: None,
     };
     let log = Table {
         id: TableId(2),
@@ -66,6 +67,7 @@ pub fn catalog() -> Catalog {
         primary_key: Vec::new(),
         primary_key_name: String::new(),
         checks: Vec::new(),
+        endorsement: None,
     };
     let parameter = |name: &str, mode, data_type| Parameter { name: name.into(), mode, data_type };
     let procedure = Procedure {
@@ -77,6 +79,7 @@ pub fn catalog() -> Catalog {
             parameter("left_over", ParameterMode::InOut, DataType::Numeric(None)),
         ],
         body: "\nBEGIN\n  UPDATE accounts SET balance = balance - amount WHERE id = source;\nEND\n".into(),
+        endorsement: None,
     };
     let mut catalog = Catalog { version: 1, next_table: 3, ..Catalog::default() };
     catalog.tables.insert(accounts.name.clone(), Arc::new(accounts));
@@ -166,6 +169,7 @@ impl Fake {
                 primary_key: vec![0],
                 primary_key_name: format!("{name}_pkey"),
                 checks: Vec::new(),
+                endorsement: None,
             };
             next.next_table += 1;
             next.tables.insert(name, Arc::new(table));

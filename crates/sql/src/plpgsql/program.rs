@@ -33,6 +33,19 @@ pub struct CompiledProcedure {
     pub(super) obstacles: Box<[(Address, Obstacle)]>,
 }
 
+impl CompiledProcedure {
+    /// Names of the procedures that it calls, as often as it does.
+    pub fn calls(&self) -> impl Iterator<Item = &str> {
+        self.code.iter().filter_map(|instruction| match instruction {
+            Instruction::Call(call) => match &call.statement {
+                BoundStatement::Call(call) => Some(call.procedure.as_str()),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+}
+
 /// Position in the code.
 pub(super) type Address = u32;
 

@@ -24,6 +24,8 @@ pub const AMOUNT_MAX: i64 = 100;
 pub struct Smallbank {
     customers: u64,
     choice: Zipf<f64>,
+    /// Fabric++'s mix: the probability that a call writes.
+    writes: Option<f64>,
 }
 
 impl Smallbank {
@@ -39,7 +41,19 @@ impl Smallbank {
             return Err(ParameterError::Skew(skew));
         }
         let choice = Zipf::new(customers as f64, skew).map_err(|_| ParameterError::Skew(skew))?;
-        Ok(Smallbank { customers, choice })
+        Ok(Smallbank { customers, choice, writes: None })
+    }
+
+    /// With the mix of Fabric++ (Sharma et al., SIGMOD 2019, 6.2.2): with this probability one of the five procedures that
+    /// write, each equally often, otherwise `balance`.
+    ///
+    /// # Errors
+    /// No probability.
+    pub fn with_write_probability(self, writes: f64) -> Result<Smallbank, ParameterError> {
+        if !(0.0..=1.0).contains(&writes) {
+            return Err(ParameterError::Share { workload: "smallbank", found: writes });
+        }
+        Ok(Smallbank { writes: Some(writes), ..self })
     }
 
     /// The statements of schema and procedures, one by one.
@@ -73,7 +87,12 @@ impl Smallbank {
     pub fn next_call(&self, random: &mut impl Rng) -> Call {
         let one = self.customer(random);
         let amount = Value::BigInt(random.random_range(1..=AMOUNT_MAX));
-        let (procedure, arguments) = match random.random_range(0..100) {
+        let draw = match self.writes {
+            None => random.random_range(0..100),
+            Some(writes) if random.random_bool(writes) => [0, 15, 30, 55, 70][random.random_range(0..5)],
+            Some(_) => 85,
+        };
+        let (procedure, arguments) = match draw {
             0..15 => {
                 let sign = if random.random_bool(0.5) { 1 } else { -1 };
                 let change = sign * random.random_range(1..=AMOUNT_MAX);
