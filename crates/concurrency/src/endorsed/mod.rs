@@ -10,11 +10,11 @@
 //! - `occ`: Fabric. In block order, a transaction holds if nobody has written what it read since its snapshot.
 //! - `fabric++`: the same behind an orderer that puts readers in front of writers and drops what would close a cycle
 //!   ([`reorder()`]; Sharma et al., SIGMOD 2019).
-//! - `fabric-sharp`: a transaction holds if it closes no cycle with those of the last blocks, stale or not ([`sharp`]).
+//! - `fabric-sharp`: a transaction holds if it closes no cycle with those of the last blocks, stale or not.
 //! - `xox`: what is stale runs again at the end of the block, on the state as it stands, if its policy allows that; it
 //!   may touch no more than was endorsed (Gorenflo, chapter 4).
 //!
-//! A version is the height of a block: a read at `h` is stale if its columns were written above `h` ([`recent_writes`]).
+//! A version is the height of a block: a read at `h` is stale if its columns were written above `h`.
 //! Endorsed additions are commands as in Harmony: they read nothing, so they are never stale, and are placed like
 //! Harmony's.
 

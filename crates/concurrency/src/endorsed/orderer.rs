@@ -3,7 +3,7 @@
 
 use super::recent_writes::{RecentWrites, changes_scan};
 use super::reorder::{KeySets, reorder};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use state::{Effects, RowId};
 use std::collections::BTreeMap;
 use types::ColumnSet;
@@ -75,7 +75,7 @@ impl Orderer {
     /// Makes a block of at most `most` transactions.
     pub fn cut(&mut self, waiting: &[Waiting<'_>], most: usize) -> Cut {
         let mut cut = Cut::default();
-        let mut rows: FxHashMap<&RowId, ()> = FxHashMap::default();
+        let mut rows: FxHashSet<&RowId> = FxHashSet::default();
         let mut kept: Vec<u32> = Vec::new();
         for (position, one) in (0u32..).zip(waiting) {
             if kept.len() >= most {
@@ -86,10 +86,8 @@ impl Orderer {
                 cut.taken += 1;
                 continue;
             }
-            let touched = one.effects.reads.iter().map(|read| &read.row);
-            rows.extend(
-                touched.chain(one.effects.commands.iter().map(|command| &command.row)).map(|row| (row, ())),
-            );
+            rows.extend(one.effects.reads.iter().map(|read| &read.row));
+            rows.extend(one.effects.commands.iter().map(|command| &command.row));
             if rows.len() > self.options.unique_rows_max && !kept.is_empty() {
                 break;
             }
