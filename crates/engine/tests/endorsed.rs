@@ -464,3 +464,58 @@ fn a_call_that_may_involve_too_many_procedures_is_refused() {
     assert!(matches!(outcomes[0], Outcome::Committed(_)), "{outcomes:?}");
     assert!(fault(&outcomes[1]).to_string().contains("may involve more than 256 procedures"), "{outcomes:?}");
 }
+
+#[test]
+fn an_engine_restored_from_a_checkpoint_validates_as_one_that_went_on() {
+    for protocol in concurrency::VALIDATION_IDS {
+        let mut network = Network::new(protocol, |charter| charter.checkpoint_blocks = 3);
+        let before = network.endorsed(call("pay", &[1, 2, 30]), &[0, 1]);
+        let writer = network.endorsed(call("pay", &[3, 4, 5]), &[0, 1]);
+        network.outcomes(vec![writer]);
+        while !network.engine.height().is_multiple_of(3) {
+            network.outcomes(vec![]);
+        }
+        let header = state::CheckpointHeader {
+            ledger: network.charter.ledger(),
+            height: network.engine.height(),
+            state_digest: network.engine.state_digest(),
+        };
+        let (mut bytes, live) = (Vec::new(), network.engine.live().content());
+        let snapshot = network.engine.state().snapshot();
+        state::write_checkpoint(&header, snapshot.as_ref(), &live, &mut bytes).expect("memory");
+        let read = state::read_checkpoint(bytes.as_slice()).expect("what was written");
+        let (restored_state, digest) = (Arc::new(read.state), header.state_digest);
+        let restored = Engine::at(network.charter.clone(), restored_state, read.live, header.height, digest);
+        let mut restored = restored.expect("a good checkpoint");
+
+        let fresh: Vec<SignedTransaction> =
+            [[1, 2, 1], [1, 3, 1], [4, 3, 1]].map(|one| network.endorsed(call("pay", &one), &[0, 1])).into();
+        let blocks = [[vec![before], fresh[..2].to_vec()].concat(), fresh[2..].to_vec()];
+        let mut outcomes = Vec::new();
+        for block in blocks {
+            let executed = network.order(block.clone());
+            let header = BlockHeader {
+                ledger: network.charter.ledger(),
+                height: restored.height() + 1,
+                timestamp_ms: 1_800_000_000_000,
+                previous: Digest::ZERO,
+                transactions_root: Digest::ZERO,
+                transactions: block.len() as u32,
+                proposer: 0,
+            };
+            let bytes: Vec<bytes::Bytes> = block.iter().map(|one| one.to_bytes().into()).collect();
+            let transactions = network.verifier.check(&bytes);
+            let again = VerifiedBlock { digest: header.digest(), header, transactions };
+            let again = restored.execute(&again).expect("the next block");
+            assert_eq!(
+                (again.receipts, again.state_digest),
+                (executed.receipts.clone(), executed.state_digest)
+            );
+            outcomes.extend(executed.receipts.into_iter().map(|receipt| receipt.outcome));
+        }
+        if protocol == "occ" {
+            assert_eq!(outcomes[0], Outcome::Conflict, "endorsed before the checkpoint");
+            assert!(matches!(outcomes[1], Outcome::Committed(_)) && outcomes[2] == Outcome::Conflict);
+        }
+    }
+}
