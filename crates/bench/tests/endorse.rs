@@ -90,3 +90,17 @@ fn what_is_wrong_is_said() {
     assert!(message(SMALL, &["system=nobody"]).contains("no experiment has a point"));
     assert!(message("experiment = 1", &[]).contains("cannot be run"));
 }
+
+#[test]
+fn the_built_in_experiments_are_good() {
+    let arguments = EndorseArguments {
+        seed: 1,
+        only: vec!["experiment=none".to_string()],
+        quick: false,
+        json: None,
+        seconds: None,
+        experiments: None,
+    };
+    // Everything is read and checked before points are chosen.
+    assert!(matches!(endorse(&arguments, &mut |_| {}), Err(EndorseError::Nothing)));
+}
