@@ -1,3 +1,4 @@
+use super::parse::OPERAND;
 use super::*;
 use crate::{decode_exactly, encode};
 use proptest::prelude::*;
@@ -299,7 +300,7 @@ fn the_search_is_better_than_the_greedy_descent() {
     let policy = policy("(a OR e) AND (b OR c) AND (b OR f) AND (c OR d) AND (c OR e) AND (d OR e)");
     let choose = |work_left| {
         let (chosen, is_exact) =
-            policy.choose_with(&["a", "b", "c", "d", "e", "f"], &mut Search { work_left }).expect("all");
+            policy.choose_with(&["a", "b", "c", "d", "e", "f"], &mut Search::new(work_left)).expect("all");
         (chosen.join(" "), is_exact)
     };
     assert_eq!(choose(0), ("a b c d".to_string(), false));
@@ -328,7 +329,7 @@ fn a_hard_choice_ends_with_a_minimal_set() {
     // A graph of 85 vertices and 255 edges, the same around every vertex: too much for the search.
     let (policy, names) = cover(85, |a, b| [1, 7, 19].contains(&((b - a) % 85).min(85 - (b - a) % 85)));
     let names: Vec<_> = names.iter().map(String::as_str).collect();
-    let mut search = Search { work_left: limits::POLICY_CHOICE_WORK_MAX };
+    let mut search = Search::new(limits::POLICY_CHOICE_WORK_MAX);
     let (chosen, is_exact) = policy.choose_with(&names, &mut search).expect("all are available");
     assert!(!is_exact);
     assert_minimal(&policy, &chosen);
@@ -341,7 +342,7 @@ fn the_largest_policies_without_repetition_are_chosen_from_exactly() {
     let available: Vec<_> = names.iter().map(String::as_str).rev().collect();
     let groups: Vec<_> = names.chunks(8).map(|group| format!("5 of ({})", group.join(", "))).collect();
     let policy = policy(&format!("11 of ({})", groups.join(", ")));
-    let mut search = Search { work_left: limits::POLICY_CHOICE_WORK_MAX };
+    let mut search = Search::new(limits::POLICY_CHOICE_WORK_MAX);
     let (chosen, is_exact) = policy.choose_with(&available, &mut search).expect("all are available");
     assert!(is_exact);
     assert_eq!(chosen.len(), 55);
@@ -486,10 +487,10 @@ proptest! {
         let names: Vec<_> = available.iter().map(|number| Sketch::name(*number)).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
         let expected = chosen_by_brute_force(&sketch, available);
-        let mut search = Search { work_left: limits::POLICY_CHOICE_WORK_MAX };
+        let mut search = Search::new(limits::POLICY_CHOICE_WORK_MAX);
         prop_assert_eq!(policy.choose_with(&names, &mut search), expected.clone().map(|chosen| (chosen, true)));
 
-        match policy.choose_with(&names, &mut Search { work_left: 0 }) {
+        match policy.choose_with(&names, &mut Search::new(0)) {
             Some((chosen, is_exact)) => {
                 prop_assert!(!is_exact);
                 prop_assert!(chosen.len() >= expected.expect("some set satisfies").len());
@@ -509,7 +510,7 @@ proptest! {
         };
         let expected = subsets.filter(covers).min_by_key(|set| (set.len(), set.clone())).expect("all cover");
         let expected: Vec<_> = expected.into_iter().map(|vertex| names[vertex].to_string()).collect();
-        let mut search = Search { work_left: limits::POLICY_CHOICE_WORK_MAX };
+        let mut search = Search::new(limits::POLICY_CHOICE_WORK_MAX);
         prop_assert_eq!(policy.choose_with(&names, &mut search), Some((expected, true)));
     }
 
