@@ -75,12 +75,9 @@ impl EndorsementRules {
                 found: if endorsers.is_empty() { "nobody".to_string() } else { endorsers.join(", ") },
             }),
         };
-        let involved = match transaction.payload.as_ref() {
-            Payload::Call { procedure, .. } => {
-                library.involved(procedure).map_err(|error| EndorsementFault::Effects(error.message))?
-            }
-            Payload::Script { .. } | Payload::Insert { .. } => Arc::default(),
-        };
+        let involved = library
+            .involved(&transaction.payload)
+            .map_err(|error| EndorsementFault::Effects(error.message))?;
         if involved.is_empty() {
             hold("the ledger".to_string(), &self.policy)?;
         }

@@ -8,7 +8,7 @@ use crate::table::{Tables, stored_policy};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use types::{Catalog, DataType, Policy, Procedure, SqlError, SqlState, TableId};
+use types::{Catalog, DataType, Payload, Policy, Procedure, SqlError, SqlState, TableId, Value};
 
 /// Scripts that a library keeps bound.
 const SCRIPTS_MAX: usize = 512;
@@ -78,26 +78,33 @@ impl Library {
         Ok(Library { catalog, options, tables, procedures, involved, scripts })
     }
 
-    /// The procedures that a call of this one involves, by name: itself and what it calls, directly or not. Empty where
-    /// there is no such procedure.
+    /// The procedures that a transaction involves, by name: those that it calls, and what they may call, directly or not.
     ///
     /// # Errors
-    /// There are more than 256.
-    pub fn involved(&self, procedure: &str) -> Result<Arc<[Involved]>, SqlError> {
+    /// There are more than 256; what is wrong with a script.
+    pub fn involved(&self, payload: &Payload) -> Result<Arc<[Involved]>, SqlError> {
+        let procedure = match payload {
+            Payload::Call { procedure, .. } => procedure,
+            Payload::Script { sql, parameters } => {
+                let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
+                let script = self.script(sql, &types)?;
+                return self.find_involved(script.calls().collect());
+            }
+            Payload::Insert { .. } => return Ok(Arc::default()),
+        };
         if let Some(known) = self.involved.lock().unwrap_or_else(PoisonError::into_inner).get(procedure) {
             return Ok(known.clone());
         }
-        let found = self.find_involved(procedure)?;
+        let found = self.find_involved(vec![procedure])?;
         if !found.is_empty() {
             let mut known = self.involved.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert(procedure.to_string(), found.clone());
+            known.insert(procedure.clone(), found.clone());
         }
         Ok(found)
     }
 
-    fn find_involved(&self, procedure: &str) -> Result<Arc<[Involved]>, SqlError> {
+    fn find_involved<'a>(&'a self, mut waiting: Vec<&'a str>) -> Result<Arc<[Involved]>, SqlError> {
         let mut found: BTreeSet<&str> = BTreeSet::new();
-        let mut waiting = vec![procedure];
         while let Some(next) = waiting.pop() {
             let Some((name, _)) = self.catalog.procedures.get_key_value(next) else { continue };
             if !found.insert(name) {
@@ -105,8 +112,7 @@ impl Library {
             }
             if found.len() > INVOLVED_MAX {
                 let message = format!(
-                    "a call of \"{procedure}\" may involve more than {INVOLVED_MAX} procedures, whose policies would \
-                     have to hold"
+                    "the transaction may involve more than {INVOLVED_MAX} procedures, whose policies would have to hold"
                 );
                 return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
             }

@@ -74,6 +74,14 @@ pub fn prepare(
 }
 
 impl Prepared {
+    /// Names of the procedures that its statements call.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Statement(BoundStatement::Call(call)) => Some(call.procedure.as_str()),
+            _ => None,
+        })
+    }
+
     /// Types of the parameters.
     pub fn parameters(&self) -> &[DataType] {
         &self.parameters

@@ -133,7 +133,6 @@ pub fn endorsed_effects(
         scans: effects.scans.iter().map(scan).collect(),
         writes: Vec::new(),
         results: effects.result.clone()?,
-        steps: effects.steps,
         now_ms,
     };
     for (position, command) in effects.commands.iter().enumerate() {
@@ -218,7 +217,7 @@ pub fn effects_of(
         scans: endorsed.scans.iter().map(scan).collect(),
         commands: endorsed.writes.iter().map(&mut command).collect::<Result<_, _>>()?,
         result: Ok(endorsed.results.clone()),
-        steps: endorsed.steps,
+        steps: endorsed.steps(),
         catalog: None,
     })
 }

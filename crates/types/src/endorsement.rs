@@ -123,13 +123,18 @@ pub struct EndorsedEffects {
     pub writes: Vec<EndorsedWrite>,
     /// What the client gets.
     pub results: Vec<StatementResult>,
-    /// Logical steps spent.
-    pub steps: u64,
     /// The time that the contract saw, milliseconds since 1970-01-01 00:00 UTC: that of the snapshot's block.
     pub now_ms: u64,
 }
 
 impl EndorsedEffects {
+    /// Logical steps that holding them against the state costs: one for each thing that they name. What endorsers spent
+    /// is no measure: it would let two of them use up everybody's budget.
+    pub fn steps(&self) -> u64 {
+        let found: usize = self.scans.iter().map(|scan| 1 + scan.result.len()).sum();
+        (1 + self.reads.len() + found + self.writes.len()) as u64
+    }
+
     /// What endorsers sign, for one transaction: SHA-256 over domain and canonical encoding.
     pub fn digest(&self) -> Digest {
         sha256(&[EFFECTS_DOMAIN, &encode(self)])
@@ -263,7 +268,6 @@ mod tests {
                 write(None, RowWrite::Delete),
             ],
             results: vec![StatementResult { tag: "CALL".into(), ..StatementResult::default() }],
-            steps: 9,
             now_ms: 1_800_000_000_000,
         }
     }
