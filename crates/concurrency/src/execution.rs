@@ -2,7 +2,9 @@
 
 use crate::TransactionOutcome;
 use rayon::prelude::*;
+use rustc_hash::FxBuildHasher;
 use state::{Command, Effects, Overlay, RowChange, RowId, Simulate, Snapshot};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use types::{Row, SqlError, SqlState};
@@ -182,4 +184,10 @@ pub(crate) fn differs(before: Option<&Row>, after: Option<&Row>) -> bool {
         (None, None) => false,
         _ => true,
     }
+}
+
+/// In which of so many shards of shared memory a row stands.
+pub(crate) fn shard_of(row: &RowId, shards: usize) -> usize {
+    // The upper bits of this hash are the well mixed ones.
+    (FxBuildHasher.hash_one(row) >> 32) as usize % shards
 }

@@ -11,7 +11,7 @@
 //!      ∥ judge the next ids       └ a piece of receipts that is complete is hashed in the background
 //! ```
 //!
-//! The engine is synchronous, reads no clock but the block's and does no I/O; parallel work runs on the current rayon
+//! The engine is synchronous, reads no clock but the block's, except to measure, and does no I/O; parallel work runs on the current rayon
 //! pool. The node drives it behind ordering, `entente bench engine` drives it alone, simulations drive it inline.
 
 mod admission;

@@ -23,8 +23,7 @@ struct File {
 pub(super) struct Experiment {
     pub(super) id: String,
     /// Paper and number, for people.
-    #[allow(dead_code, reason = "it stands in the file for who reads it")]
-    title: String,
+    pub(super) title: String,
     systems: Vec<String>,
     workload: String,
     rows: u64,

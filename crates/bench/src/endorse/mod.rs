@@ -17,7 +17,7 @@ pub struct EndorseArguments {
     /// Seed of the workloads
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Only points with these values, such as `experiment=fabric-plus-plus-figure-8,system=occ`: keys are experiment,
+    /// Only points with these values, such as `experiment=fabricplusplus-figure-8,system=occ`: keys are experiment,
     /// system, skew, write_probability; of one key several values may be given
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub only: Vec<String>,
@@ -125,8 +125,13 @@ pub fn endorse(
         return Err(EndorseError::Nothing);
     }
     let mut records = Vec::new();
+    let mut shown = "";
     for (number, (experiment, point)) in points.iter().enumerate() {
-        progress(&format!("{}/{}: {} {}", number + 1, points.len(), experiment.id, point.describe()));
+        if shown != experiment.id {
+            shown = &experiment.id;
+            progress(&experiment.title);
+        }
+        progress(&format!("{}/{}: {}, {}", number + 1, points.len(), experiment.id, point.describe()));
         let record = measure(experiment, point, seconds, arguments.seed)?;
         progress(&format!("  {}", summary(&record)));
         records.push(record);

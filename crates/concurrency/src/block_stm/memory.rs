@@ -8,11 +8,10 @@
 
 use super::scheduler::Incarnation;
 use super::synchronization::{Mutex, RwLock};
-use rustc_hash::FxHasher;
+use crate::execution::shard_of;
 use smallvec::SmallVec;
 use state::{KeyRange, RowId};
 use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
 use types::{Key, Row, TableId};
 
 /// Parts of the memory with a lock each.
@@ -76,10 +75,7 @@ impl Memory {
     }
 
     fn shard(&self, row: &RowId) -> &RwLock<Shard> {
-        let mut hasher = FxHasher::default();
-        row.hash(&mut hasher);
-        // The upper bits of this hash are the good ones.
-        &self.0[(hasher.finish() >> 32) as usize % SHARDS]
+        &self.0[shard_of(row, SHARDS)]
     }
 
     /// The row as `reader` must see it.

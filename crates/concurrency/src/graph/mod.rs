@@ -18,8 +18,9 @@
 //!                 order)    └──────────── successors that waited for nothing else ◀─┘
 //! ```
 //!
-//! **Columns.** Unless the charter says that conflicts are per row, two transactions that write different columns of one row do not wait for each other. So the shared state
-//! applies *commands* to rows as they stand, and never writes back a row that a transaction saw.
+//! **Columns.** Unless the charter says that conflicts are per row, two transactions that write different columns of one
+//! row do not wait for each other. So the shared state applies *commands* to rows as they stand, and never writes back a
+//! row that a transaction saw.
 //!
 //! **Budget.** A transaction has a turn if those before it left any steps, which is known only when they have run.
 //! Later ones run ahead; those that turn out to have had no turn are cut. No kept transaction can have seen a cut one:

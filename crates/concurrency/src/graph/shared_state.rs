@@ -4,12 +4,10 @@
 //! the plan's business: whoever runs conflicts with nobody else who runs. A row may still be written by two at once, in
 //! different columns, so a command is applied to the row as it stands, under the lock of its shard.
 
-use crate::execution::{Step, differs, step};
+use crate::execution::{Step, differs, shard_of, step};
 use rayon::prelude::*;
-use rustc_hash::FxHasher;
 use state::{AfterImage, Command, KeyRange, Overlay, RowId, Snapshot};
 use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use types::{Catalog, Key, Row, TableId};
@@ -43,10 +41,7 @@ impl<'a> SharedState<'a> {
     }
 
     fn shard(&self, row: &RowId) -> &Shard {
-        let mut hasher = FxHasher::default();
-        row.hash(&mut hasher);
-        // The upper bits are the well mixed ones.
-        &self.shards[(hasher.finish() >> 32) as usize % SHARDS]
+        &self.shards[shard_of(row, SHARDS)]
     }
 
     /// Applies the commands of a transaction that was simulated on this state and conflicts with nobody who runs.

@@ -254,14 +254,7 @@ fn whatever_the_orderer_keeps_commits_and_keeps_as_much_as_arrival_does() {
     let (mut kept, mut valid) = (0, 0);
     for seed in 0..400 {
         let mut rng = StdRng::seed_from_u64(seed);
-        let mix = Mix {
-            keys: rng.random_range(3..20),
-            operations: rng.random_range(1..4),
-            scans: [0.0, 0.2][rng.random_range(0..2)],
-            conditions: 0.1,
-            checks: 0.1,
-            inserts: [0.0, 0.2][rng.random_range(0..2)],
-        };
+        let mix = random_mix(&mut rng);
         let initial = table(&(0..mix.keys).map(|key| (key, 3, 3)).collect::<Vec<_>>());
         let programs: Vec<Program> = (0..20).map(|_| random_program(&mut rng, mix)).collect();
         let endorsed: Vec<(Program, Effects)> = programs
@@ -340,16 +333,20 @@ fn random_histories_are_serializable_whatever_their_age_and_form() {
     assert!(committed > 10_000 && given_up > 2_000 && again > 2_000, "{committed}, {given_up}, {again}");
 }
 
-fn random_ledger(seed: u64, id: &str, form: EndorsedForm) -> Ledger {
-    let mut rng = StdRng::seed_from_u64(seed);
-    let mix = Mix {
-        keys: rng.random_range(3..12),
+fn random_mix(rng: &mut StdRng) -> Mix {
+    Mix {
+        keys: rng.random_range(3..14),
         operations: rng.random_range(1..5),
         scans: [0.0, 0.15][rng.random_range(0..2)],
         conditions: 0.2,
         checks: 0.2,
         inserts: [0.0, 0.25][rng.random_range(0..2)],
-    };
+    }
+}
+
+fn random_ledger(seed: u64, id: &str, form: EndorsedForm) -> Ledger {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mix = random_mix(&mut rng);
     let initial: Vec<(u8, i64, i64)> =
         (0..mix.keys).map(|key| (key, rng.random_range(0..6), rng.random_range(0..6))).collect();
     let mut ledger = Ledger::new(id, form, table(&initial));

@@ -164,7 +164,7 @@ fn at_once(first: Footprint, second: Footprint, expected: bool) {
     assert_eq!(start < end, expected, "{spans:?}");
 }
 
-/// The first transaction, fifteen that touch nothing and take no time, and the second.
+/// The first transaction, fifteen that touch nothing and take two milliseconds, and the second.
 fn spread(mut two: Vec<Arc<dyn Simulate>>, clock: &Arc<Clock>) -> Vec<Arc<dyn Simulate>> {
     let idle = |number| Timed { number, footprint: Footprint::default(), clock: clock.clone(), meet: 1 };
     let second = two.pop().unwrap();
