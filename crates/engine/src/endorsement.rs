@@ -78,10 +78,10 @@ impl EndorsementRules {
         let involved = library
             .involved(&transaction.payload)
             .map_err(|error| EndorsementFault::Effects(error.message))?;
-        if involved.is_empty() {
+        if involved.statements || involved.procedures.is_empty() {
             hold("the ledger".to_string(), &self.policy)?;
         }
-        for Involved { procedure, policy } in involved.iter() {
+        for Involved { procedure, policy } in involved.procedures.iter() {
             hold(format!("procedure \"{procedure}\""), policy.as_ref().unwrap_or(&self.policy))?;
         }
         let written: BTreeSet<TableId> = endorsement.effects.writes.iter().map(|write| write.table).collect();

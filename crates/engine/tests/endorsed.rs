@@ -453,6 +453,7 @@ fn policies_of_procedures_and_tables_are_kept_in_the_ledger_and_changed_by_trans
     says(refusal(script("CALL outer_one(3)"), &[0, 3]), "of procedure \"melt\"");
     says(refusal(script("INSERT INTO log VALUES ('a'); CALL melt(3)"), &[0, 3]), "of procedure \"melt\"");
     assert_eq!(refusal(script("CALL melt(3)"), &[1, 2]), None);
+    says(refusal(script("CALL melt(5); DELETE FROM account WHERE id = 1"), &[1, 2]), "`anna` of the ledger");
 
     for (sql, expected) in [
         ("ALTER TABLE gold SET (endorsement_policy = '')", ""),

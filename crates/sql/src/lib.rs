@@ -34,6 +34,6 @@ mod table;
 
 pub use endorsed::bind_endorsed;
 pub use execution::Context;
-pub use library::{CompileOptions, Involved, Library};
+pub use library::{CompileOptions, Involved, Involvement, Library};
 pub use prepare::{Prepared, StatementKind, prepare};
 pub use simulate::{Invocation, is_schema_change};

@@ -32,7 +32,16 @@ pub struct Library {
     scripts: Mutex<ScriptCache>,
 }
 
-/// A procedure that a call involves, and who must endorse that.
+/// What a transaction may run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Involvement {
+    /// The procedures that it calls and what they may call, by name.
+    pub procedures: Arc<[Involved]>,
+    /// It also does something outside of procedures.
+    pub statements: bool,
+}
+
+/// A procedure that a transaction involves, and who must endorse that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Involved {
     /// Its name.
@@ -78,29 +87,31 @@ impl Library {
         Ok(Library { catalog, options, tables, procedures, involved, scripts })
     }
 
-    /// The procedures that a transaction involves, by name: those that it calls, and what they may call, directly or not.
+    /// What a transaction may run, directly or not.
     ///
     /// # Errors
-    /// There are more than 256; what is wrong with a script.
-    pub fn involved(&self, payload: &Payload) -> Result<Arc<[Involved]>, SqlError> {
+    /// More than 256 procedures; what is wrong with a script.
+    pub fn involved(&self, payload: &Payload) -> Result<Involvement, SqlError> {
         let procedure = match payload {
             Payload::Call { procedure, .. } => procedure,
             Payload::Script { sql, parameters } => {
                 let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
                 let script = self.script(sql, &types)?;
-                return self.find_involved(script.calls().collect());
+                let called: Vec<&str> = script.calls().collect();
+                let statements = called.len() < script.steps.len();
+                return Ok(Involvement { procedures: self.find_involved(called)?, statements });
             }
-            Payload::Insert { .. } => return Ok(Arc::default()),
+            Payload::Insert { .. } => return Ok(Involvement { statements: true, ..Involvement::default() }),
         };
         if let Some(known) = self.involved.lock().unwrap_or_else(PoisonError::into_inner).get(procedure) {
-            return Ok(known.clone());
+            return Ok(Involvement { procedures: known.clone(), statements: false });
         }
         let found = self.find_involved(vec![procedure])?;
         if !found.is_empty() {
             let mut known = self.involved.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert(procedure.clone(), found.clone());
         }
-        Ok(found)
+        Ok(Involvement { procedures: found, statements: false })
     }
 
     fn find_involved<'a>(&'a self, mut waiting: Vec<&'a str>) -> Result<Arc<[Involved]>, SqlError> {
