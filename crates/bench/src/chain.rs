@@ -70,6 +70,7 @@ impl Chain {
             root_key: key.public_key(),
             node_key: SecretKey::from_bytes([8; 32]).public_key(),
             address: String::new(),
+            gateway: String::new(),
         });
         let charter = Arc::new(charter);
         let credential = Credential { organisation: 0, signature: Signature([0; 64]) };

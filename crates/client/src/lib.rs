@@ -1,5 +1,6 @@
 //! Rust SDK: an [`Identity`](types::Identity) signs transactions, a [`Client`] submits them to any organisation's gateway in batches and
-//! gives back receipts as they become final.
+//! gives back receipts as they become final. Where transactions are executed before they are ordered, the gateway has them
+//! endorsed; a client that does not want to rely on it asks [`Endorser`]s itself ([`endorse`]).
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,6 +20,8 @@
 //! # Ok(()) }
 //! ```
 
+mod endorser;
 mod submission;
 
+pub use endorser::{EndorseError, Endorser, endorse};
 pub use submission::{Client, ClientError, Replies, Status};

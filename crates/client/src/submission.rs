@@ -70,6 +70,15 @@ pub struct StatusAt {
     pub state_digest: String,
 }
 
+/// Connections to the gateway at `url`.
+pub(crate) fn http_client(url: &str) -> Result<reqwest::Client, ClientError> {
+    reqwest::Client::builder()
+        .connect_timeout(Duration::from_secs(5))
+        .no_proxy()
+        .build()
+        .map_err(|error| ClientError::Connection { url: url.to_string(), error })
+}
+
 /// A connection pool to one organisation's gateway.
 #[derive(Clone)]
 pub struct Client {
@@ -85,12 +94,7 @@ impl Client {
     /// The HTTP client cannot be set up.
     pub fn new(url: &str, identity: Identity) -> Result<Client, ClientError> {
         let url = url.trim_end_matches('/').to_string();
-        let http = reqwest::Client::builder()
-            .connect_timeout(Duration::from_secs(5))
-            .no_proxy()
-            .build()
-            .map_err(|error| ClientError::Connection { url: url.clone(), error })?;
-        Ok(Client { http, url, identity })
+        Ok(Client { http: http_client(&url)?, url, identity })
     }
 
     /// Who signs.

@@ -4,6 +4,7 @@ use crate::VerifiedTransaction;
 use sql::{Context, Invocation, Involved, Library, bind_endorsed};
 use state::{Effects, Endorsed, EndorsedForm, Footprint, Simulate, Snapshot, endorsed_effects};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 use types::{
     Catalog, Charter, EndorsedEffects, EndorsementFault, Payload, Policy, PolicyError, SqlError, SqlState,
@@ -50,6 +51,28 @@ impl EndorsementRules {
         Ok(())
     }
 
+    /// Everything whose policy a transaction with these effects must satisfy, in turn, until one says no.
+    fn each_policy(
+        &self,
+        library: &Library,
+        payload: &Payload,
+        effects: &EndorsedEffects,
+        visit: &mut dyn FnMut(Subject<'_>, &Policy) -> Result<(), EndorsementFault>,
+    ) -> Result<(), EndorsementFault> {
+        let involved = library.involved(payload).map_err(|error| EndorsementFault::Effects(error.message))?;
+        if involved.statements || involved.procedures.is_empty() {
+            visit(Subject::Ledger, &self.policy)?;
+        }
+        for Involved { procedure, policy } in involved.procedures.iter() {
+            visit(Subject::Procedure(procedure), policy.as_ref().unwrap_or(&self.policy))?;
+        }
+        let written: BTreeSet<TableId> = effects.writes.iter().map(|write| write.table).collect();
+        for (table, policy) in written.into_iter().filter_map(|table| library.table_policy(table)) {
+            visit(Subject::Table(table), policy)?;
+        }
+        Ok(())
+    }
+
     /// The endorsed effects of a transaction, if its endorsers are enough and its effects can be. `None`: it has none.
     ///
     /// # Errors
@@ -66,32 +89,37 @@ impl EndorsementRules {
             .filter_map(|position| self.names.get(usize::from(*position)))
             .map(String::as_str)
             .collect();
-        let hold = |of: String, policy: &Policy| match policy.is_satisfied(&|name| endorsers.contains(&name))
-        {
-            true => Ok(()),
-            false => Err(EndorsementFault::Policy {
-                of,
-                policy: policy.to_string(),
-                found: if endorsers.is_empty() { "nobody".to_string() } else { endorsers.join(", ") },
-            }),
-        };
-        let involved = library
-            .involved(&transaction.payload)
-            .map_err(|error| EndorsementFault::Effects(error.message))?;
-        if involved.statements || involved.procedures.is_empty() {
-            hold("the ledger".to_string(), &self.policy)?;
-        }
-        for Involved { procedure, policy } in involved.procedures.iter() {
-            hold(format!("procedure \"{procedure}\""), policy.as_ref().unwrap_or(&self.policy))?;
-        }
-        let written: BTreeSet<TableId> = endorsement.effects.writes.iter().map(|write| write.table).collect();
-        for (table, policy) in written.into_iter().filter_map(|table| library.table_policy(table)) {
-            hold(format!("table \"{table}\""), policy)?;
-        }
+        let mut hold =
+            |of: Subject<'_>, policy: &Policy| match policy.is_satisfied(&|name| endorsers.contains(&name)) {
+                true => Ok(()),
+                false => Err(EndorsementFault::Policy {
+                    of: of.to_string(),
+                    policy: policy.to_string(),
+                    found: if endorsers.is_empty() { "nobody".to_string() } else { endorsers.join(", ") },
+                }),
+            };
+        self.each_policy(library, &transaction.payload, &endorsement.effects, &mut hold)?;
         let effects = bind_endorsed(library, &endorsement.effects)
             .map_err(|error| EndorsementFault::Effects(error.message))?;
         let (snapshot, may_run_again) = (endorsement.snapshot, self.run_again);
         Ok(Some(Endorsed { snapshot, effects: Arc::new(effects), may_run_again }))
+    }
+}
+
+/// What has a policy.
+enum Subject<'a> {
+    Ledger,
+    Procedure(&'a str),
+    Table(&'a str),
+}
+
+impl fmt::Display for Subject<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Ledger => f.write_str("the ledger"),
+            Subject::Procedure(name) => write!(f, "procedure \"{name}\""),
+            Subject::Table(name) => write!(f, "table \"{name}\""),
+        }
     }
 }
 
@@ -131,6 +159,8 @@ pub struct EndorsementBasis {
     pub step_limit: u64,
     /// How changes are endorsed.
     pub form: EndorsedForm,
+    /// Who must endorse what.
+    pub(crate) rules: Arc<EndorsementRules>,
 }
 
 impl EndorsementBasis {
@@ -147,6 +177,36 @@ impl EndorsementBasis {
         let invocation = Invocation::new(self.library.clone(), context, payload.clone());
         let snapshot = self.snapshot.as_ref();
         endorsed_effects(&invocation.simulate(snapshot), snapshot, self.timestamp_ms, self.form)
+    }
+
+    /// The policies that endorsements of these effects must satisfy, each once.
+    ///
+    /// # Errors
+    /// The transaction involves more procedures than may be.
+    pub fn policies(
+        &self,
+        payload: &Payload,
+        effects: &EndorsedEffects,
+    ) -> Result<Vec<Policy>, EndorsementFault> {
+        let mut policies: Vec<Policy> = Vec::new();
+        self.rules.each_policy(&self.library, payload, effects, &mut |_, policy| {
+            if !policies.contains(policy) {
+                policies.push(policy.clone());
+            }
+            Ok(())
+        })?;
+        Ok(policies)
+    }
+
+    /// Where two simulations on this state part, with the tables' names; `None` where they are the same.
+    pub fn difference(&self, mine: &EndorsedEffects, other: &EndorsedEffects) -> Option<String> {
+        mine.difference(
+            other,
+            &|id| match self.library.catalog().tables.values().find(|table| table.id == id) {
+                Some(table) => format!("table {}", table.name),
+                None => format!("table {}, which does not exist", id.0),
+            },
+        )
     }
 }
 

@@ -97,8 +97,8 @@ pub struct Engine {
     state: Arc<State>,
     live: LiveRequests,
     protocol: Box<dyn Protocol>,
-    /// What endorsements must be, where transactions are executed before they are ordered.
-    rules: Option<EndorsementRules>,
+    /// What endorsements must be.
+    rules: Arc<EndorsementRules>,
     library: Arc<Library>,
     height: u64,
     state_digest: Digest,
@@ -131,15 +131,12 @@ impl Engine {
         height: u64,
         state_digest: Digest,
     ) -> Result<Engine, EngineError> {
-        let (protocol, rules) = match charter.execution {
-            ExecutionModel::OrderExecute => {
-                (concurrency::protocol(&charter.protocol, charter.concurrency)?, None)
-            }
-            ExecutionModel::ExecuteOrderValidate => {
-                let rules = EndorsementRules::new(&charter)?;
-                (concurrency::validation(&charter.protocol, charter.concurrency)?, Some(rules))
-            }
+        let (id, options) = (&charter.protocol, charter.concurrency);
+        let protocol = match charter.execution {
+            ExecutionModel::OrderExecute => concurrency::protocol(id, options)?,
+            ExecutionModel::ExecuteOrderValidate => concurrency::validation(id, options)?,
         };
+        let rules = Arc::new(EndorsementRules::new(&charter)?);
         let catalog = state.catalog();
         let version = catalog.version;
         let library = Library::new(catalog).map_err(|error| EngineError::Catalog { version, error })?;
@@ -194,6 +191,7 @@ impl Engine {
                 true => EndorsedForm::Commands,
                 false => EndorsedForm::Writes,
             },
+            rules: self.rules.clone(),
         }
     }
 
@@ -213,6 +211,10 @@ impl Engine {
             self.forget = true;
             self.oldest_snapshot = height - 1;
         }
+        let rules = match self.charter.execution {
+            ExecutionModel::OrderExecute => None,
+            ExecutionModel::ExecuteOrderValidate => Some(&*self.rules),
+        };
         let finished = outcomes::places(block);
         let run = rayon::scope(|background| {
             let mut run = BlockRun {
@@ -221,7 +223,7 @@ impl Engine {
                 protocol: self.protocol.as_mut(),
                 library: &mut self.library,
                 charter: &self.charter,
-                rules: self.rules.as_ref(),
+                rules,
                 forget: &mut self.forget,
                 oldest_snapshot: &mut self.oldest_snapshot,
                 outcomes: Outcomes::new(block, &finished),
@@ -234,7 +236,7 @@ impl Engine {
             };
             let start = Instant::now();
             let ahead_max = self.charter.expiry_blocks_max;
-            let mut admission = Admission::new(block, &mut self.live, ahead_max, self.rules.as_ref());
+            let mut admission = Admission::new(block, &mut self.live, ahead_max, rules);
             run.times.admit = start.elapsed();
             run.execute(&mut admission);
             (run.changes, run.statistics, run.times, Instant::now())

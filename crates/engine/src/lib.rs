@@ -23,4 +23,4 @@ mod verify;
 
 pub use endorsement::EndorsementBasis;
 pub use engine::{BlockStatistics, Engine, EngineError, ExecutedBlock, StageTimes};
-pub use verify::{VerifiedBlock, VerifiedEndorsement, VerifiedTransaction, Verifier};
+pub use verify::{Judged, VerifiedBlock, VerifiedEndorsement, VerifiedTransaction, Verifier};

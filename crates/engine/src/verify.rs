@@ -17,6 +17,8 @@ const REMEMBERED_TRANSACTIONS_MAX: usize = 32_768;
 const REMEMBERED_CLIENTS_MAX: usize = 65_536;
 /// Endorsers' signatures that are remembered as good.
 const REMEMBERED_ENDORSERS_MAX: usize = 65_536;
+/// Proposals whose client's signature is remembered as good.
+const REMEMBERED_PROPOSALS_MAX: usize = 32_768;
 
 /// A transaction that is this ledger's and that its client has signed.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +84,7 @@ pub struct VerifiedBlock {
     /// Digest of the header.
     pub digest: Digest,
     /// Per transaction, in block order: itself, or its id and why it is none.
-    pub transactions: Vec<Result<Arc<VerifiedTransaction>, (TransactionId, RejectReason)>>,
+    pub transactions: Vec<Judged>,
 }
 
 /// Decodes transactions and verifies signatures, in batches and once: verdicts are remembered, only positive ones, by
@@ -106,6 +108,18 @@ struct Remembered {
 /// What one signature of an endorser says: organisation, root and signature.
 type EndorserSignature = (u16, Digest, Signature);
 
+/// What a client has signed: a transaction, with which signature, and who vouches for the client.
+type ClientSignature = (TransactionId, Signature, Credential);
+
+/// What transactions are judged for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To stand in a block.
+    Order,
+    /// To be endorsed.
+    Endorse,
+}
+
 #[derive(Default)]
 struct Memory {
     transactions: FxHashMap<TransactionId, Remembered>,
@@ -113,9 +127,13 @@ struct Memory {
     endorsers: FxHashSet<EndorserSignature>,
     oldest: VecDeque<TransactionId>,
     clients: FxHashSet<(PublicKey, Credential)>,
+    /// Good ones under proposals: the transaction comes again with endorsements.
+    proposals: FxHashSet<ClientSignature>,
+    oldest_proposals: VecDeque<ClientSignature>,
 }
 
-type Judged = Result<Arc<VerifiedTransaction>, (TransactionId, RejectReason)>;
+/// A verdict: the transaction, or its id and what is wrong with it.
+pub type Judged = Result<Arc<VerifiedTransaction>, (TransactionId, RejectReason)>;
 /// The same before any signature is verified, with what endorsers must have signed.
 type Decoded =
     Result<(Arc<VerifiedTransaction>, Vec<(EndorserSignature, u64)>), (TransactionId, RejectReason)>;
@@ -151,7 +169,7 @@ impl Verifier {
             let decoded: Vec<Decoded> = fresh
                 .par_iter()
                 .with_min_len(32)
-                .map(|position| self.decode(&transactions[*position], ids[*position]))
+                .map(|position| self.decode(&transactions[*position], ids[*position], Purpose::Order))
                 .collect();
             for (position, verdict) in fresh.iter().zip(self.verify_new(decoded)) {
                 judged[*position] = Some(verdict.inspect(|verified| {
@@ -163,8 +181,27 @@ impl Verifier {
         judged.into_iter().flatten().collect()
     }
 
+    /// Decodes and judges transactions that are to be endorsed, which carry no endorsements yet. When they come back with
+    /// those, their clients' signatures need not be verified again.
+    pub fn check_proposals(&self, transactions: &[Bytes]) -> Vec<Judged> {
+        let ids: Vec<TransactionId> =
+            transactions.par_chunks(64).flat_map_iter(SignedTransaction::ids_of).collect();
+        let decoded: Vec<Decoded> = transactions
+            .par_iter()
+            .zip(ids)
+            .with_min_len(32)
+            .map(|(bytes, id)| self.decode(bytes, id, Purpose::Endorse))
+            .collect();
+        let judged = self.verify_new(decoded);
+        let mut memory = self.memory.lock();
+        for transaction in judged.iter().flatten() {
+            memory.remember_proposal(transaction.client_signature());
+        }
+        judged
+    }
+
     /// Decodes a transaction and says which signatures of endorsers it rests on.
-    fn decode(&self, bytes: &Bytes, id: TransactionId) -> Decoded {
+    fn decode(&self, bytes: &Bytes, id: TransactionId, purpose: Purpose) -> Decoded {
         let signed = SignedTransaction::from_bytes(bytes)
             .map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
         if signed.transaction.ledger != self.ledger {
@@ -180,8 +217,11 @@ impl Verifier {
             );
             return Err((id, RejectReason::Unsigned(reason)));
         }
-        let endorsers =
-            self.endorser_signatures(id, &signed).map_err(|fault| (id, RejectReason::Endorsement(fault)))?;
+        let endorsers = match purpose {
+            Purpose::Order => self.endorser_signatures(id, &signed),
+            Purpose::Endorse => self.not_endorsed(&signed).map(|()| Vec::new()),
+        };
+        let endorsers = endorsers.map_err(|fault| (id, RejectReason::Endorsement(fault)))?;
         let transaction = VerifiedTransaction {
             id,
             client: signed.client_id(),
@@ -192,6 +232,21 @@ impl Verifier {
             endorsed: signed.endorsed.map(|simulation| (*simulation).into()),
         };
         Ok((Arc::new(transaction), endorsers))
+    }
+
+    /// Whether a transaction can be endorsed.
+    fn not_endorsed(&self, signed: &SignedTransaction) -> Result<(), EndorsementFault> {
+        let wrong = match (&signed.endorsed, self.execution) {
+            (_, ExecutionModel::OrderExecute) => {
+                "this ledger executes after ordering; submit the call without endorsements"
+            }
+            (Some(_), _) => "a proposal carries no endorsements; send the transaction without them",
+            _ if sql::is_schema_change(&signed.transaction.payload) => {
+                "a schema change is executed by every node; submit it without endorsements"
+            }
+            _ => return Ok(()),
+        };
+        Err(EndorsementFault::Unasked(wrong.to_string()))
     }
 
     /// What its endorsers must have signed, each with the height that it names.
@@ -254,9 +309,17 @@ impl Verifier {
         };
         let (strangers, endorsers) =
             rayon::join(|| self.verify_credentials(strangers), || self.verify_endorsers(endorsers));
+        let known: Vec<bool> = {
+            let memory = self.memory.lock();
+            let known = |one: &Decoded| {
+                one.as_ref().is_ok_and(|(one, _)| memory.proposals.contains(&one.client_signature()))
+            };
+            decoded.iter().map(known).collect()
+        };
         let messages: Vec<SignedMessage<'_>> = decoded
             .iter()
-            .flatten()
+            .zip(&known)
+            .filter_map(|(decoded, known)| decoded.as_ref().ok().filter(|_| !known))
             .map(|(transaction, _)| SignedMessage {
                 key: transaction.client.key,
                 signature: transaction.signature,
@@ -265,10 +328,10 @@ impl Verifier {
             .collect();
         let mut verdicts = crypto::verify_batch(&messages).into_iter();
         let mut memory = self.memory.lock();
-        let mut judge = |decoded: Decoded| -> Judged {
+        let mut judge = |(decoded, known): (Decoded, bool)| -> Judged {
             let (transaction, signatures) = decoded?;
             let client = (transaction.client.key, transaction.credential);
-            let signed = verdicts.next().expect("a verdict for every message");
+            let signed = known || verdicts.next().expect("a verdict for every message");
             let wrong = match (signed, strangers.get(&client)) {
                 (false, _) => {
                     "the signature is not the client's: sign the transaction's id with the client's key"
@@ -289,7 +352,7 @@ impl Verifier {
             memory.believe(client, signatures.into_iter().map(|(signature, _)| signature));
             Ok(transaction)
         };
-        decoded.into_iter().map(&mut judge).collect()
+        decoded.into_iter().zip(known).map(&mut judge).collect()
     }
 
     fn verify_endorsers(
@@ -350,7 +413,9 @@ impl Verifier {
                     | RejectReason::Unsigned(_)
                     | RejectReason::Endorsement(_)),
                 ) => Err((receipt.transaction, reason.clone())),
-                _ => self.decode(bytes, receipt.transaction).map(|(transaction, _)| transaction),
+                _ => self
+                    .decode(bytes, receipt.transaction, Purpose::Order)
+                    .map(|(transaction, _)| transaction),
             })
             .collect();
         VerifiedBlock { header: block.header.clone(), digest: block.header.digest(), transactions }
@@ -361,11 +426,31 @@ impl Verifier {
         let mut memory = self.memory.lock();
         for transaction in block.transactions.iter().flatten() {
             memory.transactions.remove(&transaction.id);
+            if transaction.endorsed.is_some() {
+                memory.proposals.remove(&transaction.client_signature());
+            }
         }
     }
 }
 
+impl VerifiedTransaction {
+    fn client_signature(&self) -> ClientSignature {
+        (self.id, self.signature, self.credential)
+    }
+}
+
 impl Memory {
+    fn remember_proposal(&mut self, signature: ClientSignature) {
+        while self.oldest_proposals.len() >= REMEMBERED_PROPOSALS_MAX {
+            if let Some(oldest) = self.oldest_proposals.pop_front() {
+                self.proposals.remove(&oldest);
+            }
+        }
+        if self.proposals.insert(signature) {
+            self.oldest_proposals.push_back(signature);
+        }
+    }
+
     fn remember(&mut self, transaction: Arc<VerifiedTransaction>, uncovered: Box<[u8]>) {
         while self.oldest.len() >= REMEMBERED_TRANSACTIONS_MAX {
             if let Some(oldest) = self.oldest.pop_front() {
@@ -408,6 +493,7 @@ mod tests {
             root_key: root.public_key(),
             node_key: SecretKey::from_bytes([2; 32]).public_key(),
             address: "127.0.0.1:1".into(),
+            gateway: String::new(),
         });
         (charter, root)
     }
@@ -440,6 +526,41 @@ mod tests {
             assert!(matches!(verdict, Err((_, RejectReason::Unsigned(_)))), "{verdict:?}");
         }
         assert!(verifier.check(&[bytes])[0].is_ok());
+    }
+
+    #[test]
+    fn a_proposal_is_no_transaction_yet_and_its_signature_is_verified_once() {
+        let (mut charter, root) = charter();
+        let unasked = |judged: &Judged, says: &str| {
+            let Err((_, RejectReason::Endorsement(EndorsementFault::Unasked(text)))) = judged else {
+                panic!("{judged:?}")
+            };
+            assert!(text.contains(says), "{text}");
+        };
+        let bytes = [Bytes::from(transaction(&charter, &root, 1).to_bytes())];
+        unasked(&Verifier::new(&charter).check_proposals(&bytes)[0], "executes after ordering");
+
+        charter.execution = ExecutionModel::ExecuteOrderValidate;
+        let verifier = Verifier::new(&charter);
+        let mut plain = transaction(&charter, &root, 1);
+        let bytes = [Bytes::from(plain.to_bytes())];
+        assert!(verifier.check_proposals(&bytes)[0].is_ok());
+        assert_eq!(verifier.memory.lock().proposals.len(), 1);
+        unasked(&verifier.check(&bytes)[0], "not endorsed");
+
+        let mut forged = plain.clone();
+        forged.signature.0[3] ^= 1;
+        let judged = &verifier.check_proposals(&[Bytes::from(forged.to_bytes())])[0];
+        assert!(matches!(judged, Err((_, RejectReason::Unsigned(_)))), "{judged:?}");
+
+        let simulation = EndorsedSimulation { effects: EndorsedEffects::default(), endorsements: vec![] };
+        forged.endorsed = Some(Box::new(simulation.clone()));
+        let judged = &verifier.check(&[Bytes::from(forged.to_bytes())])[0];
+        assert!(matches!(judged, Err((_, RejectReason::Unsigned(_)))), "{judged:?}");
+        plain.endorsed = Some(Box::new(simulation));
+        let bytes = [Bytes::from(plain.to_bytes())];
+        assert!(verifier.check(&bytes)[0].is_ok());
+        unasked(&verifier.check_proposals(&bytes)[0], "carries no endorsements");
     }
 
     #[test]

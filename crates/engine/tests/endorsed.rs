@@ -39,6 +39,7 @@ impl Network {
                 root_key: root(organisation).public_key(),
                 node_key: node(organisation).public_key(),
                 address: format!("127.0.0.1:{}", 7_000 + u16::from(organisation)),
+                gateway: String::new(),
             });
         }
         change(&mut charter);

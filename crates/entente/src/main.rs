@@ -4,6 +4,7 @@
 
 mod commands;
 mod demo;
+mod model;
 mod terminal;
 
 use clap::{Parser, Subcommand};

@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use types::{
-    Catalog, DataType, OutputColumn, Payload, Receipt, RequestId, SqlError, StatementResult, SubmissionReply,
-    TransactionId, Value,
+    Catalog, DataType, ExecutionModel, OutputColumn, Payload, ProposalReply, ProposalRequest, Receipt,
+    RequestId, SqlError, StatementResult, SubmissionReply, TransactionId, Value,
 };
 
 /// What a statement does with the state.
@@ -161,6 +161,8 @@ pub struct NodeStatus {
     pub pending: u64,
     /// Seconds since the node started.
     pub uptime_seconds: u64,
+    /// When transactions are executed, and by whom.
+    pub execution: ExecutionModel,
     /// The concurrency control of the charter.
     pub protocol: String,
     /// Version of the program.
@@ -205,6 +207,12 @@ pub trait Database: Send + Sync + 'static {
     /// Takes canonical bytes of [`types::SignedTransaction`]s from a client with its own key. One reply per transaction
     /// arrives as it becomes final, in any order; the channel closes after the last.
     async fn submit(&self, transactions: Vec<Bytes>) -> mpsc::Receiver<SubmissionReply>;
+
+    /// Executes proposals on one state and endorses what they do, as [`ProposalRequest`] asks.
+    ///
+    /// # Errors
+    /// The node does not endorse now, and why; nothing was executed.
+    async fn endorse(&self, request: ProposalRequest) -> Result<ProposalReply, SqlError>;
 
     /// The receipt of a transaction that is final here.
     fn receipt(&self, id: &TransactionId) -> Option<Receipt>;

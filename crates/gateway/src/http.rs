@@ -6,6 +6,7 @@
 //! | `GET /status` | [`NodeStatus`](crate::NodeStatus) as JSON |
 //! | `GET /metrics` | Prometheus text |
 //! | `POST /v1/transactions` | body: frames ([`types::write_frame`]) with canonical bytes of signed transactions; answer: frames with [`SubmissionReply`](types::SubmissionReply)s, streamed as they become final |
+//! | `POST /v1/proposals` | body: a [`ProposalRequest`]; answer: a [`ProposalReply`](types::ProposalReply), both in the canonical encoding |
 //! | `GET /v1/receipts/{id}` | the receipt as JSON; 404 while there is none |
 
 use crate::{Database, GatewayError, limits};
@@ -22,11 +23,11 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use types::{
-    Outcome, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX, StatementResult, TransactionId,
-    Value, format_value, frame_ranges,
+    Outcome, PROPOSALS_MAX, ProposalRequest, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
+    SqlError, StatementResult, TransactionId, Value, format_value, frame_ranges,
 };
 
-/// Media type of frames.
+/// Media type of frames and messages.
 const FRAMES: &str = "application/octet-stream";
 
 #[derive(Clone)]
@@ -51,6 +52,7 @@ fn router(database: Arc<dyn Database>) -> Router {
         .route("/status", get(status))
         .route("/metrics", get(metrics))
         .route("/v1/transactions", post(submit))
+        .route("/v1/proposals", post(propose))
         .route("/v1/receipts/{id}", get(receipt))
         .fallback(unknown)
         .layer(DefaultBodyLimit::max(SUBMISSION_BYTES_MAX))
@@ -89,7 +91,7 @@ async fn admit(State(door): State<Door>, request: Request, next: Next) -> Respon
 async fn unknown() -> Response {
     text(
         StatusCode::NOT_FOUND,
-        "unknown path; there are GET /health, GET /status, GET /metrics, POST /v1/transactions and GET /v1/receipts/{id}",
+        "unknown path; there are GET /health, GET /status, GET /metrics, POST /v1/transactions, POST /v1/proposals and GET /v1/receipts/{id}",
     )
 }
 
@@ -109,17 +111,48 @@ async fn metrics(State(door): State<Door>) -> Response {
     ([(header::CONTENT_TYPE, kind)], door.database.metrics()).into_response()
 }
 
-async fn submit(State(door): State<Door>, request: Request) -> Response {
+/// The body of a request, or the answer to one that has none.
+async fn body_of(request: Request) -> Result<Bytes, Response> {
     let reading = axum::body::to_bytes(request.into_body(), SUBMISSION_BYTES_MAX);
-    let body = match tokio::time::timeout(limits::HTTP_BODY_TIME_MAX, reading).await {
-        Ok(Ok(body)) => body,
+    match tokio::time::timeout(limits::HTTP_BODY_TIME_MAX, reading).await {
+        Ok(Ok(body)) => Ok(body),
         Ok(Err(error)) => {
             let message = format!(
                 "the body could not be read ({error}); at most {SUBMISSION_BYTES_MAX} bytes (SUBMISSION_BYTES_MAX)"
             );
-            return text(StatusCode::PAYLOAD_TOO_LARGE, message);
+            Err(text(StatusCode::PAYLOAD_TOO_LARGE, message))
         }
-        Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
+        Err(_) => Err(text(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")),
+    }
+}
+
+async fn propose(State(door): State<Door>, request: Request) -> Response {
+    let body = match body_of(request).await {
+        Ok(body) => body,
+        Err(refusal) => return refusal,
+    };
+    let request = match ProposalRequest::from_bytes(&body) {
+        Ok(request) => request,
+        Err(error) => {
+            let message = format!("expected the canonical encoding of a request for endorsement: {error}");
+            return text(StatusCode::BAD_REQUEST, message);
+        }
+    };
+    let found = request.proposals.len();
+    if found == 0 || found > PROPOSALS_MAX {
+        let message = format!("expected 1 to {PROPOSALS_MAX} proposals (PROPOSALS_MAX), found {found}");
+        return text(StatusCode::BAD_REQUEST, message);
+    }
+    match door.database.endorse(request).await {
+        Ok(reply) => ([(header::CONTENT_TYPE, FRAMES)], reply.to_bytes()).into_response(),
+        Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, error.message),
+    }
+}
+
+async fn submit(State(door): State<Door>, request: Request) -> Response {
+    let body = match body_of(request).await {
+        Ok(body) => body,
+        Err(refusal) => return refusal,
     };
     let transactions: Vec<Bytes> = match frame_ranges(&body) {
         Ok(ranges) if ranges.is_empty() => {
@@ -174,22 +207,26 @@ fn receipt_json(receipt: &Receipt) -> serde_json::Value {
         Outcome::Committed(results) => {
             json!({ "outcome": "committed", "results": results.iter().map(result_json).collect::<Vec<_>>() })
         }
-        Outcome::Aborted(error) => json!({
-            "outcome": "aborted",
-            "sqlstate": error.state.to_string(),
-            "message": error.message,
-            "detail": error.detail,
-            "hint": error.hint,
-        }),
+        Outcome::Aborted(error) => error_json("aborted", error),
         Outcome::Conflict => {
             json!({ "outcome": "aborted", "sqlstate": "40001", "message": "given up because of a conflict" })
         }
-        Outcome::Rejected(reason) => json!({ "outcome": "rejected", "message": format!("{reason:?}") }),
+        Outcome::Rejected(reason) => error_json("rejected", &reason.to_error()),
     };
     if let (Some(json), serde_json::Value::Object(details)) = (json.as_object_mut(), details) {
         json.extend(details);
     }
     json
+}
+
+fn error_json(outcome: &str, error: &SqlError) -> serde_json::Value {
+    json!({
+        "outcome": outcome,
+        "sqlstate": error.state.to_string(),
+        "message": error.message,
+        "detail": error.detail,
+        "hint": error.hint,
+    })
 }
 
 fn result_json(result: &StatementResult) -> serde_json::Value {

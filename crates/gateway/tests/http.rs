@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use types::{
-    Credential, Payload, RequestId, SUBMISSION_REPLY_BYTES_MAX, SubmissionRefusal, SubmissionReply,
-    Transaction, read_frame, write_frame,
+    Credential, Payload, Proposal, ProposalReply, ProposalRequest, RequestId, SUBMISSION_REPLY_BYTES_MAX,
+    SubmissionRefusal, SubmissionReply, Transaction, read_frame, write_frame,
 };
 
 /// Status and body of an answer.
@@ -101,6 +101,33 @@ async fn transactions_get_replies_in_any_order() {
     }
     assert!(matches!(replies[100], Some(Err(SubmissionRefusal::Rejected(_)))));
     assert_eq!(replies[101], Some(Err(SubmissionRefusal::Full)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn proposals_are_passed_on_and_what_is_none_is_explained() {
+    let (_, port) = started().await;
+    let ask = async |height, proposals| {
+        request(port, "POST", "/v1/proposals", &ProposalRequest { height, proposals }.to_bytes()).await
+    };
+    let proposal = Proposal { transaction: vec![1, 2, 3], expected: None };
+    let (status, answer) = ask(None, vec![proposal.clone(); 2]).await;
+    let reply = ProposalReply::from_bytes(&answer, 2).expect("a reply");
+    let ProposalReply::Answers { height: fake::BLOCKS, answers } = reply else { panic!("{reply:?}") };
+    assert_eq!((status, answers.len()), (200, 2));
+    let (status, answer) = ask(Some(fake::BLOCKS + 1), vec![proposal.clone()]).await;
+    let newest = ProposalReply::NoSuchState { oldest: 1, newest: fake::BLOCKS };
+    assert_eq!((status, ProposalReply::from_bytes(&answer, 1).expect("a reply")), (200, newest));
+
+    let says = |(status, answer): (u16, Vec<u8>), expected: u16, text: &str| {
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert!(status == expected && answer.contains(text), "{status}: {answer}");
+    };
+    says(ask(Some(0), vec![proposal.clone()]).await, 503, "too much to do");
+    says(ask(None, vec![]).await, 400, "expected 1 to 2048 proposals");
+    says(ask(None, vec![proposal; 2_049]).await, 400, "at most 2048 entries, found 2049");
+    says(request(port, "POST", "/v1/proposals", b"nonsense").await, 400, "canonical encoding");
+    let too_large = vec![0; types::SUBMISSION_BYTES_MAX + 1];
+    says(request(port, "POST", "/v1/proposals", &too_large).await, 413, "SUBMISSION_BYTES_MAX");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,26 +1,27 @@
 //! What the gateway asks, answered by the node's parts.
 
+use crate::endorsing::{Collector, Endorser};
 use crate::history;
 use crate::metrics::NodeMetrics;
 use crate::published::Published;
-use crate::receipts::Receipts;
+use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
 use bytes::Bytes;
-use engine::Verifier;
 use gateway::{
     BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter,
     TransactionRow,
 };
 use ledger::Ledger;
-use ordering::{Ordering, SubmitError};
+use ordering::Ordering;
 use state::Snapshot;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use types::{
-    Catalog, Charter, DataType, Identity, Outcome, Payload, Receipt, RejectReason, SqlError, SqlState,
-    StatementResult, SubmissionRefusal, SubmissionReply, TransactionId, Value,
+    Catalog, Charter, DataType, Identity, Outcome, Payload, ProposalReply, ProposalRequest, Receipt,
+    SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply,
+    TransactionId, Value,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -37,71 +38,39 @@ pub(crate) struct NodeDatabase {
     pub(crate) session: Identity,
     pub(crate) ordering: Arc<dyn Ordering>,
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) verifier: Arc<Verifier>,
     pub(crate) published: Arc<Published>,
-    pub(crate) receipts: Arc<Receipts>,
+    pub(crate) submitter: Arc<Submitter>,
+    /// Where transactions are executed before they are ordered.
+    pub(crate) endorsing: Option<Endorsing>,
     pub(crate) metrics: Arc<NodeMetrics>,
     pub(crate) started: Instant,
 }
 
-impl NodeDatabase {
-    /// Hands transactions to ordering and the replies to `replies`, now or when they are recorded. Verifies
-    /// signatures, so it is called on a thread that may work.
-    fn submit_now(&self, transactions: Vec<Bytes>, replies: &mpsc::Sender<SubmissionReply>) {
-        let judged = self.verifier.check(&transactions);
-        let height = self.published.newest().0;
-        let (mut waiting, mut ordered) = (Vec::new(), Vec::new());
-        for (position, (bytes, verdict)) in transactions.into_iter().zip(judged).enumerate() {
-            let position = position as u32;
-            // A receiver that has gone asked for nothing.
-            let reply = |result| drop(replies.try_send(SubmissionReply { position, result }));
-            let transaction = match verdict {
-                Ok(transaction) => transaction,
-                Err((_, reason)) => {
-                    reply(Err(SubmissionRefusal::Rejected(reason)));
-                    continue;
-                }
-            };
-            let expires_at = transaction.expires_at;
-            if expires_at <= height
-                && let Some(receipt) = self.executed_receipt(&transaction.id)
-            {
-                reply(Ok(receipt));
-                continue;
-            }
-            if expires_at <= height || expires_at > height + u64::from(self.charter.expiry_blocks_max) {
-                let reason = RejectReason::Expired { height: height + 1, expires_at };
-                reply(Err(SubmissionRefusal::Rejected(reason)));
-                continue;
-            }
-            if !self.receipts.wait(transaction.id, position, expires_at, replies.clone()) {
-                reply(Err(SubmissionRefusal::Full));
-                continue;
-            }
-            // Looked up after the registration, so that a block recorded meanwhile is not missed.
-            if let Some(receipt) = self.executed_receipt(&transaction.id) {
-                self.receipts.publish(std::slice::from_ref(&receipt), |_, _| None);
-                continue;
-            }
-            waiting.push((position, transaction.id));
-            ordered.push(bytes);
-        }
-        let verdicts = self.ordering.submit(ordered);
-        for ((position, id), verdict) in waiting.into_iter().zip(verdicts) {
-            let refusal = match verdict {
-                Ok(_) => continue,
-                Err(SubmitError::Rejected(reason)) => SubmissionRefusal::Rejected(reason),
-                Err(_) => SubmissionRefusal::Full,
-            };
-            self.receipts.cancel(&id);
-            drop(replies.try_send(SubmissionReply { position, result: Err(refusal) }));
-        }
-    }
+/// What a node does for endorsements.
+pub(crate) struct Endorsing {
+    /// For other gateways and clients that ask.
+    pub(crate) endorser: Arc<Endorser>,
+    /// For this node's clients.
+    pub(crate) collector: Collector,
+}
 
-    /// The receipt of a transaction that was executed (and not merely rejected, which may change).
-    fn executed_receipt(&self, id: &TransactionId) -> Option<Receipt> {
-        let receipt = self.receipt(id)?;
-        (!matches!(receipt.outcome, Outcome::Rejected(_))).then_some(receipt)
+impl NodeDatabase {
+    /// Has transactions ordered; endorsed first, if they must be and are not. Verifies signatures, so it is called on a
+    /// thread that may work.
+    fn submit_now(&self, transactions: Vec<Bytes>, replies: &mpsc::Sender<SubmissionReply>) {
+        let submitted = (0..).zip(transactions);
+        let submitted =
+            submitted.map(|(position, bytes)| Submitted { position, bytes, replies: replies.clone() });
+        let Some(endorsing) = &self.endorsing else {
+            self.submitter.submit(submitted.collect());
+            return;
+        };
+        let (proposals, ready): (Vec<Submitted>, Vec<Submitted>) =
+            submitted.partition(|one| is_proposal(&one.bytes));
+        endorsing.collector.endorse(proposals);
+        if !ready.is_empty() {
+            self.submitter.submit(ready);
+        }
     }
 
     fn serving(&self) -> Result<(), SqlError> {
@@ -123,9 +92,16 @@ impl NodeDatabase {
     }
 }
 
+/// Whether a transaction must be endorsed before it can be ordered. What is no transaction is not.
+fn is_proposal(bytes: &Bytes) -> bool {
+    SignedTransaction::from_bytes(bytes)
+        .is_ok_and(|signed| signed.endorsed.is_none() && !sql::is_schema_change(&signed.transaction.payload))
+}
+
 fn refused(refusal: SubmissionRefusal) -> SqlError {
     match refusal {
-        SubmissionRefusal::Rejected(reason) => history::rejection(&reason),
+        SubmissionRefusal::Rejected(reason) => reason.to_error(),
+        SubmissionRefusal::Aborted(error) | SubmissionRefusal::NotEndorsed(error) => error,
         SubmissionRefusal::Full => {
             SqlError::new(SqlState::TOO_MANY_CONNECTIONS, SubmissionRefusal::Full.to_string())
         }
@@ -197,7 +173,7 @@ impl Database for NodeDatabase {
                 "the transaction conflicts with another one of its block",
             )
             .hint("Submit it again.")),
-            Outcome::Rejected(reason) => Err(history::rejection(&reason)),
+            Outcome::Rejected(reason) => Err(reason.to_error()),
         }
     }
 
@@ -208,8 +184,17 @@ impl Database for NodeDatabase {
         receiver
     }
 
+    async fn endorse(&self, request: ProposalRequest) -> Result<ProposalReply, SqlError> {
+        self.serving()?;
+        match &self.endorsing {
+            Some(endorsing) => endorsing.endorser.answer(request).await,
+            None => Err(SqlError::unsupported("endorsement on a ledger that executes after ordering")
+                .hint("Submit the transaction.")),
+        }
+    }
+
     fn receipt(&self, id: &TransactionId) -> Option<Receipt> {
-        self.logged(self.ledger.receipt(id))
+        self.submitter.receipt(id)
     }
 
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow> {
@@ -251,6 +236,7 @@ impl Database for NodeDatabase {
                 .collect(),
             pending: self.ordering.status().pending_transactions as u64,
             uptime_seconds: self.started.elapsed().as_secs(),
+            execution: self.charter.execution,
             protocol: self.charter.protocol.clone(),
             version: env!("CARGO_PKG_VERSION").to_string(),
             resident_bytes: resident_bytes(),

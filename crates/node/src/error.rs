@@ -64,6 +64,14 @@ pub enum NodeError {
     /// Options of a new network make no sense.
     #[error("{0}")]
     Options(String),
+    /// The charter's address of another organisation's endorser.
+    #[error("the gateway {gateway} of the charter cannot be asked for endorsements: {reason}")]
+    Endorser {
+        /// The address.
+        gateway: String,
+        /// Why not.
+        reason: String,
+    },
     /// The ledger's files.
     #[error(transparent)]
     Ledger(#[from] ledger::LedgerError),

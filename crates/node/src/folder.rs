@@ -172,6 +172,7 @@ impl Network {
                 root_key: roots[member].public_key(),
                 node_key: nodes[member].public_key(),
                 address: port(0, member).to_string(),
+                gateway: port(200, member).to_string(),
             })
             .collect();
         for (member, root) in roots.iter().enumerate() {

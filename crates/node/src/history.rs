@@ -3,9 +3,7 @@
 use gateway::{BlockRow, TransactionFilter, TransactionOutcome, TransactionRow};
 use ledger::{BlockRecord, BlockSummary, Ledger, LedgerError};
 use std::ops::RangeInclusive;
-use types::{
-    Charter, Outcome, Payload, Receipt, RejectReason, SignedTransaction, SqlError, Value, format_value,
-};
+use types::{Charter, Outcome, Payload, Receipt, SignedTransaction, Value, format_value};
 
 /// Characters of a call that a row shows.
 const CALL_CHARACTERS_MAX: usize = 200;
@@ -89,7 +87,7 @@ fn transaction_row(charter: &Charter, bytes: &[u8], receipt: &Receipt) -> Transa
         }
         Outcome::Conflict => (TransactionOutcome::Aborted, Some("40001".to_string()), None),
         Outcome::Rejected(reason) => {
-            let error = rejection(reason);
+            let error = reason.to_error();
             (TransactionOutcome::Rejected, Some(error.state.to_string()), Some(error.message))
         }
     };
@@ -139,38 +137,6 @@ fn literal(value: &Value) -> String {
         (Value::Text(text), _) => format!("'{}'", text.replace('\'', "''")),
         (Value::TimestampTz(_), Some(text)) => format!("'{text}'"),
         (_, Some(text)) => text,
-    }
-}
-
-/// A rejection as an error with SQLSTATE and what to do.
-pub(crate) fn rejection(reason: &RejectReason) -> SqlError {
-    use types::SqlState;
-    match reason {
-        RejectReason::Malformed(what) => SqlError::new(SqlState::PROTOCOL_VIOLATION, what.clone()),
-        RejectReason::Unsigned(what) => SqlError::new(SqlState(*b"28000"), what.clone()),
-        RejectReason::Expired { height, expires_at } => SqlError::new(
-            SqlState::SERIALIZATION_FAILURE,
-            format!("the transaction may stand up to height {expires_at}, its block is {height}"),
-        )
-        .hint("Sign it again with an expiry height ahead of the ledger's, but not further than the charter allows."),
-        RejectReason::Duplicate { height, index } => SqlError::new(
-            SqlState::UNIQUE_VIOLATION,
-            format!("the same transaction stands at height {height}, position {index}; it has committed once"),
-        ),
-        RejectReason::RequestReused { height, index } => SqlError::new(
-            SqlState::UNIQUE_VIOLATION,
-            format!(
-                "the client has used this request id for another transaction, at height {height}, position {index}"
-            ),
-        )
-        .hint("Choose a new request id for each transaction."),
-        RejectReason::BlockBudget => SqlError::new(
-            SqlState::OUT_OF_MEMORY,
-            "the block's meter budget (charter: meter.block_steps) was spent before this transaction's turn",
-        )
-        .hint("Submit it again later."),
-        RejectReason::Endorsement(fault) => SqlError::new(SqlState(*b"28000"), fault.to_string())
-            .hint("What must be endorsed by whom, the charter and the contract's policy say."),
     }
 }
 

@@ -16,6 +16,7 @@
 mod admission;
 mod checkpoints;
 mod database;
+mod endorsing;
 mod error;
 mod folder;
 mod history;
@@ -25,6 +26,7 @@ mod pipeline;
 mod published;
 mod receipts;
 mod recovery;
+mod submission;
 
 pub use error::NodeError;
 pub use folder::{Network, NetworkOptions, NodeConfig, NodeFolder};

@@ -28,6 +28,8 @@ pub(crate) struct NodeMetrics {
     executions: Counter,
     blocks: Counter,
     flushes: Counter,
+    collected: Family<OutcomeLabel, Counter>,
+    diverging: Counter,
     height: Gauge,
     queue: Family<StageLabel, Gauge>,
     latency: Family<StageLabel, Histogram>,
@@ -47,6 +49,8 @@ impl NodeMetrics {
             executions: Counter::default(),
             blocks: Counter::default(),
             flushes: Counter::default(),
+            collected: Family::default(),
+            diverging: Counter::default(),
             height: Gauge::default(),
             queue: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
@@ -66,6 +70,16 @@ impl NodeMetrics {
         );
         registry.register("entente_record_blocks", "Blocks recorded", metrics.blocks.clone());
         registry.register("entente_record_flushes", "Flushes of the ledger's files", metrics.flushes.clone());
+        registry.register(
+            "entente_endorse_transactions",
+            "Transactions of this node's clients by what became of their endorsement",
+            metrics.collected.clone(),
+        );
+        registry.register(
+            "entente_endorse_diverging",
+            "Answers of other endorsers that were not what this node found",
+            metrics.diverging.clone(),
+        );
         registry.register(
             "entente_record_height",
             "Height of the newest recorded block",
@@ -117,6 +131,14 @@ impl NodeMetrics {
         for (part, time) in parts {
             self.worked(part, time);
         }
+    }
+
+    pub(crate) fn collected(&self, outcome: &'static str, transactions: u64) {
+        self.collected.get_or_create(&OutcomeLabel { outcome }).inc_by(transactions);
+    }
+
+    pub(crate) fn diverging(&self, answers: u64) {
+        self.diverging.inc_by(answers);
     }
 
     pub(crate) fn recorded(&self, blocks: u64, height: u64) {

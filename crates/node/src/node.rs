@@ -1,11 +1,13 @@
 use crate::admission::VerifierAdmission;
 use crate::checkpoints::Checkpoints;
-use crate::database::NodeDatabase;
+use crate::database::{Endorsing, NodeDatabase};
+use crate::endorsing::{Collector, Endorser, Peers, RecentStates};
 use crate::metrics::NodeMetrics;
 use crate::pipeline::{self, Shared};
 use crate::published::Published;
 use crate::receipts::Receipts;
 use crate::recovery::{Recovered, recover};
+use crate::submission::Submitter;
 use crate::{NodeError, NodeFolder};
 use engine::Verifier;
 use gateway::Database;
@@ -16,6 +18,7 @@ use ordering::{Admission, CertificateVerifier, MempoolLimits, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use types::ExecutionModel;
 
 /// Threads that serve clients.
 const GATEWAY_THREADS: usize = 2;
@@ -68,7 +71,7 @@ impl Node {
         let ledger = Arc::new(ledger);
         let checkpoints = CheckpointStore::open(path.join("checkpoints"), charter.ledger())?;
         let verifier = Arc::new(Verifier::new(&charter));
-        let pool = core_threads(config.threads)?;
+        let pool = Arc::new(core_threads(config.threads)?);
         let recovered = pool.install(|| recover(&charter, &verifier, &ledger, &checkpoints))?;
         let Recovered { engine, checkpoint, replayed, refused } = recovered;
         let mut repairs = refused;
@@ -76,9 +79,14 @@ impl Node {
 
         let admission: Arc<dyn Admission> = Arc::new(VerifierAdmission(verifier.clone()));
         let height = engine.height();
+        let last = ledger.header(height)?;
+        let states = (charter.execution == ExecutionModel::ExecuteOrderValidate).then(|| {
+            let timestamp_ms = last.as_ref().map_or(0, |last| last.timestamp_ms);
+            Arc::new(RecentStates::new(engine.endorsement_basis(timestamp_ms)))
+        });
+        let endorser_key = node_key.clone();
         let ordering = match charter.ordering.as_str() {
             "solo" => {
-                let last = ledger.header(height)?;
                 let mempool = MempoolLimits::default();
                 solo::start(SoloConfig { charter: charter.clone(), node_key, last, mempool }, admission)?
             }
@@ -111,21 +119,44 @@ impl Node {
             certificates,
             published: published.clone(),
             receipts: receipts.clone(),
+            states: states.clone(),
             metrics: metrics.clone(),
-            pool,
+            pool: pool.clone(),
             checkpoint_blocks: u64::from(charter.checkpoint_blocks),
         });
         let mut stages = pipeline::start(shared, engine, checkpoints)?;
         stages.push(checkpoint_thread);
+        let submitter = Arc::new(Submitter {
+            charter: charter.clone(),
+            ordering: ordering.clone(),
+            ledger: ledger.clone(),
+            verifier: verifier.clone(),
+            published: published.clone(),
+            receipts,
+        });
+        let endorsing = match states {
+            None => None,
+            Some(states) => {
+                let (position, ledger) = (organisation as u16, charter.ledger());
+                let endorser =
+                    Arc::new(Endorser::new(position, ledger, endorser_key, verifier.clone(), states, pool));
+                let peers = Peers::new(&charter, organisation)?;
+                let (runtime, asked) = (gateway.handle(), endorser.clone());
+                let (submitter, metrics) = (submitter.clone(), metrics.clone());
+                let collector =
+                    Collector::start(runtime, &charter, asked, peers, verifier, submitter, metrics);
+                Some(Endorsing { endorser, collector })
+            }
+        };
         let database = Arc::new(NodeDatabase {
             charter,
             organisation,
             session,
             ordering: ordering.clone(),
             ledger,
-            verifier,
             published: published.clone(),
-            receipts,
+            submitter,
+            endorsing,
             metrics,
             started: Instant::now(),
         });

@@ -18,6 +18,9 @@ pub struct Organisation {
     pub node_key: PublicKey,
     /// Where its node listens for the others: `host:port`.
     pub address: String,
+    /// Where its node answers proposals: `host:port` of its HTTP. Empty: it endorses nothing that others propose.
+    #[serde(default)]
+    pub gateway: String,
 }
 
 /// When a block is cut.
@@ -325,6 +328,7 @@ mod tests {
                 root_key: root.public_key(),
                 node_key: SecretKey::from_bytes([position as u8 + 101; 32]).public_key(),
                 address: format!("127.0.0.1:{}", 7000 + position),
+                gateway: format!("127.0.0.1:{}", 7200 + position),
             });
         }
         for (position, root) in roots.iter().enumerate() {

@@ -1,9 +1,10 @@
 //! Endorsements: what a transaction does, found and signed by organisations before it is ordered
 //! (execute–order–validate; `protocols.md`, section 3).
 
-use crate::{ColumnSet, Key, Row, StatementResult, TableId, TransactionId, Value, encode};
+use crate::{ColumnSet, Key, Row, StatementResult, TableId, TransactionId, Value, encode, format_value};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, MerkleProof, SecretKey, Signature, leaf_hash, sha256};
+use std::fmt;
 use std::ops::Bound;
 
 const EFFECTS_DOMAIN: &[u8] = b"entente endorsed effects 1\0";
@@ -138,6 +139,74 @@ impl EndorsedEffects {
     /// What endorsers sign, for one transaction: SHA-256 over domain and canonical encoding.
     pub fn digest(&self) -> Digest {
         sha256(&[EFFECTS_DOMAIN, &encode(self)])
+    }
+}
+
+impl EndorsedEffects {
+    /// Where two simulations of one transaction part, for people: the first change that differs, or what they read, searched,
+    /// returned or took for the time. `None`: they are the same. `table` names a table.
+    pub fn difference(&self, other: &EndorsedEffects, table: &dyn Fn(TableId) -> String) -> Option<String> {
+        let row = |id: TableId, key: &Key| format!("the row of {} with key {key:?}", table(id));
+        let change = |write: &EndorsedWrite| format!("{} {}", row(write.table, &write.key), write.write);
+        let read = |read: &EndorsedRead| format!("{}, {:?}", row(read.table, &read.key), read.columns);
+        let scan = |scan: &EndorsedScan| {
+            format!(
+                "{} from {:?} to {:?} with {} rows",
+                table(scan.table),
+                scan.start,
+                scan.end,
+                scan.result.len()
+            )
+        };
+        let result = |result: &StatementResult| format!("{} with rows {:?}", result.tag, result.rows);
+        first_difference("change", &self.writes, &other.writes, &change)
+            .or_else(|| first_difference("result", &self.results, &other.results, &result))
+            .or_else(|| first_difference("read", &self.reads, &other.reads, &read))
+            .or_else(|| first_difference("search", &self.scans, &other.scans, &scan))
+            .or_else(|| {
+                let (mine, others) = (self.now_ms, other.now_ms);
+                (mine != others).then(|| format!("the time: {mine} ms against {others} ms"))
+            })
+    }
+}
+
+fn first_difference<T: PartialEq>(
+    what: &str,
+    mine: &[T],
+    others: &[T],
+    show: &dyn Fn(&T) -> String,
+) -> Option<String> {
+    let position = (0..mine.len().max(others.len())).find(|at| mine.get(*at) != others.get(*at))?;
+    let shown = |list: &[T]| list.get(position).map_or_else(|| "none".to_string(), |one| excerpt(&show(one)));
+    Some(format!("{what} {}: {} against {}", position + 1, shown(mine), shown(others)))
+}
+
+/// The beginning of a text that may be long.
+fn excerpt(text: &str) -> String {
+    const CHARACTERS_MAX: usize = 300;
+    match text.char_indices().nth(CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+impl fmt::Display for RowWrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |value: &Value| format_value(value).unwrap_or_else(|| "NULL".to_string());
+        match self {
+            RowWrite::Put(row) => {
+                write!(f, "becomes ({})", row.iter().map(text).collect::<Vec<_>>().join(", "))
+            }
+            RowWrite::Assign(values) => {
+                let assigned: Vec<String> = values
+                    .iter()
+                    .map(|(ordinal, value)| format!("{} = {}", ordinal + 1, text(value)))
+                    .collect();
+                write!(f, "has column {}", assigned.join(", column "))
+            }
+            RowWrite::Add { ordinal, amount } => write!(f, "gets {amount} added to column {}", ordinal + 1),
+            RowWrite::Delete => f.write_str("is deleted"),
+        }
     }
 }
 
@@ -335,5 +404,25 @@ mod tests {
                 assert_ne!(read.digest(), effects().digest(), "byte {at}");
             }
         }
+    }
+
+    #[test]
+    fn a_difference_names_the_first_thing_that_differs() {
+        let name = |table: TableId| format!("t{}", table.0);
+        let mine = effects();
+        assert_eq!(mine.difference(&mine, &name), None);
+        let says = |change: &dyn Fn(&mut EndorsedEffects)| {
+            let mut other = mine.clone();
+            change(&mut other);
+            mine.difference(&other, &name).expect("a difference")
+        };
+        let text = says(&|other| other.writes[0].write = RowWrite::Assign(vec![(1, Value::text("8"))]));
+        assert!(text.contains("of t3") && text.contains("column 2 = seven against"), "{text}");
+        let text = says(&|other| drop(other.writes.pop()));
+        assert!(text.starts_with("change 4:") && text.ends_with("is deleted against none"), "{text}");
+        assert!(says(&|other| other.results[0].tag = "x".repeat(1_000)).contains("…"));
+        assert!(says(&|other| other.reads[0].columns = ColumnSet::ALL).starts_with("read 1:"));
+        assert!(says(&|other| other.scans[0].result.clear()).contains("with 0 rows"));
+        assert!(says(&|other| other.now_ms += 1).starts_with("the time"));
     }
 }

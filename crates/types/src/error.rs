@@ -32,6 +32,8 @@ impl SqlState {
     pub const CHECK_VIOLATION: SqlState = SqlState(*b"23514");
     /// `25006` a write where only reads are possible
     pub const READ_ONLY_TRANSACTION: SqlState = SqlState(*b"25006");
+    /// Whoever asks is not who may: `invalid_authorization_specification`.
+    pub const INVALID_AUTHORIZATION: SqlState = SqlState(*b"28000");
     /// `2F005` a function without RETURN
     pub const NO_RETURN: SqlState = SqlState(*b"2F005");
     /// `40001` the transaction would not be serializable
@@ -92,6 +94,8 @@ impl SqlState {
     pub const TOO_MANY_ROWS: SqlState = SqlState(*b"P0003");
     /// `XX000` an invariant of Entente is broken
     pub const INTERNAL_ERROR: SqlState = SqlState(*b"XX000");
+    /// Nodes that should hold the same data do not: `data_corrupted`.
+    pub const DATA_CORRUPTED: SqlState = SqlState(*b"XX001");
 }
 
 impl fmt::Display for SqlState {

@@ -22,6 +22,7 @@ mod identity;
 mod key;
 mod numeric;
 mod policy;
+mod proposal;
 mod receipt;
 mod submission;
 mod text;
@@ -52,6 +53,9 @@ pub use identity::{Identity, IdentityError};
 pub use key::Key;
 pub use numeric::Numeric;
 pub use policy::{Policy, PolicyError};
+pub use proposal::{
+    PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
+};
 pub use receipt::{Outcome, OutputColumn, Receipt, RejectReason, StatementResult};
 pub use submission::{
     FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,

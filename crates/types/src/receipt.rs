@@ -1,6 +1,7 @@
-use crate::{DataType, EndorsementFault, SqlError, TransactionId, Value};
+use crate::{DataType, EndorsementFault, SqlError, SqlState, TransactionId, Value};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, sha256};
+use std::fmt;
 
 /// A column of a result.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
@@ -54,6 +55,45 @@ pub enum RejectReason {
     BlockBudget,
     /// The endorsements that it came with.
     Endorsement(EndorsementFault),
+}
+
+impl RejectReason {
+    /// A rejection as an error with SQLSTATE and what to do.
+    pub fn to_error(&self) -> SqlError {
+        match self {
+        RejectReason::Malformed(what) => SqlError::new(SqlState::PROTOCOL_VIOLATION, what.clone()),
+        RejectReason::Unsigned(what) => SqlError::new(SqlState::INVALID_AUTHORIZATION, what.clone()),
+        RejectReason::Expired { height, expires_at } => SqlError::new(
+            SqlState::SERIALIZATION_FAILURE,
+            format!("the transaction may stand up to height {expires_at}, its block is {height}"),
+        )
+        .hint("Sign it again with an expiry height ahead of the ledger's, but not further than the charter allows."),
+        RejectReason::Duplicate { height, index } => SqlError::new(
+            SqlState::UNIQUE_VIOLATION,
+            format!("the same transaction stands at height {height}, position {index}; it has committed once"),
+        ),
+        RejectReason::RequestReused { height, index } => SqlError::new(
+            SqlState::UNIQUE_VIOLATION,
+            format!(
+                "the client has used this request id for another transaction, at height {height}, position {index}"
+            ),
+        )
+        .hint("Choose a new request id for each transaction."),
+        RejectReason::BlockBudget => SqlError::new(
+            SqlState::OUT_OF_MEMORY,
+            "the block's meter budget (charter: meter.block_steps) was spent before this transaction's turn",
+        )
+        .hint("Submit it again later."),
+        RejectReason::Endorsement(fault) => SqlError::new(SqlState::INVALID_AUTHORIZATION, fault.to_string())
+            .hint("What must be endorsed by whom, the charter and the contract's policy say."),
+    }
+    }
+}
+
+impl fmt::Display for RejectReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_error().message)
+    }
 }
 
 /// How a transaction ended.

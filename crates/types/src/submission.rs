@@ -1,4 +1,4 @@
-use crate::{Receipt, RejectReason, decode_exactly, encode, limits};
+use crate::{Receipt, RejectReason, SqlError, decode_exactly, encode, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// Transactions of one submission.
@@ -12,8 +12,14 @@ pub const SUBMISSION_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize, thiserror::Error)]
 pub enum SubmissionRefusal {
     /// The gateway refused it before it was ordered.
-    #[error("the transaction was refused: {0:?}")]
+    #[error("the transaction was refused: {0}")]
     Rejected(RejectReason),
+    /// The contract or a constraint ended it when it was to be endorsed, so it was not ordered.
+    #[error("the transaction ends with {}: {}", .0.state, .0.message)]
+    Aborted(SqlError),
+    /// The gateway found nobody, or not enough, to endorse it, so it was not ordered.
+    #[error("{}", .0.message)]
+    NotEndorsed(SqlError),
     /// The node holds as many waiting transactions as it may: submit again later, with the same bytes.
     #[error("the node holds as many waiting transactions as it may; submit the same bytes again later")]
     Full,

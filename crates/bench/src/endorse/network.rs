@@ -219,6 +219,7 @@ impl Network {
                 root_key: key(100 + number).public_key(),
                 node_key: key(110 + number).public_key(),
                 address: String::new(),
+                gateway: String::new(),
             });
         }
         let charter = Arc::new(charter);

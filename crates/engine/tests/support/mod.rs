@@ -19,6 +19,7 @@ pub fn charter() -> Charter {
         root_key: SecretKey::from_bytes([1; 32]).public_key(),
         node_key: SecretKey::from_bytes([2; 32]).public_key(),
         address: "127.0.0.1:1".to_string(),
+        gateway: String::new(),
     });
     charter
 }

@@ -1,4 +1,5 @@
 use crate::CommandError;
+use crate::model::ModelArguments;
 use clap::Args;
 use node::{Network, NetworkOptions};
 use std::path::PathBuf;
@@ -19,9 +20,8 @@ pub(crate) struct InitArguments {
     /// Name of the network
     #[arg(long, default_value = "entente")]
     name: String,
-    /// How conflicts are settled
-    #[arg(long, default_value = "harmony", value_parser = concurrency::IDS)]
-    protocol: String,
+    #[command(flatten)]
+    model: ModelArguments,
     /// First port: nodes from here, Postgres 100 higher, HTTP 200 higher
     #[arg(long, default_value_t = 7000)]
     port_base: u16,
@@ -32,7 +32,7 @@ pub(crate) struct InitArguments {
 
 pub(crate) fn run(arguments: &InitArguments) -> Result<(), CommandError> {
     let mut charter = Charter::with_defaults(&arguments.name, u64::from_be_bytes(crypto::random_bytes()));
-    charter.protocol = arguments.protocol.clone();
+    arguments.model.apply(&mut charter)?;
     let options = NetworkOptions {
         organisations: arguments.orgs as usize,
         port_base: arguments.port_base,

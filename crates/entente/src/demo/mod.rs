@@ -4,6 +4,7 @@ mod nodes;
 mod prepare;
 mod report;
 
+use crate::model::ModelArguments;
 use crate::{CommandError, terminal};
 use bench::{Load, LoadOptions, LoadReport, Pace};
 use clap::Args;
@@ -37,9 +38,8 @@ pub(crate) struct DemoArguments {
     /// Transactions per second, answered or not (open loop); without it as many as get answers (closed loop)
     #[arg(long)]
     rate: Option<f64>,
-    /// How conflicts are settled
-    #[arg(long, default_value = "harmony", value_parser = concurrency::IDS)]
-    protocol: String,
+    #[command(flatten)]
+    model: ModelArguments,
     /// Folder of the network; a temporary one, removed at the end, by default
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -90,7 +90,7 @@ fn exercise(
     runtime.block_on(prepare::create_smallbank(&gateways))?;
     runtime.block_on(prepare::load_customers(&gateways, arguments.customers))?;
     let load = runtime.block_on(apply_load(arguments, &clients))?;
-    let result = runtime.block_on(report::check(arguments, &clients, &gateways, load))?;
+    let result = runtime.block_on(report::check(arguments, network, &clients, &gateways, load))?;
     report::print(&result);
     if let Some(path) = &arguments.json {
         report::write_json(&result, path)?;
@@ -109,7 +109,7 @@ fn exercise(
 
 fn create_network(arguments: &DemoArguments, path: &Path) -> Result<Network, CommandError> {
     let mut charter = Charter::with_defaults("demo", u64::from_be_bytes(crypto::random_bytes()));
-    charter.protocol = arguments.protocol.clone();
+    arguments.model.apply(&mut charter)?;
     let options = NetworkOptions {
         organisations: arguments.orgs as usize,
         port_base: arguments.port_base,

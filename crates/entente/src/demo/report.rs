@@ -60,6 +60,7 @@ impl DemoResult {
 /// Waits for a common height, compares digests there, and adds up the money on every node.
 pub(crate) async fn check(
     arguments: &DemoArguments,
+    network: &Network,
     clients: &[Client],
     gateways: &[SocketAddr],
     load: LoadReport,
@@ -73,7 +74,7 @@ pub(crate) async fn check(
     }
     Ok(DemoResult {
         nodes: arguments.orgs,
-        protocol: arguments.protocol.clone(),
+        protocol: network.charter.protocol.clone(),
         customers: arguments.customers,
         skew: arguments.skew,
         seconds: load.seconds,

@@ -41,9 +41,6 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use types::{SqlError, SqlState};
 
-/// `28000` who may not connect.
-const INVALID_AUTHORIZATION: SqlState = SqlState(*b"28000");
-
 /// Serves the Postgres protocol to everybody who connects to `listener`, until the future is dropped, which ends all
 /// sessions.
 ///
@@ -205,14 +202,14 @@ fn refuse(loopback: bool, full: bool, parameters: &[(String, String)]) -> Option
     if !loopback {
         let message = "there are no passwords yet, so only clients on the same machine may connect";
         return Some(
-            SqlError::new(INVALID_AUTHORIZATION, message)
+            SqlError::new(SqlState::INVALID_AUTHORIZATION, message)
                 .hint("connect through 127.0.0.1, or tunnel the port"),
         );
     }
     let has = |name: &str| parameters.iter().any(|(other, value)| other == name && !value.is_empty());
     if !has("user") {
         return Some(SqlError::new(
-            INVALID_AUTHORIZATION,
+            SqlState::INVALID_AUTHORIZATION,
             "no PostgreSQL user name specified in startup packet",
         ));
     }

@@ -21,8 +21,9 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
     Catalog, Check, Column, DataType, Numeric, Outcome, OutputColumn, Parameter, ParameterMode, Payload,
-    Procedure, Receipt, RequestId, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
-    SubmissionReply, Table, TableId, TransactionId, Value,
+    Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest, Receipt, RequestId,
+    SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply, Table,
+    TableId, TransactionId, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -283,6 +284,21 @@ impl Database for Fake {
             }
         });
         receiver
+    }
+
+    async fn endorse(&self, request: ProposalRequest) -> Result<ProposalReply, SqlError> {
+        match request.height {
+            Some(0) => Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, "this node has too much to do")),
+            Some(asked) if asked > BLOCKS => Ok(ProposalReply::NoSuchState { oldest: 1, newest: BLOCKS }),
+            _ => {
+                let refusal = |proposal: Proposal| {
+                    let what = format!("{} bytes", proposal.transaction.len());
+                    Err(ProposalRefusal::Rejected(types::RejectReason::Malformed(what)))
+                };
+                let answers = request.proposals.into_iter().map(refusal).collect();
+                Ok(ProposalReply::Answers { height: BLOCKS, answers })
+            }
+        }
     }
 
     fn receipt(&self, id: &TransactionId) -> Option<Receipt> {

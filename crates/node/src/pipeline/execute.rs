@@ -24,6 +24,9 @@ pub(super) fn run(
         let result = shared.pool.install(|| engine.execute(&judged))?;
         shared.verifier.forget(&judged);
         shared.published.applied(engine.library());
+        if let Some(states) = &shared.states {
+            states.push(engine.endorsement_basis(block.header.timestamp_ms));
+        }
         shared.metrics.executed(&result);
         shared.metrics.worked(EXECUTE, start.elapsed());
         if engine.height().is_multiple_of(shared.checkpoint_blocks) {

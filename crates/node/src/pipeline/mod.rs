@@ -13,6 +13,7 @@ mod verify;
 
 use crate::NodeError;
 use crate::checkpoints::Checkpoints;
+use crate::endorsing::RecentStates;
 use crate::metrics::NodeMetrics;
 use crate::published::Published;
 use crate::receipts::Receipts;
@@ -34,9 +35,11 @@ pub(crate) struct Shared {
     pub(crate) certificates: CertificateVerifier,
     pub(crate) published: Arc<Published>,
     pub(crate) receipts: Arc<Receipts>,
+    /// Where transactions are executed before they are ordered: the states that they are executed on.
+    pub(crate) states: Option<Arc<RecentStates>>,
     pub(crate) metrics: Arc<NodeMetrics>,
     /// Threads of the deterministic core.
-    pub(crate) pool: rayon::ThreadPool,
+    pub(crate) pool: Arc<rayon::ThreadPool>,
     pub(crate) checkpoint_blocks: u64,
 }
 

@@ -22,6 +22,7 @@ pub fn charter(nonce: u64, members: usize) -> Charter {
             root_key: root_key(position).public_key(),
             node_key: node_key(position).public_key(),
             address: format!("127.0.0.1:{}", 7_000 + position),
+            gateway: String::new(),
         })
         .collect();
     for position in 0..members {

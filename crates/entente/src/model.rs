@@ -1,0 +1,51 @@
+//! How a new ledger executes: the options that `init` and `demo` share.
+
+use crate::CommandError;
+use clap::Args;
+use types::{Charter, ExecutionModel};
+
+#[derive(Args)]
+pub(crate) struct ModelArguments {
+    /// When transactions are executed: by every node after they are ordered, or by endorsers before
+    #[arg(long, default_value = "order-execute", value_parser = ["order-execute", "execute-order-validate"])]
+    execution: String,
+    /// How conflicts are settled: harmony, aria, ssi, graph, block-stm, serial; with execute-order-validate xox, occ,
+    /// fabric++, fabric-sharp [default: harmony, or xox]
+    #[arg(long)]
+    protocol: Option<String>,
+    /// Who must endorse a transaction, with execute-order-validate [default: one more than may be faulty]
+    ///
+    /// An expression over organisations, for example "2 of (org1, org2, org3)" or "org1 AND (org2 OR org3)".
+    #[arg(long, value_name = "POLICY")]
+    endorsement: Option<String>,
+    /// Endorse additions as commands, so that hot rows make nobody stale, with execute-order-validate
+    #[arg(long)]
+    endorse_commands: bool,
+}
+
+impl ModelArguments {
+    /// Writes the choice into a charter.
+    ///
+    /// # Errors
+    /// Options that do not go together.
+    pub(crate) fn apply(&self, charter: &mut Charter) -> Result<(), CommandError> {
+        let before = self.execution == "execute-order-validate";
+        if !before && (self.endorsement.is_some() || self.endorse_commands) {
+            return Err("--endorsement and --endorse-commands need --execution execute-order-validate".into());
+        }
+        let (execution, ids, default) = match before {
+            true => (ExecutionModel::ExecuteOrderValidate, concurrency::VALIDATION_IDS.as_slice(), "xox"),
+            false => (ExecutionModel::OrderExecute, concurrency::IDS.as_slice(), "harmony"),
+        };
+        let protocol = self.protocol.as_deref().unwrap_or(default);
+        if !ids.contains(&protocol) {
+            let (execution, ids) = (&self.execution, ids.join(", "));
+            return Err(format!("--protocol: {execution} has {ids}; found {protocol}").into());
+        }
+        charter.execution = execution;
+        charter.protocol = protocol.to_string();
+        charter.endorsement.policy = self.endorsement.clone().unwrap_or_default();
+        charter.endorsement.commands = self.endorse_commands;
+        Ok(())
+    }
+}

@@ -1,0 +1,284 @@
+//! Endorsements for a batch of transactions that were executed on one state: whom to ask for what, what their answers
+//! mean, and when it is enough. No network and no clock.
+
+use super::endorser::Simulated;
+use bytes::Bytes;
+use crypto::Digest;
+use engine::EndorsementBasis;
+use std::collections::BTreeMap;
+use types::{
+    EndorsedSimulation, Endorsement, Policy, Proposal, ProposalAnswer, ProposalReply, ProposalRequest,
+    SignedTransaction, SqlError, SqlState, limits,
+};
+
+/// A batch of transactions on their way to enough endorsements. `T` stands for whatever a transaction belongs to.
+pub(super) struct Collection<'a, T> {
+    basis: &'a EndorsementBasis,
+    /// Names of the organisations, by position.
+    names: &'a [String],
+    /// Who is asked first.
+    preference: Vec<u16>,
+    policies: Vec<Policy>,
+    waiting: Vec<Waiting<T>>,
+    /// Who does not answer at all, and why.
+    unavailable: BTreeMap<u16, String>,
+    ended: Vec<(T, Result<Bytes, SqlError>)>,
+}
+
+struct Waiting<T> {
+    subject: T,
+    bytes: Bytes,
+    simulated: Simulated,
+    /// Which of the policies.
+    policy: usize,
+    endorsements: Vec<Endorsement>,
+    /// Who does not endorse this one, and why.
+    refusals: BTreeMap<u16, String>,
+    /// Somebody has found something else.
+    diverging: bool,
+}
+
+/// Transactions that one endorser is asked about.
+pub(super) struct Question {
+    pub(super) organisation: u16,
+    /// Which transactions of the collection.
+    pub(super) positions: Vec<usize>,
+}
+
+impl<'a, T> Collection<'a, T> {
+    /// Begins with what was found on `basis`.
+    pub(super) fn new(
+        basis: &'a EndorsementBasis,
+        names: &'a [String],
+        preference: Vec<u16>,
+        simulated: impl IntoIterator<Item = (T, Bytes, Simulated)>,
+    ) -> Collection<'a, T> {
+        let mut collection = Collection {
+            basis,
+            names,
+            preference,
+            policies: Vec::new(),
+            waiting: Vec::new(),
+            unavailable: BTreeMap::new(),
+            ended: Vec::new(),
+        };
+        // Most transactions of a batch need the same.
+        let mut last: Option<(Vec<Policy>, usize)> = None;
+        for (subject, bytes, simulated) in simulated {
+            let needed = match basis.policies(&simulated.transaction.payload, &simulated.effects) {
+                Ok(needed) => needed,
+                Err(fault) => {
+                    collection.ended.push((subject, Err(not_endorsed(fault.to_string()))));
+                    continue;
+                }
+            };
+            let policy = match &last {
+                Some((known, policy)) if *known == needed => *policy,
+                _ => match collection.policy(&needed) {
+                    Ok(policy) => {
+                        last = Some((needed, policy));
+                        policy
+                    }
+                    Err(error) => {
+                        collection.ended.push((subject, Err(error)));
+                        continue;
+                    }
+                },
+            };
+            let (endorsements, refusals, diverging) = (Vec::new(), BTreeMap::new(), false);
+            let waiting = Waiting { subject, bytes, simulated, policy, endorsements, refusals, diverging };
+            collection.waiting.push(waiting);
+        }
+        collection
+    }
+
+    fn policy(&mut self, needed: &[Policy]) -> Result<usize, SqlError> {
+        let all = Policy::and(needed.iter().cloned()).map_err(|error| {
+            not_endorsed(format!("the policies of what the transaction does are too much together: {error}"))
+        })?;
+        let all = all.expect("the ledger's policy, or that of a procedure");
+        let known = self.policies.iter().position(|policy| *policy == all);
+        Ok(known.unwrap_or_else(|| {
+            self.policies.push(all);
+            self.policies.len() - 1
+        }))
+    }
+
+    /// Whom to ask next about what, so that every transaction is endorsed enough by as few as possible. Nothing, where all
+    /// are, or cannot be.
+    pub(super) fn questions(&mut self) -> Vec<Question> {
+        let mut questions: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+        let mut chosen: BTreeMap<(usize, Vec<u16>), Option<Vec<u16>>> = BTreeMap::new();
+        let waiting = std::mem::take(&mut self.waiting);
+        for one in waiting {
+            let excluded: Vec<u16> = one.refusals.keys().copied().collect();
+            let needed = chosen
+                .entry((one.policy, excluded))
+                .or_insert_with_key(|(policy, excluded)| self.choose(*policy, excluded));
+            let Some(needed) = needed else {
+                let error = self.not_enough(&one);
+                self.ended.push((one.subject, Err(error)));
+                continue;
+            };
+            let position = self.waiting.len();
+            for organisation in needed {
+                if one.endorsements.iter().all(|endorsement| endorsement.organisation != *organisation) {
+                    questions.entry(*organisation).or_default().push(position);
+                }
+            }
+            self.waiting.push(one);
+        }
+        let questions = questions.into_iter();
+        questions.map(|(organisation, positions)| Question { organisation, positions }).collect()
+    }
+
+    fn choose(&self, policy: usize, excluded: &[u16]) -> Option<Vec<u16>> {
+        let available: Vec<&str> = self
+            .preference
+            .iter()
+            .filter(|position| !excluded.contains(position) && !self.unavailable.contains_key(position))
+            .map(|position| self.names[usize::from(*position)].as_str())
+            .collect();
+        let chosen = self.policies[policy].choose(&available)?;
+        let position = |name: String| self.names.iter().position(|known| *known == name);
+        Some(chosen.into_iter().filter_map(position).map(|position| position as u16).collect())
+    }
+
+    /// The request that asks a question of another node.
+    pub(super) fn request(&self, question: &Question) -> ProposalRequest {
+        let proposal = |position: &usize| {
+            let one = &self.waiting[*position];
+            Proposal { transaction: one.bytes.to_vec(), expected: Some(one.simulated.digest) }
+        };
+        let proposals = question.positions.iter().map(proposal).collect();
+        ProposalRequest { height: Some(self.basis.height), proposals }
+    }
+
+    /// The same question, for this node itself, which has executed them: what it has to sign.
+    pub(super) fn own(&self, question: &Question) -> Vec<(types::TransactionId, Digest)> {
+        let found = |position: &usize| {
+            let simulated = &self.waiting[*position].simulated;
+            (simulated.transaction.id, simulated.digest)
+        };
+        question.positions.iter().map(found).collect()
+    }
+
+    /// This node has signed what [`Collection::own`] says.
+    pub(super) fn signed(&mut self, question: &Question, endorsements: Vec<Endorsement>) {
+        for (position, endorsement) in question.positions.iter().zip(endorsements) {
+            self.waiting[*position].endorsements.push(endorsement);
+        }
+    }
+
+    /// What another node has answered. Returns how many of its answers are something else than this node found.
+    pub(super) fn answered(&mut self, question: &Question, reply: Result<ProposalReply, String>) -> u64 {
+        let organisation = question.organisation;
+        let height = self.basis.height;
+        let answers = match reply {
+            Ok(ProposalReply::Answers { height: found, answers })
+                if found == height && answers.len() == question.positions.len() =>
+            {
+                answers
+            }
+            Ok(_) => {
+                self.unavailable.insert(organisation, "it does not answer what it was asked".to_string());
+                return 0;
+            }
+            Err(reason) => {
+                self.unavailable.insert(organisation, reason);
+                return 0;
+            }
+        };
+        let mut diverging = 0;
+        for (position, answer) in question.positions.iter().zip(answers) {
+            let waiting = &mut self.waiting[*position];
+            let refusal = match answer {
+                Ok(ProposalAnswer::Agreed(endorsement))
+                    if (endorsement.organisation, endorsement.snapshot) == (organisation, height) =>
+                {
+                    waiting.endorsements.push(endorsement);
+                    continue;
+                }
+                Ok(ProposalAnswer::Agreed(_)) => {
+                    "its endorsement is another's, or for another state".to_string()
+                }
+                Ok(ProposalAnswer::Found { effects, .. }) => {
+                    let difference = self.basis.difference(&waiting.simulated.effects, &effects);
+                    match difference {
+                        Some(difference) => format!("it found something else: {difference}"),
+                        None => "it does not agree with what it found itself".to_string(),
+                    }
+                }
+                Err(refusal) => refusal.to_string(),
+            };
+            waiting.diverging = true;
+            waiting.refusals.insert(organisation, refusal);
+            diverging += 1;
+        }
+        diverging
+    }
+
+    /// What is endorsed enough, when there are no more questions: by position, ready to be verified.
+    pub(super) fn endorsed(&self) -> Vec<Result<Bytes, SqlError>> {
+        self.waiting.iter().map(Waiting::endorsed).collect()
+    }
+
+    /// An organisation's endorsement of this transaction is forged.
+    pub(super) fn forged(&mut self, position: usize, organisation: u16) {
+        let waiting = &mut self.waiting[position];
+        waiting.endorsements.retain(|endorsement| endorsement.organisation != organisation);
+        waiting.refusals.insert(organisation, "its endorsement is not its signature".to_string());
+    }
+
+    /// Ends the collection with `endorsed`, by position: each transaction with its endorsements, or why it has not enough.
+    pub(super) fn finish(
+        self,
+        endorsed: impl IntoIterator<Item = Result<Bytes, SqlError>>,
+    ) -> Vec<(T, Result<Bytes, SqlError>)> {
+        let endorsed = self.waiting.into_iter().map(|one| one.subject).zip(endorsed);
+        self.ended.into_iter().chain(endorsed).collect()
+    }
+
+    fn not_enough(&self, one: &Waiting<T>) -> SqlError {
+        let name = |position: &u16| self.names[usize::from(*position)].as_str();
+        let by: Vec<&str> =
+            one.endorsements.iter().map(|endorsement| name(&endorsement.organisation)).collect();
+        let by = if by.is_empty() { "nobody".to_string() } else { by.join(", ") };
+        let reasons = self.unavailable.iter().chain(&one.refusals);
+        let reasons: Vec<String> =
+            reasons.map(|(position, why)| format!("{}: {why}", name(position))).collect();
+        let message =
+            format!("the transaction is endorsed by {by} alone; its policy is {}", self.policies[one.policy]);
+        let error = match one.diverging {
+            true => SqlError::new(SqlState::DATA_CORRUPTED, message).hint(
+                "Nodes that hold the same data find the same: compare their state digests (entente status), and see \
+                 whether the contract is the reason.",
+            ),
+            false => not_endorsed(message).hint("Submit it again when those who are missing are back."),
+        };
+        if reasons.is_empty() { error } else { error.detail(reasons.join("\n")) }
+    }
+}
+
+impl<T> Waiting<T> {
+    fn endorsed(&self) -> Result<Bytes, SqlError> {
+        let mut signed = SignedTransaction::from_bytes(&self.bytes)
+            .map_err(|error| SqlError::new(SqlState::PROTOCOL_VIOLATION, error.to_string()))?;
+        let (effects, endorsements) = (self.simulated.effects.clone(), self.endorsements.clone());
+        signed.endorsed = Some(Box::new(EndorsedSimulation { effects, endorsements }));
+        let bytes = signed.to_bytes();
+        if bytes.len() > limits::TRANSACTION_BYTES_MAX {
+            let (found, limit) = (bytes.len(), limits::TRANSACTION_BYTES_MAX);
+            let message = format!(
+                "with what it does and its endorsements the transaction has {found} bytes, the limit is {limit} (TRANSACTION_BYTES_MAX)"
+            );
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+                .hint("Split it into several transactions."));
+        }
+        Ok(bytes.into())
+    }
+}
+
+fn not_endorsed(message: String) -> SqlError {
+    SqlError::new(SqlState::CANNOT_CONNECT_NOW, message)
+}

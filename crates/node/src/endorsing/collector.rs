@@ -1,0 +1,250 @@
+//! Has the transactions of this node's clients endorsed before they are ordered.
+
+use super::collection::{Collection, Question};
+use super::endorser::{Endorser, Simulated};
+use super::peers::Peers;
+use crate::metrics::NodeMetrics;
+use crate::submission::{Submitted, Submitter};
+use bytes::Bytes;
+use engine::Verifier;
+use futures::future::join_all;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::{Semaphore, mpsc};
+use types::{
+    Charter, EndorsementFault, ProposalRefusal, ProposalReply, RejectReason, SqlError, SubmissionRefusal,
+    TransactionId,
+};
+
+/// Transactions that are endorsed together: one request to each endorser, one signature of each.
+const BATCH_TRANSACTIONS: usize = 512;
+/// Bytes of them.
+const BATCH_BYTES: usize = 2 * 1024 * 1024;
+/// Batches that are under way at once. What arrives meanwhile makes the next ones larger.
+const BATCHES_MAX: usize = 4;
+/// Submissions that may wait; beyond them clients are told to come later.
+const WAITING_MAX: usize = 4_096;
+
+/// Takes transactions without endorsements and hands them to the [`Submitter`] with them.
+pub(crate) struct Collector {
+    waiting: mpsc::Sender<Vec<Submitted>>,
+}
+
+struct Work {
+    /// Names of the organisations, by position.
+    names: Vec<String>,
+    endorser: Arc<Endorser>,
+    peers: Peers,
+    verifier: Arc<Verifier>,
+    submitter: Arc<Submitter>,
+    metrics: Arc<NodeMetrics>,
+    batches: Arc<Semaphore>,
+    /// Counts batches, so that the others are asked in turn.
+    turn: AtomicUsize,
+}
+
+impl Collector {
+    /// Starts on `runtime`.
+    pub(crate) fn start(
+        runtime: &tokio::runtime::Handle,
+        charter: &Charter,
+        endorser: Arc<Endorser>,
+        peers: Peers,
+        verifier: Arc<Verifier>,
+        submitter: Arc<Submitter>,
+        metrics: Arc<NodeMetrics>,
+    ) -> Collector {
+        let (waiting, queue) = mpsc::channel(WAITING_MAX);
+        let work = Work {
+            names: charter.organisations.iter().map(|organisation| organisation.name.clone()).collect(),
+            endorser,
+            peers,
+            verifier,
+            submitter,
+            metrics,
+            batches: Arc::new(Semaphore::new(BATCHES_MAX)),
+            turn: AtomicUsize::new(0),
+        };
+        runtime.spawn(Arc::new(work).run(queue));
+        Collector { waiting }
+    }
+
+    /// Has transactions endorsed and submitted; replies come when they are recorded, or refused.
+    pub(crate) fn endorse(&self, transactions: Vec<Submitted>) {
+        let mut batch = Vec::new();
+        for one in transactions {
+            if is_full(&batch) {
+                self.send(std::mem::take(&mut batch));
+            }
+            batch.push(one);
+        }
+        if !batch.is_empty() {
+            self.send(batch);
+        }
+    }
+
+    fn send(&self, batch: Vec<Submitted>) {
+        if let Err(refused) = self.waiting.try_send(batch) {
+            refused.into_inner().into_iter().for_each(|one| one.reply(Err(SubmissionRefusal::Full)));
+        }
+    }
+}
+
+/// Whether a batch is as large as one should be.
+fn is_full(batch: &[Submitted]) -> bool {
+    let bytes: usize = batch.iter().map(|one| one.bytes.len()).sum();
+    batch.len() >= BATCH_TRANSACTIONS || bytes >= BATCH_BYTES
+}
+
+impl Work {
+    async fn run(self: Arc<Self>, mut queue: mpsc::Receiver<Vec<Submitted>>) {
+        while let Some(mut batch) = queue.recv().await {
+            let Ok(permit) = self.batches.clone().acquire_owned().await else { return };
+            while !is_full(&batch)
+                && let Ok(more) = queue.try_recv()
+            {
+                batch.extend(more);
+            }
+            let work = self.clone();
+            tokio::spawn(async move {
+                work.endorse(batch).await;
+                drop(permit);
+            });
+        }
+    }
+
+    async fn endorse(&self, batch: Vec<Submitted>) {
+        let basis = self.endorser.newest();
+        // Signatures and contracts: tell the runtime that this thread is busy for a while.
+        let simulated = tokio::task::block_in_place(|| {
+            let bytes: Vec<Bytes> = batch.iter().map(|one| one.bytes.clone()).collect();
+            let found = self.endorser.simulate(&basis, &bytes);
+            batch
+                .into_iter()
+                .zip(bytes)
+                .zip(found)
+                .filter_map(|((one, bytes), found)| self.keep(one, bytes, found))
+                .collect::<Vec<_>>()
+        });
+        if simulated.is_empty() {
+            return;
+        }
+        let own = self.endorser.organisation();
+        let mut preference = vec![own];
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        preference.extend(self.peers.by_preference(usize::from(own) + 1 + turn % self.names.len()));
+        let mut collection = Collection::new(&basis, &self.names, preference, simulated);
+        let endorsed = loop {
+            let questions = collection.questions();
+            if !questions.is_empty() {
+                self.ask(&mut collection, questions, basis.height).await;
+                continue;
+            }
+            let endorsed = tokio::task::block_in_place(|| collection.endorsed());
+            let forged = tokio::task::block_in_place(|| self.forged(&endorsed));
+            if forged.is_empty() {
+                break endorsed;
+            }
+            for (position, organisation) in forged {
+                self.peers.avoid(organisation);
+                collection.forged(position, organisation);
+            }
+        };
+        let mut ready = Vec::new();
+        for (mut one, endorsed) in collection.finish(endorsed) {
+            match endorsed {
+                Ok(bytes) => {
+                    one.bytes = bytes;
+                    ready.push(one);
+                }
+                Err(error) => {
+                    tracing::warn!(
+                        error = error.message,
+                        detail = error.detail,
+                        "a transaction is not endorsed"
+                    );
+                    self.metrics.collected("not_endorsed", 1);
+                    one.reply(Err(SubmissionRefusal::NotEndorsed(error)));
+                }
+            }
+        }
+        self.metrics.collected("endorsed", ready.len() as u64);
+        tokio::task::block_in_place(|| self.submitter.submit(ready));
+    }
+
+    /// A simulation that is worth endorsing; else its client has the answer.
+    fn keep(
+        &self,
+        one: Submitted,
+        bytes: Bytes,
+        found: Result<Simulated, (TransactionId, ProposalRefusal)>,
+    ) -> Option<(Submitted, Bytes, Simulated)> {
+        let id = match &found {
+            Ok(simulated) => simulated.transaction.id,
+            Err((id, _)) => *id,
+        };
+        // What was executed already gets its receipt, however it would end now.
+        if let Some(receipt) = self.submitter.executed_receipt(&id) {
+            one.reply(Ok(receipt));
+            return None;
+        }
+        match found {
+            Ok(simulated) => Some((one, bytes, simulated)),
+            Err((_, ProposalRefusal::Aborted(error))) => {
+                self.metrics.collected("aborted", 1);
+                one.reply(Err(SubmissionRefusal::Aborted(error)));
+                None
+            }
+            Err((_, ProposalRefusal::Rejected(reason))) => {
+                self.metrics.collected("rejected", 1);
+                one.reply(Err(SubmissionRefusal::Rejected(reason)));
+                None
+            }
+        }
+    }
+
+    /// Asks everybody at once, this node itself included.
+    async fn ask(&self, collection: &mut Collection<'_, Submitted>, questions: Vec<Question>, height: u64) {
+        let (own, others): (Vec<Question>, Vec<Question>) =
+            questions.into_iter().partition(|question| question.organisation == self.endorser.organisation());
+        let requests: Vec<_> = others.iter().map(|question| collection.request(question)).collect();
+        let asked = others
+            .iter()
+            .zip(&requests)
+            .map(|(question, request)| self.peers.ask(question.organisation, request));
+        let replies: Vec<Result<ProposalReply, String>> = join_all(asked).await;
+        for question in own {
+            let endorsements = self.endorser.sign(height, &collection.own(&question));
+            collection.signed(&question, endorsements);
+        }
+        for (question, reply) in others.iter().zip(replies) {
+            if let Err(reason) = &reply {
+                let organisation = &self.names[usize::from(question.organisation)];
+                tracing::warn!(organisation, reason, "an endorser does not endorse");
+            }
+            let diverging = collection.answered(question, reply);
+            self.metrics.diverging(diverging);
+        }
+    }
+
+    /// Which endorsements are forged: position of the transaction, and whose. The good ones need not be verified again.
+    fn forged(&self, endorsed: &[Result<Bytes, SqlError>]) -> Vec<(usize, u16)> {
+        let (positions, bytes): (Vec<usize>, Vec<Bytes>) = endorsed
+            .iter()
+            .enumerate()
+            .filter_map(|(position, endorsed)| Some((position, endorsed.as_ref().ok()?.clone())))
+            .unzip();
+        let forger = |judged| match judged {
+            Err((_, RejectReason::Endorsement(EndorsementFault::Forged { organisation, .. }))) => {
+                Some(organisation)
+            }
+            _ => None,
+        };
+        let judged = self.verifier.check(&bytes).into_iter();
+        positions
+            .into_iter()
+            .zip(judged)
+            .filter_map(|(position, judged)| Some((position, forger(judged)?)))
+            .collect()
+    }
+}

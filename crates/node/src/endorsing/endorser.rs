@@ -1,0 +1,134 @@
+use super::states::{NoSuchState, RecentStates};
+use bytes::Bytes;
+use crypto::{Digest, SecretKey};
+use engine::{EndorsementBasis, Judged, VerifiedTransaction, Verifier};
+use rayon::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use types::{
+    EndorsedEffects, Endorsement, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest, SqlError,
+    SqlState, TransactionId, endorse,
+};
+
+/// Requests that are worked on at once; more are refused, and their senders ask others.
+const REQUESTS_MAX: usize = 8;
+/// How long a request waits for a state that this node has not reached.
+const STATE_WITHIN: Duration = Duration::from_secs(1);
+/// Simulations that are too few to be worth another thread.
+const SIMULATIONS_TOGETHER: usize = 16;
+
+/// A transaction and what it does on some state.
+pub(crate) struct Simulated {
+    pub(crate) transaction: Arc<VerifiedTransaction>,
+    pub(crate) effects: EndorsedEffects,
+    pub(crate) digest: Digest,
+}
+
+/// Executes transactions on states of this node and signs what they do, in the name of its organisation.
+pub(crate) struct Endorser {
+    organisation: u16,
+    ledger: Digest,
+    key: SecretKey,
+    verifier: Arc<Verifier>,
+    states: Arc<RecentStates>,
+    pool: Arc<rayon::ThreadPool>,
+    requests: Semaphore,
+}
+
+impl Endorser {
+    pub(crate) fn new(
+        organisation: u16,
+        ledger: Digest,
+        key: SecretKey,
+        verifier: Arc<Verifier>,
+        states: Arc<RecentStates>,
+        pool: Arc<rayon::ThreadPool>,
+    ) -> Endorser {
+        let requests = Semaphore::new(REQUESTS_MAX);
+        Endorser { organisation, ledger, key, verifier, states, pool, requests }
+    }
+
+    /// Position of its organisation in the charter.
+    pub(crate) fn organisation(&self) -> u16 {
+        self.organisation
+    }
+
+    /// The newest state.
+    pub(crate) fn newest(&self) -> EndorsementBasis {
+        self.states.newest()
+    }
+
+    /// Verifies and executes transactions; what they do, or why they are not to be endorsed.
+    pub(crate) fn simulate(
+        &self,
+        basis: &EndorsementBasis,
+        transactions: &[Bytes],
+    ) -> Vec<Result<Simulated, (TransactionId, ProposalRefusal)>> {
+        let simulate = |judged: Judged| {
+            let transaction = judged.map_err(|(id, reason)| (id, ProposalRefusal::Rejected(reason)))?;
+            let effects = basis
+                .simulate(transaction.id, &transaction.payload)
+                .map_err(|error| (transaction.id, ProposalRefusal::Aborted(error)))?;
+            let digest = effects.digest();
+            Ok(Simulated { transaction, effects, digest })
+        };
+        self.pool.install(|| {
+            let judged = self.verifier.check_proposals(transactions);
+            judged.into_par_iter().with_min_len(SIMULATIONS_TOGETHER).map(simulate).collect()
+        })
+    }
+
+    /// This organisation's word for simulations on the state after the block at `height`: one signature for all.
+    pub(crate) fn sign(&self, height: u64, simulations: &[(TransactionId, Digest)]) -> Vec<Endorsement> {
+        endorse(&self.key, self.organisation, &self.ledger, height, simulations)
+    }
+
+    /// Answers a request of another gateway, or of a client.
+    ///
+    /// # Errors
+    /// It has too much to do.
+    pub(crate) async fn answer(&self, request: ProposalRequest) -> Result<ProposalReply, SqlError> {
+        let Ok(_held) = self.requests.try_acquire() else {
+            let message = format!("this node endorses {REQUESTS_MAX} requests already; ask another or later");
+            return Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message));
+        };
+        let basis = match request.height {
+            None => self.states.newest(),
+            Some(height) => match self.states.at(height, STATE_WITHIN).await {
+                Ok(basis) => basis,
+                Err(NoSuchState { oldest, newest }) => {
+                    return Ok(ProposalReply::NoSuchState { oldest, newest });
+                }
+            },
+        };
+        // Signatures and contracts: tell the runtime that this thread is busy for a while.
+        let answers = tokio::task::block_in_place(|| self.endorse(&basis, request));
+        Ok(ProposalReply::Answers { height: basis.height, answers })
+    }
+
+    fn endorse(
+        &self,
+        basis: &EndorsementBasis,
+        request: ProposalRequest,
+    ) -> Vec<Result<ProposalAnswer, ProposalRefusal>> {
+        let (transactions, expected): (Vec<Bytes>, Vec<Option<Digest>>) = request
+            .proposals
+            .into_iter()
+            .map(|proposal| (Bytes::from(proposal.transaction), proposal.expected))
+            .unzip();
+        let simulated = self.simulate(basis, &transactions);
+        let found: Vec<(TransactionId, Digest)> =
+            simulated.iter().flatten().map(|one| (one.transaction.id, one.digest)).collect();
+        let mut endorsements = self.sign(basis.height, &found).into_iter();
+        let mut answer = |simulated: Result<Simulated, (TransactionId, ProposalRefusal)>, expected| {
+            let Simulated { effects, digest, .. } = simulated.map_err(|(_, refusal)| refusal)?;
+            let endorsement = endorsements.next().expect("an endorsement for every simulation");
+            Ok(match expected == Some(digest) {
+                true => ProposalAnswer::Agreed(endorsement),
+                false => ProposalAnswer::Found { effects, endorsement },
+            })
+        };
+        simulated.into_iter().zip(expected).map(|(simulated, expected)| answer(simulated, expected)).collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! The way of a transaction from a client into ordering, and of the reply back.
+
+use crate::published::Published;
+use crate::receipts::Receipts;
+use bytes::Bytes;
+use engine::Verifier;
+use ledger::Ledger;
+use ordering::{Ordering, SubmitError};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use types::{Charter, Outcome, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId};
+
+/// A transaction that somebody has submitted and waits for.
+pub(crate) struct Submitted {
+    /// Its place in the client's submission.
+    pub(crate) position: u32,
+    pub(crate) bytes: Bytes,
+    pub(crate) replies: mpsc::Sender<SubmissionReply>,
+}
+
+impl Submitted {
+    pub(crate) fn reply(&self, result: Result<Receipt, SubmissionRefusal>) {
+        // The channel has room for every transaction of its submission; an error says that the client has gone.
+        let _ = self.replies.try_send(SubmissionReply { position: self.position, result });
+    }
+}
+
+/// Hands transactions to ordering, and their clients what becomes of them.
+pub(crate) struct Submitter {
+    pub(crate) charter: Arc<Charter>,
+    pub(crate) ordering: Arc<dyn Ordering>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) verifier: Arc<Verifier>,
+    pub(crate) published: Arc<Published>,
+    pub(crate) receipts: Arc<Receipts>,
+}
+
+impl Submitter {
+    /// Replies now, or when they are recorded. Verifies signatures, so it is called on a thread that may work.
+    pub(crate) fn submit(&self, transactions: Vec<Submitted>) {
+        let bytes: Vec<Bytes> = transactions.iter().map(|one| one.bytes.clone()).collect();
+        let judged = self.verifier.check(&bytes);
+        let height = self.published.newest().0;
+        let (mut waiting, mut ordered) = (Vec::new(), Vec::new());
+        for (one, verdict) in transactions.into_iter().zip(judged) {
+            let transaction = match verdict {
+                Ok(transaction) => transaction,
+                Err((_, reason)) => {
+                    one.reply(Err(SubmissionRefusal::Rejected(reason)));
+                    continue;
+                }
+            };
+            let expires_at = transaction.expires_at;
+            if expires_at <= height
+                && let Some(receipt) = self.executed_receipt(&transaction.id)
+            {
+                one.reply(Ok(receipt));
+                continue;
+            }
+            if expires_at <= height || expires_at > height + u64::from(self.charter.expiry_blocks_max) {
+                let reason = RejectReason::Expired { height: height + 1, expires_at };
+                one.reply(Err(SubmissionRefusal::Rejected(reason)));
+                continue;
+            }
+            if !self.receipts.wait(transaction.id, one.position, expires_at, one.replies.clone()) {
+                one.reply(Err(SubmissionRefusal::Full));
+                continue;
+            }
+            // Looked up after the registration, so that a block recorded meanwhile is not missed.
+            if let Some(receipt) = self.executed_receipt(&transaction.id) {
+                self.receipts.publish(std::slice::from_ref(&receipt), |_, _| None);
+                continue;
+            }
+            ordered.push(one.bytes.clone());
+            waiting.push((one, transaction.id));
+        }
+        let verdicts = self.ordering.submit(ordered);
+        for ((one, id), verdict) in waiting.into_iter().zip(verdicts) {
+            let refusal = match verdict {
+                Ok(_) => continue,
+                Err(SubmitError::Rejected(reason)) => SubmissionRefusal::Rejected(reason),
+                Err(_) => SubmissionRefusal::Full,
+            };
+            self.receipts.cancel(&id);
+            one.reply(Err(refusal));
+        }
+    }
+
+    /// The receipt of a transaction that was executed (and not merely rejected, which may change).
+    pub(crate) fn executed_receipt(&self, id: &TransactionId) -> Option<Receipt> {
+        let receipt = self.receipt(id)?;
+        (!matches!(receipt.outcome, Outcome::Rejected(_))).then_some(receipt)
+    }
+
+    /// The receipt of a transaction that is final here.
+    pub(crate) fn receipt(&self, id: &TransactionId) -> Option<Receipt> {
+        self.ledger.receipt(id).unwrap_or_else(|error| {
+            tracing::error!(%error, "the ledger cannot be read");
+            None
+        })
+    }
+}
