@@ -1,5 +1,5 @@
 use crate::digest::{Digest, sha256};
-use crate::sha256_batch::upper_level;
+use crate::sha256_batch::{Sha256Batch, upper_level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// Hash of a leaf: `SHA-256(0x00 ‖ content)` (RFC 9162, 2.1.1).
@@ -88,21 +88,73 @@ impl MerkleProof {
 
     /// The root that this proof leads to from `leaf`, or `None` where the proof has the wrong number of siblings.
     pub fn root(&self, leaf: Digest) -> Option<Digest> {
-        let (mut position, mut width, mut hash) = (self.index, self.leaves, leaf);
-        if position >= width {
-            return None;
+        let mut climb = Climb::new(self, leaf)?;
+        while let Some((left, right)) = climb.next()? {
+            climb.reached = node_hash(&left, &right);
         }
-        let mut siblings = self.siblings.iter();
-        while width > 1 {
-            if position % 2 == 1 {
-                hash = node_hash(siblings.next()?, &hash);
-            } else if position + 1 < width {
-                hash = node_hash(&hash, siblings.next()?);
+        Some(climb.reached)
+    }
+
+    /// [`MerkleProof::root`] of many, all of them level by level, which is several times as quick ([`Sha256Batch`]).
+    pub fn roots<'a>(proofs: impl IntoIterator<Item = (&'a MerkleProof, Digest)>) -> Vec<Option<Digest>> {
+        let mut climbs: Vec<Option<Climb<'_>>> =
+            proofs.into_iter().map(|(proof, leaf)| Climb::new(proof, leaf)).collect();
+        let mut climbing: Vec<usize> = (0..climbs.len()).collect();
+        while !climbing.is_empty() {
+            let mut hashes = Sha256Batch::new();
+            climbing.retain(|number| {
+                let Some(climb) = &mut climbs[*number] else { return false };
+                match climb.next() {
+                    Some(Some((left, right))) => {
+                        hashes.push(&[&[1], &left.0, &right.0]);
+                        true
+                    }
+                    Some(None) => false,
+                    None => {
+                        climbs[*number] = None;
+                        false
+                    }
+                }
+            });
+            for (number, hash) in climbing.iter().zip(hashes.finish()) {
+                if let Some(climb) = &mut climbs[*number] {
+                    climb.reached = hash;
+                }
             }
-            position /= 2;
-            width = width.div_ceil(2);
         }
-        siblings.next().is_none().then_some(hash)
+        climbs.into_iter().map(|climb| climb.map(|climb| climb.reached)).collect()
+    }
+}
+
+/// The way from a leaf to the root.
+struct Climb<'a> {
+    position: u64,
+    /// Nodes of the level.
+    width: u64,
+    siblings: std::slice::Iter<'a, Digest>,
+    reached: Digest,
+}
+
+impl<'a> Climb<'a> {
+    fn new(proof: &'a MerkleProof, leaf: Digest) -> Option<Climb<'a>> {
+        let (position, width, siblings) = (proof.index, proof.leaves, proof.siblings.iter());
+        (position < width).then_some(Climb { position, width, siblings, reached: leaf })
+    }
+
+    /// What is hashed next, left and right; `Some(None)` at the root, `None` where siblings are missing or left over.
+    fn next(&mut self) -> Option<Option<(Digest, Digest)>> {
+        while self.width > 1 {
+            let (position, width) = (self.position, self.width);
+            self.position /= 2;
+            self.width = width.div_ceil(2);
+            if position % 2 == 1 {
+                return Some(Some((*self.siblings.next()?, self.reached)));
+            }
+            if position + 1 < width {
+                return Some(Some((self.reached, *self.siblings.next()?)));
+            }
+        }
+        self.siblings.next().is_none().then_some(None)
     }
 }
 
@@ -154,6 +206,10 @@ mod tests {
                 prop_assert_ne!(wrong.root(all[index]), Some(root));
             }
             prop_assert!(MerkleProof::new(&all, count).is_none());
+            let mut asked: Vec<(&MerkleProof, Digest)> = proofs.iter().zip(all.iter().copied()).collect();
+            asked.push((&longer, all[index]));
+            let expected: Vec<Option<Digest>> = asked.iter().map(|(proof, leaf)| proof.root(*leaf)).collect();
+            prop_assert_eq!(MerkleProof::roots(asked), expected);
         }
     }
 }

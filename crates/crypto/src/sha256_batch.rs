@@ -9,8 +9,8 @@ const LANES: usize = 16;
 /// Below this many messages one by one is as quick.
 const LANES_MIN: usize = 6;
 const BLOCK: usize = 64;
-/// Longest message in blocks: enough for most rows, receipts and transactions.
-const BLOCKS_MAX: usize = 8;
+/// Longest message in blocks: enough for most rows, receipts and transactions, endorsed ones included.
+const BLOCKS_MAX: usize = 32;
 /// A message ends with a one bit and 64 bits of length.
 const PADDING: usize = 9;
 
@@ -41,7 +41,7 @@ fn lanes_pay() -> bool {
 }
 
 /// SHA-256 of each of many messages, in order; the same as [`sha256`], and several times as quick where the processor
-/// has no SHA instructions and the messages are short (up to 503 bytes).
+/// has no SHA instructions and the messages are short (up to 2,039 bytes).
 pub struct Sha256Batch {
     digests: Vec<Digest>,
     in_lanes: bool,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use types::{
     Block, BlockHeader, Charter, ClientId, Credential, EndorsedEffects, EndorsedSimulation, EndorsementFault,
     ExecutionModel, Outcome, Payload, Receipt, RejectReason, SignedTransaction, TransactionId,
-    endorsement_leaf, endorsement_message,
+    endorsement_message, endorsement_roots,
 };
 
 /// Transactions whose positive verdict is remembered. Each takes about the memory of its decoded form.
@@ -17,6 +17,8 @@ const REMEMBERED_TRANSACTIONS_MAX: usize = 32_768;
 const REMEMBERED_CLIENTS_MAX: usize = 65_536;
 /// Endorsers' signatures that are remembered as good.
 const REMEMBERED_ENDORSERS_MAX: usize = 65_536;
+/// Transactions that one thread decodes at a time; what they hash is hashed together.
+const DECODED_TOGETHER: usize = 64;
 /// Proposals whose client's signature is remembered as good.
 const REMEMBERED_PROPOSALS_MAX: usize = 32_768;
 
@@ -64,8 +66,14 @@ impl From<EndorsedSimulation> for VerifiedEndorsement {
 impl From<SignedTransaction> for VerifiedTransaction {
     /// Takes the parts of a transaction whose signature somebody has verified, or need not.
     fn from(signed: SignedTransaction) -> VerifiedTransaction {
+        VerifiedTransaction::new(signed.transaction.id(), signed)
+    }
+}
+
+impl VerifiedTransaction {
+    fn new(id: TransactionId, signed: SignedTransaction) -> VerifiedTransaction {
         VerifiedTransaction {
-            id: signed.transaction.id(),
+            id,
             client: signed.client_id(),
             expires_at: signed.transaction.expires_at,
             payload: Arc::new(signed.transaction.payload),
@@ -73,6 +81,10 @@ impl From<SignedTransaction> for VerifiedTransaction {
             signature: signed.signature,
             endorsed: signed.endorsed.map(|simulation| (*simulation).into()),
         }
+    }
+
+    fn client_signature(&self) -> ClientSignature {
+        (self.id, self.signature, self.credential)
     }
 }
 
@@ -166,11 +178,9 @@ impl Verifier {
         };
         let fresh: Vec<usize> = (0..judged.len()).filter(|position| judged[*position].is_none()).collect();
         if !fresh.is_empty() {
-            let decoded: Vec<Decoded> = fresh
-                .par_iter()
-                .with_min_len(32)
-                .map(|position| self.decode(&transactions[*position], ids[*position], Purpose::Order))
-                .collect();
+            let undecoded: Vec<(&Bytes, TransactionId)> =
+                fresh.iter().map(|position| (&transactions[*position], ids[*position])).collect();
+            let decoded = self.decode_all(&undecoded, Purpose::Order);
             for (position, verdict) in fresh.iter().zip(self.verify_new(decoded)) {
                 judged[*position] = Some(verdict.inspect(|verified| {
                     let uncovered = SignedTransaction::uncovered(&transactions[*position]);
@@ -186,13 +196,8 @@ impl Verifier {
     pub fn check_proposals(&self, transactions: &[Bytes]) -> Vec<Judged> {
         let ids: Vec<TransactionId> =
             transactions.par_chunks(64).flat_map_iter(SignedTransaction::ids_of).collect();
-        let decoded: Vec<Decoded> = transactions
-            .par_iter()
-            .zip(ids)
-            .with_min_len(32)
-            .map(|(bytes, id)| self.decode(bytes, id, Purpose::Endorse))
-            .collect();
-        let judged = self.verify_new(decoded);
+        let undecoded: Vec<(&Bytes, TransactionId)> = transactions.iter().zip(ids).collect();
+        let judged = self.verify_new(self.decode_all(&undecoded, Purpose::Endorse));
         let mut memory = self.memory.lock();
         for transaction in judged.iter().flatten() {
             memory.remember_proposal(transaction.client_signature());
@@ -200,8 +205,45 @@ impl Verifier {
         judged
     }
 
-    /// Decodes a transaction and says which signatures of endorsers it rests on.
-    fn decode(&self, bytes: &Bytes, id: TransactionId, purpose: Purpose) -> Decoded {
+    /// Decodes transactions and says which signatures of endorsers each rests on.
+    fn decode_all(&self, transactions: &[(&Bytes, TransactionId)], purpose: Purpose) -> Vec<Decoded> {
+        transactions
+            .par_chunks(DECODED_TOGETHER)
+            .flat_map_iter(|some| self.decode_some(some, purpose))
+            .collect()
+    }
+
+    fn decode_some(&self, transactions: &[(&Bytes, TransactionId)], purpose: Purpose) -> Vec<Decoded> {
+        let decoded: Vec<Result<SignedTransaction, (TransactionId, RejectReason)>> =
+            transactions.iter().map(|(bytes, id)| self.decode(bytes, *id, purpose)).collect();
+        let simulations: Vec<(TransactionId, &EndorsedSimulation)> = transactions
+            .iter()
+            .zip(&decoded)
+            .filter_map(|((_, id), signed)| Some((*id, signed.as_ref().ok()?.endorsed.as_deref()?)))
+            .collect();
+        let mut roots = endorsement_roots(&simulations).into_iter();
+        let mut resting = |(signed, (_, id)): (Result<SignedTransaction, _>, &(&Bytes, TransactionId))| {
+            let signed: SignedTransaction = signed?;
+            let endorsers = match &signed.endorsed {
+                None => Vec::new(),
+                Some(simulation) => {
+                    let roots = roots.next().expect("roots for every simulation");
+                    self.endorser_signatures(simulation, &roots)
+                        .map_err(|fault| (*id, RejectReason::Endorsement(fault)))?
+                }
+            };
+            Ok((Arc::new(VerifiedTransaction::new(*id, signed)), endorsers))
+        };
+        decoded.into_iter().zip(transactions).map(&mut resting).collect()
+    }
+
+    /// Decodes a transaction of this ledger that comes with endorsements where it must, and not where it must not.
+    fn decode(
+        &self,
+        bytes: &Bytes,
+        id: TransactionId,
+        purpose: Purpose,
+    ) -> Result<SignedTransaction, (TransactionId, RejectReason)> {
         let signed = SignedTransaction::from_bytes(bytes)
             .map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
         if signed.transaction.ledger != self.ledger {
@@ -217,21 +259,12 @@ impl Verifier {
             );
             return Err((id, RejectReason::Unsigned(reason)));
         }
-        let endorsers = match purpose {
-            Purpose::Order => self.endorser_signatures(id, &signed),
-            Purpose::Endorse => self.not_endorsed(&signed).map(|()| Vec::new()),
+        let asked = match purpose {
+            Purpose::Order => self.endorsed_as_asked(&signed),
+            Purpose::Endorse => self.not_endorsed(&signed),
         };
-        let endorsers = endorsers.map_err(|fault| (id, RejectReason::Endorsement(fault)))?;
-        let transaction = VerifiedTransaction {
-            id,
-            client: signed.client_id(),
-            expires_at: signed.transaction.expires_at,
-            payload: Arc::new(signed.transaction.payload),
-            credential: signed.credential,
-            signature: signed.signature,
-            endorsed: signed.endorsed.map(|simulation| (*simulation).into()),
-        };
-        Ok((Arc::new(transaction), endorsers))
+        asked.map_err(|fault| (id, RejectReason::Endorsement(fault)))?;
+        Ok(signed)
     }
 
     /// Whether a transaction can be endorsed.
@@ -249,33 +282,34 @@ impl Verifier {
         Err(EndorsementFault::Unasked(wrong.to_string()))
     }
 
-    /// What its endorsers must have signed, each with the height that it names.
-    fn endorser_signatures(
-        &self,
-        id: TransactionId,
-        signed: &SignedTransaction,
-    ) -> Result<Vec<(EndorserSignature, u64)>, EndorsementFault> {
+    /// Whether a transaction comes with endorsements where it must, and not where it must not.
+    fn endorsed_as_asked(&self, signed: &SignedTransaction) -> Result<(), EndorsementFault> {
         let schema_change = || sql::is_schema_change(&signed.transaction.payload);
-        let simulation = match (&signed.endorsed, self.execution) {
-            (None, ExecutionModel::OrderExecute) => return Ok(Vec::new()),
-            (None, ExecutionModel::ExecuteOrderValidate) if schema_change() => return Ok(Vec::new()),
+        let wrong = match (&signed.endorsed, self.execution) {
+            (None, ExecutionModel::OrderExecute) => return Ok(()),
+            (None, ExecutionModel::ExecuteOrderValidate) if schema_change() => return Ok(()),
             (None, ExecutionModel::ExecuteOrderValidate) => {
-                let what = "the transaction is not endorsed; ask endorsers before you submit it";
-                return Err(EndorsementFault::Unasked(what.to_string()));
+                "the transaction is not endorsed; ask endorsers before you submit it"
             }
             (Some(_), ExecutionModel::OrderExecute) => {
-                let what = "this ledger executes after ordering; submit the call without endorsements";
-                return Err(EndorsementFault::Unasked(what.to_string()));
+                "this ledger executes after ordering; submit the call without endorsements"
             }
             (Some(_), ExecutionModel::ExecuteOrderValidate) if schema_change() => {
-                let what = "a schema change is executed by every node; submit it without endorsements";
-                return Err(EndorsementFault::Unasked(what.to_string()));
+                "a schema change is executed by every node; submit it without endorsements"
             }
-            (Some(simulation), ExecutionModel::ExecuteOrderValidate) => simulation,
+            (Some(_), ExecutionModel::ExecuteOrderValidate) => return Ok(()),
         };
-        let effects = simulation.effects.digest();
+        Err(EndorsementFault::Unasked(wrong.to_string()))
+    }
+
+    /// What its endorsers must have signed, each with the height that it names. `roots`: where their proofs lead.
+    fn endorser_signatures(
+        &self,
+        simulation: &EndorsedSimulation,
+        roots: &[Option<Digest>],
+    ) -> Result<Vec<(EndorserSignature, u64)>, EndorsementFault> {
         let mut found: Vec<(EndorserSignature, u64)> = Vec::with_capacity(simulation.endorsements.len());
-        for endorsement in &simulation.endorsements {
+        for (endorsement, root) in simulation.endorsements.iter().zip(roots) {
             let (organisation, snapshot) = (endorsement.organisation, endorsement.snapshot);
             if usize::from(organisation) >= self.nodes.len() {
                 let last = self.nodes.len() as u16 - 1;
@@ -284,7 +318,6 @@ impl Verifier {
             if found.iter().any(|((known, ..), _)| *known == organisation) {
                 return Err(EndorsementFault::Repeated { organisation });
             }
-            let root = endorsement.proof.root(endorsement_leaf(&id, snapshot, &effects));
             let root = root.ok_or(EndorsementFault::Forged { organisation, snapshot })?;
             found.push(((organisation, root, endorsement.signature), snapshot));
         }
@@ -413,9 +446,10 @@ impl Verifier {
                     | RejectReason::Unsigned(_)
                     | RejectReason::Endorsement(_)),
                 ) => Err((receipt.transaction, reason.clone())),
-                _ => self
-                    .decode(bytes, receipt.transaction, Purpose::Order)
-                    .map(|(transaction, _)| transaction),
+                _ => {
+                    let signed = self.decode(bytes, receipt.transaction, Purpose::Order)?;
+                    Ok(Arc::new(VerifiedTransaction::new(receipt.transaction, signed)))
+                }
             })
             .collect();
         VerifiedBlock { header: block.header.clone(), digest: block.header.digest(), transactions }
@@ -430,12 +464,6 @@ impl Verifier {
                 memory.proposals.remove(&transaction.client_signature());
             }
         }
-    }
-}
-
-impl VerifiedTransaction {
-    fn client_signature(&self) -> ClientSignature {
-        (self.id, self.signature, self.credential)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::{ColumnSet, Key, Row, StatementResult, TableId, TransactionId, Value, encode, format_value};
 use borsh::{BorshDeserialize, BorshSerialize};
-use crypto::{Digest, MerkleProof, SecretKey, Signature, leaf_hash, sha256};
+use crypto::{Digest, MerkleProof, SecretKey, Sha256Batch, Signature, leaf_hash, sha256};
 use std::fmt;
 use std::ops::Bound;
 
@@ -231,6 +231,28 @@ pub fn endorsement_leaf(transaction: &TransactionId, snapshot: u64, effects: &Di
     leaf_hash(&[&transaction.0.0[..], &snapshot.to_le_bytes(), &effects.0].concat())
 }
 
+/// The roots under which the endorsements of many transactions stand, in order; `None` where a proof is none.
+pub fn endorsement_roots(simulations: &[(TransactionId, &EndorsedSimulation)]) -> Vec<Vec<Option<Digest>>> {
+    let mut effects = Sha256Batch::new();
+    for (_, simulation) in simulations {
+        effects.push(&[EFFECTS_DOMAIN, &encode(&simulation.effects)]);
+    }
+    let endorsed: Vec<(&TransactionId, Digest, &[Endorsement])> = simulations
+        .iter()
+        .zip(effects.finish())
+        .map(|((id, simulation), effects)| (id, effects, simulation.endorsements.as_slice()))
+        .collect();
+    let mut leaves = Sha256Batch::new();
+    for (id, effects, endorsements) in &endorsed {
+        for endorsement in *endorsements {
+            leaves.push(&[&[0], &id.0.0, &endorsement.snapshot.to_le_bytes(), &effects.0]);
+        }
+    }
+    let proofs = endorsed.iter().flat_map(|(_, _, endorsements)| *endorsements).map(|one| &one.proof);
+    let mut roots = MerkleProof::roots(proofs.zip(leaves.finish())).into_iter();
+    endorsed.iter().map(|(_, _, endorsements)| roots.by_ref().take(endorsements.len()).collect()).collect()
+}
+
 /// What an endorser signs.
 pub fn endorsement_message(ledger: &Digest, root: &Digest) -> Vec<u8> {
     [ENDORSEMENT_DOMAIN, &ledger.0, &root.0].concat()
@@ -359,6 +381,18 @@ mod tests {
                 (0..count).map(|number| (id(number), sha256(&[b"effects", &[number]]))).collect();
             let endorsements = endorse(&key, 2, &ledger, 41, &simulations);
             assert_eq!(endorsements.len(), simulations.len());
+            let with = |endorsements| EndorsedSimulation { effects: effects(), endorsements };
+            let endorsed: Vec<EndorsedSimulation> =
+                endorsements.iter().map(|one| with(vec![one.clone(), one.clone()])).collect();
+            let asked: Vec<(TransactionId, &EndorsedSimulation)> =
+                simulations.iter().map(|(id, _)| *id).zip(&endorsed).collect();
+            let one_by_one = |(id, simulation): &(TransactionId, &EndorsedSimulation)| -> Vec<_> {
+                let digest = simulation.effects.digest();
+                let leaf = |one: &Endorsement| endorsement_leaf(id, one.snapshot, &digest);
+                simulation.endorsements.iter().map(|one| one.proof.root(leaf(one))).collect()
+            };
+            let expected: Vec<Vec<Option<Digest>>> = asked.iter().map(one_by_one).collect();
+            assert_eq!(endorsement_roots(&asked), expected);
             for (endorsement, (id, effects)) in endorsements.iter().zip(&simulations) {
                 let root = endorsement.proof.root(endorsement_leaf(id, 41, effects)).expect("a proof");
                 let message = endorsement_message(&ledger, &root);
