@@ -308,6 +308,7 @@ async fn submit(
             match reply.result {
                 Ok(receipt) => shared.count(transaction, &receipt, start.elapsed()),
                 Err(SubmissionRefusal::Full) => refused.push(transaction.clone()),
+                Err(SubmissionRefusal::EarlyAbort { .. }) => shared.counts().conflict_aborts += 1,
                 Err(SubmissionRefusal::Aborted(_)) => shared.counts().business_aborts += 1,
                 Err(_) => shared.counts().unanswered += 1,
             }

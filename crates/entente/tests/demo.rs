@@ -51,12 +51,25 @@ fn the_demo_runs_checks_itself_and_writes_its_record() {
 
 #[test]
 fn every_protocol_carries_the_demo() {
-    for protocol in concurrency::IDS.into_iter().filter(|id| *id != "harmony") {
+    let order_execute = concurrency::IDS.into_iter().filter(|id| *id != "harmony");
+    let endorsed = concurrency::VALIDATION_IDS.into_iter();
+    let models = order_execute
+        .map(|id| ("order-execute", id))
+        .chain(endorsed.map(|id| ("execute-order-validate", id)));
+    for (execution, protocol) in models {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let json = folder.path().join("demo.json");
         let output = Command::new(ENTENTE)
             .args(["demo", "--exit", "--customers", "500", "--seconds", "1", "--skew", "0.9"])
-            .args(["--protocol", protocol, "--port-base", &free_port_base(4).to_string(), "--json"])
+            .args([
+                "--execution",
+                execution,
+                "--protocol",
+                protocol,
+                "--port-base",
+                &free_port_base(4).to_string(),
+                "--json",
+            ])
             .arg(&json)
             .output()
             .expect("the program starts");
@@ -105,7 +118,17 @@ fn mistakes_on_the_command_line_are_explained() {
         fails(&["demo", "--skew", "-1", "--exit"]).contains("--skew")
             || fails(&["demo", "--skew=-1"]).contains("Zipf")
     );
-    assert!(fails(&["demo", "--protocol", "magic"]).contains("harmony"));
+    assert!(fails(&["demo", "--protocol", "magic", "--exit"]).contains("harmony"));
+    assert!(fails(&["demo", "--protocol", "occ", "--exit"]).contains("order-execute has harmony"));
+    let endorsed = |more: &[&str]| {
+        let model = ["demo", "--exit", "--execution", "execute-order-validate"];
+        fails(&[model.as_slice(), more].concat())
+    };
+    assert!(endorsed(&["--protocol", "harmony"]).contains("execute-order-validate has occ"));
+    assert!(endorsed(&["--endorsement", "2 of (org1"]).contains("endorsement.policy"));
+    assert!(endorsed(&["--endorsement", "org1 AND org9"]).contains("org9"));
+    assert!(endorsed(&["--endorsement", "3 of (org1, org2)"]).contains("endorsement.policy"));
+    assert!(fails(&["init", "--dir", "/tmp/x", "--endorsement", "org1"]).contains("--execution"));
     assert!(fails(&["bench", "engine", "--only", "protocol=magic"]).contains("harmony"));
     assert!(fails(&["bench", "engine", "--only", "skew"]).contains("block_size"));
     assert!(fails(&["bench", "protocols", "--only", "skew=much"]).contains("number"));

@@ -1,18 +1,89 @@
+use crate::endorsing::Proposer;
 use bytes::Bytes;
+use crypto::Sha256Batch;
 use engine::Verifier;
-use ordering::Admission;
+use ordering::{Admission, Arrangement};
 use std::sync::Arc;
-use types::{RejectReason, TransactionId};
+use types::{RejectReason, SignedTransaction, TransactionId};
 
 /// Answers ordering's question with the verifier that the pipeline uses too, so that a signature is verified once.
-pub(crate) struct VerifierAdmission(pub(crate) Arc<Verifier>);
+///
+/// What ordering knows a transaction by covers its endorsements, which its id does not: a request that came with too few
+/// of them, and was ordered and rejected, must not keep out the same request with enough.
+pub(crate) struct VerifierAdmission {
+    pub(crate) verifier: Arc<Verifier>,
+    /// What this node does as proposer, if not what everybody does.
+    pub(crate) proposer: Option<Arc<Proposer>>,
+}
 
 impl Admission for VerifierAdmission {
     fn check(&self, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
-        self.0
-            .check(transactions)
+        let judged = self.verifier.check(transactions);
+        let mut names = Sha256Batch::new();
+        for (judged, bytes) in judged.iter().zip(transactions) {
+            if let Ok(transaction) = judged
+                && transaction.endorsed.is_some()
+            {
+                names.push(&[&transaction.id.0.0, SignedTransaction::uncovered(bytes)]);
+            }
+        }
+        let mut names = names.finish().into_iter();
+        let mut name = |judged: engine::Judged| match judged {
+            Ok(transaction) if transaction.endorsed.is_some() => {
+                Ok(TransactionId(names.next().expect("one for every endorsed transaction")))
+            }
+            Ok(transaction) => Ok(transaction.id),
+            Err((_, reason)) => Err(reason),
+        };
+        judged.into_iter().map(&mut name).collect()
+    }
+
+    fn arrange(&self, transactions: &[Bytes]) -> Arrangement {
+        match &self.proposer {
+            Some(proposer) => proposer.arrange(transactions),
+            None => Arrangement::all(transactions.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crypto::SecretKey;
+    use types::{
+        Charter, EndorsedEffects, EndorsedSimulation, ExecutionModel, Identity, Organisation, Payload,
+        endorse,
+    };
+
+    #[test]
+    fn a_request_with_other_endorsements_is_another_one_for_ordering() {
+        let (root, node) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
+        let mut charter = Charter::with_defaults("test", 1);
+        charter.execution = ExecutionModel::ExecuteOrderValidate;
+        charter.organisations.push(Organisation {
+            name: "one".into(),
+            root_key: root.public_key(),
+            node_key: node.public_key(),
+            address: String::new(),
+            gateway: String::new(),
+        });
+        let identity = Identity::issue(charter.ledger(), &root, 0);
+        let payload = Payload::Call { procedure: "p".into(), arguments: vec![] };
+        let mut signed = identity.sign(payload, 9);
+        let (id, effects) = (signed.transaction.id(), EndorsedEffects::default());
+        let mut with = |endorsements| {
+            signed.endorsed = Some(Box::new(EndorsedSimulation { effects: effects.clone(), endorsements }));
+            Bytes::from(signed.to_bytes())
+        };
+        let none = with(vec![]);
+        let one = with(endorse(&node, 0, &charter.ledger(), 0, &[(id, effects.digest())]));
+        let admission = VerifierAdmission { verifier: Arc::new(Verifier::new(&charter)), proposer: None };
+        let names: Vec<TransactionId> = admission
+            .check(&[none, one.clone(), one])
             .into_iter()
-            .map(|judged| judged.map(|transaction| transaction.id).map_err(|(_, reason)| reason))
-            .collect()
+            .map(|name| name.expect("signed by the client"))
+            .collect();
+        assert_ne!(names[0], names[1]);
+        assert_eq!(names[1], names[2]);
     }
 }

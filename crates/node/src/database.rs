@@ -102,6 +102,9 @@ fn refused(refusal: SubmissionRefusal) -> SqlError {
     match refusal {
         SubmissionRefusal::Rejected(reason) => reason.to_error(),
         SubmissionRefusal::Aborted(error) | SubmissionRefusal::NotEndorsed(error) => error,
+        SubmissionRefusal::EarlyAbort { .. } => {
+            SqlError::new(SqlState::SERIALIZATION_FAILURE, refusal.to_string()).hint("Submit it again.")
+        }
         SubmissionRefusal::Full => {
             SqlError::new(SqlState::TOO_MANY_CONNECTIONS, SubmissionRefusal::Full.to_string())
         }

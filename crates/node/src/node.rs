@@ -1,7 +1,7 @@
 use crate::admission::VerifierAdmission;
 use crate::checkpoints::Checkpoints;
 use crate::database::{Endorsing, NodeDatabase};
-use crate::endorsing::{Collector, Endorser, Peers, RecentStates};
+use crate::endorsing::{Collector, Endorser, Peers, Proposer, RecentStates};
 use crate::metrics::NodeMetrics;
 use crate::pipeline::{self, Shared};
 use crate::published::Published;
@@ -77,7 +77,15 @@ impl Node {
         let mut repairs = refused;
         repairs.extend(ledger_repairs(&opened));
 
-        let admission: Arc<dyn Admission> = Arc::new(VerifierAdmission(verifier.clone()));
+        let receipts = Arc::new(Receipts::new());
+        let proposer = match charter.execution {
+            ExecutionModel::OrderExecute => None,
+            ExecutionModel::ExecuteOrderValidate => {
+                Proposer::new(&charter, verifier.clone(), receipts.clone()).map(Arc::new)
+            }
+        };
+        let admission: Arc<dyn Admission> =
+            Arc::new(VerifierAdmission { verifier: verifier.clone(), proposer: proposer.clone() });
         let height = engine.height();
         let last = ledger.header(height)?;
         let states = (charter.execution == ExecutionModel::ExecuteOrderValidate).then(|| {
@@ -107,7 +115,7 @@ impl Node {
 
         let state = engine.state().clone();
         let published = Published::new(state, engine.library().clone(), height, engine.state_digest());
-        let (published, receipts) = (Arc::new(published), Arc::new(Receipts::new()));
+        let published = Arc::new(published);
         let metrics = Arc::new(NodeMetrics::new());
         let certificates = CertificateVerifier::new(&charter)
             .map_err(|error| NodeError::Certificate { height: 0, reason: error.to_string() })?;
@@ -120,6 +128,7 @@ impl Node {
             published: published.clone(),
             receipts: receipts.clone(),
             states: states.clone(),
+            proposer,
             metrics: metrics.clone(),
             pool: pool.clone(),
             checkpoint_blocks: u64::from(charter.checkpoint_blocks),

@@ -52,6 +52,12 @@ impl Receipts {
         self.shard(id).lock().remove(id);
     }
 
+    /// Tells those who wait for `id` that it will not be ordered.
+    pub(crate) fn refuse(&self, id: &TransactionId, refusal: &SubmissionRefusal) {
+        let waiters = self.shard(id).lock().remove(id);
+        waiters.into_iter().flatten().for_each(|waiter| waiter.send(Err(refusal.clone())));
+    }
+
     /// Hands out the receipts of a block that is recorded. A receipt that says "duplicate" is replaced by the first
     /// one's, which `original` finds: the same transaction gets the same receipt.
     pub(crate) fn publish(&self, receipts: &[Receipt], original: impl Fn(u64, u32) -> Option<Receipt>) {

@@ -47,6 +47,29 @@ pub trait Admission: Send + Sync + 'static {
     /// Implementations verify signatures in batches on all cores and remember positive verdicts: each transaction is
     /// asked about two or three times.
     fn check(&self, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>>;
+
+    /// What this node, as proposer, makes of the transactions that are next, which all passed [`Admission::check`]. Nobody
+    /// else has to find the same; whatever comes of it, the others judge the block as any other. By default all of them go
+    /// in as they came.
+    fn arrange(&self, transactions: &[Bytes]) -> Arrangement {
+        Arrangement::all(transactions.len())
+    }
+}
+
+/// A proposer's choice among the transactions that are next, by position. Those that it does not name wait on.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Arrangement {
+    /// Which go into the block, in which order.
+    pub order: Vec<u32>,
+    /// Which leave the mempool without being ordered. The node has told their clients.
+    pub dropped: Vec<u32>,
+}
+
+impl Arrangement {
+    /// So many transactions as they came.
+    pub fn all(transactions: usize) -> Arrangement {
+        Arrangement { order: (0..transactions as u32).collect(), dropped: Vec::new() }
+    }
 }
 
 /// A final block.

@@ -11,7 +11,7 @@
 //! The ids of the blocks delivered last are remembered: a client that submits again shortly after its transaction was
 //! ordered does not get it ordered twice. (Older repetitions are ordered and rejected in execution, by the live ids.)
 
-use crate::{Admission, SubmitError};
+use crate::{Admission, Arrangement, SubmitError};
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -83,6 +83,16 @@ struct Queue {
     recent: FxHashSet<TransactionId>,
     recent_order: VecDeque<TransactionId>,
     closed: bool,
+}
+
+impl Queue {
+    fn remove(&mut self, id: &TransactionId) {
+        if let Some(position) = self.positions.remove(id)
+            && let Some(entry) = self.entries.remove(&position)
+        {
+            self.bytes -= entry.bytes.len();
+        }
+    }
 }
 
 /// Transactions that wait for a block.
@@ -194,9 +204,11 @@ impl Mempool {
         survey
     }
 
-    /// What [`Mempool::survey`] counted. It stays in the mempool until it is delivered.
+    /// What [`Mempool::survey`] counted, as the node arranges it. It stays in the mempool until it is delivered; what the
+    /// node drops goes at once.
     pub(crate) fn take(
         &self,
+        admission: &dyn Admission,
         block: &BlockLimits,
         ordered: &FxHashSet<TransactionId>,
     ) -> (Vec<TransactionId>, Vec<Bytes>) {
@@ -205,7 +217,13 @@ impl Mempool {
             ids.push(entry.id);
             transactions.push(entry.bytes.clone());
         });
-        (ids, transactions)
+        let Arrangement { order, dropped } = admission.arrange(&transactions);
+        if !dropped.is_empty() {
+            let mut queue = self.queue.lock();
+            dropped.iter().for_each(|position| queue.remove(&ids[*position as usize]));
+        }
+        let arranged = order.into_iter().map(|position| position as usize);
+        arranged.map(|position| (ids[position], transactions[position].clone())).unzip()
     }
 
     /// Visits what fits into a block, oldest first; says whether the block is then full. What does not fit ends the
@@ -236,11 +254,7 @@ impl Mempool {
     pub(crate) fn delivered(&self, ids: &[TransactionId]) {
         let mut queue = self.queue.lock();
         for id in ids {
-            if let Some(position) = queue.positions.remove(id)
-                && let Some(entry) = queue.entries.remove(&position)
-            {
-                queue.bytes -= entry.bytes.len();
-            }
+            queue.remove(id);
             if queue.recent.insert(*id) {
                 queue.recent_order.push_back(*id);
             }
@@ -399,9 +413,9 @@ mod tests {
         submit(&mempool, &["a", "b", "c", "d"]);
         let survey = mempool.survey(&BLOCK, &none());
         assert_eq!((survey.transactions, survey.full), (3, true));
-        assert_eq!(mempool.take(&BLOCK, &none()).0, vec![id(b"a"), id(b"b"), id(b"c")]);
+        assert_eq!(mempool.take(&Counting::default(), &BLOCK, &none()).0, vec![id(b"a"), id(b"b"), id(b"c")]);
         let ordered = [id(b"a"), id(b"b"), id(b"c")].into_iter().collect();
-        assert_eq!(mempool.take(&BLOCK, &ordered).0, vec![id(b"d")]);
+        assert_eq!(mempool.take(&Counting::default(), &BLOCK, &ordered).0, vec![id(b"d")]);
         assert!(!mempool.survey(&BLOCK, &ordered).full);
         assert_eq!(mempool.level().transactions, 4);
 
@@ -409,8 +423,43 @@ mod tests {
         let mempool = super::tests::mempool(10, 1_000);
         let (x, y, z) = ("x".repeat(46), "y".repeat(46), "z".repeat(46));
         submit(&mempool, &[&x, &y, &z, "s"]);
-        assert_eq!(mempool.take(&BLOCK, &none()).0, vec![id(x.as_bytes()), id(y.as_bytes())]);
+        assert_eq!(
+            mempool.take(&Counting::default(), &BLOCK, &none()).0,
+            vec![id(x.as_bytes()), id(y.as_bytes())]
+        );
         assert!(mempool.survey(&BLOCK, &none()).full);
+    }
+
+    /// Orders what comes backwards, drops every `x…` and leaves every `w…` waiting.
+    struct Backwards;
+
+    impl Admission for Backwards {
+        fn check(&self, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
+            transactions.iter().map(|bytes| Ok(id(bytes))).collect()
+        }
+
+        fn arrange(&self, transactions: &[Bytes]) -> Arrangement {
+            let of = |wanted: fn(u8) -> bool| {
+                (0..transactions.len() as u32).filter(move |at| wanted(transactions[*at as usize][0]))
+            };
+            let order = of(|first| !b"xw".contains(&first)).rev().collect();
+            Arrangement { order, dropped: of(|first| first == b'x').collect() }
+        }
+    }
+
+    #[test]
+    fn the_node_arranges_what_is_taken_and_what_it_drops_goes_at_once() {
+        let mempool = mempool(10, 1_000);
+        submit(&mempool, &["a", "x1", "b", "w1", "c", "x2"]);
+        let block = BlockLimits { transactions_max: 5, ..BLOCK };
+        let (ids, transactions) = mempool.take(&Backwards, &block, &none());
+        assert_eq!(ids, [id(b"c"), id(b"b"), id(b"a")]);
+        assert_eq!(transactions, ["c", "b", "a"]);
+        assert_eq!(mempool.level().transactions, 5, "x1 has gone; x2 was not looked at");
+        assert_eq!(mempool.take(&Backwards, &block, &ids.into_iter().collect()).0, []);
+        assert_eq!(mempool.level().transactions, 4, "w1 waits on");
+        assert_eq!(submit(&mempool, &["x1"]), [Ok(id(b"x1"))], "it may come again");
+        assert_eq!(mempool.level().transactions, 5);
     }
 
     #[test]

@@ -66,8 +66,15 @@ pub fn start(config: SoloConfig, admission: Arc<dyn Admission>) -> Result<Arc<dy
     let mempool = Arc::new(Mempool::new(mempool, clock.clone()));
     let height = Arc::new(AtomicU64::new(parent.height));
     let (sender, deliveries) = crossbeam_channel::bounded(DELIVERIES_MAX);
-    let cutter =
-        Cutter { charter, node_key, mempool: mempool.clone(), clock, height: height.clone(), sender };
+    let cutter = Cutter {
+        admission: admission.clone(),
+        charter,
+        node_key,
+        mempool: mempool.clone(),
+        clock,
+        height: height.clone(),
+        sender,
+    };
     let thread = std::thread::Builder::new()
         .name("solo ordering".to_string())
         .spawn(move || cutter.run(parent))
@@ -76,6 +83,7 @@ pub fn start(config: SoloConfig, admission: Arc<dyn Admission>) -> Result<Arc<dy
 }
 
 struct Cutter {
+    admission: Arc<dyn Admission>,
     charter: Arc<Charter>,
     node_key: SecretKey,
     mempool: Arc<Mempool>,
@@ -89,7 +97,7 @@ impl Cutter {
         let ledger = self.charter.ledger();
         let nothing = FxHashSet::default();
         while self.wait_for_work(&nothing) {
-            let (ids, transactions) = self.mempool.take(&self.charter.block, &nothing);
+            let (ids, transactions) = self.mempool.take(&*self.admission, &self.charter.block, &nothing);
             let clock_ms =
                 SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
             let block = assemble(ledger, &parent, 0, clock_ms, transactions);

@@ -20,6 +20,16 @@ pub enum SubmissionRefusal {
     /// The gateway found nobody, or not enough, to endorse it, so it was not ordered.
     #[error("{}", .0.message)]
     NotEndorsed(SqlError),
+    /// The proposer saw that it cannot commit any more, and did not order it (Fabric++'s early abort). As after a conflict:
+    /// sign a new one.
+    #[error(
+        "given up before it was ordered: {}",
+        if *.stale { "what it read has been written since" } else { "it closes a cycle with others of its block" }
+    )]
+    EarlyAbort {
+        /// What it read is old; else it is on a cycle with others that wait.
+        stale: bool,
+    },
     /// The node holds as many waiting transactions as it may: submit again later, with the same bytes.
     #[error("the node holds as many waiting transactions as it may; submit the same bytes again later")]
     Full,

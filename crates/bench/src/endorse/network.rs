@@ -418,8 +418,9 @@ impl Network {
         let now = Instant::now();
         let committed = |outcome: &Outcome| matches!(outcome, Outcome::Committed(_));
         let held = endorsed.iter().zip(&executed.receipts);
-        let held =
-            held.filter(|(_, receipt)| committed(&receipt.outcome)).map(|(one, _)| one.effects.as_ref());
+        let held = held
+            .filter(|(_, receipt)| committed(&receipt.outcome))
+            .map(|(one, _)| Waiting { effects: &one.effects, snapshot: one.snapshot });
         lock(&shared.orderer).validated(block.header.height, held);
         *lock(&shared.basis) = self.basis();
         shared.validated.store(block.header.height, Ordering::Release);

@@ -1,9 +1,6 @@
 use concurrency::endorsed::OrdererOptions;
 use types::ExecutionModel;
 
-/// Rows that the transactions of a block may touch together (Fabric++, Table 5: 16,384 unique keys).
-const UNIQUE_ROWS_MAX: usize = 16_384;
-
 /// A way to endorse, order and validate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct System {
@@ -18,14 +15,11 @@ pub(super) struct System {
     pub(super) commands: bool,
 }
 
-/// As they come: Fabric.
-const ARRIVAL: OrdererOptions =
-    OrdererOptions { reordering: false, early_abort: false, unique_rows_max: usize::MAX };
-const REORDERING: OrdererOptions =
-    OrdererOptions { reordering: true, unique_rows_max: UNIQUE_ROWS_MAX, ..ARRIVAL };
-const EARLY_ABORT: OrdererOptions = OrdererOptions { early_abort: true, ..ARRIVAL };
-/// Fabric++.
-const BOTH: OrdererOptions = OrdererOptions { early_abort: true, ..REORDERING };
+const FABRIC: OrdererOptions = OrdererOptions::FABRIC;
+const BOTH: OrdererOptions = OrdererOptions::FABRIC_PLUS_PLUS;
+const SHARP: OrdererOptions = OrdererOptions::FABRIC_SHARP;
+const REORDERING: OrdererOptions = OrdererOptions { early_abort: false, ..BOTH };
+const EARLY_ABORT: OrdererOptions = OrdererOptions { early_abort: true, ..FABRIC };
 
 const fn system(name: &'static str, protocol: &'static str, orderer: OrdererOptions) -> System {
     System { name, execution: ExecutionModel::ExecuteOrderValidate, protocol, orderer, commands: false }
@@ -37,22 +31,22 @@ const fn with_commands(system: System) -> System {
 
 /// Order–execute with the same clients, signatures and blocks.
 const fn order_execute(protocol: &'static str) -> System {
-    System { execution: ExecutionModel::OrderExecute, ..system(protocol, protocol, ARRIVAL) }
+    System { execution: ExecutionModel::OrderExecute, ..system(protocol, protocol, FABRIC) }
 }
 
 /// Every system that an experiment may name.
 pub(super) const SYSTEMS: [System; 11] = [
     order_execute("harmony"),
     order_execute("serial"),
-    system("occ", "occ", ARRIVAL),
+    system("occ", "occ", FABRIC),
     system("occ+reordering", "occ", REORDERING),
     system("occ+early-abort", "occ", EARLY_ABORT),
     system("fabric++", "fabric++", BOTH),
-    system("fabric-sharp", "fabric-sharp", ARRIVAL),
-    system("xox", "xox", ARRIVAL),
-    with_commands(system("occ+commands", "occ", ARRIVAL)),
+    system("fabric-sharp", "fabric-sharp", SHARP),
+    system("xox", "xox", FABRIC),
+    with_commands(system("occ+commands", "occ", FABRIC)),
     with_commands(system("fabric++commands", "fabric++", BOTH)),
-    with_commands(system("xox+commands", "xox", ARRIVAL)),
+    with_commands(system("xox+commands", "xox", FABRIC)),
 ];
 
 /// The system of this name.

@@ -3,6 +3,7 @@
 
 use super::recent_writes::{RecentWrites, changes_scan};
 use super::reorder::{KeySets, reorder};
+use super::sharp::SharpGraph;
 use rustc_hash::{FxHashMap, FxHashSet};
 use state::{Effects, RowId};
 use std::collections::BTreeMap;
@@ -15,8 +16,42 @@ pub struct OrdererOptions {
     pub reordering: bool,
     /// Who has read what a validated block has written since is dropped.
     pub early_abort: bool,
+    /// Who closes a cycle with what is validated and what is before it in the block is dropped (Fabric#).
+    pub serializability: bool,
     /// Rows that the transactions of a block may touch together.
     pub unique_rows_max: usize,
+}
+
+/// Rows that the transactions of a block of Fabric++ may touch together (Fabric++, Table 5: 16,384 unique keys).
+const UNIQUE_ROWS_MAX: usize = 16_384;
+
+impl OrdererOptions {
+    /// Transactions come as they came.
+    pub const FABRIC: OrdererOptions = OrdererOptions {
+        reordering: false,
+        early_abort: false,
+        serializability: false,
+        unique_rows_max: usize::MAX,
+    };
+    /// Fabric++.
+    pub const FABRIC_PLUS_PLUS: OrdererOptions = OrdererOptions {
+        reordering: true,
+        early_abort: true,
+        serializability: false,
+        unique_rows_max: UNIQUE_ROWS_MAX,
+    };
+    /// Fabric#.
+    pub const FABRIC_SHARP: OrdererOptions =
+        OrdererOptions { serializability: true, ..OrdererOptions::FABRIC };
+
+    /// What a proposer does under the validation protocol with this id.
+    pub fn of_protocol(id: &str) -> OrdererOptions {
+        match id {
+            "fabric++" => OrdererOptions::FABRIC_PLUS_PLUS,
+            "fabric-sharp" => OrdererOptions::FABRIC_SHARP,
+            _ => OrdererOptions::FABRIC,
+        }
+    }
 }
 
 /// Why a transaction is dropped before it is ordered. Its client can be told at once.
@@ -52,18 +87,56 @@ pub struct Cut {
 pub struct Orderer {
     options: OrdererOptions,
     recent: RecentWrites,
+    /// With Fabric# alone: who was validated.
+    graph: SharpGraph,
+    /// Height of the last validated block.
+    height: u64,
 }
 
 impl Orderer {
     /// Remembers what so many blocks wrote.
     pub fn new(options: OrdererOptions, window: u64) -> Orderer {
-        Orderer { options, recent: RecentWrites::new(window) }
+        let (recent, graph) = (RecentWrites::new(window), SharpGraph::new(window));
+        Orderer { options, recent, graph, height: 0 }
     }
 
-    /// A block of this height has been validated: these effects of it count.
-    pub fn validated<'a>(&mut self, height: u64, effects: impl IntoIterator<Item = &'a Effects>) {
+    /// A block of this height has been validated: these of it have committed, in its order.
+    pub fn validated<'a>(&mut self, height: u64, committed: impl IntoIterator<Item = Waiting<'a>>) {
+        self.height = height;
+        if self.options.serializability {
+            self.graph.begin(height);
+            for one in committed {
+                // The validators have accepted it. If this node knows less than they do, because it has just started,
+                // it drops a few more or less, and they decide.
+                let _ = self.graph.accept(one.effects, one.snapshot, height);
+            }
+            return;
+        }
         self.recent.begin(height);
-        effects.into_iter().for_each(|effects| self.recent.note_all(effects, height));
+        committed.into_iter().for_each(|one| self.recent.note_all(one.effects, height));
+    }
+
+    /// Makes a block of Fabric#: who closes a cycle is dropped.
+    fn cut_serializable(&mut self, waiting: &[Waiting<'_>], most: usize) -> Cut {
+        let height = self.height + 1;
+        self.graph.try_out(|graph| {
+            let mut cut = Cut::default();
+            for (position, one) in (0u32..).zip(waiting) {
+                if cut.order.len() >= most {
+                    break;
+                }
+                cut.taken += 1;
+                if graph.is_outdated(one.snapshot) {
+                    cut.dropped.push((position, EarlyAbort::Stale));
+                    continue;
+                }
+                match graph.accept(one.effects, one.snapshot, height) {
+                    Ok(()) => cut.order.push(position),
+                    Err(_) => cut.dropped.push((position, EarlyAbort::Cycle)),
+                }
+            }
+            cut
+        })
     }
 
     /// Whether a transaction that waits is dropped at once, because what it read is old.
@@ -74,6 +147,9 @@ impl Orderer {
 
     /// Makes a block of at most `most` transactions.
     pub fn cut(&mut self, waiting: &[Waiting<'_>], most: usize) -> Cut {
+        if self.options.serializability {
+            return self.cut_serializable(waiting, most);
+        }
         let mut cut = Cut::default();
         let mut rows: FxHashSet<&RowId> = FxHashSet::default();
         let mut kept: Vec<u32> = Vec::new();

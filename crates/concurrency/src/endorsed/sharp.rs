@@ -45,7 +45,7 @@ struct Node {
 }
 
 /// What the transactions of the window did with one row.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct RowUse {
     /// In the order in which they took effect: columns, height, number.
     writers: VecDeque<(ColumnSet, u64, u64)>,
@@ -67,6 +67,19 @@ pub(crate) struct SharpGraph {
     scans: VecDeque<(u64, Scan)>,
     searches: u64,
     scanned: usize,
+    /// Where there is one, what is accepted is taken back again.
+    trial: Option<Trial>,
+}
+
+/// What was there before a trial, as far as the trial has changed it.
+struct Trial {
+    /// Number of the first transaction of the trial.
+    first: u64,
+    /// Numbers of those that got somebody behind them: how many they had, and their `oldest_after`.
+    nodes: Vec<(u64, usize, u64)>,
+    rows: BTreeMap<RowId, Option<RowUse>>,
+    scans: usize,
+    scanned: usize,
 }
 
 impl SharpGraph {
@@ -82,6 +95,7 @@ impl SharpGraph {
             scans: VecDeque::new(),
             searches: 0,
             scanned: 0,
+            trial: None,
         }
     }
 
@@ -111,6 +125,37 @@ impl SharpGraph {
         }
     }
 
+    /// Runs `attempt`, and forgets whom it accepts: an orderer tries what a block would be.
+    pub(crate) fn try_out<T>(&mut self, attempt: impl FnOnce(&mut SharpGraph) -> T) -> T {
+        let first = self.first + self.nodes.len() as u64;
+        let (scans, scanned) = (self.scans.len(), std::mem::take(&mut self.scanned));
+        self.trial = Some(Trial { first, nodes: Vec::new(), rows: BTreeMap::new(), scans, scanned });
+        let result = attempt(self);
+        if let Some(trial) = self.trial.take() {
+            self.take_back(trial);
+        }
+        result
+    }
+
+    fn take_back(&mut self, trial: Trial) {
+        self.nodes.truncate((trial.first - self.first) as usize);
+        for (number, after, oldest_after) in trial.nodes.into_iter().rev() {
+            // Those of the trial itself are gone.
+            if let Some(node) = self.nodes.get_mut((number - self.first) as usize) {
+                node.after.truncate(after);
+                node.oldest_after = oldest_after;
+            }
+        }
+        for (row, before) in trial.rows {
+            match before {
+                Some(before) => self.rows.insert(row, before),
+                None => self.rows.remove(&row),
+            };
+        }
+        self.scans.truncate(trial.scans);
+        self.scanned = trial.scanned;
+    }
+
     /// Whether a simulation on the state after this height is too old to be judged.
     pub(crate) fn is_outdated(&self, snapshot: u64) -> bool {
         snapshot < self.forgotten
@@ -125,6 +170,9 @@ impl SharpGraph {
         let number = self.first + self.nodes.len() as u64;
         for earlier in before {
             let node = &mut self.nodes[(earlier - self.first) as usize];
+            if let Some(trial) = &mut self.trial {
+                trial.nodes.push((earlier, node.after.len(), node.oldest_after));
+            }
             node.after.push(number);
             node.oldest_after = node.oldest_after.min(height);
         }
@@ -195,6 +243,14 @@ impl SharpGraph {
     }
 
     fn note(&mut self, effects: &Effects, number: u64, height: u64) {
+        if let Some(trial) = &mut self.trial {
+            let read = effects.reads.iter().map(|read| &read.row);
+            for row in read.chain(effects.commands.iter().map(|command| &command.row)) {
+                if !trial.rows.contains_key(row) {
+                    trial.rows.insert(row.clone(), self.rows.get(row).cloned());
+                }
+            }
+        }
         let mut rows: Vec<RowId> = Vec::new();
         let used = effects.commands.iter().map(|command| (&command.row, command.uses));
         let read = effects.reads.iter().map(|read| (&read.row, read.columns));
@@ -211,6 +267,9 @@ impl SharpGraph {
             rows.push(command.row.clone());
         }
         self.scans.extend(effects.scans.iter().map(|scan| (number, scan.clone())));
+        if self.trial.is_some() {
+            return;
+        }
         match self.touched.back_mut().filter(|(at, _)| *at == height) {
             Some((_, touched)) => touched.append(&mut rows),
             None => self.touched.push_back((height, rows)),
@@ -255,6 +314,8 @@ impl RowUse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
     use state::{Read, write_command};
     use types::{EndorsedWrite, Key, RowWrite, TableId, Value};
 
@@ -296,6 +357,36 @@ mod tests {
         graph.begin(20);
         assert!(graph.nodes.is_empty() && graph.rows.is_empty() && graph.touched.is_empty());
         assert!(graph.is_outdated(15) && !graph.is_outdated(16));
+    }
+
+    #[test]
+    fn a_trial_leaves_nothing_behind() {
+        for seed in 0..200 {
+            let mut random = StdRng::seed_from_u64(seed);
+            let mut one = || {
+                let mut rows = |count: u32| -> Vec<u32> {
+                    (0..random.random_range(0..=count)).map(|_| random.random_range(0..6)).collect()
+                };
+                (effects(&rows(2), &rows(2)), random.random_range(1..=3u64))
+            };
+            let (mut tried, mut plain) = (SharpGraph::new(4), SharpGraph::new(4));
+            for height in 1..12 {
+                let attempts: Vec<(Effects, u64)> = (0..8).map(|_| one()).collect();
+                let accept = |graph: &mut SharpGraph, height: u64| -> Vec<Result<(), Dropped>> {
+                    let age = |age: &u64| height.saturating_sub(*age);
+                    attempts.iter().map(|(effects, back)| graph.accept(effects, age(back), height)).collect()
+                };
+                tried.begin(height);
+                plain.begin(height);
+                let trial = tried.try_out(|graph| accept(graph, height));
+                assert_eq!(trial, tried.try_out(|graph| accept(graph, height)), "seed {seed}");
+                let accepted = accept(&mut plain, height);
+                assert_eq!(trial, accepted, "seed {seed}: a trial finds what happens");
+                assert_eq!(accept(&mut tried, height), accepted, "seed {seed}");
+                assert_eq!(tried.scans.len(), plain.scans.len());
+                assert!(tried.touched.iter().zip(&plain.touched).all(|(one, other)| one == other));
+            }
+        }
     }
 
     #[test]

@@ -243,14 +243,20 @@ fn who_is_too_old_or_from_the_future_or_without_endorsement_does_not_hold() {
 }
 
 /// What a fresh orderer makes of effects that were all found on one state.
-fn cut(effects: &[Effects], reordering: bool) -> Cut {
-    let options = OrdererOptions { reordering, early_abort: true, unique_rows_max: usize::MAX };
+fn cut(effects: &[Effects], protocol: &str) -> Cut {
+    let options = OrdererOptions::of_protocol(protocol);
     let waiting: Vec<Waiting<'_>> = effects.iter().map(|effects| Waiting { effects, snapshot: 0 }).collect();
     Orderer::new(options, 8).cut(&waiting, usize::MAX)
 }
 
 #[test]
 fn whatever_the_orderer_keeps_commits_and_keeps_as_much_as_arrival_does() {
+    for protocol in ["fabric++", "fabric-sharp"] {
+        whatever_this_orderer_keeps_commits(protocol);
+    }
+}
+
+fn whatever_this_orderer_keeps_commits(protocol: &str) {
     let (mut kept, mut valid) = (0, 0);
     for seed in 0..400 {
         let mut rng = StdRng::seed_from_u64(seed);
@@ -265,21 +271,25 @@ fn whatever_the_orderer_keeps_commits_and_keeps_as_much_as_arrival_does() {
             })
             .collect();
         let effects: Vec<Effects> = endorsed.iter().map(|(_, effects)| effects.clone()).collect();
-        let cut = cut(&effects, true);
+        let cut = cut(&effects, protocol);
         assert_eq!((cut.order.len() + cut.dropped.len(), cut.taken), (effects.len(), effects.len()));
         let run = |order: &mut dyn Iterator<Item = usize>| {
-            let mut ledger = Ledger::new("fabric++", EndorsedForm::Writes, initial.clone());
+            let mut ledger = Ledger::new(protocol, EndorsedForm::Writes, initial.clone());
             let block: Vec<(Program, usize)> = order.map(|at| (endorsed[at].0.clone(), 0)).collect();
             let lost = conflicts(ledger.block(&block)).len();
             ledger.check().expect("serializable");
             (block.len() - lost, lost)
         };
         let (committed, lost) = run(&mut cut.order.iter().map(|position| *position as usize));
-        assert_eq!(lost, 0, "seed {seed}: {cut:?}");
+        assert_eq!(lost, 0, "{protocol}, seed {seed}: {cut:?}");
         kept += committed;
         valid += run(&mut (0..effects.len())).0;
     }
-    assert!(kept * 20 > valid * 21, "{kept} against {valid}");
+    match protocol {
+        // What closes a cycle is given up behind the orderer too.
+        "fabric-sharp" => assert_eq!(kept, valid),
+        _ => assert!(kept * 20 > valid * 21, "{protocol}: {kept} against {valid}"),
+    }
 }
 
 #[test]
@@ -290,10 +300,10 @@ fn an_orderer_drops_what_is_old_and_cuts_at_its_bounds() {
         recorded.endorse(&initial, EndorsedForm::Writes).expect("no error")
     };
     let (writer, reader) = (endorse(&[set(0, A, 2)]), endorse(&[read(0, A)]));
-    let options = OrdererOptions { reordering: false, early_abort: true, unique_rows_max: 3 };
+    let options = OrdererOptions { early_abort: true, unique_rows_max: 3, ..OrdererOptions::FABRIC };
     let mut orderer = Orderer::new(options, 8);
-    orderer.validated(5, [&writer]);
     let at = |effects, snapshot| Waiting { effects, snapshot };
+    orderer.validated(5, [at(&writer, 4)]);
     let cut = orderer.cut(&[at(&reader, 4), at(&reader, 5), at(&writer, 4)], 9);
     assert_eq!((cut.order, cut.dropped), (vec![1, 2], vec![(0, EarlyAbort::Stale)]));
     assert!(orderer.drops(&at(&reader, 4)) && !orderer.drops(&at(&reader, 5)));

@@ -19,7 +19,7 @@ pub fn free_port_base(members: u16) -> u16 {
     for _ in 0..1_000 {
         let base = 10_000 + rand::random::<u16>() % 20_000;
         let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if [0, 100, 200].iter().all(|offset| (0..members).all(|member| free(base + offset + member))) {
+        if [0, 100, 200].iter().all(|offset| (0..=members).all(|member| free(base + offset + member))) {
             return base;
         }
     }

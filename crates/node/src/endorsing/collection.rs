@@ -282,3 +282,209 @@ impl<T> Waiting<T> {
 fn not_endorsed(message: String) -> SqlError {
     SqlError::new(SqlState::CANNOT_CONNECT_NOW, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crypto::SecretKey;
+    use engine::{Engine, VerifiedBlock, VerifiedTransaction, Verifier};
+    use std::sync::Arc;
+    use types::{
+        BlockHeader, Charter, ExecutionModel, Identity, Organisation, Outcome, Payload, ProposalRefusal,
+        Value, endorse, transactions_root,
+    };
+
+    const SCHEMA: &str = "CREATE TABLE note (id bigint PRIMARY KEY, text text NOT NULL);
+        CREATE TABLE gold (id bigint PRIMARY KEY) WITH (endorsement_policy = 'd')";
+
+    /// A ledger of a, b, c and d that any two endorse, at height 1.
+    struct Network {
+        basis: EndorsementBasis,
+        client: Identity,
+        nodes: Vec<SecretKey>,
+        names: Vec<String>,
+        ledger: Digest,
+    }
+
+    impl Network {
+        fn new() -> Network {
+            let key = |number: u8| SecretKey::from_bytes([number; 32]);
+            let mut charter = Charter::with_defaults("test", 1);
+            charter.execution = ExecutionModel::ExecuteOrderValidate;
+            charter.protocol = "occ".into();
+            charter.endorsement.policy = "2 of (a, b, c, d)".into();
+            let names: Vec<String> = ["a", "b", "c", "d"].map(String::from).to_vec();
+            for (number, name) in (0u8..).zip(&names) {
+                charter.organisations.push(Organisation {
+                    name: name.clone(),
+                    root_key: key(10 + number).public_key(),
+                    node_key: key(20 + number).public_key(),
+                    address: String::new(),
+                    gateway: String::new(),
+                });
+            }
+            let (charter, ledger) = (Arc::new(charter.clone()), charter.ledger());
+            let client = Identity::issue(ledger, &key(10), 0);
+            let mut engine = Engine::new(charter.clone()).expect("a charter");
+            let schema = client.sign(Payload::Script { sql: SCHEMA.into(), parameters: vec![] }, 9);
+            let bytes = [Bytes::from(schema.to_bytes())];
+            let header = BlockHeader {
+                ledger,
+                height: 1,
+                timestamp_ms: 1_000,
+                previous: ledger,
+                transactions_root: transactions_root(&bytes),
+                transactions: 1,
+                proposer: 0,
+            };
+            let transactions = Verifier::new(&charter).check(&bytes);
+            let block = VerifiedBlock { digest: header.digest(), header, transactions };
+            let executed = engine.execute(&block).expect("the first block");
+            assert!(matches!(executed.receipts[0].outcome, Outcome::Committed(_)), "{:?}", executed.receipts);
+            let nodes = (0..4).map(|number| key(20 + number)).collect();
+            Network { basis: engine.endorsement_basis(1_000), client, nodes, names, ledger }
+        }
+
+        fn simulated<T>(&self, subject: T, sql: &str, parameters: Vec<Value>) -> (T, Bytes, Simulated) {
+            let signed = self.client.sign(Payload::Script { sql: sql.into(), parameters }, 9);
+            let bytes = Bytes::from(signed.to_bytes());
+            let transaction = Arc::new(VerifiedTransaction::from(signed));
+            let effects = self.basis.simulate(transaction.id, &transaction.payload).expect("it runs");
+            let digest = effects.digest();
+            (subject, bytes, Simulated { transaction, effects, digest })
+        }
+
+        fn note(&self, number: i64) -> (i64, Bytes, Simulated) {
+            self.simulated(number, "INSERT INTO note VALUES ($1, 'x')", vec![Value::BigInt(number)])
+        }
+
+        fn collection(&self, of: Vec<(i64, Bytes, Simulated)>) -> Collection<'_, i64> {
+            Collection::new(&self.basis, &self.names, vec![0, 1, 2, 3], of)
+        }
+
+        /// Answers a question as an honest endorser.
+        fn reply(&self, collection: &Collection<'_, i64>, question: &Question) -> ProposalReply {
+            let key = &self.nodes[usize::from(question.organisation)];
+            let endorsements =
+                endorse(key, question.organisation, &self.ledger, 1, &collection.own(question));
+            let answers = endorsements.into_iter().map(|one| Ok(ProposalAnswer::Agreed(one))).collect();
+            ProposalReply::Answers { height: 1, answers }
+        }
+    }
+
+    fn asked(questions: &[Question]) -> Vec<(u16, usize)> {
+        questions.iter().map(|question| (question.organisation, question.positions.len())).collect()
+    }
+
+    #[test]
+    fn as_few_as_the_policies_need_are_asked_and_everybody_once() {
+        let network = Network::new();
+        let gold = network.simulated(7, "INSERT INTO gold VALUES (7)", vec![]);
+        let mut collection = network.collection(vec![network.note(1), network.note(2), gold]);
+        let questions = collection.questions();
+        assert_eq!(asked(&questions), [(0, 3), (1, 2), (3, 1)]);
+        for question in &questions {
+            assert_eq!(collection.request(question).proposals.len(), question.positions.len());
+            let reply = network.reply(&collection, question);
+            assert_eq!(collection.answered(question, Ok(reply)), 0);
+        }
+        assert_eq!(asked(&collection.questions()), []);
+        let endorsed = collection.endorsed();
+        let ended = collection.finish(endorsed);
+        assert_eq!(ended.iter().map(|(subject, _)| *subject).collect::<Vec<_>>(), [1, 2, 7]);
+        for (_, bytes) in ended {
+            let signed = SignedTransaction::from_bytes(&bytes.expect("endorsed")).expect("a transaction");
+            assert_eq!(signed.endorsed.expect("with effects").endorsements.len(), 2);
+        }
+    }
+
+    #[test]
+    fn who_is_absent_or_differs_or_forges_is_replaced_until_nobody_is_left() {
+        let network = Network::new();
+        let mut collection = network.collection(vec![network.note(1), network.note(2)]);
+        let questions = collection.questions();
+        assert_eq!(asked(&questions), [(0, 2), (1, 2)]);
+        let own = collection.own(&questions[0]);
+        collection.signed(&questions[0], endorse(&network.nodes[0], 0, &network.ledger, 1, &own));
+        // b finds something else for the second.
+        let ProposalReply::Answers { height, mut answers } = network.reply(&collection, &questions[1]) else {
+            panic!("answers")
+        };
+        let other = network.note(3).2.effects;
+        let Ok(ProposalAnswer::Agreed(endorsement)) = answers[1].clone() else { panic!("it agrees") };
+        answers[1] = Ok(ProposalAnswer::Found { effects: other, endorsement });
+        assert_eq!(collection.answered(&questions[1], Ok(ProposalReply::Answers { height, answers })), 1);
+        let questions = collection.questions();
+        assert_eq!(asked(&questions), [(2, 1)]);
+        // c is not there at all.
+        collection.answered(&questions[0], Err("it cannot be reached".into()));
+        let questions = collection.questions();
+        assert_eq!(asked(&questions), [(3, 1)]);
+        // d agrees, but its signature turns out to be forged.
+        let reply = network.reply(&collection, &questions[0]);
+        assert_eq!(collection.answered(&questions[0], Ok(reply)), 0);
+        assert_eq!(asked(&collection.questions()), []);
+        assert!(collection.endorsed().iter().all(Result::is_ok));
+        collection.forged(1, 3);
+        assert_eq!(asked(&collection.questions()), []);
+        let endorsed = collection.endorsed();
+        let mut ended = collection.finish(endorsed);
+        ended.sort_by_key(|(subject, _)| *subject);
+        assert!(ended[0].1.is_ok());
+        let error = ended[1].1.as_ref().expect_err("nobody is left").clone();
+        assert_eq!(error.state, SqlState::DATA_CORRUPTED);
+        assert!(error.message.contains("endorsed by a alone; its policy is 2 of (a, b, c, d)"), "{error:?}");
+        let detail = error.detail.expect("who and why");
+        let found = "b: it found something else: change 1: the row of table note with key";
+        for says in
+            [found, "becomes (2, x) against", "c: it cannot be reached", "d: its endorsement is not its"]
+        {
+            assert!(detail.contains(says), "{detail}");
+        }
+    }
+
+    #[test]
+    fn answers_to_something_else_count_as_none() {
+        let network = Network::new();
+        let one = || {
+            let mut collection = network.collection(vec![network.note(1)]);
+            let question = collection.questions().remove(1);
+            let reply = network.reply(&collection, &question);
+            let ProposalReply::Answers { answers, .. } = reply else { panic!("answers") };
+            (collection, question, answers)
+        };
+        let (mut collection, question, answers) = one();
+        collection.answered(&question, Ok(ProposalReply::Answers { height: 0, answers }));
+        assert!(collection.unavailable.contains_key(&1), "another state");
+        let (mut collection, question, _) = one();
+        collection.answered(&question, Ok(ProposalReply::Answers { height: 1, answers: vec![] }));
+        assert!(collection.unavailable.contains_key(&1), "too few answers");
+        let (mut collection, question, mut answers) = one();
+        let Ok(ProposalAnswer::Agreed(endorsement)) = &mut answers[0] else { panic!("it agrees") };
+        endorsement.organisation = 2;
+        collection.answered(&question, Ok(ProposalReply::Answers { height: 1, answers }));
+        assert!(collection.waiting[0].refusals[&1].contains("another's"));
+        let (mut collection, question, _) = one();
+        let refusal = Err(ProposalRefusal::Aborted(SqlError::new(SqlState::CHECK_VIOLATION, "no")));
+        collection.answered(&question, Ok(ProposalReply::Answers { height: 1, answers: vec![refusal] }));
+        assert!(collection.waiting[0].refusals[&1].contains("23514: no"));
+    }
+
+    #[test]
+    fn what_is_too_large_with_its_endorsements_is_refused() {
+        let network = Network::new();
+        let (text, sql) = (Value::text("x".repeat(120 * 1024)), "INSERT INTO note VALUES ($1, $2)");
+        let large = |number| {
+            let values = vec![Value::BigInt(number), text.clone()];
+            network.simulated(number, sql, values)
+        };
+        let collection = network.collection(vec![large(1), network.note(2)]);
+        assert!(collection.endorsed().iter().all(Result::is_ok), "240 KiB");
+        let twice = "INSERT INTO note VALUES ($1, $3), ($2, $3)";
+        let values = vec![Value::BigInt(1), Value::BigInt(2), text.clone()];
+        let collection = network.collection(vec![network.simulated(1, twice, values)]);
+        let error = collection.endorsed().remove(0).expect_err("360 KiB");
+        assert_eq!(error.state, SqlState::PROGRAM_LIMIT_EXCEEDED);
+        assert!(error.message.contains("TRANSACTION_BYTES_MAX"), "{error:?}");
+    }
+}

@@ -24,6 +24,9 @@ pub(super) fn run(
         let result = shared.pool.install(|| engine.execute(&judged))?;
         shared.verifier.forget(&judged);
         shared.published.applied(engine.library());
+        if let Some(proposer) = &shared.proposer {
+            proposer.validated(&judged, &result);
+        }
         if let Some(states) = &shared.states {
             states.push(engine.endorsement_basis(block.header.timestamp_ms));
         }

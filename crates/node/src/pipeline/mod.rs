@@ -13,7 +13,7 @@ mod verify;
 
 use crate::NodeError;
 use crate::checkpoints::Checkpoints;
-use crate::endorsing::RecentStates;
+use crate::endorsing::{Proposer, RecentStates};
 use crate::metrics::NodeMetrics;
 use crate::published::Published;
 use crate::receipts::Receipts;
@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) receipts: Arc<Receipts>,
     /// Where transactions are executed before they are ordered: the states that they are executed on.
     pub(crate) states: Option<Arc<RecentStates>>,
+    /// What this node does as proposer, if not what everybody does.
+    pub(crate) proposer: Option<Arc<Proposer>>,
     pub(crate) metrics: Arc<NodeMetrics>,
     /// Threads of the deterministic core.
     pub(crate) pool: Arc<rayon::ThreadPool>,

@@ -192,7 +192,11 @@ impl Application {
                 if ordered.len() <= BACKLOG_BLOCKS * shared.charter.block.transactions_max as usize =>
             {
                 self.wait_for_work(context, &ordered).await;
-                shared.mempool.take(&shared.charter.block, &ordered)
+                let shared = shared.clone();
+                off_the_reactor(context, move || {
+                    shared.mempool.take(&*shared.admission, &shared.charter.block, &ordered)
+                })
+                .await
             }
             _ => {
                 debug!(height = parent.height + 1, "this node lags behind and proposes an empty block");
