@@ -99,17 +99,22 @@ impl BlockRun<'_, '_> {
         let transaction = self.block.transactions[position as usize].as_ref();
         let transaction = transaction.expect("only admitted transactions are executed");
         let step_limit = self.charter.meter.transaction_steps;
-        let context = match &transaction.endorsed {
-            Some(endorsement) => endorsed_context(transaction.id, endorsement.effects.now_ms, step_limit),
-            None => Context {
+        let invocation =
+            |context| Invocation::new(self.library.clone(), context, transaction.payload.clone());
+        match &transaction.endorsed {
+            Some(endorsement) => {
+                let effects = &endorsement.effects;
+                let context = endorsed_context(transaction.id, effects.now_ms, step_limit);
+                invocation(context).asking(effects.clone())
+            }
+            None => invocation(Context {
                 height: self.block.header.height,
                 timestamp_ms: self.block.header.timestamp_ms,
                 index: position,
                 transaction: transaction.id,
                 step_limit,
-            },
-        };
-        Invocation::new(self.library.clone(), context, transaction.payload.clone())
+            }),
+        }
     }
 
     fn offer(&mut self, positions: &[u32], admission: &mut Admission<'_>) {

@@ -1,14 +1,15 @@
 //! Execute–order–validate: what endorsers execute, whether endorsements suffice, and effects as validation works on them.
 
 use crate::VerifiedTransaction;
-use sql::{Context, Invocation, Involved, Library, bind_endorsed};
+use parking_lot::Mutex;
+use sql::{Context, Invocation, Involved, Library, Oracles, bind_endorsed};
 use state::{Effects, Endorsed, EndorsedForm, Footprint, Simulate, Snapshot, endorsed_effects};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, EndorsedEffects, EndorsementFault, Payload, Policy, PolicyError, SqlError, SqlState,
-    TableId, TransactionId,
+    Catalog, Charter, EndorsedEffects, EndorsementFault, OracleValue, Payload, Policy, PolicyError, SqlError,
+    SqlState, TableId, TransactionId, limits,
 };
 
 /// What a ledger asks of endorsements.
@@ -161,6 +162,40 @@ pub struct EndorsementBasis {
     pub form: EndorsedForm,
     /// Who must endorse what.
     pub(crate) rules: Arc<EndorsementRules>,
+    /// Whom `entente.oracle()` asks; `None`: this endorser knows no oracles.
+    pub oracles: Option<Arc<dyn Oracles>>,
+}
+
+/// Asks each oracle once per transaction and keeps what it says.
+struct Recorder {
+    oracles: Option<Arc<dyn Oracles>>,
+    said: Mutex<BTreeMap<String, String>>,
+}
+
+impl Oracles for Recorder {
+    fn value(&self, name: &str) -> Result<String, SqlError> {
+        let mut said = self.said.lock();
+        if let Some(value) = said.get(name) {
+            return Ok(value.clone());
+        }
+        if said.len() == limits::ORACLES_MAX {
+            let message = format!("a transaction asks at most {} oracles (ORACLES_MAX)", limits::ORACLES_MAX);
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        let oracles = self.oracles.as_ref().ok_or_else(|| {
+            SqlError::new(SqlState::UNDEFINED_OBJECT, "this node knows no oracles")
+                .hint("Name them and where they are under [oracles] in its node.toml.")
+        })?;
+        let value = oracles.value(name)?;
+        if value.len() > limits::ORACLE_BYTES_MAX {
+            let (found, limit) = (value.len(), limits::ORACLE_BYTES_MAX);
+            let message =
+                format!("the oracle \"{name}\" says {found} bytes, the limit is {limit} (ORACLE_BYTES_MAX)");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        said.insert(name.to_string(), value.clone());
+        Ok(value)
+    }
 }
 
 impl EndorsementBasis {
@@ -174,9 +209,15 @@ impl EndorsementBasis {
                 .hint("Every node executes it: submit it without endorsements."));
         }
         let context = endorsed_context(id, self.timestamp_ms, self.step_limit);
-        let invocation = Invocation::new(self.library.clone(), context, payload.clone());
+        let recorder = Arc::new(Recorder { oracles: self.oracles.clone(), said: Mutex::default() });
+        let invocation =
+            Invocation::new(self.library.clone(), context, payload.clone()).asking(recorder.clone());
         let snapshot = self.snapshot.as_ref();
-        endorsed_effects(&invocation.simulate(snapshot), snapshot, self.timestamp_ms, self.form)
+        let simulated = invocation.simulate(snapshot);
+        let mut effects = endorsed_effects(&simulated, snapshot, self.timestamp_ms, self.form)?;
+        let said = std::mem::take(&mut *recorder.said.lock());
+        effects.oracles = said.into_iter().map(|(name, value)| OracleValue { name, value }).collect();
+        Ok(effects)
     }
 
     /// The policies that endorsements of these effects must satisfy, each once.

@@ -192,6 +192,7 @@ impl Engine {
                 false => EndorsedForm::Writes,
             },
             rules: self.rules.clone(),
+            oracles: None,
         }
     }
 

@@ -197,6 +197,88 @@ fn a_stale_payment_is_given_up_or_runs_again() {
     assert_eq!(stale("xox", |charter| charter.endorsement.run_again = false), (70, Outcome::Conflict));
 }
 
+/// Says another number each time it is asked.
+struct Counter(std::sync::atomic::AtomicU64);
+
+impl sql::Oracles for Counter {
+    fn value(&self, name: &str) -> Result<String, SqlError> {
+        match name {
+            "huge" => Ok("x".repeat(5_000)),
+            "silent" => Err(SqlError::new(SqlState::EXTERNAL_ROUTINE_EXCEPTION, "silent")),
+            _ => Ok((self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 7).to_string()),
+        }
+    }
+}
+
+#[test]
+fn what_an_oracle_said_is_endorsed_and_said_again_when_the_transaction_runs_again() {
+    let mut network = Network::new("xox", |_| {});
+    for sql in [
+        "CREATE PROCEDURE ask(k bigint, OUT rate bigint, OUT balance_now bigint) LANGUAGE plpgsql AS $$ BEGIN
+             rate := entente.oracle('rate')::bigint + 0 * entente.oracle('rate')::bigint;
+             UPDATE account SET balance = balance + rate WHERE id = k RETURNING balance INTO balance_now; END $$",
+        "CREATE PROCEDURE ask_for(name text) LANGUAGE plpgsql AS $$ DECLARE x text; BEGIN
+             x := entente.oracle(name); INSERT INTO log VALUES (x); END $$",
+        "CREATE PROCEDURE ask_many() LANGUAGE plpgsql AS $$ DECLARE x text; BEGIN
+             FOR i IN 1..17 LOOP x := entente.oracle('o' || i); END LOOP; END $$",
+        "CREATE PROCEDURE ask_when_poor(k bigint) LANGUAGE plpgsql AS $$ DECLARE b bigint; x text; BEGIN
+             SELECT balance INTO b FROM account WHERE id = k;
+             IF b < 100 THEN x := entente.oracle('rate'); END IF;
+             UPDATE account SET balance = b + 1 WHERE id = k; END $$",
+    ] {
+        let change = network.proposal(script(sql));
+        let outcomes = network.outcomes(vec![change]);
+        assert!(matches!(outcomes[0], Outcome::Committed(_)), "{outcomes:?}");
+    }
+    let mut basis = network.basis();
+    basis.oracles = Some(Arc::new(Counter(0.into())));
+    let endorsed = |network: &mut Network, payload| {
+        let proposal = network.proposal(payload);
+        network.endorse(&basis, proposal, &[0, 1])
+    };
+    // Both meet in one row: the second is stale and runs again, with the value that it was endorsed with.
+    let pair = vec![
+        endorsed(&mut network, call("ask", &[1])).expect("it says 7"),
+        endorsed(&mut network, call("ask", &[1])).expect("it says 8"),
+    ];
+    let said = &pair[1].endorsed.as_ref().expect("endorsed").effects.oracles;
+    assert_eq!((said.len(), said[0].name.as_str(), said[0].value.as_str()), (1, "rate", "8"), "asked once");
+    let executed = network.order(pair);
+    assert_eq!(executed.statistics.reexecuted, 1);
+    let Outcome::Committed(results) = &executed.receipts[1].outcome else {
+        panic!("{:?}", executed.receipts)
+    };
+    assert_eq!(results[0].rows, [[Value::BigInt(8), Value::BigInt(115)]]);
+    assert_eq!(network.balance(1), 115);
+
+    let text = |name: &str| Payload::Call { procedure: "ask_for".into(), arguments: vec![Value::text(name)] };
+    let fails = |error: SqlError, state: SqlState, says: &str| {
+        assert!(error.state == state && error.message.contains(says), "{error:?}");
+    };
+    let mut refused = |payload| endorsed(&mut network, payload).expect_err("refused");
+    fails(refused(text("huge")), SqlState::PROGRAM_LIMIT_EXCEEDED, "ORACLE_BYTES_MAX");
+    fails(refused(text("silent")), SqlState::EXTERNAL_ROUTINE_EXCEPTION, "silent");
+    fails(refused(call("ask_many", &[])), SqlState::PROGRAM_LIMIT_EXCEEDED, "ORACLES_MAX");
+    let null = Payload::Call { procedure: "ask_for".into(), arguments: vec![Value::Null] };
+    fails(refused(null), SqlState::NULL_VALUE_NOT_ALLOWED, "NULL");
+    let proposal = network.proposal(text("rate"));
+    let unknown = network.endorse(&network.basis(), proposal, &[0, 1]).expect_err("no oracles here");
+    fails(unknown, SqlState::UNDEFINED_OBJECT, "knows no oracles");
+
+    // Who runs again and takes a way on which the endorsers did not go asks nobody either.
+    let change = vec![
+        network.endorsed(call("pay", &[2, 3, 50]), &[0, 1]),
+        network.endorsed(call("ask_when_poor", &[2]), &[0, 1]),
+    ];
+    let outcomes = network.outcomes(change);
+    let Outcome::Aborted(error) = &outcomes[1] else { panic!("{outcomes:?}") };
+    fails(
+        error.clone(),
+        SqlState::UNDEFINED_OBJECT,
+        "\"rate\" was not asked when the transaction was endorsed",
+    );
+}
+
 #[test]
 fn endorsed_commands_let_everybody_into_a_hot_row() {
     let committed = |commands: bool| {

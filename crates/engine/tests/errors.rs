@@ -7,10 +7,11 @@ use support::{Chain, charter};
 use types::{Outcome, SqlError};
 
 /// What the documentation's rows run on.
-const SET_UP: [&str; 3] = [
+const SET_UP: [&str; 4] = [
     "CREATE TABLE items (id integer PRIMARY KEY, name varchar(5) NOT NULL, price numeric(6,2) CHECK (price >= 0))",
     "INSERT INTO items VALUES (1, 'nail', 0.05)",
     "CREATE PROCEDURE loop_for_ever() LANGUAGE plpgsql AS $$ BEGIN LOOP NULL; END LOOP; END $$",
+    "CREATE PROCEDURE ask_oracle() LANGUAGE plpgsql AS $$ DECLARE x text; BEGIN x := entente.oracle('rate'); END $$",
 ];
 
 struct Row {

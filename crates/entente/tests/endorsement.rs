@@ -333,3 +333,48 @@ async fn a_hot_row_under_fabric_plus_plus_is_given_up_early() {
     let balance = column(&network.session(1).await, "SELECT balance FROM account WHERE id = 1").await;
     assert_eq!(balance, [(100 + committed).to_string()]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn oracles_are_asked_by_every_endorser_and_must_agree() {
+    let mut network = TestNetwork::create(|charter| {
+        endorsing(charter);
+        charter.endorsement.policy = "org1 AND org2".into();
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let web = listener.local_addr().expect("its address");
+    let router = axum::Router::new().route("/rate", axum::routing::get(|| async { "3\n" }));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    for node in 0..4 {
+        let folder = network.node_folder(node);
+        let config = std::fs::read_to_string(folder.join("node.toml")).expect("written by init");
+        let oracles = format!("\n[oracles]\nfile = \"rate.txt\"\nweb = \"http://{web}/rate\"\n");
+        std::fs::write(folder.join("node.toml"), config + &oracles).expect("written");
+        std::fs::write(folder.join("rate.txt"), "2").expect("written");
+    }
+    network.start_all().await;
+    let session = network.session(0).await;
+    for statement in [
+        "CREATE TABLE rates (source text PRIMARY KEY, rate numeric NOT NULL)",
+        "CREATE PROCEDURE ask(source text) LANGUAGE plpgsql AS $$ DECLARE rate numeric; BEGIN
+            rate := entente.oracle(source)::numeric; INSERT INTO rates VALUES (source, rate); END $$",
+        "CALL ask('file')",
+        "CALL ask('web')",
+    ] {
+        session.batch_execute(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    }
+    assert_eq!(column(&session, "SELECT rate FROM rates ORDER BY source").await, ["2", "3"]);
+    session.batch_execute("DELETE FROM rates").await.expect("endorsed");
+    std::fs::write(network.node_folder(1).join("rate.txt"), "5").expect("written");
+    let [state, _, detail, _] = failure(&session, "CALL ask('file')").await;
+    assert_eq!(state, "XX001", "{detail}");
+    assert!(
+        detail.contains("org2: it found something else: oracle 1: file says 2 against file says 5"),
+        "{detail}"
+    );
+    std::fs::remove_file(network.node_folder(1).join("rate.txt")).expect("removed");
+    let [state, _, detail, _] = failure(&session, "CALL ask('file')").await;
+    assert!(state == "XX001" && detail.contains("38000: the oracle \"file\" does not answer"), "{detail}");
+    let [state, message, ..] = failure(&session, "CALL ask('weather')").await;
+    assert!(state == "42704" && message.contains("it knows file, web"), "{message}");
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}

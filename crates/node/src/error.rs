@@ -64,6 +64,14 @@ pub enum NodeError {
     /// Options of a new network make no sense.
     #[error("{0}")]
     Options(String),
+    /// An oracle of `node.toml` that cannot be.
+    #[error("node.toml: the oracle {name} cannot be: {reason}")]
+    Oracle {
+        /// Its name.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
     /// The charter's address of another organisation's endorser.
     #[error("the gateway {gateway} of the charter cannot be asked for endorsements: {reason}")]
     Endorser {

@@ -1,6 +1,7 @@
 use crate::NodeError;
 use crypto::SecretKey;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use types::{Charter, Identity, Organisation};
@@ -17,6 +18,9 @@ pub struct NodeConfig {
     pub http: SocketAddr,
     /// Threads of the deterministic core.
     pub threads: usize,
+    /// Where contracts ask when they are endorsed, by name: `http://…` or the path of a file, from this folder.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub oracles: BTreeMap<String, String>,
 }
 
 /// A node's folder, read and checked whole.
@@ -188,6 +192,7 @@ impl Network {
                 postgres: port(100, member),
                 http: port(200, member),
                 threads: options.threads,
+                oracles: BTreeMap::new(),
             };
             write(&folder.join("charter.toml"), &charter.to_toml())?;
             write(&folder.join("node.toml"), &toml::to_string(&config).expect("plain fields"))?;

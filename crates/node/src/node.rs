@@ -1,7 +1,7 @@
 use crate::admission::VerifierAdmission;
 use crate::checkpoints::Checkpoints;
 use crate::database::{Endorsing, NodeDatabase};
-use crate::endorsing::{Collector, Endorser, Peers, Proposer, RecentStates};
+use crate::endorsing::{Collector, Endorser, OracleSources, Peers, Proposer, RecentStates};
 use crate::metrics::NodeMetrics;
 use crate::pipeline::{self, Shared};
 use crate::published::Published;
@@ -71,7 +71,7 @@ impl Node {
         let ledger = Arc::new(ledger);
         let checkpoints = CheckpointStore::open(path.join("checkpoints"), charter.ledger())?;
         let verifier = Arc::new(Verifier::new(&charter));
-        let pool = Arc::new(core_threads(config.threads)?);
+        let pool = threads("core", config.threads)?;
         let recovered = pool.install(|| recover(&charter, &verifier, &ledger, &checkpoints))?;
         let Recovered { engine, checkpoint, replayed, refused } = recovered;
         let mut repairs = refused;
@@ -130,7 +130,7 @@ impl Node {
             states: states.clone(),
             proposer,
             metrics: metrics.clone(),
-            pool: pool.clone(),
+            pool,
             checkpoint_blocks: u64::from(charter.checkpoint_blocks),
         });
         let mut stages = pipeline::start(shared, engine, checkpoints)?;
@@ -147,8 +147,11 @@ impl Node {
             None => None,
             Some(states) => {
                 let (position, ledger) = (organisation as u16, charter.ledger());
-                let endorser =
-                    Arc::new(Endorser::new(position, ledger, endorser_key, verifier.clone(), states, pool));
+                let oracles = OracleSources::new(&config.oracles, &path, gateway.handle().clone())?;
+                let (oracles, pool) = (Arc::new(oracles), threads("endorse", config.threads)?);
+                let (key, asked) = (endorser_key, verifier.clone());
+                let endorser = Endorser::new(position, ledger, key, asked, states, oracles, pool);
+                let endorser = Arc::new(endorser);
                 let peers = Peers::new(&charter, organisation)?;
                 let (runtime, asked) = (gateway.handle(), endorser.clone());
                 let (submitter, metrics) = (submitter.clone(), metrics.clone());
@@ -248,10 +251,10 @@ fn gateway_runtime() -> Result<tokio::runtime::Runtime, NodeError> {
         .map_err(|error| NodeError::Thread { name: "gateway", error })
 }
 
-fn core_threads(threads: usize) -> Result<rayon::ThreadPool, NodeError> {
+fn threads(name: &'static str, count: usize) -> Result<rayon::ThreadPool, NodeError> {
     rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.max(1))
-        .thread_name(|number| format!("core {number}"))
+        .num_threads(count.max(1))
+        .thread_name(move |number| format!("{name} {number}"))
         .build()
-        .map_err(|error| NodeError::Thread { name: "core", error: std::io::Error::other(error) })
+        .map_err(|error| NodeError::Thread { name, error: std::io::Error::other(error) })
 }

@@ -33,7 +33,7 @@ mod statement;
 mod table;
 
 pub use endorsed::bind_endorsed;
-pub use execution::Context;
+pub use execution::{Context, Oracles};
 pub use library::{CompileOptions, Involved, Involvement, Library};
 pub use prepare::{Prepared, StatementKind, prepare};
 pub use simulate::{Invocation, is_schema_change};

@@ -1,7 +1,7 @@
 //! Transactions, ready to run.
 
 use crate::ddl::change_catalog;
-use crate::execution::{Context, Execution};
+use crate::execution::{Context, Execution, Oracles};
 use crate::footprint::{Analysis, KnownFrame, refused};
 use crate::library::Library;
 use crate::parse;
@@ -24,6 +24,7 @@ pub fn is_schema_change(payload: &Payload) -> bool {
 
 /// One transaction, ready to run on a snapshot as often as a protocol needs.
 pub struct Invocation {
+    oracles: Option<Arc<dyn Oracles>>,
     library: Arc<Library>,
     context: Context,
     payload: Arc<Payload>,
@@ -32,7 +33,13 @@ pub struct Invocation {
 impl Invocation {
     /// The transaction with this payload. `library` must be that of the catalog of the snapshots it will run on.
     pub fn new(library: Arc<Library>, context: Context, payload: impl Into<Arc<Payload>>) -> Invocation {
-        Invocation { library, context, payload: payload.into() }
+        Invocation { oracles: None, library, context, payload: payload.into() }
+    }
+
+    /// The same, which may ask these oracles.
+    pub fn asking(mut self, oracles: Arc<dyn Oracles>) -> Invocation {
+        self.oracles = Some(oracles);
+        self
     }
 
     fn call(
@@ -196,7 +203,8 @@ impl Invocation {
 
 impl Simulate for Invocation {
     fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
-        let mut execution = Execution::new(&self.library, snapshot, self.context);
+        let mut execution =
+            Execution::new(&self.library, snapshot, self.context).asking(self.oracles.as_deref());
         let mut catalog = None;
         let result = match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),

@@ -134,6 +134,7 @@ pub fn endorsed_effects(
         writes: Vec::new(),
         results: effects.result.clone()?,
         now_ms,
+        oracles: Vec::new(),
     };
     for (position, command) in effects.commands.iter().enumerate() {
         if effects.commands[..position].iter().any(|earlier| earlier.row == command.row) {

@@ -113,6 +113,15 @@ pub struct EndorsedWrite {
     pub write: RowWrite,
 }
 
+/// What an oracle said while a transaction was endorsed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, BorshSerialize, BorshDeserialize)]
+pub struct OracleValue {
+    /// What the contract asked for.
+    pub name: String,
+    /// The answer.
+    pub value: String,
+}
+
 /// What a simulation found, as endorsers sign it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub struct EndorsedEffects {
@@ -126,6 +135,8 @@ pub struct EndorsedEffects {
     pub results: Vec<StatementResult>,
     /// The time that the contract saw, milliseconds since 1970-01-01 00:00 UTC: that of the snapshot's block.
     pub now_ms: u64,
+    /// What oracles said, by name: who runs it again asks nobody.
+    pub oracles: Vec<OracleValue>,
 }
 
 impl EndorsedEffects {
@@ -159,7 +170,9 @@ impl EndorsedEffects {
             )
         };
         let result = |result: &StatementResult| format!("{} with rows {:?}", result.tag, result.rows);
-        first_difference("change", &self.writes, &other.writes, &change)
+        let oracle = |one: &OracleValue| format!("{} says {}", one.name, one.value);
+        first_difference("oracle", &self.oracles, &other.oracles, &oracle)
+            .or_else(|| first_difference("change", &self.writes, &other.writes, &change))
             .or_else(|| first_difference("result", &self.results, &other.results, &result))
             .or_else(|| first_difference("read", &self.reads, &other.reads, &read))
             .or_else(|| first_difference("search", &self.scans, &other.scans, &scan))
@@ -360,6 +373,7 @@ mod tests {
             ],
             results: vec![StatementResult { tag: "CALL".into(), ..StatementResult::default() }],
             now_ms: 1_800_000_000_000,
+            oracles: vec![OracleValue { name: "eur_usd".into(), value: "1.08".into() }],
         }
     }
 
@@ -458,5 +472,7 @@ mod tests {
         assert!(says(&|other| other.reads[0].columns = ColumnSet::ALL).starts_with("read 1:"));
         assert!(says(&|other| other.scans[0].result.clear()).contains("with 0 rows"));
         assert!(says(&|other| other.now_ms += 1).starts_with("the time"));
+        let text = says(&|other| other.oracles[0].value = "1.09".into());
+        assert_eq!(text, "oracle 1: eur_usd says 1.08 against eur_usd says 1.09");
     }
 }

@@ -14,6 +14,8 @@ impl SqlState {
     pub const NUMERIC_VALUE_OUT_OF_RANGE: SqlState = SqlState(*b"22003");
     /// `22008` date or time out of range
     pub const DATETIME_FIELD_OVERFLOW: SqlState = SqlState(*b"22008");
+    /// NULL where a value is needed: `null_value_not_allowed`.
+    pub const NULL_VALUE_NOT_ALLOWED: SqlState = SqlState(*b"22004");
     /// `22007` text that is no date or time
     pub const INVALID_DATETIME_FORMAT: SqlState = SqlState(*b"22007");
     /// `22012` division by zero
@@ -60,6 +62,8 @@ impl SqlState {
     pub const DATATYPE_MISMATCH: SqlState = SqlState(*b"42804");
     /// `42883` no such function, procedure or operator for these types
     pub const UNDEFINED_FUNCTION: SqlState = SqlState(*b"42883");
+    /// Something that has a name and does not exist: `undefined_object`.
+    pub const UNDEFINED_OBJECT: SqlState = SqlState(*b"42704");
     /// `42P01` no such table
     pub const UNDEFINED_TABLE: SqlState = SqlState(*b"42P01");
     /// `42P02` no such parameter
@@ -84,6 +88,8 @@ impl SqlState {
     pub const QUERY_CANCELED: SqlState = SqlState(*b"57014");
     /// `57P03` the node cannot answer now
     pub const CANNOT_CONNECT_NOW: SqlState = SqlState(*b"57P03");
+    /// Something outside of the database failed: `external_routine_exception`.
+    pub const EXTERNAL_ROUTINE_EXCEPTION: SqlState = SqlState(*b"38000");
     /// `08P01` a message that is not of the protocol
     pub const PROTOCOL_VIOLATION: SqlState = SqlState(*b"08P01");
     /// `P0001` RAISE EXCEPTION without a code

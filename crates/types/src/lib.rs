@@ -45,7 +45,8 @@ pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};
 pub use data_type::DataType;
 pub use endorsement::{
     EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedSimulation, EndorsedWrite, Endorsement,
-    EndorsementFault, KeyBound, RowWrite, endorse, endorsement_leaf, endorsement_message, endorsement_roots,
+    EndorsementFault, KeyBound, OracleValue, RowWrite, endorse, endorsement_leaf, endorsement_message,
+    endorsement_roots,
 };
 pub use error::{SqlError, SqlState};
 pub use execution_model::{EndorsementOptions, ExecutionModel};

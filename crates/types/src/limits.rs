@@ -26,6 +26,10 @@ pub const POLICY_BYTES_MAX: usize = 16 * 1024;
 pub const POLICY_MENTIONS_MAX: usize = 512;
 /// Mentions that the search for a smallest set of endorsers visits before it settles for a minimal one.
 pub const POLICY_CHOICE_WORK_MAX: usize = 1_000_000;
+/// Oracles that one transaction may ask.
+pub const ORACLES_MAX: usize = 16;
+/// Bytes of what an oracle says.
+pub const ORACLE_BYTES_MAX: usize = 4 * 1024;
 /// Transactions of a block that a charter may allow.
 pub const BLOCK_TRANSACTIONS_MAX: u32 = 65_000;
 /// Bytes of a block that a charter may allow.

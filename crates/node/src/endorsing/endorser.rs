@@ -1,3 +1,4 @@
+use super::oracles::{AskedOnce, OracleSources};
 use super::states::{NoSuchState, RecentStates};
 use bytes::Bytes;
 use crypto::{Digest, SecretKey};
@@ -32,7 +33,9 @@ pub(crate) struct Endorser {
     key: SecretKey,
     verifier: Arc<Verifier>,
     states: Arc<RecentStates>,
-    pool: Arc<rayon::ThreadPool>,
+    oracles: Arc<OracleSources>,
+    /// Threads of its own: a contract that waits for an oracle must not hold up the execution of blocks.
+    pool: rayon::ThreadPool,
     requests: Semaphore,
 }
 
@@ -43,10 +46,11 @@ impl Endorser {
         key: SecretKey,
         verifier: Arc<Verifier>,
         states: Arc<RecentStates>,
-        pool: Arc<rayon::ThreadPool>,
+        oracles: Arc<OracleSources>,
+        pool: rayon::ThreadPool,
     ) -> Endorser {
         let requests = Semaphore::new(REQUESTS_MAX);
-        Endorser { organisation, ledger, key, verifier, states, pool, requests }
+        Endorser { organisation, ledger, key, verifier, states, oracles, pool, requests }
     }
 
     /// Position of its organisation in the charter.
@@ -65,6 +69,8 @@ impl Endorser {
         basis: &EndorsementBasis,
         transactions: &[Bytes],
     ) -> Vec<Result<Simulated, (TransactionId, ProposalRefusal)>> {
+        let mut basis = basis.clone();
+        basis.oracles = Some(Arc::new(AskedOnce::new(self.oracles.clone())));
         let simulate = |judged: Judged| {
             let transaction = judged.map_err(|(id, reason)| (id, ProposalRefusal::Rejected(reason)))?;
             let effects = basis

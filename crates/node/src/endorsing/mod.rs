@@ -13,12 +13,14 @@
 mod collection;
 mod collector;
 mod endorser;
+mod oracles;
 mod peers;
 mod proposer;
 mod states;
 
 pub(crate) use collector::Collector;
 pub(crate) use endorser::Endorser;
+pub(crate) use oracles::OracleSources;
 pub(crate) use peers::Peers;
 pub(crate) use proposer::Proposer;
 pub(crate) use states::RecentStates;

@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) proposer: Option<Arc<Proposer>>,
     pub(crate) metrics: Arc<NodeMetrics>,
     /// Threads of the deterministic core.
-    pub(crate) pool: Arc<rayon::ThreadPool>,
+    pub(crate) pool: rayon::ThreadPool,
     pub(crate) checkpoint_blocks: u64,
 }
 

@@ -15,8 +15,8 @@ pub(crate) use own::without;
 use own::{OwnRow, OwnRows};
 use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
 use types::{
-    ColumnSet, Key, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState, StatementResult,
-    TableId, TransactionId, Value, can_cast_implicitly, cast, limits,
+    ColumnSet, EndorsedEffects, Key, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
+    StatementResult, TableId, TransactionId, Value, can_cast_implicitly, cast, limits,
 };
 
 /// Milliseconds from 1970-01-01 to 2000-01-01.
@@ -45,8 +45,29 @@ impl Context {
     }
 }
 
+/// Values from outside that a contract may ask for by name: `entente.oracle('eur_usd')`.
+pub trait Oracles: Send + Sync {
+    /// What the oracle says.
+    ///
+    /// # Errors
+    /// There is none of this name, or it does not answer.
+    fn value(&self, name: &str) -> Result<String, SqlError>;
+}
+
+/// What oracles said when a transaction was endorsed: who executes it again asks nobody.
+impl Oracles for EndorsedEffects {
+    fn value(&self, name: &str) -> Result<String, SqlError> {
+        let said = self.oracles.iter().find(|said| said.name == name);
+        said.map(|said| said.value.clone()).ok_or_else(|| {
+            let message = format!("the oracle \"{name}\" was not asked when the transaction was endorsed");
+            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+        })
+    }
+}
+
 /// One execution of one transaction.
 pub(crate) struct Execution<'a> {
+    oracles: Option<&'a dyn Oracles>,
     library: &'a Library,
     snapshot: &'a dyn Snapshot,
     context: Context,
@@ -70,6 +91,7 @@ impl<'a> Execution<'a> {
     /// Nothing has run yet.
     pub fn new(library: &'a Library, snapshot: &'a dyn Snapshot, context: Context) -> Execution<'a> {
         Execution {
+            oracles: None,
             library,
             snapshot,
             context,
@@ -85,6 +107,25 @@ impl<'a> Execution<'a> {
             depth: 0,
             draws: 0,
         }
+    }
+
+    /// With these oracles.
+    pub fn asking(mut self, oracles: Option<&'a dyn Oracles>) -> Execution<'a> {
+        self.oracles = oracles;
+        self
+    }
+
+    /// What an oracle says, as text.
+    pub fn ask_oracle(&self, name: &Value) -> Result<Value, SqlError> {
+        let Value::Text(name) = name else {
+            let message = "the name of an oracle is NULL";
+            return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
+        };
+        let oracles = self.oracles.ok_or_else(|| {
+            SqlError::unsupported("entente.oracle() on a ledger that executes after ordering")
+                .hint("Pass the value as an argument, or choose execution = \"execute-order-validate\" in the charter.")
+        })?;
+        oracles.value(name).map(Value::text)
     }
 
     /// For queries whose reads nobody asks for.

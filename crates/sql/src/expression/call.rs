@@ -19,6 +19,11 @@ impl Binder<'_> {
             _ => None,
         };
         let Some(name) = name else {
+            if function.name.to_string().eq_ignore_ascii_case("entente.oracle") {
+                let error = SqlError::unsupported("entente.oracle() here")
+                    .hint("Assign it to a variable of a procedure first: rate := entente.oracle('eur_usd');");
+                return Err(self.at(error, span));
+            }
             let what = format_args!("the qualified function name {}", function.name);
             return Err(self.at(SqlError::unsupported(what), span));
         };

@@ -5,8 +5,8 @@
 
 use super::ast::{Block, Branch, CaseBranch, Expression, Name, Statement, StatementKind, Target};
 use super::fuse::{Obstacle, Surroundings, fuse, unfused};
+use super::hoist::needs_hoisting;
 use super::program::{Address, CompiledProcedure, Instruction, RangeStart, RowsStart};
-use super::subquery::has_subquery;
 use super::variables::Variables;
 use crate::expression::{self, Binder, Source};
 use crate::library::CompileOptions;
@@ -156,7 +156,7 @@ impl<'a> Compiler<'a> {
     /// A bound expression, after the instructions that look at what it needs.
     pub(super) fn expression(&mut self, expression: &Expression) -> Result<expression::Expression, SqlError> {
         self.prepare_names(&expression.expression)?;
-        let with_variables = if has_subquery(&expression.expression) {
+        let with_variables = if needs_hoisting(&expression.expression) {
             let mut hoisted = expression.expression.clone();
             self.hoist(&mut hoisted).map_err(|error| or_at(error, expression.position))?;
             Some(hoisted)
@@ -164,8 +164,12 @@ impl<'a> Compiler<'a> {
             None
         };
         let tree = with_variables.as_ref().unwrap_or(&expression.expression);
-        let binder = Binder::new(self.variables.scope(), Source::Nothing);
-        binder.bind(tree).map_err(|error| or_at(error, expression.position))
+        self.bind(tree).map_err(|error| or_at(error, expression.position))
+    }
+
+    /// An expression that needs nothing else.
+    pub(super) fn bind(&self, tree: &sql::Expr) -> Result<expression::Expression, SqlError> {
+        Binder::new(self.variables.scope(), Source::Nothing).bind(tree)
     }
 
     /// A bound expression, of this type as an assignment makes it; `what` is assigned.

@@ -154,6 +154,7 @@ impl Walk<'_, '_, '_> {
                 self.analysis.select(&select.query, frame);
                 self.stored(&select.target, frame);
             }
+            Instruction::Oracle { slot, .. } => frame.set(*slot, None),
             Instruction::Subquery(plan) => {
                 self.analysis.select(&plan.query, frame);
                 frame.set(plan.slot, None);

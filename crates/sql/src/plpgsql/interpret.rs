@@ -16,9 +16,6 @@ use crate::expression::{Environment, Expression};
 use smallvec::SmallVec;
 use types::{DataType, SqlError, SqlState, Value, assign, format_value};
 
-/// `22004`: NULL where PL/pgSQL refuses it.
-const NULL_VALUE_NOT_ALLOWED: SqlState = SqlState(*b"22004");
-
 /// Values of a frame that need no allocation.
 pub(super) const FRAME_INLINE: usize = 16;
 
@@ -153,6 +150,10 @@ impl Activation<'_> {
                 }
                 Instruction::SelectInto(select) => self.select_into(select, execution)?,
                 Instruction::Subquery(plan) => self.subquery(plan, execution)?,
+                Instruction::Oracle { slot, name } => {
+                    let name = execution.evaluate(name, &self.frame)?;
+                    self.frame[usize::from(*slot)] = execution.ask_oracle(&name)?;
+                }
                 Instruction::Perform(query) => {
                     let rows = execution.select(query, &self.frame, None)?.len();
                     self.set_row_count(rows as u64, false);
@@ -215,7 +216,7 @@ impl Activation<'_> {
                 Value::Integer(bound) => Ok(i64::from(bound)),
                 _ => {
                     let message = format!("{what} of FOR loop cannot be null");
-                    Err(SqlError::new(NULL_VALUE_NOT_ALLOWED, message))
+                    Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message))
                 }
             };
         let next = bound(&start.first, "lower bound")?;
@@ -347,7 +348,7 @@ pub(super) fn raise(plan: &RaisePlan, environment: &Environment<'_>) -> Result<(
     for (option, expression) in &plan.options {
         let Some(text) = format_value(&expression.evaluate(environment)?) else {
             let message = "RAISE statement option cannot be null";
-            return Err(SqlError::new(NULL_VALUE_NOT_ALLOWED, message));
+            return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
         };
         match option {
             RaiseOption::ErrorCode => {
@@ -466,7 +467,7 @@ pub(super) fn refuse_null(value: &Value, variable: &str) -> Result<(), SqlError>
         return Ok(());
     }
     let message = format!("null value cannot be assigned to variable \"{variable}\" declared NOT NULL");
-    Err(SqlError::new(NULL_VALUE_NOT_ALLOWED, message))
+    Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message))
 }
 
 /// The error of CASE where nothing fits.

@@ -15,11 +15,11 @@ mod conditions;
 mod explain;
 mod footprint;
 mod fuse;
+mod hoist;
 mod interpret;
 mod parse;
 mod parse_statement;
 mod program;
-mod subquery;
 mod tokens;
 mod variables;
 

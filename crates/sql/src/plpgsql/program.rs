@@ -82,6 +82,8 @@ pub(super) enum Instruction {
     SelectInto(Box<SelectInto>),
     /// A subquery of an expression that comes next.
     Subquery(Box<SubqueryPlan>),
+    /// What an oracle says, for an expression that comes next.
+    Oracle { slot: u16, name: Expression },
     /// PERFORM
     Perform(Box<BoundSelect>),
     /// INSERT, UPDATE or DELETE without INTO.

@@ -76,7 +76,9 @@ impl<'a> Variables<'a> {
             expressions.iter().for_each(|expression| expression.visit_slots(visit));
         };
         match instruction {
-            Instruction::Assign { value, .. } => value.visit_slots(visit),
+            Instruction::Assign { value, .. } | Instruction::Oracle { name: value, .. } => {
+                value.visit_slots(visit);
+            }
             Instruction::RefuseNull { slot, .. } => visit(*slot),
             Instruction::RequireRecord { flag, .. } => visit(*flag),
             Instruction::JumpIf { condition, .. } | Instruction::JumpUnless { condition, .. } => {
@@ -126,7 +128,9 @@ impl<'a> Variables<'a> {
             target.flag.iter().for_each(|flag| visit(*flag));
         };
         match instruction {
-            Instruction::Assign { slot, .. } | Instruction::Clear { slot } => visit(*slot),
+            Instruction::Assign { slot, .. }
+            | Instruction::Clear { slot }
+            | Instruction::Oracle { slot, .. } => visit(*slot),
             Instruction::RowsStart(start) => start.flag.iter().for_each(|flag| visit(*flag)),
             Instruction::SetFound => visit(self.found),
             Instruction::SelectInto(select) => target(&select.target, visit),

@@ -34,6 +34,8 @@ pub(crate) enum Obstacle {
     Returning,
     /// Between read and change a procedure is called.
     Call,
+    /// An oracle is asked in between.
+    Oracle,
     /// Between read and change there is a loop.
     Loop,
     /// Between read and change ROW_COUNT is asked.
@@ -77,6 +79,7 @@ impl Obstacle {
             }
             Obstacle::Returning => "the change shows the row by RETURNING".to_string(),
             Obstacle::Call => "a procedure is called in between".to_string(),
+            Obstacle::Oracle => "an oracle is asked in between".to_string(),
             Obstacle::Loop => "there is a loop in between".to_string(),
             Obstacle::RowCount => "ROW_COUNT is asked in between".to_string(),
             Obstacle::Leaves => "the block, loop or procedure may be left in between".to_string(),

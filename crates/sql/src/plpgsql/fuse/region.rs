@@ -192,6 +192,7 @@ fn part(instruction: &Instruction, row: &NamedRow<'_>) -> Part {
         },
         Instruction::ChangeInto(_) => Part::Barrier(Obstacle::Returning),
         Instruction::Call(_) => Part::Barrier(Obstacle::Call),
+        Instruction::Oracle { .. } => Part::Barrier(Obstacle::Oracle),
         Instruction::RowCount { .. } => Part::Barrier(Obstacle::RowCount),
         Instruction::SetFound => Part::Barrier(Obstacle::Leaves),
         Instruction::RangeStart(_)

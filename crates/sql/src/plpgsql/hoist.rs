@@ -1,17 +1,19 @@
-//! Subqueries in the expressions of PL/pgSQL: `x := (SELECT …)`, `IF EXISTS (SELECT …)`.
+//! What the expressions of PL/pgSQL need from outside of them: subqueries (`x := (SELECT …)`, `IF EXISTS (SELECT …)`) and
+//! oracles (`x := entente.oracle('eur_usd')`).
 //!
-//! Nothing of the expression can stand inside such a query, so it is run first, into a variable of its own. That is
-//! done where PostgreSQL would certainly run it: not behind AND, OR or in CASE, where it may not be reached; there the
-//! binder refuses it.
+//! Nothing of the expression can stand inside, so it is run first, into a variable of its own. That is done where
+//! PostgreSQL would certainly run it: not behind AND, OR or in CASE, where it may not be reached; there the binder refuses
+//! it.
 
 use super::compile::Compiler;
 use super::program::{Instruction, SubqueryPlan};
+use super::variables::coerce;
 use crate::statement::{BoundSelect, BoundStatement};
 use sqlparser::ast as sql;
 use types::{DataType, SqlError, SqlState};
 
 impl Compiler<'_> {
-    /// Emits the subqueries of an expression and puts their variables in their places.
+    /// Emits what an expression needs and puts the variables in its place.
     pub(super) fn hoist(&mut self, expression: &mut sql::Expr) -> Result<(), SqlError> {
         match expression {
             sql::Expr::Subquery(query) => {
@@ -48,7 +50,13 @@ impl Compiler<'_> {
                     _ => self.hoist(right),
                 }
             }
-            sql::Expr::Function(function) => self.hoist_arguments(function),
+            sql::Expr::Function(function) => {
+                self.hoist_arguments(function)?;
+                if is_oracle(function) {
+                    *expression = self.emit_oracle(function)?;
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -64,6 +72,24 @@ impl Compiler<'_> {
             }
         }
         Ok(())
+    }
+
+    fn emit_oracle(&mut self, function: &sql::Function) -> Result<sql::Expr, SqlError> {
+        let asked = match &function.args {
+            sql::FunctionArguments::List(list) => match list.args.as_slice() {
+                [sql::FunctionArg::Unnamed(sql::FunctionArgExpr::Expr(asked))] => Some(asked),
+                _ => None,
+            },
+            _ => None,
+        };
+        let asked = asked.ok_or_else(|| {
+            SqlError::new(SqlState::UNDEFINED_FUNCTION, "entente.oracle() takes one text, the oracle's name")
+        })?;
+        let name = coerce(self.bind(asked)?, DataType::Text(None), "the oracle's name")?;
+        let variable = format!("__oracle_{}__", self.here());
+        let slot = self.variables.declare_plain(&variable, DataType::Text(None))?;
+        self.emit(Instruction::Oracle { slot, name });
+        Ok(sql::Expr::Identifier(sql::Ident::with_quote('"', variable)))
     }
 
     fn bound_query(&mut self, query: &sql::Query) -> Result<BoundSelect, SqlError> {
@@ -86,11 +112,16 @@ impl Compiler<'_> {
     }
 }
 
-/// True where an expression holds a subquery anywhere.
-pub(super) fn has_subquery(expression: &sql::Expr) -> bool {
+/// True where an expression holds a subquery, or asks an oracle, anywhere.
+pub(super) fn needs_hoisting(expression: &sql::Expr) -> bool {
     let flow = sql::visit_expressions(expression, |inner| match inner {
         sql::Expr::Subquery(_) | sql::Expr::Exists { .. } => std::ops::ControlFlow::Break(()),
+        sql::Expr::Function(function) if is_oracle(function) => std::ops::ControlFlow::Break(()),
         _ => std::ops::ControlFlow::Continue(()),
     });
     flow.is_break()
+}
+
+fn is_oracle(function: &sql::Function) -> bool {
+    function.name.to_string().eq_ignore_ascii_case("entente.oracle")
 }
