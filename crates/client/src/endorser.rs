@@ -10,8 +10,12 @@ use types::{
     SignedTransaction,
 };
 
-/// Bytes of an endorser's answer.
-const REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of an endorser's answer beside [`ANSWER_BYTES_MAX`] for each proposal: room for effects that were not expected. What
+/// is decoded takes up to 24 times as much memory.
+const REPLY_BYTES_MAX: usize = 256 * 1024;
+const ANSWER_BYTES_MAX: usize = 2 * 1024;
+/// Bytes of a refusal.
+const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 /// How long an endorser may take to answer [`endorse`].
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
@@ -53,17 +57,12 @@ impl Endorser {
         let response = posted.send().await.map_err(connection)?;
         let status = response.status();
         if !status.is_success() {
-            let message = response.text().await.map_err(connection)?;
+            let message = self.body(response, REFUSAL_BYTES_MAX).await?;
+            let message = String::from_utf8_lossy(&message).into_owned();
             return Err(ClientError::Refused { status: status.as_u16(), message });
         }
-        let (mut bytes, mut chunks) = (Vec::new(), response.bytes_stream());
-        while let Some(chunk) = chunks.next().await {
-            bytes.extend_from_slice(&chunk.map_err(connection)?);
-            if bytes.len() > REPLY_BYTES_MAX {
-                let limit = format!("it has more than {REPLY_BYTES_MAX} bytes");
-                return Err(ClientError::Reply(limit));
-            }
-        }
+        let limit = REPLY_BYTES_MAX + request.proposals.len() * ANSWER_BYTES_MAX;
+        let bytes = self.body(response, limit).await?;
         let expected = request.proposals.len();
         let reply = ProposalReply::from_bytes(&bytes, expected)
             .map_err(|error| ClientError::Reply(error.to_string()))?;
@@ -74,6 +73,21 @@ impl Endorser {
             }
             _ => Ok(reply),
         }
+    }
+}
+
+impl Endorser {
+    /// The body of a response that may be of any length.
+    async fn body(&self, response: reqwest::Response, limit: usize) -> Result<Vec<u8>, ClientError> {
+        let (mut bytes, mut chunks) = (Vec::new(), response.bytes_stream());
+        while let Some(chunk) = chunks.next().await {
+            let connection = |error| ClientError::Connection { url: self.url.clone(), error };
+            bytes.extend_from_slice(&chunk.map_err(connection)?);
+            if bytes.len() > limit {
+                return Err(ClientError::Reply(format!("it has more than {limit} bytes")));
+            }
+        }
+        Ok(bytes)
     }
 }
 

@@ -74,6 +74,8 @@ pub struct StatusAt {
 pub(crate) fn http_client(url: &str) -> Result<reqwest::Client, ClientError> {
     reqwest::Client::builder()
         .connect_timeout(Duration::from_secs(5))
+        // Who answers is who was asked.
+        .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .build()
         .map_err(|error| ClientError::Connection { url: url.to_string(), error })

@@ -239,6 +239,11 @@ impl EndorsementBasis {
         Ok(policies)
     }
 
+    /// Whether a transaction's endorsements satisfy the policies of this state, and its effects fit the schema.
+    pub fn is_endorsed(&self, transaction: &VerifiedTransaction) -> bool {
+        matches!(self.rules.judge(transaction, &self.library), Ok(Some(_)))
+    }
+
     /// Where two simulations on this state part, with the tables' names; `None` where they are the same.
     pub fn difference(&self, mine: &EndorsedEffects, other: &EndorsedEffects) -> Option<String> {
         mine.difference(

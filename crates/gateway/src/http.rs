@@ -27,6 +27,8 @@ use types::{
     SqlError, StatementResult, TransactionId, Value, format_value, frame_ranges,
 };
 
+/// Where endorsements are asked for.
+const PROPOSALS: &str = "/v1/proposals";
 /// Media type of frames and messages.
 const FRAMES: &str = "application/octet-stream";
 
@@ -34,6 +36,8 @@ const FRAMES: &str = "application/octet-stream";
 struct Door {
     database: Arc<dyn Database>,
     requests: Arc<Semaphore>,
+    /// Those that ask for endorsements: requests of clients wait for them at other nodes.
+    proposals: Arc<Semaphore>,
 }
 
 /// Serves HTTP to everybody who connects to `listener`, until the future is dropped.
@@ -46,13 +50,17 @@ pub async fn serve_http(listener: TcpListener, database: Arc<dyn Database>) -> R
 }
 
 fn router(database: Arc<dyn Database>) -> Router {
-    let door = Door { database, requests: Arc::new(Semaphore::new(limits::HTTP_REQUESTS_MAX)) };
+    let door = Door {
+        database,
+        requests: Arc::new(Semaphore::new(limits::HTTP_REQUESTS_MAX)),
+        proposals: Arc::new(Semaphore::new(limits::HTTP_PROPOSALS_MAX)),
+    };
     Router::new()
         .route("/health", get(health))
         .route("/status", get(status))
         .route("/metrics", get(metrics))
         .route("/v1/transactions", post(submit))
-        .route("/v1/proposals", post(propose))
+        .route(PROPOSALS, post(propose))
         .route("/v1/receipts/{id}", get(receipt))
         .fallback(unknown)
         .layer(DefaultBodyLimit::max(SUBMISSION_BYTES_MAX))
@@ -71,11 +79,12 @@ async fn admit(State(door): State<Door>, request: Request, next: Next) -> Respon
     if request.uri().path() == "/health" {
         return next.run(request).await;
     }
-    let Ok(permit) = door.requests.clone().try_acquire_owned() else {
-        let message = format!(
-            "too many requests at the same time: at most {} (HTTP_REQUESTS_MAX)",
-            limits::HTTP_REQUESTS_MAX
-        );
+    let (permits, limit, constant) = match request.uri().path() {
+        PROPOSALS => (&door.proposals, limits::HTTP_PROPOSALS_MAX, "HTTP_PROPOSALS_MAX"),
+        _ => (&door.requests, limits::HTTP_REQUESTS_MAX, "HTTP_REQUESTS_MAX"),
+    };
+    let Ok(permit) = permits.clone().try_acquire_owned() else {
+        let message = format!("too many requests at the same time: at most {limit} ({constant})");
         return text(StatusCode::SERVICE_UNAVAILABLE, message);
     };
     let response = next.run(request).await;
@@ -138,9 +147,8 @@ async fn propose(State(door): State<Door>, request: Request) -> Response {
             return text(StatusCode::BAD_REQUEST, message);
         }
     };
-    let found = request.proposals.len();
-    if found == 0 || found > PROPOSALS_MAX {
-        let message = format!("expected 1 to {PROPOSALS_MAX} proposals (PROPOSALS_MAX), found {found}");
+    if request.proposals.is_empty() {
+        let message = format!("expected 1 to {PROPOSALS_MAX} proposals (PROPOSALS_MAX), found none");
         return text(StatusCode::BAD_REQUEST, message);
     }
     match door.database.endorse(request).await {

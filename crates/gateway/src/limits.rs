@@ -40,5 +40,7 @@ pub const COPY_CHUNKS_IN_FLIGHT: usize = 4;
 pub const COPY_LINE_BYTES_MAX: usize = 1024 * 1024;
 /// Requests over HTTP at the same time; one more gets 503.
 pub const HTTP_REQUESTS_MAX: usize = 256;
+/// Requests for endorsements at the same time.
+pub const HTTP_PROPOSALS_MAX: usize = 64;
 /// Time for the body of a request over HTTP to arrive.
 pub const HTTP_BODY_TIME_MAX: Duration = Duration::from_secs(30);

@@ -1,15 +1,12 @@
 use crate::endorsing::Proposer;
 use bytes::Bytes;
 use crypto::Sha256Batch;
-use engine::Verifier;
+use engine::{Judged, Verifier};
 use ordering::{Admission, Arrangement};
 use std::sync::Arc;
 use types::{RejectReason, SignedTransaction, TransactionId};
 
 /// Answers ordering's question with the verifier that the pipeline uses too, so that a signature is verified once.
-///
-/// What ordering knows a transaction by covers its endorsements, which its id does not: a request that came with too few
-/// of them, and was ordered and rejected, must not keep out the same request with enough.
 pub(crate) struct VerifierAdmission {
     pub(crate) verifier: Arc<Verifier>,
     /// What this node does as proposer, if not what everybody does.
@@ -19,23 +16,12 @@ pub(crate) struct VerifierAdmission {
 impl Admission for VerifierAdmission {
     fn check(&self, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
         let judged = self.verifier.check(transactions);
-        let mut names = Sha256Batch::new();
-        for (judged, bytes) in judged.iter().zip(transactions) {
-            if let Ok(transaction) = judged
-                && transaction.endorsed.is_some()
-            {
-                names.push(&[&transaction.id.0.0, SignedTransaction::uncovered(bytes)]);
-            }
-        }
-        let mut names = names.finish().into_iter();
-        let mut name = |judged: engine::Judged| match judged {
-            Ok(transaction) if transaction.endorsed.is_some() => {
-                Ok(TransactionId(names.next().expect("one for every endorsed transaction")))
-            }
-            Ok(transaction) => Ok(transaction.id),
-            Err((_, reason)) => Err(reason),
-        };
-        judged.into_iter().map(&mut name).collect()
+        let names = ordering_names(&judged, transactions);
+        judged
+            .into_iter()
+            .zip(names)
+            .map(|(judged, name)| judged.map(|_| name).map_err(|(_, why)| why))
+            .collect()
     }
 
     fn arrange(&self, transactions: &[Bytes]) -> Arrangement {
@@ -44,6 +30,33 @@ impl Admission for VerifierAdmission {
             None => Arrangement::all(transactions.len()),
         }
     }
+}
+
+/// What ordering knows a transaction by. It covers endorsements, which the id does not: a request that came with too few of
+/// them, and was ordered and rejected or dropped, must not keep out the same request with enough.
+pub(crate) fn ordering_name(id: TransactionId, bytes: &[u8]) -> TransactionId {
+    TransactionId(crypto::sha256(&[&id.0.0, SignedTransaction::uncovered(bytes)]))
+}
+
+/// [`ordering_name`] of many where they are endorsed, the id where not.
+pub(crate) fn ordering_names(judged: &[Judged], transactions: &[Bytes]) -> Vec<TransactionId> {
+    let mut names = Sha256Batch::new();
+    for (judged, bytes) in judged.iter().zip(transactions) {
+        if let Ok(transaction) = judged
+            && transaction.endorsed.is_some()
+        {
+            names.push(&[&transaction.id.0.0, SignedTransaction::uncovered(bytes)]);
+        }
+    }
+    let mut names = names.finish().into_iter();
+    let mut name = |judged: &Judged| match judged {
+        Ok(transaction) if transaction.endorsed.is_some() => {
+            TransactionId(names.next().expect("one for every endorsed transaction"))
+        }
+        Ok(transaction) => transaction.id,
+        Err((id, _)) => *id,
+    };
+    judged.iter().map(&mut name).collect()
 }
 
 #[cfg(test)]
@@ -79,11 +92,12 @@ mod tests {
         let one = with(endorse(&node, 0, &charter.ledger(), 0, &[(id, effects.digest())]));
         let admission = VerifierAdmission { verifier: Arc::new(Verifier::new(&charter)), proposer: None };
         let names: Vec<TransactionId> = admission
-            .check(&[none, one.clone(), one])
+            .check(&[none, one.clone(), one.clone()])
             .into_iter()
             .map(|name| name.expect("signed by the client"))
             .collect();
         assert_ne!(names[0], names[1]);
         assert_eq!(names[1], names[2]);
+        assert_eq!(names[1], ordering_name(id, &one));
     }
 }

@@ -77,21 +77,18 @@ impl Node {
         let mut repairs = refused;
         repairs.extend(ledger_repairs(&opened));
 
-        let receipts = Arc::new(Receipts::new());
-        let proposer = match charter.execution {
-            ExecutionModel::OrderExecute => None,
-            ExecutionModel::ExecuteOrderValidate => {
-                Proposer::new(&charter, verifier.clone(), receipts.clone()).map(Arc::new)
-            }
-        };
-        let admission: Arc<dyn Admission> =
-            Arc::new(VerifierAdmission { verifier: verifier.clone(), proposer: proposer.clone() });
         let height = engine.height();
         let last = ledger.header(height)?;
         let states = (charter.execution == ExecutionModel::ExecuteOrderValidate).then(|| {
             let timestamp_ms = last.as_ref().map_or(0, |last| last.timestamp_ms);
             Arc::new(RecentStates::new(engine.endorsement_basis(timestamp_ms)))
         });
+        let receipts = Arc::new(Receipts::new());
+        let proposer = states.as_ref().and_then(|states| {
+            Proposer::new(&charter, verifier.clone(), receipts.clone(), states.clone()).map(Arc::new)
+        });
+        let admission: Arc<dyn Admission> =
+            Arc::new(VerifierAdmission { verifier: verifier.clone(), proposer: proposer.clone() });
         let endorser_key = node_key.clone();
         let ordering = match charter.ordering.as_str() {
             "solo" => {

@@ -12,6 +12,8 @@ const WAITING_MAX: usize = 1_000_000;
 /// Who waits for the receipt of a transaction, and where the reply goes.
 struct Waiter {
     position: u32,
+    /// What ordering knows it by.
+    name: TransactionId,
     expires_at: u64,
     reply: mpsc::Sender<SubmissionReply>,
 }
@@ -35,6 +37,7 @@ impl Receipts {
     pub(crate) fn wait(
         &self,
         id: TransactionId,
+        name: TransactionId,
         position: u32,
         expires_at: u64,
         reply: mpsc::Sender<SubmissionReply>,
@@ -43,25 +46,41 @@ impl Receipts {
         if shard.len() >= WAITING_MAX / SHARDS {
             return false;
         }
-        shard.entry(id).or_default().push(Waiter { position, expires_at, reply });
+        shard.entry(id).or_default().push(Waiter { position, name, expires_at, reply });
         true
     }
 
-    /// Nobody waits for `id` any longer, because it was refused before it was ordered.
-    pub(crate) fn cancel(&self, id: &TransactionId) {
-        self.shard(id).lock().remove(id);
-    }
-
-    /// Tells those who wait for `id` that it will not be ordered.
-    pub(crate) fn refuse(&self, id: &TransactionId, refusal: &SubmissionRefusal) {
-        let waiters = self.shard(id).lock().remove(id);
-        waiters.into_iter().flatten().for_each(|waiter| waiter.send(Err(refusal.clone())));
+    /// Tells those who wait for `id` with the endorsements that `name` covers. The others wait on.
+    pub(crate) fn answer(
+        &self,
+        id: &TransactionId,
+        name: &TransactionId,
+        result: &Result<Receipt, SubmissionRefusal>,
+    ) {
+        let mut shard = self.shard(id).lock();
+        let Some(waiters) = shard.get_mut(id) else { return };
+        let answered: Vec<Waiter> = waiters.extract_if(.., |waiter| waiter.name == *name).collect();
+        if waiters.is_empty() {
+            shard.remove(id);
+        }
+        drop(shard);
+        answered.into_iter().for_each(|waiter| waiter.send(result.clone()));
     }
 
     /// Hands out the receipts of a block that is recorded. A receipt that says "duplicate" is replaced by the first
-    /// one's, which `original` finds: the same transaction gets the same receipt.
-    pub(crate) fn publish(&self, receipts: &[Receipt], original: impl Fn(u64, u32) -> Option<Receipt>) {
+    /// one's, which `original` finds: the same transaction gets the same receipt. What is wrong with endorsements is only
+    /// told to who sent these: `name` is what ordering knew the transaction by.
+    pub(crate) fn publish(
+        &self,
+        receipts: &[Receipt],
+        original: impl Fn(u64, u32) -> Option<Receipt>,
+        name: impl Fn(&Receipt) -> TransactionId,
+    ) {
         for receipt in receipts {
+            if matches!(receipt.outcome, Outcome::Rejected(RejectReason::Endorsement(_))) {
+                self.answer(&receipt.transaction, &name(receipt), &Ok(receipt.clone()));
+                continue;
+            }
             let Some(waiters) = self.shard(&receipt.transaction).lock().remove(&receipt.transaction) else {
                 continue;
             };
@@ -116,13 +135,40 @@ mod tests {
         let first = receipt(1, 5, Outcome::Committed(vec![StatementResult::default()]));
         let again = receipt(1, 9, Outcome::Rejected(RejectReason::Duplicate { height: 5, index: 0 }));
         let (sender, mut replies) = mpsc::channel(2);
-        assert!(receipts.wait(first.transaction, 7, 100, sender.clone()));
-        receipts.publish(&[again], |height, index| {
-            assert_eq!((height, index), (5, 0));
-            Some(first.clone())
-        });
+        assert!(receipts.wait(first.transaction, first.transaction, 7, 100, sender.clone()));
+        receipts.publish(
+            &[again],
+            |height, index| {
+                assert_eq!((height, index), (5, 0));
+                Some(first.clone())
+            },
+            |receipt| receipt.transaction,
+        );
         let reply = replies.try_recv().expect("published");
         assert_eq!(reply, SubmissionReply { position: 7, result: Ok(first) });
+    }
+
+    #[test]
+    fn what_is_wrong_with_endorsements_is_told_to_who_sent_them() {
+        let receipts = Receipts::new();
+        let committed = receipt(1, 5, Outcome::Committed(vec![]));
+        let fault = types::EndorsementFault::Repeated { organisation: 1 };
+        let rejected = receipt(1, 4, Outcome::Rejected(RejectReason::Endorsement(fault)));
+        let id = committed.transaction;
+        let name = |number: u8| TransactionId(crypto::sha256(&[&[number]]));
+        let (sender, mut replies) = mpsc::channel(3);
+        for variant in [10, 11, 12] {
+            assert!(receipts.wait(id, name(variant), variant.into(), 100, sender.clone()));
+        }
+        receipts.publish(std::slice::from_ref(&rejected), |_, _| None, |_| name(11));
+        let reply = replies.try_recv().expect("told");
+        assert_eq!(reply, SubmissionReply { position: 11, result: Ok(rejected) });
+        let early = Err(SubmissionRefusal::EarlyAbort { stale: true });
+        receipts.answer(&id, &name(12), &early);
+        assert_eq!(replies.try_recv(), Ok(SubmissionReply { position: 12, result: early }));
+        assert!(replies.try_recv().is_err());
+        receipts.publish(std::slice::from_ref(&committed), |_, _| None, |_| name(99));
+        assert_eq!(replies.try_recv(), Ok(SubmissionReply { position: 10, result: Ok(committed) }));
     }
 
     #[test]
@@ -130,7 +176,7 @@ mod tests {
         let receipts = Receipts::new();
         let (sender, mut replies) = mpsc::channel(2);
         let id = TransactionId(crypto::sha256(&[b"x"]));
-        assert!(receipts.wait(id, 0, 10, sender));
+        assert!(receipts.wait(id, id, 0, 10, sender));
         receipts.expire(10);
         assert!(replies.try_recv().is_err(), "it may still stand at height 10");
         receipts.expire(11);

@@ -1,5 +1,6 @@
 //! The way of a transaction from a client into ordering, and of the reply back.
 
+use crate::admission::ordering_names;
 use crate::published::Published;
 use crate::receipts::Receipts;
 use bytes::Bytes;
@@ -40,9 +41,10 @@ impl Submitter {
     pub(crate) fn submit(&self, transactions: Vec<Submitted>) {
         let bytes: Vec<Bytes> = transactions.iter().map(|one| one.bytes.clone()).collect();
         let judged = self.verifier.check(&bytes);
+        let names = ordering_names(&judged, &bytes);
         let height = self.published.newest().0;
         let (mut waiting, mut ordered) = (Vec::new(), Vec::new());
-        for (one, verdict) in transactions.into_iter().zip(judged) {
+        for ((one, verdict), name) in transactions.into_iter().zip(judged).zip(names) {
             let transaction = match verdict {
                 Ok(transaction) => transaction,
                 Err((_, reason)) => {
@@ -62,27 +64,26 @@ impl Submitter {
                 one.reply(Err(SubmissionRefusal::Rejected(reason)));
                 continue;
             }
-            if !self.receipts.wait(transaction.id, one.position, expires_at, one.replies.clone()) {
+            if !self.receipts.wait(transaction.id, name, one.position, expires_at, one.replies.clone()) {
                 one.reply(Err(SubmissionRefusal::Full));
                 continue;
             }
             // Looked up after the registration, so that a block recorded meanwhile is not missed.
             if let Some(receipt) = self.executed_receipt(&transaction.id) {
-                self.receipts.publish(std::slice::from_ref(&receipt), |_, _| None);
+                self.receipts.publish(std::slice::from_ref(&receipt), |_, _| None, |_| name);
                 continue;
             }
             ordered.push(one.bytes.clone());
-            waiting.push((one, transaction.id));
+            waiting.push((transaction.id, name));
         }
         let verdicts = self.ordering.submit(ordered);
-        for ((one, id), verdict) in waiting.into_iter().zip(verdicts) {
+        for ((id, name), verdict) in waiting.into_iter().zip(verdicts) {
             let refusal = match verdict {
                 Ok(_) => continue,
                 Err(SubmitError::Rejected(reason)) => SubmissionRefusal::Rejected(reason),
                 Err(_) => SubmissionRefusal::Full,
             };
-            self.receipts.cancel(&id);
-            one.reply(Err(refusal));
+            self.receipts.answer(&id, &name, &Err(refusal));
         }
     }
 

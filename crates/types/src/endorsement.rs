@@ -213,11 +213,13 @@ impl fmt::Display for RowWrite {
             RowWrite::Assign(values) => {
                 let assigned: Vec<String> = values
                     .iter()
-                    .map(|(ordinal, value)| format!("{} = {}", ordinal + 1, text(value)))
+                    .map(|(ordinal, value)| format!("{} = {}", u32::from(*ordinal) + 1, text(value)))
                     .collect();
                 write!(f, "has column {}", assigned.join(", column "))
             }
-            RowWrite::Add { ordinal, amount } => write!(f, "gets {amount} added to column {}", ordinal + 1),
+            RowWrite::Add { ordinal, amount } => {
+                write!(f, "gets {amount} added to column {}", u32::from(*ordinal) + 1)
+            }
             RowWrite::Delete => f.write_str("is deleted"),
         }
     }

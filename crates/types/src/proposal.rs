@@ -49,6 +49,9 @@ pub enum ProposalRefusal {
     /// The contract or a constraint ends it.
     #[error("the transaction ends with {}: {}", .0.state, .0.message)]
     Aborted(SqlError),
+    /// The endorser was not through with the request in its time.
+    #[error("it has too much to do; ask it later")]
+    Busy,
 }
 
 /// What an endorser answers to a request.

@@ -3,7 +3,7 @@
 
 use super::recent_writes::{RecentWrites, changes_scan};
 use super::reorder::{KeySets, reorder};
-use super::sharp::SharpGraph;
+use super::sharp::{Dropped, SharpGraph};
 use rustc_hash::{FxHashMap, FxHashSet};
 use state::{Effects, RowId};
 use std::collections::BTreeMap;
@@ -132,6 +132,11 @@ impl Orderer {
                 }
                 match graph.accept(one.effects, one.snapshot, height) {
                     Ok(()) => cut.order.push(position),
+                    // What this block has searched through is enough; the next one begins anew.
+                    Err(Dropped::Bound) if !cut.order.is_empty() && graph.is_spent() => {
+                        cut.taken -= 1;
+                        break;
+                    }
                     Err(_) => cut.dropped.push((position, EarlyAbort::Cycle)),
                 }
             }
@@ -150,6 +155,7 @@ impl Orderer {
         if self.options.serializability {
             return self.cut_serializable(waiting, most);
         }
+        self.recent.begin_search();
         let mut cut = Cut::default();
         let mut rows: FxHashSet<&RowId> = FxHashSet::default();
         let mut kept: Vec<u32> = Vec::new();
@@ -157,7 +163,12 @@ impl Orderer {
             if kept.len() >= most {
                 break;
             }
-            if self.drops(one) {
+            let dropped = self.drops(one);
+            if self.recent.is_spent() && !kept.is_empty() {
+                // The next block begins anew.
+                break;
+            }
+            if dropped {
                 cut.dropped.push((position, EarlyAbort::Stale));
                 cut.taken += 1;
                 continue;

@@ -35,8 +35,18 @@ impl RecentWrites {
 
     /// A block of this height comes next: what lies behind the window is forgotten.
     pub(crate) fn begin(&mut self, height: u64) {
-        self.scanned = 0;
+        self.begin_search();
         self.forget(height.saturating_sub(self.window + 1));
+    }
+
+    /// What scans may search through begins anew.
+    pub(crate) fn begin_search(&mut self) {
+        self.scanned = 0;
+    }
+
+    /// Whether that is used up: every scan counts as stale then.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.scanned > SCANNED_ROWS_MAX
     }
 
     /// Nothing up to this height is remembered any more.

@@ -156,6 +156,11 @@ impl SharpGraph {
         self.scanned = trial.scanned;
     }
 
+    /// Whether the scans of this block, or trial, have used up what they may search through.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.scanned > SCANNED_MAX
+    }
+
     /// Whether a simulation on the state after this height is too old to be judged.
     pub(crate) fn is_outdated(&self, snapshot: u64) -> bool {
         snapshot < self.forgotten

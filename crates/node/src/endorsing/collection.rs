@@ -7,9 +7,14 @@ use crypto::Digest;
 use engine::EndorsementBasis;
 use std::collections::BTreeMap;
 use types::{
-    EndorsedSimulation, Endorsement, Policy, Proposal, ProposalAnswer, ProposalReply, ProposalRequest,
-    SignedTransaction, SqlError, SqlState, limits,
+    EndorsedSimulation, Endorsement, PROPOSALS_MAX, Policy, Proposal, ProposalAnswer, ProposalReply,
+    ProposalRequest, SignedTransaction, SqlError, SqlState, limits,
 };
+
+/// Characters of what another node gives as its reason.
+const REASON_CHARACTERS_MAX: usize = 1_000;
+/// Siblings in a proof for one of so many proposals.
+const SIBLINGS_MAX: usize = PROPOSALS_MAX.ilog2() as usize;
 
 /// A batch of transactions on their way to enough endorsements. `T` stands for whatever a transaction belongs to.
 pub(super) struct Collection<'a, T> {
@@ -37,6 +42,9 @@ struct Waiting<T> {
     /// Somebody has found something else.
     diverging: bool,
 }
+
+/// What a choice of endorsers depends on: the policy, who does not endorse, and who has.
+type Choice = (usize, Vec<u16>, Vec<u16>);
 
 /// Transactions that one endorser is asked about.
 pub(super) struct Question {
@@ -108,13 +116,14 @@ impl<'a, T> Collection<'a, T> {
     /// are, or cannot be.
     pub(super) fn questions(&mut self) -> Vec<Question> {
         let mut questions: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
-        let mut chosen: BTreeMap<(usize, Vec<u16>), Option<Vec<u16>>> = BTreeMap::new();
+        let mut chosen: BTreeMap<Choice, Option<Vec<u16>>> = BTreeMap::new();
         let waiting = std::mem::take(&mut self.waiting);
         for one in waiting {
             let excluded: Vec<u16> = one.refusals.keys().copied().collect();
+            let endorsers = one.endorsements.iter().map(|endorsement| endorsement.organisation).collect();
             let needed = chosen
-                .entry((one.policy, excluded))
-                .or_insert_with_key(|(policy, excluded)| self.choose(*policy, excluded));
+                .entry((one.policy, excluded, endorsers))
+                .or_insert_with_key(|(policy, excluded, has)| self.choose(*policy, excluded, has));
             let Some(needed) = needed else {
                 let error = self.not_enough(&one);
                 self.ended.push((one.subject, Err(error)));
@@ -132,11 +141,16 @@ impl<'a, T> Collection<'a, T> {
         questions.map(|(organisation, positions)| Question { organisation, positions }).collect()
     }
 
-    fn choose(&self, policy: usize, excluded: &[u16]) -> Option<Vec<u16>> {
-        let available: Vec<&str> = self
-            .preference
+    /// Those of `has` count, wherever they are now, and come first.
+    fn choose(&self, policy: usize, excluded: &[u16], has: &[u16]) -> Option<Vec<u16>> {
+        let may = |position: &&u16| {
+            !has.contains(position)
+                && !excluded.contains(position)
+                && !self.unavailable.contains_key(position)
+        };
+        let available: Vec<&str> = has
             .iter()
-            .filter(|position| !excluded.contains(position) && !self.unavailable.contains_key(position))
+            .chain(self.preference.iter().filter(may))
             .map(|position| self.names[usize::from(*position)].as_str())
             .collect();
         let chosen = self.policies[policy].choose(&available)?;
@@ -185,7 +199,7 @@ impl<'a, T> Collection<'a, T> {
                 return 0;
             }
             Err(reason) => {
-                self.unavailable.insert(organisation, reason);
+                self.unavailable.insert(organisation, excerpt(reason));
                 return 0;
             }
         };
@@ -194,7 +208,9 @@ impl<'a, T> Collection<'a, T> {
             let waiting = &mut self.waiting[*position];
             let refusal = match answer {
                 Ok(ProposalAnswer::Agreed(endorsement))
-                    if (endorsement.organisation, endorsement.snapshot) == (organisation, height) =>
+                    if (endorsement.organisation, endorsement.snapshot) == (organisation, height)
+                        && endorsement.proof.leaves <= PROPOSALS_MAX as u64
+                        && endorsement.proof.siblings.len() <= SIBLINGS_MAX =>
                 {
                     waiting.endorsements.push(endorsement);
                     continue;
@@ -212,7 +228,7 @@ impl<'a, T> Collection<'a, T> {
                 Err(refusal) => refusal.to_string(),
             };
             waiting.diverging = true;
-            waiting.refusals.insert(organisation, refusal);
+            waiting.refusals.insert(organisation, excerpt(refusal));
             diverging += 1;
         }
         diverging
@@ -277,6 +293,15 @@ impl<T> Waiting<T> {
         }
         Ok(bytes.into())
     }
+}
+
+/// The beginning of what another node says, which may be long.
+fn excerpt(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(REASON_CHARACTERS_MAX) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 fn not_endorsed(message: String) -> SqlError {
@@ -444,6 +469,31 @@ mod tests {
     }
 
     #[test]
+    fn an_endorsement_counts_wherever_its_endorser_is_now() {
+        let network = Network::new();
+        let gold = network.simulated(7, "INSERT INTO gold VALUES (7)", vec![]);
+        let mut collection = network.collection(vec![network.note(1), gold]);
+        let questions = collection.questions();
+        assert_eq!(asked(&questions), [(0, 2), (1, 1), (3, 1)]);
+        for question in &questions {
+            let reply = network.reply(&collection, question);
+            // b is away from the beginning, d later.
+            let reply = if question.organisation == 1 { Err("away".to_string()) } else { Ok(reply) };
+            collection.answered(question, reply);
+        }
+        for other in [2, 3] {
+            let questions = collection.questions();
+            assert_eq!(asked(&questions), [(other, 1)]);
+            collection.answered(&questions[0], Err("away".into()));
+        }
+        assert_eq!(asked(&collection.questions()), []);
+        let endorsed = collection.endorsed();
+        let ended = collection.finish(endorsed);
+        let fate = |subject| ended.iter().find(|(one, _)| *one == subject).map(|(_, fate)| fate.is_ok());
+        assert_eq!((fate(1), fate(7)), (Some(false), Some(true)));
+    }
+
+    #[test]
     fn answers_to_something_else_count_as_none() {
         let network = Network::new();
         let one = || {
@@ -464,6 +514,19 @@ mod tests {
         endorsement.organisation = 2;
         collection.answered(&question, Ok(ProposalReply::Answers { height: 1, answers }));
         assert!(collection.waiting[0].refusals[&1].contains("another's"));
+        // A proof that makes the transaction too long, or belongs to more proposals than there can be.
+        for (siblings, leaves) in [(12, 2), (11, 4_096)] {
+            let (mut collection, question, mut answers) = one();
+            let Ok(ProposalAnswer::Agreed(endorsement)) = &mut answers[0] else { panic!("it agrees") };
+            endorsement.proof.siblings = vec![Digest::ZERO; siblings];
+            endorsement.proof.leaves = leaves;
+            collection.answered(&question, Ok(ProposalReply::Answers { height: 1, answers }));
+            assert!(collection.waiting[0].refusals.contains_key(&1), "{siblings}, {leaves}");
+        }
+        let (mut collection, question, _) = one();
+        let long = ProposalRefusal::Rejected(types::RejectReason::Malformed("x".repeat(100_000)));
+        collection.answered(&question, Ok(ProposalReply::Answers { height: 1, answers: vec![Err(long)] }));
+        assert!(collection.waiting[0].refusals[&1].len() < 2_000);
         let (mut collection, question, _) = one();
         let refusal = Err(ProposalRefusal::Aborted(SqlError::new(SqlState::CHECK_VIOLATION, "no")));
         collection.answered(&question, Ok(ProposalReply::Answers { height: 1, answers: vec![refusal] }));

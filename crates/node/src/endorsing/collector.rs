@@ -6,10 +6,11 @@ use super::peers::Peers;
 use crate::metrics::NodeMetrics;
 use crate::submission::{Submitted, Submitter};
 use bytes::Bytes;
-use engine::Verifier;
+use engine::{EndorsementBasis, Verifier};
 use futures::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, mpsc};
 use types::{
     Charter, EndorsementFault, ProposalRefusal, ProposalReply, RejectReason, SqlError, SubmissionRefusal,
@@ -22,12 +23,20 @@ const BATCH_TRANSACTIONS: usize = 512;
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
 /// Batches that are under way at once. What arrives meanwhile makes the next ones larger.
 const BATCHES_MAX: usize = 4;
-/// Submissions that may wait; beyond them clients are told to come later.
+/// Submissions that may wait.
 const WAITING_MAX: usize = 4_096;
+/// Bytes of all transactions that wait; beyond them clients are told to come later.
+const WAITING_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// How long a batch is executed here; what is left then is to come later.
+const SIMULATED_WITHIN: Duration = Duration::from_secs(5);
+/// How long a refusal waits for the block whose state it was found on, which is executed, to be recorded.
+const RECORDED_WITHIN: Duration = Duration::from_secs(5);
+const RECORDED_POLL: Duration = Duration::from_millis(2);
 
 /// Takes transactions without endorsements and hands them to the [`Submitter`] with them.
 pub(crate) struct Collector {
     waiting: mpsc::Sender<Vec<Submitted>>,
+    waiting_bytes: Arc<AtomicUsize>,
 }
 
 struct Work {
@@ -39,8 +48,30 @@ struct Work {
     submitter: Arc<Submitter>,
     metrics: Arc<NodeMetrics>,
     batches: Arc<Semaphore>,
+    /// Of the transactions in the queue.
+    waiting_bytes: Arc<AtomicUsize>,
     /// Counts batches, so that the others are asked in turn.
     turn: AtomicUsize,
+}
+
+/// A transaction, as it came, and what it does.
+type Proposed = (Submitted, Bytes, Simulated);
+/// A transaction that its contract refuses.
+type Aborted = (Submitted, TransactionId, SqlError);
+
+/// Tells clients that their transactions end with errors, unless they were executed before: the state on which they failed may
+/// hold their own effects. What that state holds is recorded a moment later.
+async fn tell_aborted(submitter: Arc<Submitter>, height: u64, aborted: Vec<Aborted>) {
+    let start = Instant::now();
+    while submitter.published.newest().0 < height && start.elapsed() < RECORDED_WITHIN {
+        tokio::time::sleep(RECORDED_POLL).await;
+    }
+    for (one, id, error) in aborted {
+        match submitter.executed_receipt(&id) {
+            Some(receipt) => one.reply(Ok(receipt)),
+            None => one.reply(Err(SubmissionRefusal::Aborted(error))),
+        }
+    }
 }
 
 impl Collector {
@@ -63,10 +94,12 @@ impl Collector {
             submitter,
             metrics,
             batches: Arc::new(Semaphore::new(BATCHES_MAX)),
+            waiting_bytes: Arc::default(),
             turn: AtomicUsize::new(0),
         };
+        let waiting_bytes = work.waiting_bytes.clone();
         runtime.spawn(Arc::new(work).run(queue));
-        Collector { waiting }
+        Collector { waiting, waiting_bytes }
     }
 
     /// Has transactions endorsed and submitted; replies come when they are recorded, or refused.
@@ -84,16 +117,25 @@ impl Collector {
     }
 
     fn send(&self, batch: Vec<Submitted>) {
-        if let Err(refused) = self.waiting.try_send(batch) {
-            refused.into_inner().into_iter().for_each(|one| one.reply(Err(SubmissionRefusal::Full)));
+        let bytes = bytes_of(&batch);
+        let refused = match self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes {
+            waiting if waiting > WAITING_BYTES_MAX => Some(batch),
+            _ => self.waiting.try_send(batch).err().map(|refused| refused.into_inner()),
+        };
+        if let Some(refused) = refused {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            refused.into_iter().for_each(|one| one.reply(Err(SubmissionRefusal::Full)));
         }
     }
 }
 
+fn bytes_of(batch: &[Submitted]) -> usize {
+    batch.iter().map(|one| one.bytes.len()).sum()
+}
+
 /// Whether a batch is as large as one should be.
 fn is_full(batch: &[Submitted]) -> bool {
-    let bytes: usize = batch.iter().map(|one| one.bytes.len()).sum();
-    batch.len() >= BATCH_TRANSACTIONS || bytes >= BATCH_BYTES
+    batch.len() >= BATCH_TRANSACTIONS || bytes_of(batch) >= BATCH_BYTES
 }
 
 impl Work {
@@ -105,6 +147,9 @@ impl Work {
             {
                 batch.extend(more);
             }
+            self.waiting_bytes.fetch_sub(bytes_of(&batch), Ordering::Relaxed);
+            // Whoever has gone needs nothing.
+            batch.retain(|one| !one.replies.is_closed());
             let work = self.clone();
             tokio::spawn(async move {
                 work.endorse(batch).await;
@@ -116,23 +161,17 @@ impl Work {
     async fn endorse(&self, batch: Vec<Submitted>) {
         let basis = self.endorser.newest();
         // Signatures and contracts: tell the runtime that this thread is busy for a while.
-        let simulated = tokio::task::block_in_place(|| {
-            let bytes: Vec<Bytes> = batch.iter().map(|one| one.bytes.clone()).collect();
-            let found = self.endorser.simulate(&basis, &bytes);
-            batch
-                .into_iter()
-                .zip(bytes)
-                .zip(found)
-                .filter_map(|((one, bytes), found)| self.keep(one, bytes, found))
-                .collect::<Vec<_>>()
-        });
+        let (simulated, aborted) = tokio::task::block_in_place(|| self.simulate(&basis, batch));
+        if !aborted.is_empty() {
+            tokio::spawn(tell_aborted(self.submitter.clone(), basis.height, aborted));
+        }
         if simulated.is_empty() {
             return;
         }
         let own = self.endorser.organisation();
         let mut preference = vec![own];
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        preference.extend(self.peers.by_preference(usize::from(own) + 1 + turn % self.names.len()));
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % (self.names.len() - 1).max(1);
+        preference.extend(self.peers.by_preference(usize::from(own) + 1 + turn));
         let mut collection = Collection::new(&basis, &self.names, preference, simulated);
         let endorsed = loop {
             let questions = collection.questions();
@@ -172,35 +211,33 @@ impl Work {
         tokio::task::block_in_place(|| self.submitter.submit(ready));
     }
 
-    /// A simulation that is worth endorsing; else its client has the answer.
-    fn keep(
-        &self,
-        one: Submitted,
-        bytes: Bytes,
-        found: Result<Simulated, (TransactionId, ProposalRefusal)>,
-    ) -> Option<(Submitted, Bytes, Simulated)> {
-        let id = match &found {
-            Ok(simulated) => simulated.transaction.id,
-            Err((id, _)) => *id,
-        };
-        // What was executed already gets its receipt, however it would end now.
-        if let Some(receipt) = self.submitter.executed_receipt(&id) {
-            one.reply(Ok(receipt));
-            return None;
-        }
-        match found {
-            Ok(simulated) => Some((one, bytes, simulated)),
-            Err((_, ProposalRefusal::Aborted(error))) => {
-                self.metrics.collected("aborted", 1);
-                one.reply(Err(SubmissionRefusal::Aborted(error)));
-                None
+    /// What is worth endorsing, and what its contract refuses. The rest has its answer.
+    fn simulate(&self, basis: &EndorsementBasis, batch: Vec<Submitted>) -> (Vec<Proposed>, Vec<Aborted>) {
+        let bytes: Vec<Bytes> = batch.iter().map(|one| one.bytes.clone()).collect();
+        let found = self.endorser.simulate(basis, &bytes, SIMULATED_WITHIN);
+        let (mut simulated, mut aborted) = (Vec::new(), Vec::new());
+        for ((one, bytes), found) in batch.into_iter().zip(bytes).zip(found) {
+            let id = match &found {
+                Ok(simulated) => simulated.transaction.id,
+                Err((id, _)) => *id,
+            };
+            // What was executed already gets its receipt, however it would end now.
+            if let Some(receipt) = self.submitter.executed_receipt(&id) {
+                one.reply(Ok(receipt));
+                continue;
             }
-            Err((_, ProposalRefusal::Rejected(reason))) => {
-                self.metrics.collected("rejected", 1);
-                one.reply(Err(SubmissionRefusal::Rejected(reason)));
-                None
+            match found {
+                Ok(found) => simulated.push((one, bytes, found)),
+                Err((id, ProposalRefusal::Aborted(error))) => aborted.push((one, id, error)),
+                Err((_, ProposalRefusal::Rejected(reason))) => {
+                    self.metrics.collected("rejected", 1);
+                    one.reply(Err(SubmissionRefusal::Rejected(reason)));
+                }
+                Err((_, ProposalRefusal::Busy)) => one.reply(Err(SubmissionRefusal::Full)),
             }
         }
+        self.metrics.collected("aborted", aborted.len() as u64);
+        (simulated, aborted)
     }
 
     /// Asks everybody at once, this node itself included.
@@ -223,6 +260,9 @@ impl Work {
                 tracing::warn!(organisation, reason, "an endorser does not endorse");
             }
             let diverging = collection.answered(question, reply);
+            if diverging > 0 {
+                self.peers.avoid(question.organisation);
+            }
             self.metrics.diverging(diverging);
         }
     }

@@ -5,19 +5,30 @@ use crypto::{Digest, SecretKey};
 use engine::{EndorsementBasis, Judged, VerifiedTransaction, Verifier};
 use rayon::prelude::*;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use types::{
     EndorsedEffects, Endorsement, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest, SqlError,
     SqlState, TransactionId, endorse,
 };
 
-/// Requests that are worked on at once; more are refused, and their senders ask others.
+/// Requests that are worked on at once.
 const REQUESTS_MAX: usize = 8;
+/// How long a request waits for its turn; then its sender asks others.
+const TURN_WITHIN: Duration = Duration::from_secs(1);
+/// How long a request is worked on; what is left then is not endorsed.
+const SIMULATED_WITHIN: Duration = Duration::from_secs(2);
+/// A state that lies further ahead is not waited for.
+const STATES_AHEAD_MAX: u64 = 32;
 /// How long a request waits for a state that this node has not reached.
 const STATE_WITHIN: Duration = Duration::from_secs(1);
 /// Simulations that are too few to be worth another thread.
 const SIMULATIONS_TOGETHER: usize = 16;
+
+/// How long a request waits for a state; not at all where that is far ahead, which nobody honest asks for.
+fn waiting_time(height: u64, newest: u64) -> Duration {
+    if height > newest + STATES_AHEAD_MAX { Duration::ZERO } else { STATE_WITHIN }
+}
 
 /// A transaction and what it does on some state.
 pub(crate) struct Simulated {
@@ -63,16 +74,22 @@ impl Endorser {
         self.states.newest()
     }
 
-    /// Verifies and executes transactions; what they do, or why they are not to be endorsed.
+    /// Verifies and executes transactions; what they do, or why they are not to be endorsed. Begins with none after this
+    /// time.
     pub(crate) fn simulate(
         &self,
         basis: &EndorsementBasis,
         transactions: &[Bytes],
+        within: Duration,
     ) -> Vec<Result<Simulated, (TransactionId, ProposalRefusal)>> {
+        let start = Instant::now();
         let mut basis = basis.clone();
         basis.oracles = Some(Arc::new(AskedOnce::new(self.oracles.clone())));
         let simulate = |judged: Judged| {
             let transaction = judged.map_err(|(id, reason)| (id, ProposalRefusal::Rejected(reason)))?;
+            if start.elapsed() > within {
+                return Err((transaction.id, ProposalRefusal::Busy));
+            }
             let effects = basis
                 .simulate(transaction.id, &transaction.payload)
                 .map_err(|error| (transaction.id, ProposalRefusal::Aborted(error)))?;
@@ -95,18 +112,19 @@ impl Endorser {
     /// # Errors
     /// It has too much to do.
     pub(crate) async fn answer(&self, request: ProposalRequest) -> Result<ProposalReply, SqlError> {
-        let Ok(_held) = self.requests.try_acquire() else {
-            let message = format!("this node endorses {REQUESTS_MAX} requests already; ask another or later");
-            return Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message));
-        };
+        let newest = self.states.newest();
         let basis = match request.height {
-            None => self.states.newest(),
-            Some(height) => match self.states.at(height, STATE_WITHIN).await {
+            None => newest,
+            Some(height) => match self.states.at(height, waiting_time(height, newest.height)).await {
                 Ok(basis) => basis,
                 Err(NoSuchState { oldest, newest }) => {
                     return Ok(ProposalReply::NoSuchState { oldest, newest });
                 }
             },
+        };
+        let Ok(Ok(_held)) = tokio::time::timeout(TURN_WITHIN, self.requests.acquire()).await else {
+            let message = format!("this node endorses {REQUESTS_MAX} requests already; ask another or later");
+            return Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message));
         };
         // Signatures and contracts: tell the runtime that this thread is busy for a while.
         let answers = tokio::task::block_in_place(|| self.endorse(&basis, request));
@@ -123,7 +141,7 @@ impl Endorser {
             .into_iter()
             .map(|proposal| (Bytes::from(proposal.transaction), proposal.expected))
             .unzip();
-        let simulated = self.simulate(basis, &transactions);
+        let simulated = self.simulate(basis, &transactions, SIMULATED_WITHIN);
         let found: Vec<(TransactionId, Digest)> =
             simulated.iter().flatten().map(|one| (one.transaction.id, one.digest)).collect();
         let mut endorsements = self.sign(basis.height, &found).into_iter();

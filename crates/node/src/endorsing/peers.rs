@@ -73,11 +73,13 @@ impl Peers {
             Err(ClientError::Connection { .. }) => Err("it cannot be reached".to_string()),
             Err(other) => Err(other.to_string()),
         };
-        *peer.avoided_until.lock() = reply.is_err().then(|| Instant::now() + AVOIDED_FOR);
+        if reply.is_err() {
+            self.avoid(organisation);
+        }
         reply
     }
 
-    /// One has given a forged endorsement.
+    /// One has failed, forged, or found something else: it is asked last for a while.
     pub(crate) fn avoid(&self, organisation: u16) {
         if let Some(Some(peer)) = self.peers.get(usize::from(organisation)) {
             *peer.avoided_until.lock() = Some(Instant::now() + AVOIDED_FOR);

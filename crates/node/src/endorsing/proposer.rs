@@ -1,10 +1,14 @@
+use super::states::RecentStates;
+use crate::admission::ordering_name;
 use crate::receipts::Receipts;
 use bytes::Bytes;
 use concurrency::endorsed::{EarlyAbort, Orderer, OrdererOptions, Waiting};
 use engine::{ExecutedBlock, VerifiedBlock, VerifiedEndorsement, Verifier};
 use ordering::Arrangement;
 use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 use state::Effects;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use types::{Outcome, SubmissionRefusal, TransactionId};
 
@@ -15,10 +19,18 @@ const WINDOW: u64 = 256;
 /// puts readers in front of writers, Fabric# drops what closes a cycle. Their clients, who wait at this node, are told at
 /// once.
 pub(crate) struct Proposer {
-    orderer: Mutex<Orderer>,
+    inner: Mutex<Inner>,
     most: usize,
     verifier: Arc<Verifier>,
     receipts: Arc<Receipts>,
+    states: Arc<RecentStates>,
+}
+
+struct Inner {
+    orderer: Orderer,
+    /// Ids of the last blocks: they have a receipt, or get one, whatever becomes of the same request once more.
+    executed: FxHashSet<TransactionId>,
+    by_block: VecDeque<Vec<TransactionId>>,
 }
 
 impl Proposer {
@@ -27,15 +39,14 @@ impl Proposer {
         charter: &types::Charter,
         verifier: Arc<Verifier>,
         receipts: Arc<Receipts>,
+        states: Arc<RecentStates>,
     ) -> Option<Proposer> {
         let options = OrdererOptions::of_protocol(&charter.protocol);
         let most = charter.block.transactions_max as usize;
-        (options != OrdererOptions::FABRIC).then(|| Proposer {
-            orderer: Mutex::new(Orderer::new(options, WINDOW)),
-            most,
-            verifier,
-            receipts,
-        })
+        let orderer = Orderer::new(options, WINDOW);
+        let inner = Inner { orderer, executed: FxHashSet::default(), by_block: VecDeque::new() };
+        let proposer = Proposer { inner: Mutex::new(inner), most, verifier, receipts, states };
+        (options != OrdererOptions::FABRIC).then_some(proposer)
     }
 
     /// A block has been validated: what has committed in it makes others stale.
@@ -47,41 +58,65 @@ impl Proposer {
             .map(|endorsed| (effects_of(endorsed), endorsed.snapshot))
             .collect();
         let committed = committed.iter().map(|(effects, snapshot)| Waiting { effects, snapshot: *snapshot });
-        self.orderer.lock().validated(block.header.height, committed);
+        let decided = executed.receipts.iter().filter(|one| !matches!(one.outcome, Outcome::Rejected(_)));
+        let decided: Vec<TransactionId> = decided.map(|receipt| receipt.transaction).collect();
+        let mut inner = self.inner.lock();
+        inner.orderer.validated(block.header.height, committed);
+        inner.executed.extend(&decided);
+        inner.by_block.push_back(decided);
+        if inner.by_block.len() as u64 > WINDOW {
+            for id in inner.by_block.pop_front().unwrap_or_default() {
+                inner.executed.remove(&id);
+            }
+        }
     }
 
     /// What goes into the block that this node proposes, in which order.
+    ///
+    /// A request that waits more than once, with different endorsements, goes in once; what is not endorsed as its policies
+    /// ask, and schema changes, which make what is behind them void, go last and keep nobody out.
     pub(crate) fn arrange(&self, transactions: &[Bytes]) -> Arrangement {
         let judged = self.verifier.check(transactions);
-        let endorsed: Vec<Option<(TransactionId, Effects, u64)>> = judged
-            .iter()
-            .map(|judged| {
-                let transaction = judged.as_ref().ok()?;
-                let endorsed = transaction.endorsed.as_ref()?;
-                Some((transaction.id, effects_of(endorsed), endorsed.snapshot))
-            })
-            .collect();
-        // A schema change makes what is behind it in the block void: it goes last.
-        let plain = (0u32..).zip(&endorsed).filter(|(_, one)| one.is_none()).map(|(position, _)| position);
-        let (positions, waiting): (Vec<u32>, Vec<Waiting<'_>>) = (0u32..)
-            .zip(&endorsed)
-            .filter_map(|(position, one)| {
-                let (_, effects, snapshot) = one.as_ref()?;
-                Some((position, Waiting { effects, snapshot: *snapshot }))
-            })
-            .unzip();
-        let cut = self.orderer.lock().cut(&waiting, self.most);
-        let arranged = cut.order.iter().map(|number| positions[*number as usize]);
-        let order = arranged.chain(plain).collect();
-        let mut dropped = Vec::with_capacity(cut.dropped.len());
-        for (number, why) in cut.dropped {
-            let position = positions[number as usize];
-            if let Some((id, ..)) = &endorsed[position as usize] {
-                self.receipts.refuse(id, &SubmissionRefusal::EarlyAbort { stale: why == EarlyAbort::Stale });
+        let basis = self.states.newest();
+        let (mut last, mut arrangement) = (Vec::new(), Arrangement::default());
+        let mut candidates: Vec<(u32, TransactionId, Effects, u64)> = Vec::new();
+        let mut seen: FxHashSet<TransactionId> = FxHashSet::default();
+        let mut inner = self.inner.lock();
+        for (position, judged) in (0u32..).zip(&judged) {
+            let Ok(transaction) = judged else {
+                last.push(position);
+                continue;
+            };
+            if inner.executed.contains(&transaction.id) {
+                // Whoever waits for it gets the receipt that it has.
+                arrangement.dropped.push(position);
+                continue;
             }
-            dropped.push(position);
+            match &transaction.endorsed {
+                Some(endorsed) if basis.is_endorsed(transaction) => {
+                    if seen.insert(transaction.id) {
+                        candidates.push((position, transaction.id, effects_of(endorsed), endorsed.snapshot));
+                    }
+                }
+                _ => last.push(position),
+            }
         }
-        Arrangement { order, dropped }
+        let waiting: Vec<Waiting<'_>> = candidates
+            .iter()
+            .map(|(_, _, effects, snapshot)| Waiting { effects, snapshot: *snapshot })
+            .collect();
+        let cut = inner.orderer.cut(&waiting, self.most);
+        drop(inner);
+        arrangement.order =
+            cut.order.iter().map(|number| candidates[*number as usize].0).chain(last).collect();
+        for (number, why) in cut.dropped {
+            let (position, id, ..) = &candidates[number as usize];
+            let name = ordering_name(*id, &transactions[*position as usize]);
+            let refusal = SubmissionRefusal::EarlyAbort { stale: why == EarlyAbort::Stale };
+            self.receipts.answer(id, &name, &Err(refusal));
+            arrangement.dropped.push(*position);
+        }
+        arrangement
     }
 }
 

@@ -2,10 +2,12 @@
 
 use super::Shared;
 use crate::NodeError;
+use crate::admission::ordering_name;
 use crate::metrics::RECORD;
 use crossbeam_channel::Receiver;
 use ledger::BlockRecord;
 use std::time::Instant;
+use types::Receipt;
 
 /// Blocks that share one flush.
 const GROUP_BLOCKS: usize = 64;
@@ -39,7 +41,10 @@ fn publish(shared: &Shared, group: &[BlockRecord]) {
     for record in group {
         let height = record.block.header.height;
         shared.published.recorded(height, record.outcome.state_digest);
-        shared.receipts.publish(&record.outcome.receipts, original);
+        let name = |receipt: &Receipt| {
+            ordering_name(receipt.transaction, &record.block.transactions[receipt.index as usize])
+        };
+        shared.receipts.publish(&record.outcome.receipts, original, name);
     }
     let Some(last) = group.last() else { return };
     let height = last.block.header.height;

@@ -1,6 +1,7 @@
 //! What consensus asks of us: propose a block, judge the block of another.
 //!
-//! Both may be cancelled at any await and leave nothing behind but caches. Both build on blocks that are not final
+//! Both may be cancelled at any await and leave nothing behind but caches, and what the node has dropped
+//! ([`Admission::arrange`]), which nobody needs to see again. Both build on blocks that are not final
 //! yet, so both walk back over those to know what they hold already.
 
 use super::block::{OrderedBlock, consensus_digest, plain_digest};
