@@ -125,7 +125,7 @@ impl Node {
             published: published.clone(),
             receipts: receipts.clone(),
             states: states.clone(),
-            proposer,
+            proposer: proposer.clone(),
             metrics: metrics.clone(),
             pool,
             checkpoint_blocks: u64::from(charter.checkpoint_blocks),
@@ -153,7 +153,7 @@ impl Node {
                 let (runtime, asked) = (gateway.handle(), endorser.clone());
                 let (submitter, metrics) = (submitter.clone(), metrics.clone());
                 let collector =
-                    Collector::start(runtime, &charter, asked, peers, verifier, submitter, metrics);
+                    Collector::start(runtime, &charter, asked, peers, submitter, proposer, metrics);
                 Some(Endorsing { endorser, collector })
             }
         };

@@ -21,7 +21,7 @@ pub enum ParameterError {
     #[error("expected a Zipf exponent from 0 (uniform) to 10, found {0}")]
     Skew(f64),
     /// Accounts that a transaction of `hot-accounts` reads and writes.
-    #[error("hot-accounts reads and writes 4 or 8 accounts, found {0}")]
+    #[error("hot-accounts reads and writes 0, 4 or 8 accounts, found {0}")]
     Operations(u32),
     /// A probability or share.
     #[error("a parameter of {workload} is a share or probability: expected 0 to 1, found {found}")]

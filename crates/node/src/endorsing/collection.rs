@@ -234,6 +234,12 @@ impl<'a, T> Collection<'a, T> {
         diverging
     }
 
+    /// Takes out those of which this holds.
+    pub(super) fn take_where(&mut self, holds: impl Fn(&Simulated) -> bool) -> Vec<T> {
+        let taken = self.waiting.extract_if(.., |one| holds(&one.simulated));
+        taken.map(|one| one.subject).collect()
+    }
+
     /// What is endorsed enough, when there are no more questions: by position, ready to be verified.
     pub(super) fn endorsed(&self) -> Vec<Result<Bytes, SqlError>> {
         self.waiting.iter().map(Waiting::endorsed).collect()

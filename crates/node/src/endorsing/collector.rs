@@ -3,6 +3,7 @@
 use super::collection::{Collection, Question};
 use super::endorser::{Endorser, Simulated};
 use super::peers::Peers;
+use super::proposer::Proposer;
 use crate::metrics::NodeMetrics;
 use crate::submission::{Submitted, Submitter};
 use bytes::Bytes;
@@ -45,6 +46,8 @@ struct Work {
     endorser: Arc<Endorser>,
     peers: Peers,
     verifier: Arc<Verifier>,
+    /// Drops what has become stale while it was endorsed, under protocols that do that.
+    proposer: Option<Arc<Proposer>>,
     submitter: Arc<Submitter>,
     metrics: Arc<NodeMetrics>,
     batches: Arc<Semaphore>,
@@ -81,8 +84,8 @@ impl Collector {
         charter: &Charter,
         endorser: Arc<Endorser>,
         peers: Peers,
-        verifier: Arc<Verifier>,
         submitter: Arc<Submitter>,
+        proposer: Option<Arc<Proposer>>,
         metrics: Arc<NodeMetrics>,
     ) -> Collector {
         let (waiting, queue) = mpsc::channel(WAITING_MAX);
@@ -90,7 +93,8 @@ impl Collector {
             names: charter.organisations.iter().map(|organisation| organisation.name.clone()).collect(),
             endorser,
             peers,
-            verifier,
+            verifier: submitter.verifier.clone(),
+            proposer,
             submitter,
             metrics,
             batches: Arc::new(Semaphore::new(BATCHES_MAX)),
@@ -178,6 +182,14 @@ impl Work {
             if !questions.is_empty() {
                 self.ask(&mut collection, questions, basis.height).await;
                 continue;
+            }
+            if let Some(proposer) = &self.proposer {
+                let stale = collection
+                    .take_where(|one| proposer.is_hopeless(&one.transaction.id, &one.effects, basis.height));
+                self.metrics.collected("stale", stale.len() as u64);
+                stale
+                    .into_iter()
+                    .for_each(|one| one.reply(Err(SubmissionRefusal::EarlyAbort { stale: true })));
             }
             let endorsed = tokio::task::block_in_place(|| collection.endorsed());
             let forged = tokio::task::block_in_place(|| self.forged(&endorsed));

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use state::Effects;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use types::{Outcome, SubmissionRefusal, TransactionId};
+use types::{EndorsedEffects, Outcome, SubmissionRefusal, TransactionId};
 
 /// Blocks whose writes are remembered: what is older is too old for every validation.
 const WINDOW: u64 = 256;
@@ -71,6 +71,14 @@ impl Proposer {
         }
     }
 
+    /// Whether a transaction that was just endorsed has become stale meanwhile: there is no use in ordering it.
+    pub(crate) fn is_hopeless(&self, id: &TransactionId, effects: &EndorsedEffects, snapshot: u64) -> bool {
+        let effects = plain(effects);
+        let mut inner = self.inner.lock();
+        // Its own effects make what was executed stale.
+        !inner.executed.contains(id) && inner.orderer.drops(&Waiting { effects: &effects, snapshot })
+    }
+
     /// What goes into the block that this node proposes, in which order.
     ///
     /// A request that waits more than once, with different endorsements, goes in once; what is not endorsed as its policies
@@ -121,6 +129,10 @@ impl Proposer {
 }
 
 fn effects_of(endorsed: &VerifiedEndorsement) -> Effects {
+    plain(&endorsed.effects)
+}
+
+fn plain(effects: &EndorsedEffects) -> Effects {
     let command = |write: &types::EndorsedWrite| Ok(state::write_command(write));
-    state::effects_of(&endorsed.effects, command).expect("a write becomes a command whatever it is")
+    state::effects_of(effects, command).expect("a write becomes a command whatever it is")
 }

@@ -15,7 +15,7 @@ const PROCEDURES: &str = include_str!("procedures.sql");
 pub struct HotAccounts {
     /// Accounts.
     pub accounts: u64,
-    /// Accounts that a transaction reads, and as many that it writes: 4 or 8 (RW).
+    /// Accounts that a transaction reads, and as many that it writes: 4 or 8 (RW); 0 for blank transactions (1).
     pub operations: u32,
     /// Probability that a read is of a hot account (HR).
     pub hot_reads: f64,
@@ -39,7 +39,7 @@ impl HotAccounts {
                 return Err(ParameterError::Share { workload: "hot-accounts", found });
             }
         }
-        if ![4, 8].contains(&self.operations) {
+        if ![0, 4, 8].contains(&self.operations) {
             return Err(ParameterError::Operations(self.operations));
         }
         Ok(self)
@@ -76,7 +76,12 @@ impl Workload for HotAccounts {
         for hot in [self.hot_reads, self.hot_writes] {
             arguments.extend((0..self.operations).map(|_| self.account(hot, random)));
         }
-        Call { procedure: if self.operations == 4 { "hot_4" } else { "hot_8" }, arguments }
+        let procedure = match self.operations {
+            0 => "hot_0",
+            4 => "hot_4",
+            _ => "hot_8",
+        };
+        Call { procedure, arguments }
     }
 
     /// Nothing is kept but the number of accounts.

@@ -1,3 +1,10 @@
+-- A blank transaction: all of a transaction but its contract.
+CREATE PROCEDURE hot_0() LANGUAGE plpgsql AS $$
+BEGIN
+    NULL;
+END
+$$;
+
 -- Reads 4 accounts and writes 4 others with what came of it.
 CREATE PROCEDURE hot_4(r1 bigint, r2 bigint, r3 bigint, r4 bigint, w1 bigint, w2 bigint, w3 bigint, w4 bigint) LANGUAGE plpgsql AS $$
 DECLARE
