@@ -1,12 +1,19 @@
 //! Admission: which transactions of a block are executed, judged in block order by endorsements, expiry and request.
 
 use crate::endorsement::EndorsementRules;
-use crate::{VerifiedBlock, VerifiedTransaction};
+use crate::{Judged, VerifiedBlock, VerifiedTransaction};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use sql::Library;
 use state::{Endorsed, LiveRequests};
 use std::collections::VecDeque;
-use types::RejectReason;
+use types::{EndorsementFault, RejectReason};
+
+/// Transactions that are too few to be worth another thread.
+const JUDGED_TOGETHER: usize = 32;
+
+/// What the rules say of a transaction's endorsements.
+type Verdict = Result<Option<Endorsed>, EndorsementFault>;
 
 /// The transactions of a block, judged a few at a time while others are being executed: a verdict depends on those before
 /// it in the block and, but for the schema, on nothing that is executed.
@@ -25,6 +32,9 @@ pub(crate) struct Admission<'a> {
     rejected: Vec<(u32, RejectReason)>,
     /// What endorsements must be; `None`: there are none.
     rules: Option<&'a EndorsementRules>,
+    /// By position, what the rules say of endorsements under the schema of `ahead_version`.
+    ahead: Vec<Option<Verdict>>,
+    ahead_version: u64,
     /// By position, the endorsed effects of those that wait.
     endorsed: FxHashMap<u32, Endorsed>,
 }
@@ -36,9 +46,16 @@ impl<'a> Admission<'a> {
         live: &'a mut LiveRequests,
         ahead_max: u32,
         rules: Option<&'a EndorsementRules>,
+        library: &Library,
     ) -> Admission<'a> {
         let height = block.header.height;
         live.begin_block(height);
+        // Policies and effects are held against the schema for the whole block at once, on all threads. Where the block
+        // changes the schema, what comes behind is judged again.
+        let ahead = rules.map_or_else(Vec::new, |rules| {
+            let judge = |judged: &Judged| Some(rules.judge(judged.as_ref().ok()?, library));
+            block.transactions.par_iter().with_min_len(JUDGED_TOGETHER).map(judge).collect()
+        });
         Admission {
             block,
             live,
@@ -48,6 +65,8 @@ impl<'a> Admission<'a> {
             schema_change: None,
             rejected: Vec::new(),
             rules,
+            ahead,
+            ahead_version: library.catalog().version,
             endorsed: FxHashMap::default(),
         }
     }
@@ -84,7 +103,12 @@ impl<'a> Admission<'a> {
         }
         // Before the request is taken: what others have put around it must not use it up.
         let endorsed = match self.rules {
-            Some(rules) => rules.judge(transaction, library).map_err(RejectReason::Endorsement)?,
+            Some(rules) => {
+                let ahead = self.ahead.get_mut(position as usize).and_then(Option::take);
+                let verdict = ahead.filter(|_| library.catalog().version == self.ahead_version);
+                let verdict = verdict.unwrap_or_else(|| rules.judge(transaction, library));
+                verdict.map_err(RejectReason::Endorsement)?
+            }
             None => None,
         };
         self.live.admit(transaction.client, transaction.id, position, expires_at)?;

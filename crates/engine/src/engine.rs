@@ -237,7 +237,7 @@ impl Engine {
             };
             let start = Instant::now();
             let ahead_max = self.charter.expiry_blocks_max;
-            let mut admission = Admission::new(block, &mut self.live, ahead_max, rules);
+            let mut admission = Admission::new(block, &mut self.live, ahead_max, rules, run.library);
             run.times.admit = start.elapsed();
             run.execute(&mut admission);
             (run.changes, run.statistics, run.times, Instant::now())

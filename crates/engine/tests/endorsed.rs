@@ -567,6 +567,22 @@ fn policies_of_procedures_and_tables_are_kept_in_the_ledger_and_changed_by_trans
 }
 
 #[test]
+fn a_policy_that_a_block_changes_holds_behind_the_change_and_not_before_it() {
+    let mut network = Network::new("xox", |_| {});
+    let block = vec![
+        network.endorsed(call("pay", &[1, 2, 1]), &[0, 1]),
+        network.proposal(script("ALTER TABLE account SET (endorsement_policy = 'dora')")),
+        network.endorsed(call("pay", &[3, 4, 1]), &[0, 1]),
+    ];
+    let outcomes = network.outcomes(block);
+    assert!(matches!(outcomes[0], Outcome::Committed(_)), "{outcomes:?}");
+    assert!(matches!(outcomes[1], Outcome::Committed(_)), "{outcomes:?}");
+    let text = fault(&outcomes[2]).to_string();
+    assert!(text.contains("the policy `dora` of table \"account\""), "{text}");
+    assert_eq!([1, 2, 3, 4].map(|id| network.balance(id)), [99, 101, 100, 100]);
+}
+
+#[test]
 fn a_call_that_may_involve_too_many_procedures_is_refused() {
     let mut network = Network::new("occ", |_| {});
     let mut last = "BEGIN NULL; END".to_string();
