@@ -7,7 +7,7 @@ use crate::serial::Serial;
 use crate::ssi::Ssi;
 use state::{AfterImage, Simulate, Snapshot};
 use std::sync::{Arc, PoisonError, RwLock};
-use types::{ProtocolOptions, SqlError, StatementResult};
+use types::{Pipeline, ProtocolOptions, SqlError, StatementResult};
 
 /// Transactions that are decided together: a run of neighbours in one block.
 pub struct Batch {
@@ -150,7 +150,9 @@ const PROTOCOLS: [Registered; 6] = [
 /// The ids of all built-in protocols.
 pub const IDS: [&str; PROTOCOLS.len()] = ids_of(&PROTOCOLS);
 
-const fn ids_of<const COUNT: usize>(protocols: &[Registered; COUNT]) -> [&'static str; COUNT] {
+const fn ids_of<Make: Copy, const COUNT: usize>(
+    protocols: &[(&'static str, Make); COUNT],
+) -> [&'static str; COUNT] {
     let mut ids = [""; COUNT];
     let mut number = 0;
     while number < COUNT {
@@ -160,12 +162,15 @@ const fn ids_of<const COUNT: usize>(protocols: &[Registered; COUNT]) -> [&'stati
     ids
 }
 
+/// A validation protocol by its id.
+type RegisteredValidation = (&'static str, fn(ProtocolOptions, Pipeline) -> Box<dyn Protocol>);
+
 /// Every way to validate transactions that were executed before they were ordered.
-const VALIDATIONS: [Registered; 4] = [
-    ("occ", |options| Box::new(Validation::occ("occ", options))),
-    ("fabric++", |options| Box::new(Validation::occ("fabric++", options))),
-    ("fabric-sharp", |options| Box::new(Validation::sharp(options))),
-    ("xox", |options| Box::new(Validation::xox(options))),
+const VALIDATIONS: [RegisteredValidation; 4] = [
+    ("occ", |options, pipeline| Box::new(Validation::occ("occ", options, pipeline))),
+    ("fabric++", |options, pipeline| Box::new(Validation::occ("fabric++", options, pipeline))),
+    ("fabric-sharp", |options, _| Box::new(Validation::sharp(options))),
+    ("xox", |options, pipeline| Box::new(Validation::xox(options, pipeline))),
 ];
 
 /// The ids of all validation protocols of execute–order–validate.
@@ -221,12 +226,16 @@ pub fn protocol(id: &str, options: ProtocolOptions) -> Result<Box<dyn Protocol>,
 pub struct UnknownValidation(pub String);
 
 /// A validation protocol that has seen nothing yet, by the id that charters use: one of [`VALIDATION_IDS`]. Its batches
-/// hold transactions that come with their effects ([`Simulate::endorsed`]).
+/// hold transactions that come with their effects ([`Simulate::endorsed`]). `pipeline` changes the speed and nothing else.
 ///
 /// # Errors
 /// The id is unknown.
-pub fn validation(id: &str, options: ProtocolOptions) -> Result<Box<dyn Protocol>, UnknownValidation> {
+pub fn validation(
+    id: &str,
+    options: ProtocolOptions,
+    pipeline: Pipeline,
+) -> Result<Box<dyn Protocol>, UnknownValidation> {
     let found = VALIDATIONS.iter().find(|(known, _)| *known == id);
     let (_, make) = found.ok_or_else(|| UnknownValidation(id.to_string()))?;
-    Ok(make(options))
+    Ok(make(options, pipeline))
 }

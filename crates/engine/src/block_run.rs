@@ -1,13 +1,15 @@
 //! The batches and schema changes of one block, one after the other.
 
 use crate::admission::Admission;
-use crate::endorsement::{EndorsedInvocation, EndorsementRules, endorsed_context};
+use crate::endorsement::EndorsementRules;
+use crate::foresight::ForeseenBlock;
 use crate::outcomes::Outcomes;
+use crate::submission::Submission;
 use crate::{BlockStatistics, StageTimes, VerifiedBlock};
 use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
 use rayon::Scope;
 use rustc_hash::FxHashSet;
-use sql::{Context, Invocation, Library};
+use sql::Library;
 use state::{BlockChanges, Simulate, Snapshot, State, Version};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -89,49 +91,44 @@ impl BlockRun<'_, '_> {
         }
     }
 
+    /// Runs a block whose batches have been offered before its turn came.
+    pub(crate) fn execute_foreseen(&mut self, foreseen: ForeseenBlock) {
+        for (position, reason) in foreseen.rejected {
+            self.outcomes.set(position, Outcome::Rejected(reason), self.background);
+        }
+        for positions in foreseen.batches {
+            let start = Instant::now();
+            let result = self.protocol.poll(&Newest(self.state)).expect("the batch has been offered");
+            self.times.protocol += start.elapsed();
+            let again = self.apply(result, &positions);
+            debug_assert!(
+                again.is_empty(),
+                "nothing is offered again that was executed before it was ordered"
+            );
+        }
+    }
+
     fn reject(&mut self, admission: &mut Admission<'_>) {
         for (position, reason) in admission.take_rejected() {
             self.outcomes.set(position, Outcome::Rejected(reason), self.background);
         }
     }
 
-    fn invocation(&self, position: u32) -> Invocation {
-        let transaction = self.block.transactions[position as usize].as_ref();
-        let transaction = transaction.expect("only admitted transactions are executed");
-        let step_limit = self.charter.meter.transaction_steps;
-        let invocation =
-            |context| Invocation::new(self.library.clone(), context, transaction.payload.clone());
-        match &transaction.endorsed {
-            Some(endorsement) => {
-                let effects = &endorsement.effects;
-                let context = endorsed_context(transaction.id, effects.now_ms, step_limit);
-                invocation(context).asking(effects.clone())
-            }
-            None => invocation(Context {
-                height: self.block.header.height,
-                timestamp_ms: self.block.header.timestamp_ms,
-                index: position,
-                transaction: transaction.id,
-                step_limit,
-            }),
-        }
+    fn offer(&mut self, positions: &[u32], admission: &mut Admission<'_>) {
+        let batch = Batch {
+            height: self.block.header.height,
+            number: self.groups,
+            transactions: self.submission().of_batch(positions, admission),
+            steps_left: self.charter.meter.block_steps.saturating_sub(self.statistics.steps),
+            forget: std::mem::take(self.forget),
+            oldest_snapshot: *self.oldest_snapshot,
+        };
+        self.groups += 1;
+        self.protocol.offer(batch);
     }
 
-    fn offer(&mut self, positions: &[u32], admission: &mut Admission<'_>) {
-        let transaction = |position: &u32| -> Arc<dyn Simulate> {
-            let invocation = self.invocation(*position);
-            match admission.take_endorsed(*position) {
-                Some(endorsed) => Arc::new(EndorsedInvocation { invocation, endorsed }),
-                None => Arc::new(invocation),
-            }
-        };
-        let transactions = positions.iter().map(transaction).collect();
-        let steps_left = self.charter.meter.block_steps.saturating_sub(self.statistics.steps);
-        let (height, number) = (self.block.header.height, self.groups);
-        self.groups += 1;
-        let forget = std::mem::take(self.forget);
-        let oldest_snapshot = *self.oldest_snapshot;
-        self.protocol.offer(Batch { height, number, transactions, steps_left, forget, oldest_snapshot });
+    fn submission(&self) -> Submission<'_> {
+        Submission { block: self.block, library: self.library, charter: self.charter }
     }
 
     /// Takes in what a batch came to; the transactions that have to be offered again.
@@ -143,7 +140,8 @@ impl BlockRun<'_, '_> {
         self.statistics.steps += result.steps;
         self.statistics.executions += result.statistics.executions;
         self.statistics.reexecuted += result.statistics.reexecuted;
-        let requeue = self.charter.concurrency.on_conflict == OnConflict::Requeue;
+        // Who is stale once is stale ever after: endorsements are not offered again.
+        let requeue = self.charter.concurrency.on_conflict == OnConflict::Requeue && self.rules.is_none();
         let requeue = requeue && result.number < REQUEUE_BATCHES_MAX;
         let mut again = Vec::new();
         for (position, outcome) in positions.iter().zip(result.outcomes) {
@@ -176,7 +174,7 @@ impl BlockRun<'_, '_> {
 
     fn try_schema_change(&mut self, position: u32, version: Version) -> Outcome {
         let snapshot = self.state.snapshot();
-        let effects = self.invocation(position).simulate(snapshot.as_ref());
+        let effects = self.submission().invocation(position).simulate(snapshot.as_ref());
         self.statistics.executions += 1;
         self.statistics.steps += effects.steps;
         let results = match effects.result {

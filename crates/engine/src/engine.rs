@@ -2,15 +2,17 @@ use crate::VerifiedBlock;
 use crate::admission::Admission;
 use crate::block_run::BlockRun;
 use crate::endorsement::{EndorsementBasis, EndorsementRules};
+use crate::foresight::ForeseenBlock;
 use crate::outcomes::{self, Outcomes};
 use concurrency::Protocol;
 use crypto::Digest;
 use rustc_hash::FxHashSet;
 use sql::Library;
 use state::{BlockChanges, BlockDigest, EndorsedForm, LiveRequests, State};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::{Catalog, Charter, Consistency, ExecutionModel, Outcome, Receipt, SqlError};
+use types::{Catalog, Charter, Consistency, ExecutionModel, Outcome, Pipeline, Receipt, SqlError};
 
 /// Why the engine cannot go on. Nothing that a transaction does leads here.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +42,9 @@ pub enum EngineError {
         /// The height that came.
         found: u64,
     },
+    /// A block other than the one that was foreseen at its height.
+    #[error("the block of height {0} is not the one that was foreseen")]
+    Foreseen(u64),
 }
 
 /// Counts of one block.
@@ -95,18 +100,20 @@ pub struct ExecutedBlock {
 /// State, live ids and protocol of one ledger, at one height.
 pub struct Engine {
     state: Arc<State>,
-    live: LiveRequests,
-    protocol: Box<dyn Protocol>,
+    pub(crate) live: LiveRequests,
+    pub(crate) protocol: Box<dyn Protocol>,
     /// What endorsements must be.
-    rules: Arc<EndorsementRules>,
-    library: Arc<Library>,
-    height: u64,
+    pub(crate) rules: Arc<EndorsementRules>,
+    pub(crate) library: Arc<Library>,
+    pub(crate) height: u64,
     state_digest: Digest,
-    charter: Arc<Charter>,
+    pub(crate) charter: Arc<Charter>,
     /// The next batch may not depend on the one before.
-    forget: bool,
+    pub(crate) forget: bool,
     /// Simulations that come with transactions count only if made on the state after this height or a later one.
-    oldest_snapshot: u64,
+    pub(crate) oldest_snapshot: u64,
+    /// The next blocks, as far as their transactions have been handed to the protocol.
+    pub(crate) foreseen: VecDeque<ForeseenBlock>,
 }
 
 impl Engine {
@@ -134,7 +141,9 @@ impl Engine {
         let (id, options) = (&charter.protocol, charter.concurrency);
         let protocol = match charter.execution {
             ExecutionModel::OrderExecute => concurrency::protocol(id, options)?,
-            ExecutionModel::ExecuteOrderValidate => concurrency::validation(id, options)?,
+            ExecutionModel::ExecuteOrderValidate => {
+                concurrency::validation(id, options, Pipeline::default())?
+            }
         };
         let rules = Arc::new(EndorsementRules::new(&charter)?);
         let catalog = state.catalog();
@@ -151,7 +160,21 @@ impl Engine {
             charter,
             forget: true,
             oldest_snapshot: height,
+            foreseen: VecDeque::new(),
         })
+    }
+
+    /// Schedules validation so, where transactions are executed before they are ordered. For an engine that has executed
+    /// nothing yet.
+    ///
+    /// # Errors
+    /// The charter's protocol is unknown.
+    pub fn with_pipeline(mut self, pipeline: Pipeline) -> Result<Engine, EngineError> {
+        if self.charter.execution == ExecutionModel::ExecuteOrderValidate {
+            let (id, options) = (&self.charter.protocol, self.charter.concurrency);
+            self.protocol = concurrency::validation(id, options, pipeline)?;
+        }
+        Ok(self)
     }
 
     /// Height of the last block executed.
@@ -196,28 +219,43 @@ impl Engine {
         }
     }
 
+    pub(crate) fn checkpoint_blocks(&self) -> u64 {
+        u64::from(self.charter.checkpoint_blocks)
+    }
+
+    /// What holds from this block on.
+    pub(crate) fn begin(&mut self, height: u64) {
+        // Nothing in a block can have been submitted after the answer to something else in it, so batches of one block
+        // may miss each other without a client noticing; those of two blocks may not, if consistency is strict.
+        self.forget |= self.charter.concurrency.consistency == Consistency::Strict;
+        if (height - 1).is_multiple_of(self.checkpoint_blocks()) {
+            self.forget = true;
+            self.oldest_snapshot = height - 1;
+        }
+    }
+
     /// Executes the next block.
     ///
     /// # Errors
-    /// [`EngineError::Height`] if it is not the next one; the state is then unchanged.
+    /// [`EngineError::Height`] or [`EngineError::Foreseen`] if it is not the next one; the state is then unchanged.
     pub fn execute(&mut self, block: &VerifiedBlock) -> Result<ExecutedBlock, EngineError> {
         let (height, expected) = (block.header.height, self.height + 1);
         if height != expected {
             return Err(EngineError::Height { expected, found: height });
         }
-        // Nothing in a block can have been submitted after the answer to something else in it, so batches of one block
-        // may miss each other without a client noticing; those of two blocks may not, if consistency is strict.
-        self.forget |= self.charter.concurrency.consistency == Consistency::Strict;
-        if (height - 1).is_multiple_of(u64::from(self.charter.checkpoint_blocks)) {
-            self.forget = true;
-            self.oldest_snapshot = height - 1;
+        if self.foreseen.front().is_some_and(|foreseen| foreseen.digest != block.digest) {
+            return Err(EngineError::Foreseen(height));
+        }
+        let foreseen = self.foreseen.pop_front();
+        if foreseen.is_none() {
+            self.begin(height);
         }
         let rules = match self.charter.execution {
             ExecutionModel::OrderExecute => None,
             ExecutionModel::ExecuteOrderValidate => Some(&*self.rules),
         };
         let finished = outcomes::places(block);
-        let run = rayon::scope(|background| {
+        let (run, requests) = rayon::scope(|background| {
             let mut run = BlockRun {
                 block,
                 state: &self.state,
@@ -235,17 +273,28 @@ impl Engine {
                 statistics: BlockStatistics::default(),
                 times: StageTimes::default(),
             };
-            let start = Instant::now();
-            let ahead_max = self.charter.expiry_blocks_max;
-            let mut admission = Admission::new(block, &mut self.live, ahead_max, rules, run.library);
-            run.times.admit = start.elapsed();
-            run.execute(&mut admission);
-            (run.changes, run.statistics, run.times, Instant::now())
+            let requests = match foreseen {
+                Some(foreseen) => {
+                    let requests = foreseen.requests;
+                    run.execute_foreseen(foreseen);
+                    Some(requests)
+                }
+                None => {
+                    let start = Instant::now();
+                    let ahead_max = self.charter.expiry_blocks_max;
+                    let mut admission = Admission::new(block, &mut self.live, ahead_max, rules, run.library);
+                    run.times.admit = start.elapsed();
+                    run.execute(&mut admission);
+                    None
+                }
+            };
+            ((run.changes, run.statistics, run.times, Instant::now()), requests)
         });
         let (changes, mut statistics, mut times, executed) = run;
         times.receipts = executed.elapsed();
         let start = Instant::now();
-        let (changes, requests) = rayon::join(|| changes.finish(), || self.live.block_digest());
+        let (changes, requests) =
+            rayon::join(|| changes.finish(), || requests.unwrap_or_else(|| self.live.block_digest()));
         let digest = BlockDigest::new(&changes, self.state.catalog_digest(), requests);
         self.state_digest = digest.chain(self.state_digest, height);
         self.height = height;

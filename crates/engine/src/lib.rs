@@ -11,6 +11,9 @@
 //!      ∥ judge the next ids       └ a piece of receipts that is complete is hashed in the background
 //! ```
 //!
+//! Where transactions were executed before they were ordered, blocks that wait can be handed over before their turn
+//! ([`Engine::foresee`]).
+//!
 //! The engine is synchronous, reads no clock but the block's, except to measure, and does no I/O; parallel work runs on the current rayon
 //! pool. The node drives it behind ordering, `entente bench engine` drives it alone, simulations drive it inline.
 
@@ -18,7 +21,9 @@ mod admission;
 mod block_run;
 mod endorsement;
 mod engine;
+mod foresight;
 mod outcomes;
+mod submission;
 mod verify;
 
 pub use endorsement::EndorsementBasis;

@@ -2,11 +2,13 @@
 
 use crypto::{Digest, SecretKey, Signature};
 use engine::{EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock, Verifier};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
 use types::{
     BlockHeader, Charter, Credential, EndorsedSimulation, EndorsementFault, ExecutionModel, Organisation,
-    Outcome, Payload, RejectReason, RequestId, RowWrite, SignedTransaction, SqlError, SqlState, Transaction,
-    Value, endorse,
+    Outcome, Payload, Pipeline, RejectReason, RequestId, RowWrite, SignedTransaction, SqlError, SqlState,
+    Transaction, Value, endorse,
 };
 
 const ORGANISATIONS: u8 = 4;
@@ -18,6 +20,8 @@ struct Network {
     verifier: Verifier,
     client: SecretKey,
     requests: u64,
+    /// Everything ordered so far.
+    ordered: Vec<(BlockHeader, Vec<bytes::Bytes>)>,
 }
 
 fn root(organisation: u8) -> SecretKey {
@@ -50,7 +54,7 @@ impl Network {
         let engine = Engine::new(charter.clone()).expect("a known protocol");
         let verifier = Verifier::new(&charter);
         let client = SecretKey::from_bytes([9; 32]);
-        let mut network = Network { charter, engine, verifier, client, requests: 0 };
+        let mut network = Network { charter, engine, verifier, client, requests: 0, ordered: Vec::new() };
         let schema = [
             "CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0))",
             "CREATE TABLE log (line text)",
@@ -129,9 +133,40 @@ impl Network {
         };
         let bytes: Vec<bytes::Bytes> = transactions.iter().map(|one| one.to_bytes().into()).collect();
         let transactions = self.verifier.check(&bytes);
+        self.ordered.push((header.clone(), bytes));
         self.engine
             .execute(&VerifiedBlock { digest: header.digest(), header, transactions })
             .expect("the next block")
+    }
+
+    /// Executes everything ordered so far on a fresh engine that foresees some blocks; receipts and digests, and how
+    /// many blocks it foresaw.
+    fn replay_on_the_graph(
+        &self,
+        pool: &rayon::ThreadPool,
+        rng: &mut StdRng,
+    ) -> (Vec<(Digest, Digest)>, usize) {
+        let engine = Engine::new(self.charter.clone()).expect("a known protocol");
+        let mut engine = engine.with_pipeline(Pipeline::Graph).expect("a known protocol");
+        let verified = |(header, bytes): &(BlockHeader, Vec<bytes::Bytes>)| VerifiedBlock {
+            digest: header.digest(),
+            header: header.clone(),
+            transactions: self.verifier.check(bytes),
+        };
+        let blocks: Vec<VerifiedBlock> = self.ordered.iter().map(verified).collect();
+        let (mut found, mut foreseen) = (Vec::new(), 0);
+        for (number, block) in blocks.iter().enumerate() {
+            foreseen = foreseen.max(number);
+            let most = number + rng.random_range(0..5);
+            let executed = pool.install(|| {
+                while foreseen < most.min(blocks.len()) && engine.foresee(&blocks[foreseen]) {
+                    foreseen += 1;
+                }
+                engine.execute(block).expect("the next block")
+            });
+            found.push((executed.receipts_root, executed.state_digest));
+        }
+        (found, foreseen)
     }
 
     fn outcomes(&mut self, transactions: Vec<SignedTransaction>) -> Vec<Outcome> {
@@ -299,6 +334,23 @@ fn endorsed_commands_let_everybody_into_a_hot_row() {
         outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Committed(_))).count()
     };
     assert_eq!((committed(false), committed(true)), (1, 6));
+}
+
+#[test]
+fn a_check_on_a_hot_row_is_held_against_the_sum_at_the_place_of_the_command() {
+    let mut network = Network::new("occ", |charter| charter.endorsement.commands = true);
+    let sql = "CREATE PROCEDURE take(k bigint, x bigint) LANGUAGE plpgsql AS $$ BEGIN
+                   UPDATE account SET balance = balance - x WHERE id = k; END $$";
+    let change = network.proposal(script(sql));
+    network.outcomes(vec![change]);
+    let takers = (0..4).map(|_| network.endorsed(call("take", &[1, 30]), &[0, 1])).collect();
+    let outcomes = network.outcomes(takers);
+    assert!(outcomes[..3].iter().all(|outcome| matches!(outcome, Outcome::Committed(_))), "{outcomes:?}");
+    let Outcome::Aborted(error) = &outcomes[3] else { panic!("{outcomes:?}") };
+    assert_eq!((error.state, network.balance(1)), (SqlState::CHECK_VIOLATION, 10));
+    let proposal = network.proposal(call("take", &[1, 30]));
+    let refused = network.endorse(&network.basis(), proposal, &[0, 1]).expect_err("endorsers see it too");
+    assert_eq!(refused.state, SqlState::CHECK_VIOLATION);
 }
 
 #[test]
@@ -657,4 +709,77 @@ fn an_engine_restored_from_a_checkpoint_validates_as_one_that_went_on() {
             assert!(matches!(outcomes[1], Outcome::Committed(_)) && outcomes[2] == Outcome::Conflict);
         }
     }
+}
+
+/// A random ledger: stale and fresh payments, some not endorsed enough, some twice, schema changes in between. What every
+/// block came to.
+fn random_ledger(protocol: &str, rng: &mut StdRng) -> (Network, Vec<(Digest, Digest)>) {
+    let mut network = Network::new(protocol, |charter| {
+        charter.checkpoint_blocks = 5;
+        charter.block.batch_transactions = rng.random_range(1..6);
+        charter.endorsement.commands = rng.random_bool(0.5);
+    });
+    let mut bases = vec![network.basis()];
+    let mut earlier: Vec<SignedTransaction> = Vec::new();
+    let mut found = Vec::new();
+    for number in 0..24 {
+        let mut block = Vec::new();
+        for _ in 0..rng.random_range(0..9) {
+            let payload = match rng.random_range(0..12) {
+                0 => call("total", &[]),
+                _ => call("pay", &[rng.random_range(1..5), rng.random_range(1..5), rng.random_range(0..9)]),
+            };
+            let proposal = network.proposal(payload);
+            let basis = &bases[bases.len() - rng.random_range(1..=bases.len().min(4))];
+            let endorsers: &[u8] = if rng.random_bool(0.1) { &[2] } else { &[0, 1] };
+            block.extend(network.endorse(basis, proposal, endorsers).ok());
+        }
+        if rng.random_bool(0.2) {
+            block.extend(earlier.last().cloned());
+        }
+        if rng.random_bool(0.12) {
+            let change = network.proposal(script(&format!("CREATE TABLE t{number} (id bigint PRIMARY KEY)")));
+            block.insert(rng.random_range(0..=block.len()), change);
+        }
+        earlier.extend(block.iter().cloned());
+        let executed = network.order(block);
+        found.push((executed.receipts_root, executed.state_digest));
+        bases.push(network.basis());
+    }
+    (network, found)
+}
+
+#[test]
+fn blocks_that_are_foreseen_come_to_the_same() {
+    let pools = [1, 3].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap());
+    for seed in 0..12 {
+        for protocol in concurrency::VALIDATION_IDS {
+            let mut rng = StdRng::seed_from_u64(seed);
+            let (network, expected) = random_ledger(protocol, &mut rng);
+            for pool in &pools {
+                let (found, foreseen) = network.replay_on_the_graph(pool, &mut rng);
+                let set_up = found.len() - expected.len();
+                assert_eq!(found[set_up..], expected, "{protocol}, seed {seed}");
+                assert!(protocol == "fabric-sharp" || foreseen > 10, "{protocol}, seed {seed}: {foreseen}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_foreseen_is_what_is_executed() {
+    let network = Network::new("occ", |_| {});
+    let engine = Engine::new(network.charter.clone()).expect("a known protocol");
+    let mut engine = engine.with_pipeline(Pipeline::Graph).expect("a known protocol");
+    let block = |height: u64, timestamp_ms: u64| {
+        let header = BlockHeader { height, timestamp_ms, ..network.ordered[0].0.clone() };
+        VerifiedBlock { digest: header.digest(), header, transactions: vec![] }
+    };
+    assert!(!engine.foresee(&block(2, 5)), "one comes before it");
+    assert!(engine.foresee(&block(1, 5)) && engine.foresee(&block(2, 5)));
+    assert_eq!(
+        engine.execute(&block(1, 6)).err().map(|error| error.to_string()).as_deref(),
+        Some("the block of height 1 is not the one that was foreseen")
+    );
+    assert!(engine.execute(&block(1, 5)).is_ok() && engine.execute(&block(2, 5)).is_ok());
 }

@@ -2,7 +2,7 @@
 
 use crate::CommandError;
 use clap::Args;
-use types::{Charter, ExecutionModel};
+use types::{Charter, ExecutionModel, Pipeline};
 
 #[derive(Args)]
 pub(crate) struct ModelArguments {
@@ -21,6 +21,10 @@ pub(crate) struct ModelArguments {
     /// Endorse additions as commands, so that hot rows make nobody stale, with execute-order-validate
     #[arg(long)]
     endorse_commands: bool,
+    /// How nodes schedule validation, with execute-order-validate: serial, one after the other, or graph, on the graph of
+    /// all transactions that wait (SmartFabric) [default: serial]
+    #[arg(long, value_parser = ["serial", "graph"])]
+    pipeline: Option<String>,
 }
 
 impl ModelArguments {
@@ -30,8 +34,9 @@ impl ModelArguments {
     /// Options that do not go together.
     pub(crate) fn apply(&self, charter: &mut Charter) -> Result<(), CommandError> {
         let before = self.execution == "execute-order-validate";
-        if !before && (self.endorsement.is_some() || self.endorse_commands) {
-            return Err("--endorsement and --endorse-commands need --execution execute-order-validate".into());
+        if !before && (self.endorsement.is_some() || self.endorse_commands || self.pipeline.is_some()) {
+            let options = "--endorsement, --endorse-commands and --pipeline";
+            return Err(format!("{options} need --execution execute-order-validate").into());
         }
         let (execution, ids, default) = match before {
             true => (ExecutionModel::ExecuteOrderValidate, concurrency::VALIDATION_IDS.as_slice(), "xox"),
@@ -47,5 +52,13 @@ impl ModelArguments {
         charter.endorsement.policy = self.endorsement.clone().unwrap_or_default();
         charter.endorsement.commands = self.endorse_commands;
         Ok(())
+    }
+
+    /// How each node schedules validation.
+    pub(crate) fn pipeline(&self) -> Pipeline {
+        match self.pipeline.as_deref() {
+            Some("graph") => Pipeline::Graph,
+            _ => Pipeline::Serial,
+        }
     }
 }

@@ -52,11 +52,12 @@ fn the_demo_runs_checks_itself_and_writes_its_record() {
 #[test]
 fn every_protocol_carries_the_demo() {
     let order_execute = concurrency::IDS.into_iter().filter(|id| *id != "harmony");
-    let endorsed = concurrency::VALIDATION_IDS.into_iter();
-    let models = order_execute
-        .map(|id| ("order-execute", id))
-        .chain(endorsed.map(|id| ("execute-order-validate", id)));
-    for (execution, protocol) in models {
+    let endorsed = ["serial", "graph"].into_iter().flat_map(|pipeline| {
+        let run = move |id| ("execute-order-validate", id, Some(pipeline));
+        concurrency::VALIDATION_IDS.into_iter().map(run)
+    });
+    let models = order_execute.map(|id| ("order-execute", id, None)).chain(endorsed);
+    for (execution, protocol, pipeline) in models {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let json = folder.path().join("demo.json");
         let output = Command::new(ENTENTE)
@@ -71,6 +72,7 @@ fn every_protocol_carries_the_demo() {
                 "--json",
             ])
             .arg(&json)
+            .args(pipeline.into_iter().flat_map(|pipeline| ["--pipeline", pipeline]))
             .output()
             .expect("the program starts");
         let (text, errors) =

@@ -37,6 +37,15 @@ fn endorsing(charter: &mut Charter) {
     charter.endorsement.policy = "2 of (org1, org2, org3, org4)".into();
 }
 
+/// Every node chooses how it schedules validation; these use the graph.
+fn validate_on_the_graph(network: &TestNetwork, nodes: &[usize]) {
+    for node in nodes {
+        let path = network.node_folder(*node).join("node.toml");
+        let config = std::fs::read_to_string(&path).expect("it has been created");
+        std::fs::write(&path, format!("pipeline = \"graph\"\n{config}")).expect("it can be written");
+    }
+}
+
 async fn set_up(session: &tokio_postgres::Client) {
     for statement in SET_UP {
         session.batch_execute(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
@@ -64,6 +73,7 @@ async fn failure(session: &tokio_postgres::Client, sql: &str) -> [String; 4] {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_are_endorsed_through_any_gateway_and_one_node_that_is_gone_is_replaced() {
     let mut network = TestNetwork::create(endorsing);
+    validate_on_the_graph(&network, &[1, 3]);
     network.start_all().await;
     let session = network.session(0).await;
     set_up(&session).await;
@@ -293,6 +303,7 @@ async fn a_hot_row_under_fabric_plus_plus_is_given_up_early() {
         charter.protocol = "fabric++".into();
         charter.block.fill_ms = 100;
     });
+    validate_on_the_graph(&network, &[0, 1]);
     network.start_all().await;
     set_up(&network.session(0).await).await;
     let height = network.client(0).status().await.expect("it answers").height;

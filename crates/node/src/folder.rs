@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use types::{Charter, Identity, Organisation};
+use types::{Charter, Identity, Organisation, Pipeline};
 
 /// `node.toml`: where a node listens and how many threads it uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,9 +18,16 @@ pub struct NodeConfig {
     pub http: SocketAddr,
     /// Threads of the deterministic core.
     pub threads: usize,
+    /// How validation is scheduled, where transactions are executed before they are ordered.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pipeline: Pipeline,
     /// Where contracts ask when they are endorsed, by name: `http://…` or the path of a file, from this folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub oracles: BTreeMap<String, String>,
+}
+
+fn is_default(pipeline: &Pipeline) -> bool {
+    *pipeline == Pipeline::default()
 }
 
 /// A node's folder, read and checked whole.
@@ -132,6 +139,8 @@ pub struct NetworkOptions {
     pub port_base: u16,
     /// Threads of each node's core.
     pub threads: usize,
+    /// How each node schedules validation.
+    pub pipeline: Pipeline,
     /// Charter to start from; members and signatures are filled in.
     pub charter: Charter,
 }
@@ -192,6 +201,7 @@ impl Network {
                 postgres: port(100, member),
                 http: port(200, member),
                 threads: options.threads,
+                pipeline: options.pipeline,
                 oracles: BTreeMap::new(),
             };
             write(&folder.join("charter.toml"), &charter.to_toml())?;
@@ -218,6 +228,7 @@ mod tests {
             organisations: 4,
             port_base: 7000,
             threads: 1,
+            pipeline: Pipeline::Serial,
             charter: Charter::with_defaults("test", 1),
         }
     }

@@ -72,7 +72,8 @@ impl Node {
         let checkpoints = CheckpointStore::open(path.join("checkpoints"), charter.ledger())?;
         let verifier = Arc::new(Verifier::new(&charter));
         let pool = threads("core", config.threads)?;
-        let recovered = pool.install(|| recover(&charter, &verifier, &ledger, &checkpoints))?;
+        let recovered =
+            pool.install(|| recover(&charter, config.pipeline, &verifier, &ledger, &checkpoints))?;
         let Recovered { engine, checkpoint, replayed, refused } = recovered;
         let mut repairs = refused;
         repairs.extend(ledger_repairs(&opened));

@@ -7,7 +7,7 @@ use engine::{Engine, Verifier};
 use ledger::{CheckpointStore, Ledger};
 use state::CheckpointHeader;
 use std::sync::Arc;
-use types::Charter;
+use types::{Charter, Pipeline};
 
 /// An engine at the ledger's tip, and how it got there.
 pub struct Recovered {
@@ -28,6 +28,7 @@ pub struct Recovered {
 /// [`NodeError::Diverged`] where even full replay differs from the record; errors of the ledger's files.
 pub fn recover(
     charter: &Arc<Charter>,
+    pipeline: Pipeline,
     verifier: &Verifier,
     ledger: &Ledger,
     checkpoints: &CheckpointStore,
@@ -40,13 +41,15 @@ pub fn recover(
             continue;
         }
         let attempt = load(charter, ledger, checkpoints, height)
+            .and_then(|engine| engine.with_pipeline(pipeline).map_err(|error| error.to_string()))
             .and_then(|engine| replay(engine, verifier, ledger).map_err(|error| error.to_string()));
         match attempt {
             Ok((engine, replayed)) => return Ok(Recovered { engine, checkpoint: height, replayed, refused }),
             Err(reason) => refused.push(format!("checkpoint {height}: {reason}")),
         }
     }
-    let (engine, replayed) = replay(Engine::new(charter.clone())?, verifier, ledger)?;
+    let (engine, replayed) =
+        replay(Engine::new(charter.clone())?.with_pipeline(pipeline)?, verifier, ledger)?;
     Ok(Recovered { engine, checkpoint: 0, replayed, refused })
 }
 

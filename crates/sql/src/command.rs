@@ -108,8 +108,8 @@ impl UpdatePlan {
             .map(|(ordinal, _)| *ordinal)
             .filter(|ordinal| table.columns[usize::from(*ordinal)].not_null)
             .collect();
-        let addition = match (filter.is_empty(), checks.is_empty(), assignments.as_slice()) {
-            (true, true, [(ordinal, value)]) => addition_of(&table, *ordinal, value),
+        let addition = match (filter.is_empty(), assignments.as_slice()) {
+            (true, [(ordinal, value)]) => addition_of(&table, *ordinal, value),
             _ => None,
         };
         let mut capture = Capture::default();
@@ -220,7 +220,7 @@ impl UpdatePlan {
             DataType::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
             _ => (i64::MIN, i64::MAX),
         };
-        Some(Addition::new(*ordinal, amount, smallest, largest))
+        Some(Addition::new(*ordinal, amount, smallest, largest).with_check(!self.checks.is_empty()))
     }
 }
 

@@ -15,7 +15,7 @@ const NAME: usize = 3;
 fn accounts() -> Database {
     Database::with(&[
         "CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL, ceiling bigint, name text)",
-        "CREATE TABLE checked (id bigint PRIMARY KEY, balance bigint CHECK (balance >= least), least bigint)",
+        "CREATE TABLE checked (id bigint PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= least), least bigint)",
         "CREATE TABLE log (line text)",
         "INSERT INTO account VALUES (1, 100, 500, 'ada'), (2, 200, 600, 'bob'), (3, 300, NULL, 'cy')",
         "INSERT INTO checked VALUES (1, 10, 0)",
@@ -83,7 +83,13 @@ fn an_update_uses_its_inputs_its_where_and_the_columns_of_its_checks() {
     assert_eq!(command.kind, CommandKind::Update { known: vec![(1, Value::BigInt(5))] });
     assert!(command.can_fail, "the check may fail");
     let effects = database.script_effects("UPDATE checked SET balance = balance + 5 WHERE id = 1");
-    assert_eq!(only_command(&effects).addition, None, "a check looks at the sum");
+    let command = only_command(&effects);
+    assert_eq!(
+        command.addition.map(|addition| addition.amount),
+        Some(5),
+        "endorsers may sign it as a command"
+    );
+    assert_eq!(command.unchecked_addition(), None, "a check looks at the sum");
 }
 
 #[test]

@@ -93,12 +93,14 @@ pub enum CommandKind {
     Delete,
 }
 
-/// `column = column + amount` on an integer column, without WHERE and CHECK. It fails only where the sum leaves the
-/// column's range, so many of them on one row can be judged together.
+/// `column = column + amount` on an integer column, without WHERE. Without CHECK it fails only where the sum leaves the
+/// column's range, so many of them on one row can be judged together ([`Command::unchecked_addition`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addition {
     /// One more than the ordinal: commands are many and should be short.
     ordinal: NonZeroU32,
+    /// A CHECK looks at the row that comes out.
+    checked: bool,
     /// What is added.
     pub amount: i64,
     /// The least sum that the column takes.
@@ -110,7 +112,13 @@ pub struct Addition {
 impl Addition {
     /// Adds `amount` to the column of this ordinal, whose values are from `smallest` to `largest`.
     pub fn new(ordinal: u16, amount: i64, smallest: i64, largest: i64) -> Addition {
-        Addition { ordinal: NonZeroU32::MIN.saturating_add(u32::from(ordinal)), amount, smallest, largest }
+        let ordinal = NonZeroU32::MIN.saturating_add(u32::from(ordinal));
+        Addition { ordinal, checked: false, amount, smallest, largest }
+    }
+
+    /// The same where a CHECK looks at the row that comes out.
+    pub fn with_check(self, checked: bool) -> Addition {
+        Addition { checked, ..self }
     }
 
     /// Ordinal of the column.
@@ -140,6 +148,13 @@ pub struct Command {
     pub can_fail: bool,
     /// The command adds an amount to a column and does nothing else.
     pub addition: Option<Addition>,
+}
+
+impl Command {
+    /// The addition, if it fails only where the sum leaves the column's range.
+    pub fn unchecked_addition(&self) -> Option<Addition> {
+        self.addition.filter(|addition| !addition.checked)
+    }
 }
 
 // Two cache lines.

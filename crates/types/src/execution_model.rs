@@ -15,6 +15,17 @@ pub enum ExecutionModel {
     ExecuteOrderValidate,
 }
 
+/// How a node schedules validation. The outcomes are the same, so every node chooses for itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pipeline {
+    /// Transactions are judged one after the other.
+    #[default]
+    Serial,
+    /// On a graph of all that wait, by several validators (SmartFabric, section 3).
+    Graph,
+}
+
 /// How a ledger of execute–order–validate endorses and validates.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

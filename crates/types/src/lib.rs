@@ -49,7 +49,7 @@ pub use endorsement::{
     endorsement_roots,
 };
 pub use error::{SqlError, SqlState};
-pub use execution_model::{EndorsementOptions, ExecutionModel};
+pub use execution_model::{EndorsementOptions, ExecutionModel, Pipeline};
 pub use identity::{Identity, IdentityError};
 pub use key::Key;
 pub use numeric::Numeric;

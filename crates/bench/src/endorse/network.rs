@@ -558,7 +558,7 @@ fn order(shared: &Shared, options: &RunOptions, blocks: &SyncSender<Vec<Endorsed
         // Who cannot commit any more makes room before the block is full.
         let validated = shared.validated.load(Ordering::Acquire);
         if std::mem::replace(&mut judged, validated) != validated {
-            let mut orderer = lock(&shared.orderer);
+            let orderer = lock(&shared.orderer);
             let before = own.len();
             own.retain(|one| !orderer.drops(&Waiting { effects: &one.effects, snapshot: one.snapshot }));
             let dropped = before - own.len();

@@ -14,6 +14,9 @@
 //! - `xox`: what is stale runs again at the end of the block, on the state as it stands, if its policy allows that; it
 //!   may touch no more than was endorsed (Gorenflo, chapter 4).
 //!
+//! Validation is scheduled in order, or on SmartFabric's graph of those that wait ([`Pipeline`](types::Pipeline)); both come
+//! to the same.
+//!
 //! A version is the height of a block: a read at `h` is stale if its columns were written above `h`.
 //! Endorsed additions are commands as in Harmony: they read nothing, so they are never stale, and are placed like
 //! Harmony's.
@@ -23,6 +26,8 @@ mod recent_writes;
 mod reorder;
 mod sharp;
 mod validation;
+mod validators;
+mod waiting_graph;
 
 pub use orderer::{Cut, EarlyAbort, Orderer, OrdererOptions, Waiting, key_sets};
 pub use reorder::{KeySets, Reordering, reorder};

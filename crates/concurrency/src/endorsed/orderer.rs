@@ -1,7 +1,7 @@
 //! What the ordering stage of execute–order–validate does with the transactions that wait for a block: drop what cannot
 //! commit, and put readers in front of writers.
 
-use super::recent_writes::{RecentWrites, changes_scan};
+use super::recent_writes::{RecentWrites, Search, changes_scan};
 use super::reorder::{KeySets, reorder};
 use super::sharp::{Dropped, SharpGraph};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -145,9 +145,14 @@ impl Orderer {
     }
 
     /// Whether a transaction that waits is dropped at once, because what it read is old.
-    pub fn drops(&mut self, one: &Waiting<'_>) -> bool {
+    pub fn drops(&self, one: &Waiting<'_>) -> bool {
+        self.drops_within(one, &mut Search::of_block(self.recent.oldest()))
+    }
+
+    fn drops_within(&self, one: &Waiting<'_>, search: &mut Search) -> bool {
+        let recent = &self.recent;
         self.options.early_abort
-            && (self.recent.is_outdated(one.snapshot) || self.recent.is_stale(one.effects, one.snapshot))
+            && (recent.is_outdated(one.snapshot) || recent.is_stale(one.effects, one.snapshot, search))
     }
 
     /// Makes a block of at most `most` transactions.
@@ -155,7 +160,7 @@ impl Orderer {
         if self.options.serializability {
             return self.cut_serializable(waiting, most);
         }
-        self.recent.begin_search();
+        let mut search = Search::of_block(self.recent.oldest());
         let mut cut = Cut::default();
         let mut rows: FxHashSet<&RowId> = FxHashSet::default();
         let mut kept: Vec<u32> = Vec::new();
@@ -163,8 +168,8 @@ impl Orderer {
             if kept.len() >= most {
                 break;
             }
-            let dropped = self.drops(one);
-            if self.recent.is_spent() && !kept.is_empty() {
+            let dropped = self.drops_within(one, &mut search);
+            if search.is_spent() && !kept.is_empty() {
                 // The next block begins anew.
                 break;
             }

@@ -5,9 +5,8 @@ use state::{Effects, RowId, Scan};
 use std::collections::{BTreeMap, VecDeque};
 use types::{ColumnSet, Key};
 
-/// Rows that the scans of one batch may be held against; who scans after that is stale without a look, which is always
-/// safe and the same on every node.
-const SCANNED_ROWS_MAX: usize = 1 << 20;
+/// Rows that the scans of one batch may be held against.
+const SCANNED_ROWS_MAX: usize = 1 << 21;
 
 /// Columns that were last written at one height.
 type Written = SmallVec<[(ColumnSet, u64); 1]>;
@@ -24,29 +23,61 @@ pub(crate) struct RecentWrites {
     rows: BTreeMap<RowId, Written>,
     /// By height, ascending: the rows written there.
     heights: VecDeque<(u64, Vec<RowId>)>,
-    scanned: usize,
+}
+
+/// How far scans are followed: who uses it up is stale without a further look, which is always safe. What is counted
+/// does not depend on what else is remembered, so it is the same on every node and for every schedule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Search {
+    /// Only rows written above this height count.
+    oldest: u64,
+    rows_left: usize,
+}
+
+impl Search {
+    /// Of a whole block.
+    pub(crate) fn of_block(oldest: u64) -> Search {
+        Search { oldest, rows_left: SCANNED_ROWS_MAX }
+    }
+
+    /// Of each of a batch's transactions: those that scan share what a block has.
+    pub(crate) fn of_each<'a>(oldest: u64, batch: impl IntoIterator<Item = &'a Effects>) -> Search {
+        let scans = |effects: &&Effects| effects.scans.iter().any(|scan| !scan.range.is_empty());
+        let scanning = batch.into_iter().filter(scans).count();
+        Search { oldest, rows_left: SCANNED_ROWS_MAX / scanning.max(1) }
+    }
+
+    /// Whether a simulation on the state of this height can be judged in the block of that height. Nobody can have seen
+    /// the state after a block that is not there yet.
+    pub(crate) fn reaches(&self, snapshot: u64, height: u64) -> bool {
+        (self.oldest..height).contains(&snapshot)
+    }
+
+    /// Height of the oldest state that counts.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.oldest
+    }
+
+    /// Whether it is used up.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.rows_left == 0
+    }
 }
 
 impl RecentWrites {
     pub(crate) fn new(window: u64) -> RecentWrites {
         let (rows, heights) = (BTreeMap::new(), VecDeque::new());
-        RecentWrites { window, forgotten: 0, rows, heights, scanned: 0 }
+        RecentWrites { window, forgotten: 0, rows, heights }
     }
 
     /// A block of this height comes next: what lies behind the window is forgotten.
     pub(crate) fn begin(&mut self, height: u64) {
-        self.begin_search();
         self.forget(height.saturating_sub(self.window + 1));
     }
 
-    /// What scans may search through begins anew.
-    pub(crate) fn begin_search(&mut self) {
-        self.scanned = 0;
-    }
-
-    /// Whether that is used up: every scan counts as stale then.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.scanned > SCANNED_ROWS_MAX
+    /// Height of the oldest state on which a simulation can still be judged.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.forgotten
     }
 
     /// Nothing up to this height is remembered any more.
@@ -70,9 +101,10 @@ impl RecentWrites {
     }
 
     /// Whether somebody has written what these effects read since `snapshot`.
-    pub(crate) fn is_stale(&mut self, effects: &Effects, snapshot: u64) -> bool {
+    pub(crate) fn is_stale(&self, effects: &Effects, snapshot: u64, search: &mut Search) -> bool {
         let read = |read: &state::Read| self.wrote(&read.row, read.columns, snapshot);
-        effects.reads.iter().any(read) || effects.scans.iter().any(|scan| self.entered(scan, snapshot))
+        effects.reads.iter().any(read)
+            || effects.scans.iter().any(|scan| self.entered(scan, snapshot, search))
     }
 
     fn wrote(&self, row: &RowId, columns: ColumnSet, snapshot: u64) -> bool {
@@ -80,16 +112,21 @@ impl RecentWrites {
         written.into_iter().any(|(written, at)| *at > snapshot && written.intersects(columns))
     }
 
-    fn entered(&mut self, scan: &Scan, snapshot: u64) -> bool {
+    fn entered(&self, scan: &Scan, snapshot: u64, search: &mut Search) -> bool {
         if scan.range.is_empty() {
             return false;
         }
-        let scanned = &mut self.scanned;
         self.rows.range(scan.range.of_table(scan.table)).any(|(row, written)| {
-            *scanned += 1;
+            if written.iter().all(|(_, at)| *at <= search.oldest) {
+                return false;
+            }
+            if search.is_spent() {
+                return true;
+            }
+            search.rows_left -= 1;
             let newer = written.iter().filter(|(_, at)| *at > snapshot);
             let columns = newer.fold(ColumnSet::EMPTY, |all, (columns, _)| all | *columns);
-            *scanned > SCANNED_ROWS_MAX || changes_scan(scan, &row.key, columns)
+            changes_scan(scan, &row.key, columns)
         })
     }
 
@@ -153,12 +190,15 @@ mod tests {
         recent.note(&row(2), ColumnSet::column(0), 5);
         recent.begin(7);
         recent.note(&row(1), ColumnSet::column(1), 7);
-        assert!(recent.is_stale(&reader(1, 0), 4) && !recent.is_stale(&reader(1, 0), 5));
-        assert!(recent.is_stale(&reader(1, 1), 6) && !recent.is_stale(&reader(1, 1), 7));
+        let stale = |recent: &RecentWrites, column, snapshot| {
+            recent.is_stale(&reader(1, column), snapshot, &mut Search::of_block(0))
+        };
+        assert!(stale(&recent, 0, 4) && !stale(&recent, 0, 5));
+        assert!(stale(&recent, 1, 6) && !stale(&recent, 1, 7));
         recent.begin(9);
         assert_eq!(recent.rows.len(), 1, "row 2 was last written at 5");
         assert!(recent.is_outdated(4) && !recent.is_outdated(5));
-        assert!(!recent.is_stale(&reader(1, 0), 5) && recent.is_stale(&reader(1, 1), 5));
+        assert!(!stale(&recent, 0, 5) && stale(&recent, 1, 5));
         recent.begin(11);
         assert!(recent.rows.is_empty() && recent.heights.is_empty());
     }

@@ -25,7 +25,7 @@ pub(super) fn cannot_fail(row: Option<&Row>, queue: &[Waiting<'_>]) -> bool {
     let mut sums: SmallVec<[Sum; 2]> = SmallVec::new();
     let mut others = ColumnSet::EMPTY;
     for Waiting { command, .. } in queue {
-        if command.addition.is_some() {
+        if command.unchecked_addition().is_some() {
             // Existence changes by inserts, which can fail, and by deletes, which write the added column.
             if command.guard.is_some_and(|seen| seen != row.is_some()) || !add_to(&mut sums, command) {
                 return false;
@@ -41,7 +41,7 @@ pub(super) fn cannot_fail(row: Option<&Row>, queue: &[Waiting<'_>]) -> bool {
 
 /// False where the amounts are too many to be added up.
 fn add_to(sums: &mut SmallVec<[Sum; 2]>, command: &Command) -> bool {
-    let Some(addition) = command.addition else { return false };
+    let Some(addition) = command.unchecked_addition() else { return false };
     let ordinal = usize::from(addition.ordinal());
     let amount = i128::from(addition.amount);
     let (smallest, largest) = (i128::from(addition.smallest), i128::from(addition.largest));
@@ -84,7 +84,7 @@ pub(super) fn fold(row: Option<Row>, queue: &[Waiting<'_>], verdicts: &[Verdict]
         if verdicts[*place as usize] != Verdict::Applied {
             continue;
         }
-        if let Some(addition) = command.addition {
+        if let Some(addition) = command.unchecked_addition() {
             let (ordinal, amount) = (addition.ordinal(), i128::from(addition.amount));
             match amounts.iter_mut().find(|(of, _)| *of == ordinal) {
                 Some((_, sum)) => *sum += amount,

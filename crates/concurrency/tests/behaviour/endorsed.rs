@@ -11,6 +11,7 @@ use state::{
     Effects, Endorsed, EndorsedForm, PlainState, RowFunction, RowId, Simulate, Snapshot, endorsed_effects,
 };
 use std::sync::Arc;
+use types::Pipeline;
 
 /// A transaction with the simulation that came with it.
 struct EndorsedTransaction {
@@ -28,7 +29,7 @@ impl Simulate for EndorsedTransaction {
     }
 }
 
-struct Newest<'a>(&'a PlainState);
+pub struct Newest<'a>(pub &'a PlainState);
 
 impl Snapshots for Newest<'_> {
     fn newest(&self) -> Arc<dyn Snapshot> {
@@ -37,16 +38,17 @@ impl Snapshots for Newest<'_> {
 }
 
 /// A ledger that is validated block by block.
-struct Ledger {
+pub struct Ledger {
     protocol: Box<dyn Protocol>,
     form: EndorsedForm,
     may_run_again: bool,
     /// After every block, the initial state first.
-    states: Vec<PlainState>,
-    blocks: Vec<Block>,
+    pub states: Vec<PlainState>,
+    pub blocks: Vec<Block>,
 }
 
-struct Block {
+pub struct Block {
+    pub submitted: Vec<Arc<dyn Simulate>>,
     transactions: Vec<Arc<RecordingTransaction>>,
     snapshots: Vec<usize>,
     result: BatchResult,
@@ -54,7 +56,8 @@ struct Block {
 
 impl Ledger {
     fn new(id: &str, form: EndorsedForm, initial: PlainState) -> Ledger {
-        let protocol = validation(id, ProtocolOptions::default()).expect("a validation protocol");
+        let protocol =
+            validation(id, ProtocolOptions::default(), Pipeline::Serial).expect("a validation protocol");
         Ledger { protocol, form, may_run_again: true, states: vec![initial], blocks: Vec::new() }
     }
 
@@ -77,7 +80,7 @@ impl Ledger {
         self.protocol.offer(Batch {
             height: height as u64,
             number: 0,
-            transactions: submitted,
+            transactions: submitted.clone(),
             steps_left: u64::MAX,
             forget: false,
             oldest_snapshot: 0,
@@ -86,7 +89,7 @@ impl Ledger {
         let result = self.protocol.poll(&Newest(&state)).expect("a block was offered");
         result.changes.iter().for_each(|change| state.apply(change));
         self.states.push(state);
-        self.blocks.push(Block { transactions, snapshots, result });
+        self.blocks.push(Block { submitted, transactions, snapshots, result });
         &self.blocks[height - 1].result
     }
 
@@ -226,7 +229,7 @@ fn who_is_too_old_or_from_the_future_or_without_endorsement_does_not_hold() {
         let endorsed = Endorsed { snapshot, effects: Arc::new(effects), may_run_again: false };
         Arc::new(EndorsedTransaction { recorded, endorsed })
     };
-    let mut protocol = validation("occ", ProtocolOptions::default()).expect("known");
+    let mut protocol = validation("occ", ProtocolOptions::default(), Pipeline::Serial).expect("known");
     let offer = |protocol: &mut Box<dyn Protocol>, transactions, oldest_snapshot| {
         let (height, number, steps_left, forget) = (10, 0, u64::MAX, false);
         protocol.offer(Batch { height, number, transactions, steps_left, forget, oldest_snapshot });
@@ -354,7 +357,7 @@ fn random_mix(rng: &mut StdRng) -> Mix {
     }
 }
 
-fn random_ledger(seed: u64, id: &str, form: EndorsedForm) -> Ledger {
+pub fn random_ledger(seed: u64, id: &str, form: EndorsedForm) -> Ledger {
     let mut rng = StdRng::seed_from_u64(seed);
     let mix = random_mix(&mut rng);
     let initial: Vec<(u8, i64, i64)> =

@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &InitArguments) -> Result<(), CommandError> {
         organisations: arguments.orgs as usize,
         port_base: arguments.port_base,
         threads: arguments.threads as usize,
+        pipeline: arguments.model.pipeline(),
         charter,
     };
     let network = Network::create(&arguments.dir, &options)?;

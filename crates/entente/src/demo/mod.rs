@@ -114,6 +114,7 @@ fn create_network(arguments: &DemoArguments, path: &Path) -> Result<Network, Com
         organisations: arguments.orgs as usize,
         port_base: arguments.port_base,
         threads: 2,
+        pipeline: arguments.model.pipeline(),
         charter,
     };
     let network = Network::create(path, &options)?;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
-use types::Charter;
+use types::{Charter, Pipeline};
 
 /// The program under test.
 pub const ENTENTE: &str = env!("CARGO_BIN_EXE_entente");
@@ -42,7 +42,8 @@ impl TestNetwork {
         charter.block.idle_ms = 300;
         change(&mut charter);
         let port_base = free_port_base(4);
-        let options = NetworkOptions { organisations: 4, port_base, threads: 1, charter };
+        let options =
+            NetworkOptions { organisations: 4, port_base, threads: 1, pipeline: Pipeline::Serial, charter };
         let network = Network::create(folder.path(), &options).expect("an empty folder");
         TestNetwork { network, port_base, processes: (0..4).map(|_| None).collect(), folder }
     }

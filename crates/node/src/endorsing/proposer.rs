@@ -74,7 +74,7 @@ impl Proposer {
     /// Whether a transaction that was just endorsed has become stale meanwhile: there is no use in ordering it.
     pub(crate) fn is_hopeless(&self, id: &TransactionId, effects: &EndorsedEffects, snapshot: u64) -> bool {
         let effects = plain(effects);
-        let mut inner = self.inner.lock();
+        let inner = self.inner.lock();
         // Its own effects make what was executed stale.
         !inner.executed.contains(id) && inner.orderer.drops(&Waiting { effects: &effects, snapshot })
     }

@@ -1,7 +1,7 @@
 //! Reads the queue of verified blocks; fills the queue of `record`. Owns the engine.
 
-use super::Shared;
 use super::verify::Verified;
+use super::{QUEUE_BLOCKS, Shared};
 use crate::NodeError;
 use crate::checkpoints::{CheckpointRequest, Checkpoints};
 use crate::metrics::EXECUTE;
@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, Sender};
 use engine::Engine;
 use ledger::{BlockOutcome, BlockRecord};
 use state::CheckpointHeader;
+use std::collections::VecDeque;
 use std::time::Instant;
 
 pub(super) fn run(
@@ -18,9 +19,24 @@ pub(super) fn run(
     verified: &Receiver<Verified>,
     executed: &Sender<BlockRecord>,
 ) -> Result<(), NodeError> {
-    for Verified { block, certificate, verified: judged } in verified {
-        shared.metrics.waiting(EXECUTE, verified.len());
+    let mut waiting: VecDeque<Verified> = VecDeque::new();
+    // Of those that wait, how many the engine has seen.
+    let mut foreseen = 0;
+    loop {
+        if waiting.is_empty() {
+            let Ok(next) = verified.recv() else { return Ok(()) };
+            waiting.push_back(next);
+        }
+        waiting.extend(verified.try_iter().take(QUEUE_BLOCKS.saturating_sub(waiting.len())));
+        shared.metrics.waiting(EXECUTE, waiting.len() - 1 + verified.len());
         let start = Instant::now();
+        shared.pool.install(|| {
+            while waiting.get(foreseen).is_some_and(|next| engine.foresee(&next.verified)) {
+                foreseen += 1;
+            }
+        });
+        let Some(Verified { block, certificate, verified: judged }) = waiting.pop_front() else { continue };
+        foreseen = foreseen.saturating_sub(1);
         let result = shared.pool.install(|| engine.execute(&judged))?;
         shared.verifier.forget(&judged);
         shared.published.applied(engine.library());
@@ -52,5 +68,4 @@ pub(super) fn run(
             return Ok(());
         }
     }
-    Ok(())
 }
