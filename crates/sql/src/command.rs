@@ -172,12 +172,15 @@ impl UpdatePlan {
     }
 
     /// The command on one row.
+    ///
+    /// # Errors
+    /// What capturing raises.
     pub fn command(
         self: &Arc<UpdatePlan>,
         key: Key,
         known: &KnownValues,
         environment: &Environment<'_>,
-    ) -> Command {
+    ) -> Result<Command, SqlError> {
         let known_fails = self.known.iter().zip(known).any(|((ordinal, _), value)| match value {
             Ok(value) => value.is_null() && self.not_null.contains(ordinal),
             Err(_) => true,
@@ -188,12 +191,12 @@ impl UpdatePlan {
         let kind = CommandKind::Update { known: values.collect() };
         let addition =
             self.addition.as_ref().and_then(|addition| self.bounded_addition(addition, environment));
-        Command {
+        Ok(Command {
             row: RowId { table: self.table.id, key },
             function: Arc::new(UpdateFunction {
                 plan: self.clone(),
                 known: known.clone(),
-                captured: self.capture.values(environment.frame).collect(),
+                captured: self.capture.values(environment).collect::<Result<_, _>>()?,
                 now: environment.now,
             }),
             kind,
@@ -202,7 +205,7 @@ impl UpdatePlan {
             guard: None,
             can_fail: self.can_fail || known_fails,
             addition,
-        }
+        })
     }
 
     fn bounded_addition(
@@ -276,7 +279,7 @@ impl UpdatePlan {
     ) -> Result<RowChange, SqlError> {
         let Some(row) = row else { return Ok(RowChange::Unmatched) };
         let plan = self;
-        let environment = Environment { row, frame: captured, now };
+        let environment = Environment::new(row, captured, now);
         if let Some(filter) = &plan.filter
             && !filter.is_true(&environment)?
         {
@@ -298,7 +301,7 @@ impl UpdatePlan {
                 return Err(plan.table.null_violation(usize::from(*ordinal), &new_row));
             }
         }
-        let environment = Environment { row: &new_row, frame: &[], now };
+        let environment = Environment::new(&new_row, &[], now);
         for index in &plan.checks {
             let check = &plan.table.checks[*index];
             if check.condition.truth(&environment)? == Some(false) {
@@ -310,7 +313,8 @@ impl UpdatePlan {
 
     /// The same with all variables at hand, as a fused command has them.
     pub fn change_in(&self, row: Option<&Row>, environment: &Environment<'_>) -> Result<RowChange, SqlError> {
-        let captured: SmallVec<[Value; 2]> = self.capture.values(environment.frame).collect();
+        let captured =
+            self.capture.values(environment).collect::<Result<SmallVec<[Value; 2]>, SqlError>>()?;
         self.change(row, &self.known_values(environment), &captured, environment.now)
     }
 
@@ -322,7 +326,7 @@ impl UpdatePlan {
 
     /// The statement's parts in words; `text` describes an expression, over captured variables where it gets them.
     pub fn texts(&self, text: &DescribeCaptured<'_>) -> UpdateTexts {
-        let captured = Some(self.capture.slots.as_slice());
+        let captured = Some(&self.capture);
         let assignments = self.assignments.iter().map(|(ordinal, assignment)| {
             let value = match assignment {
                 Assignment::Known(index) => text(&self.known[*index].1, None),
@@ -380,12 +384,19 @@ impl DeletePlan {
     }
 
     /// The command on one row.
-    pub fn command(self: &Arc<DeletePlan>, key: Key, environment: &Environment<'_>) -> Command {
-        Command {
+    ///
+    /// # Errors
+    /// What capturing raises.
+    pub fn command(
+        self: &Arc<DeletePlan>,
+        key: Key,
+        environment: &Environment<'_>,
+    ) -> Result<Command, SqlError> {
+        Ok(Command {
             row: RowId { table: self.table.id, key },
             function: Arc::new(DeleteFunction {
                 plan: self.clone(),
-                captured: self.capture.values(environment.frame).collect(),
+                captured: self.capture.values(environment).collect::<Result<_, _>>()?,
                 now: environment.now,
             }),
             kind: CommandKind::Delete,
@@ -394,7 +405,7 @@ impl DeletePlan {
             guard: None,
             can_fail: self.can_fail,
             addition: None,
-        }
+        })
     }
 }
 
@@ -416,7 +427,7 @@ impl DeletePlan {
         let Some(row) = row else { return Ok(RowChange::Unmatched) };
         match &self.filter {
             Some(filter) => {
-                let environment = Environment { row, frame: captured, now };
+                let environment = Environment::new(row, captured, now);
                 Ok(if filter.is_true(&environment)? { RowChange::Delete } else { RowChange::Unmatched })
             }
             None => Ok(RowChange::Delete),
@@ -425,7 +436,8 @@ impl DeletePlan {
 
     /// The same with all variables at hand, as a fused command has them.
     pub fn change_in(&self, row: Option<&Row>, environment: &Environment<'_>) -> Result<RowChange, SqlError> {
-        let captured: SmallVec<[Value; 2]> = self.capture.values(environment.frame).collect();
+        let captured =
+            self.capture.values(environment).collect::<Result<SmallVec<[Value; 2]>, SqlError>>()?;
         self.change(row, &captured, environment.now)
     }
 
@@ -441,12 +453,12 @@ impl DeletePlan {
 
     /// What it asks of the row besides the key, in words.
     pub fn filter_text(&self, text: &DescribeCaptured<'_>) -> Option<String> {
-        self.filter.as_ref().map(|filter| text(filter, Some(self.capture.slots.as_slice())))
+        self.filter.as_ref().map(|filter| text(filter, Some(&self.capture)))
     }
 }
 
-/// Describes an expression; with the slots that its variables were captured from, where they were.
-pub(crate) type DescribeCaptured<'a> = dyn Fn(&Expression, Option<&[u16]>) -> String + 'a;
+/// Describes an expression; with what its variables were captured from, where they were.
+pub(crate) type DescribeCaptured<'a> = dyn Fn(&Expression, Option<&Capture>) -> String + 'a;
 
 /// An UPDATE in words.
 pub(crate) struct UpdateTexts {

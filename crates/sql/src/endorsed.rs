@@ -52,7 +52,7 @@ impl RowFunction for CheckedWrite {
     fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
         let change = sized(self.write.apply(row)?)?;
         if let RowChange::Put(row) = &change {
-            let environment = Environment { row, frame: &[], now: 0 };
+            let environment = Environment::new(row, &[], 0);
             for check in self.checks.iter().map(|index| &self.table.checks[*index]) {
                 if check.condition.truth(&environment)? == Some(false) {
                     return Err(self.table.check_violation(check, row));

@@ -84,7 +84,9 @@ impl KnownFrame {
     fn knows(&self, expression: &Expression) -> bool {
         !expression.any(&mut |inner| match inner.kind {
             Kind::Slot(slot) => !self.known.get(usize::from(slot)).copied().unwrap_or(false),
-            Kind::Column(_) | Kind::Aggregate(_) => true,
+            Kind::Column(_) | Kind::Aggregate(_) | Kind::Argument(_) | Kind::Left(_) | Kind::Subquery(_) => {
+                true
+            }
             _ => false,
         })
     }
@@ -159,7 +161,7 @@ impl<'a> Analysis<'a> {
     }
 
     fn environment<'f>(&self, frame: &'f KnownFrame) -> Environment<'f> {
-        Environment { row: &[], frame: &frame.values, now: self.context.now() }
+        Environment::new(&[], &frame.values, self.context.now())
     }
 
     /// What a statement may touch.
@@ -181,22 +183,36 @@ impl<'a> Analysis<'a> {
 
     /// What a SELECT may touch.
     pub fn select(&mut self, select: &BoundSelect, frame: &KnownFrame) {
-        let Some(source) = &select.source else { return };
-        let Some(range) = self.range(&source.access, frame) else { return };
-        let columns = source.columns | source.filter_columns | ColumnSet::EXISTS;
-        self.read(&source.table, range, columns);
+        select.visit_tables(&mut |scanned| {
+            let Some(range) = self.range(&scanned.access, frame) else { return };
+            let columns = scanned.columns | scanned.filter_columns | ColumnSet::EXISTS;
+            self.read(&scanned.table, range, columns);
+        });
     }
 
     fn insert(&mut self, insert: &BoundInsert, frame: &KnownFrame) {
         match &insert.source {
             InsertSource::Rows(rows) => {
-                rows.iter().for_each(|row| self.insert_row(&insert.table, row, frame))
+                for row in rows {
+                    row.iter().for_each(|value| self.subqueries(value, frame));
+                    self.insert_row(&insert.table, row, frame);
+                }
             }
             InsertSource::Select(select, targets) => {
                 self.select(select, frame);
                 self.insert_row(&insert.table, targets, frame);
             }
         }
+    }
+
+    /// What the queries inside of an expression may touch.
+    fn subqueries(&mut self, expression: &Expression, frame: &KnownFrame) {
+        expression.any(&mut |inner| {
+            if let Kind::Subquery(subquery) = &inner.kind {
+                self.select(&subquery.query, frame);
+            }
+            false
+        });
     }
 
     fn insert_row(&mut self, table: &TablePlan, row: &[Expression], frame: &KnownFrame) {
@@ -233,6 +249,9 @@ impl<'a> Analysis<'a> {
 
     fn update(&mut self, update: &BoundUpdate, frame: &KnownFrame) {
         let plan = &update.plan;
+        if let Access::Found(select) = &update.access {
+            self.select(select, frame);
+        }
         let Some(range) = self.range(&update.access, frame) else { return };
         let shown = if plan.may_show_row() { ColumnSet::ALL } else { ColumnSet::EMPTY };
         let columns = plan.uses | update.filter_columns | returned(&update.returning) | shown;
@@ -242,6 +261,9 @@ impl<'a> Analysis<'a> {
 
     fn delete(&mut self, delete: &BoundDelete, frame: &KnownFrame) {
         let plan = &delete.plan;
+        if let Access::Found(select) = &delete.access {
+            self.select(select, frame);
+        }
         let Some(range) = self.range(&delete.access, frame) else { return };
         let shown = if plan.may_show_row() { ColumnSet::ALL } else { ColumnSet::EMPTY };
         let columns = plan.uses | delete.filter_columns | returned(&delete.returning) | shown;
@@ -321,6 +343,7 @@ impl<'a> Analysis<'a> {
                 let upper = if bound(upper) { upper } else { &open };
                 resolve_range(equal, lower, upper, &environment).ok().flatten()
             }
+            Access::Found(_) => Some(KeyRange::ALL),
         }
     }
 

@@ -14,12 +14,12 @@ pub(crate) fn conjunction(mut conditions: Vec<Expression>) -> Option<Expression>
     }
 }
 
-/// A condition of a statement, with the variables it needs gathered.
+/// A condition of a statement, with what it needs besides the row gathered.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
     /// Over the table's columns and the captured values.
     pub expression: Arc<Expression>,
-    /// The variables.
+    /// What is the same for every row.
     pub capture: Capture,
 }
 
@@ -32,21 +32,22 @@ impl Condition {
         Some(Condition { expression: Arc::new(expression), capture })
     }
 
-    /// The condition with the values of the variables.
-    pub fn with_values(&self, frame: &[Value], now: i64) -> CapturedCondition {
-        let values = self.capture.values(frame).collect();
-        CapturedCondition { expression: self.expression.clone(), values, now }
+    /// The condition with the values of what it captures.
+    ///
+    /// # Errors
+    /// What subqueries raise.
+    pub fn with_values(&self, environment: &Environment<'_>) -> Result<CapturedCondition, SqlError> {
+        let values = self.capture.values(environment).collect::<Result<_, _>>()?;
+        Ok(CapturedCondition { expression: self.expression.clone(), values, now: environment.now })
     }
-}
 
-impl Condition {
-    /// Whether the condition is true for this row, without keeping the variables' values.
+    /// Whether the condition is true for the environment's row, without keeping the captured values.
     ///
     /// # Errors
     /// As evaluation.
-    pub fn is_true_in(&self, row: &[Value], frame: &[Value], now: i64) -> Result<bool, SqlError> {
-        let values: SmallVec<[Value; 4]> = self.capture.values(frame).collect();
-        self.expression.is_true(&Environment { row, frame: &values, now })
+    pub fn is_true_in(&self, environment: &Environment<'_>) -> Result<bool, SqlError> {
+        let values = self.capture.values(environment).collect::<Result<SmallVec<[Value; 4]>, SqlError>>()?;
+        self.expression.is_true(&Environment::new(environment.row, &values, environment.now))
     }
 }
 
@@ -63,7 +64,7 @@ impl CapturedCondition {
     /// # Errors
     /// As evaluation.
     pub fn is_true(&self, row: &[Value]) -> Result<bool, SqlError> {
-        self.expression.is_true(&Environment { row, frame: &self.values, now: self.now })
+        self.expression.is_true(&Environment::new(row, &self.values, self.now))
     }
 }
 

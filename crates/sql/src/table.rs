@@ -1,6 +1,6 @@
 //! A table of the catalog with its defaults and checks bound.
 
-use crate::expression::{Binder, Expression, Source};
+use crate::expression::{Binder, Environment, Expression, Source};
 use crate::parse::parse_expression;
 use crate::scope::VariableScope;
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl TablePlan {
                 return Err(self.null_violation(ordinal, row));
             }
         }
-        let environment = crate::expression::Environment { row, frame: &[], now: 0 };
+        let environment = Environment::new(row, &[], 0);
         for check in &self.checks {
             if check.condition.truth(&environment)? == Some(false) {
                 return Err(self.check_violation(check, row));

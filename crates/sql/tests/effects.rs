@@ -410,3 +410,44 @@ fn copied_rows_are_inserts() {
     assert_eq!(effects.commands[0].kind, CommandKind::Insert(row));
     assert_eq!(effects.commands[1].row.key, key(10));
 }
+
+#[test]
+fn a_join_by_key_reads_the_rows_that_it_looks_up() {
+    let database = accounts();
+    let sql = "SELECT a.name, c.least FROM account a JOIN checked c ON c.id = a.id WHERE a.id = 1";
+    let effects = database.script_effects(sql);
+    let found: Vec<(&types::Key, ColumnSet)> =
+        effects.reads.iter().map(|read| (&read.row.key, read.columns)).collect();
+    assert_eq!(found, [(&key(1), columns(&[0, NAME])), (&key(1), columns(&[2]))], "two rows, no interval");
+    assert!(effects.scans.is_empty());
+}
+
+#[test]
+fn a_join_without_a_key_scans_both_sides_and_subqueries_register_like_queries() {
+    let database = accounts();
+    let scanned = |sql: &str| -> Vec<ColumnSet> {
+        let effects = database.script_effects(sql);
+        assert!(effects.reads.is_empty(), "{sql}: {effects:?}");
+        effects.scans.iter().map(|scan| scan.columns).collect()
+    };
+    let joined = "SELECT count(*) FROM account a JOIN checked c ON c.least = a.ceiling";
+    assert_eq!(scanned(joined), [columns(&[LIMIT]), columns(&[2])]);
+    let inside = "SELECT name FROM account WHERE ceiling > (SELECT max(least) FROM checked)";
+    assert_eq!(scanned(inside), [columns(&[2]), columns(&[LIMIT, NAME])], "the subquery runs once, before");
+    let nobody = "SELECT CASE WHEN id < 0 THEN (SELECT max(least) FROM checked) END FROM account";
+    assert_eq!(scanned(nobody), [columns(&[0])], "what is not reached reads nothing");
+}
+
+#[test]
+fn what_a_query_finds_is_read_and_changed_by_commands_with_known_values() {
+    let database = accounts();
+    let sql =
+        "UPDATE account SET ceiling = c.least + 7 FROM checked c WHERE c.id = account.id AND account.id = 1";
+    let effects = database.script_effects(sql);
+    assert_eq!(effects.reads.len(), 2, "{effects:?}");
+    let command = only_command(&effects);
+    assert_eq!(command.row.key, key(1));
+    assert_eq!(command.kind, CommandKind::Update { known: vec![(LIMIT as u16, Value::BigInt(7))] });
+    let effects = database.script_effects("DELETE FROM account WHERE id IN (SELECT id FROM checked)");
+    assert_eq!((only_command(&effects).kind.clone(), effects.scans.len()), (CommandKind::Delete, 2));
+}

@@ -84,6 +84,16 @@ fn queries() {
 }
 
 #[test]
+fn changes_by_query() {
+    run("changes_by_query");
+}
+
+#[test]
+fn joins() {
+    run("joins");
+}
+
+#[test]
 fn expressions() {
     run("expressions");
 }

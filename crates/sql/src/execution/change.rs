@@ -1,14 +1,16 @@
 //! INSERT, UPDATE and DELETE.
 
 use super::Execution;
+use super::select::Given;
 use crate::command::insert_command;
 use crate::expression::Environment;
 use crate::predicate::Condition;
 use crate::statement::{
-    Access, BoundDelete, BoundInsert, BoundUpdate, InsertSource, Returning, StatementOutput, resolve_key,
-    resolve_range,
+    Access, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, InsertSource, Returning, StatementOutput,
+    resolve_key, resolve_range,
 };
 use crate::table::TablePlan;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{ColumnSet, Key, Row, SqlError, SqlState, Value, limits};
 
@@ -25,10 +27,12 @@ impl Execution<'_> {
         let mut rows = Vec::new();
         match &insert.source {
             InsertSource::Rows(expressions) => {
+                self.forget_subqueries();
+                let given = Given { frame, arguments: &[], left: &[] };
                 for expressions in expressions {
-                    let environment = self.environment(&[], frame);
-                    let row = expressions.iter().map(|expression| expression.evaluate(&environment));
-                    rows.push(row.collect::<Result<Row, _>>()?);
+                    rows.push(self.with_subqueries(&[], given, |environment| {
+                        expressions.iter().map(|expression| expression.evaluate(environment)).collect()
+                    })?);
                 }
             }
             InsertSource::Select(select, targets) => {
@@ -90,8 +94,19 @@ impl Execution<'_> {
         if let Access::Key(parts) = &update.access {
             let Some(key) = resolve_key(parts, &environment)? else { return Ok(output) };
             let known = update.plan.known_values(&environment);
-            let command = update.plan.command(key, &known, &environment);
+            let command = update.plan.command(key, &known, &environment)?;
             self.update_row(update, command, &mut output, frame)?;
+            self.guard_returned(update.returning.is_some());
+            return Ok(output);
+        }
+        if let Access::Found(select) = &update.access {
+            for (key, row) in self.found(table, select, frame)? {
+                // The values to assign stand in the row that was found.
+                let environment = self.environment(&[], &row);
+                let known = update.plan.known_values(&environment);
+                let command = update.plan.command(key, &known, &environment)?;
+                self.update_row(update, command, &mut output, frame)?;
+            }
             self.guard_returned(update.returning.is_some());
             return Ok(output);
         }
@@ -99,7 +114,7 @@ impl Execution<'_> {
             self.keys_to_change(table, &update.access, &update.filter, update.filter_columns, frame)?;
         let known = update.plan.known_values(&environment);
         for key in keys {
-            let command = update.plan.command(key, &known, &environment);
+            let command = update.plan.command(key, &known, &environment)?;
             self.update_row(update, command, &mut output, frame)?;
         }
         self.guard_returned(update.returning.is_some());
@@ -148,11 +163,14 @@ impl Execution<'_> {
         let table = &delete.plan.table;
         let keys = match &delete.access {
             Access::Key(parts) => resolve_key(parts, &environment)?.into_iter().collect(),
+            Access::Found(select) => {
+                self.found(table, select, frame)?.into_iter().map(|(key, _)| key).collect::<Vec<Key>>()
+            }
             access => self.keys_to_change(table, access, &delete.filter, delete.filter_columns, frame)?,
         };
         for key in keys {
             self.charge(1)?;
-            let command = delete.plan.command(key.clone(), &environment);
+            let command = delete.plan.command(key.clone(), &environment)?;
             let Some(returning) = &delete.returning else {
                 output.affected += u64::from(self.apply(command)?);
                 continue;
@@ -185,13 +203,31 @@ impl Execution<'_> {
         }
     }
 
+    /// What a query has found, by the key that its rows begin with; of several with the same key the first.
+    fn found(
+        &mut self,
+        table: &TablePlan,
+        select: &BoundSelect,
+        frame: &[Value],
+    ) -> Result<Vec<(Key, Vec<Value>)>, SqlError> {
+        let mut seen = BTreeSet::new();
+        let mut found = Vec::new();
+        for row in self.select(select, frame, None)? {
+            let key = Key::encode(&row[..table.key.len()])?;
+            if seen.insert(key.clone()) {
+                found.push((key, row));
+            }
+        }
+        Ok(found)
+    }
+
     fn returned(
         &self,
         returning: &Returning,
         row: &[Value],
         frame: &[Value],
     ) -> Result<Vec<Value>, SqlError> {
-        let environment = Environment { row, frame, now: self.now };
+        let environment = Environment::new(row, frame, self.now);
         returning.projection.iter().map(|expression| expression.evaluate(&environment)).collect()
     }
 }

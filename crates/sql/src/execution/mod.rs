@@ -3,6 +3,7 @@
 mod change;
 mod fused;
 mod own;
+mod relation;
 mod select;
 
 pub(crate) use select::check_result_rows;
@@ -13,6 +14,7 @@ use crate::plpgsql;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
 pub(crate) use own::without;
 use own::{OwnRow, OwnRows};
+use select::KnownSubqueries;
 use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
 use types::{
     ColumnSet, EndorsedEffects, Key, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
@@ -21,6 +23,8 @@ use types::{
 
 /// Milliseconds from 1970-01-01 to 2000-01-01.
 const EPOCH_DIFFERENCE_MS: i64 = 946_684_800_000;
+/// Queries that may stand inside of one another: each takes a part of the stack.
+const QUERIES_DEEP_MAX: usize = 32;
 
 /// Where and when a transaction runs.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +87,9 @@ pub(crate) struct Execution<'a> {
     last_matched: Vec<bool>,
     steps: u64,
     depth: usize,
+    /// Queries that are running inside of one another.
+    queries: usize,
+    subqueries: KnownSubqueries,
     /// Hidden keys given out.
     draws: u32,
 }
@@ -105,6 +112,8 @@ impl<'a> Execution<'a> {
             last_matched: Vec::new(),
             steps: 0,
             depth: 0,
+            queries: 0,
+            subqueries: KnownSubqueries::default(),
             draws: 0,
         }
     }
@@ -155,13 +164,31 @@ impl<'a> Execution<'a> {
         .hint("Touch fewer rows, or split the work into several transactions.")
     }
 
+    /// A query begins inside of another one.
+    ///
+    /// # Errors
+    /// `54001` where that is too deep.
+    pub(super) fn enter_query(&mut self) -> Result<(), SqlError> {
+        if self.queries >= QUERIES_DEEP_MAX {
+            let message = format!("queries are nested more than {QUERIES_DEEP_MAX} deep (QUERIES_DEEP_MAX)");
+            return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
+        }
+        self.queries += 1;
+        Ok(())
+    }
+
+    /// It has ended.
+    pub(super) fn leave_query(&mut self) {
+        self.queries -= 1;
+    }
+
     /// The value of an expression without columns. `frame` holds the variables by slot.
     ///
     /// # Errors
     /// What evaluation raises.
     #[inline]
     pub fn evaluate(&mut self, expression: &Expression, frame: &[Value]) -> Result<Value, SqlError> {
-        expression.evaluate(&Environment { row: &[], frame, now: self.now })
+        expression.evaluate(&Environment::new(&[], frame, self.now))
     }
 
     /// Where expressions over variables are evaluated.
@@ -175,7 +202,7 @@ impl<'a> Execution<'a> {
     /// What evaluation raises.
     #[inline]
     pub fn is_true(&mut self, expression: &Expression, frame: &[Value]) -> Result<bool, SqlError> {
-        expression.is_true(&Environment { row: &[], frame, now: self.now })
+        expression.is_true(&Environment::new(&[], frame, self.now))
     }
 
     /// Runs a statement. `frame` holds the variables by slot, or the parameters of a script.
@@ -283,7 +310,7 @@ impl<'a> Execution<'a> {
     }
 
     fn environment<'b>(&self, row: &'b [Value], frame: &'b [Value]) -> Environment<'b> {
-        Environment { row, frame, now: self.now }
+        Environment::new(row, frame, self.now)
     }
 
     /// The row as it stands for this transaction, without registering anything.

@@ -2,14 +2,18 @@
 
 use super::Execution;
 use crate::aggregate::{Accumulator, Sortable};
-use crate::expression::{Environment, Expression};
+use crate::expression::{Environment, Expression, QueryEnvironment, RunSubquery, broken};
 use crate::predicate::{CapturedCondition, Condition};
-use crate::statement::{Access, BoundSelect, Grouping, Scanned, SortKey, resolve_key, resolve_range};
+use crate::statement::{
+    Access, BoundSelect, Distinctness, From, Grouping, Scanned, SortKey, resolve_key, resolve_range,
+};
 use crate::table::TablePlan;
 use state::{KeyRange, RowPredicate, Scan};
+use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
+use std::rc::Rc;
 use std::sync::Arc;
 use types::{ColumnSet, Key, Row, SqlError, SqlState, Value, assign, limits};
 
@@ -30,6 +34,32 @@ struct Interval<'b> {
     filter: Option<CapturedCondition>,
 }
 
+/// What a query is run with.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'b> {
+    /// Variables.
+    pub frame: &'b [Value],
+    /// What the query around it hands to it.
+    pub arguments: &'b [Value],
+    /// The columns to the left of the relation that is being read.
+    pub left: &'b [Value],
+}
+
+/// Where no expression holds a subquery.
+pub(super) struct NoSubqueries;
+
+impl RunSubquery for NoSubqueries {
+    fn rows(
+        &self,
+        _: &Arc<BoundSelect>,
+        _: &[Value],
+        _: Vec<Value>,
+        _: Option<usize>,
+    ) -> Result<Rc<Vec<Vec<Value>>>, SqlError> {
+        Err(broken("a subquery where none was bound"))
+    }
+}
+
 impl Execution<'_> {
     /// Runs a SELECT and gives its rows, at most `limit`.
     ///
@@ -41,8 +71,25 @@ impl Execution<'_> {
         frame: &[Value],
         limit: Option<usize>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
-        let offset = self.row_count(select.offset.as_ref(), frame, "OFFSET")?.unwrap_or(0);
-        let own_limit = self.row_count(select.limit.as_ref(), frame, "LIMIT")?;
+        self.forget_subqueries();
+        self.select_given(select, Given { frame, arguments: &[], left: &[] }, limit)
+    }
+
+    /// A statement begins: what subqueries of the one before gave may have changed.
+    pub(super) fn forget_subqueries(&mut self) {
+        self.subqueries.clear();
+    }
+
+    /// The same for a query inside of another one.
+    pub(super) fn select_given(
+        &mut self,
+        select: &BoundSelect,
+        given: Given<'_>,
+        limit: Option<usize>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
+        let given = Given { left: &[], ..given };
+        let offset = self.row_count(select.offset.as_ref(), given.frame, "OFFSET")?.unwrap_or(0);
+        let own_limit = self.row_count(select.limit.as_ref(), given.frame, "LIMIT")?;
         let limit = match (own_limit, limit) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -52,18 +99,89 @@ impl Execution<'_> {
         }
         let mut output = Output {
             select,
-            frame,
-            now: self.now,
             rows: Vec::new(),
             seen: BTreeSet::new(),
             enough: limit.map(|limit| limit.saturating_add(offset)),
         };
-        match &select.grouping {
-            Some(grouping) => self.grouped(select, grouping, frame, &mut output)?,
-            None => self.visit_rows(select, frame, &mut |row| output.take(row))?,
+        if select.has_subqueries || matches!(select.source, From::Relation(_)) || select.filter.is_some() {
+            self.gathered(select, given, &mut output)?;
+        } else {
+            let query = QueryEnvironment { arguments: given.arguments, left: &[], subqueries: &NoSubqueries };
+            let environment =
+                Environment { query: Some(&query), ..Environment::new(&[], given.frame, self.now) };
+            match &select.grouping {
+                Some(grouping) => {
+                    let mut groups = Groups::new(grouping);
+                    self.visit_rows(select, given, &mut |row| {
+                        groups.add(&Environment { row, ..environment })?;
+                        Ok(ControlFlow::Continue(()))
+                    })?;
+                    for row in groups.finish()? {
+                        if output.take_group(grouping, &Environment { row: &row, ..environment })?.is_break()
+                        {
+                            break;
+                        }
+                    }
+                }
+                None => self
+                    .visit_rows(select, given, &mut |row| output.take(&Environment { row, ..environment }))?,
+            }
         }
         self.charge(output.rows.len() as u64)?;
         Ok(output.finish(offset, limit))
+    }
+
+    /// All rows first, then what is made of them: so that subqueries can run in between.
+    fn gathered(
+        &mut self,
+        select: &BoundSelect,
+        given: Given<'_>,
+        output: &mut Output<'_>,
+    ) -> Result<(), SqlError> {
+        let rows = match &select.source {
+            From::Nothing => vec![Vec::new()],
+            From::Table(scanned) => self.table_rows(scanned, given)?,
+            From::Relation(relation) => self.relation_rows(relation, given)?,
+        };
+        let mut groups = select.grouping.as_ref().map(Groups::new);
+        for row in rows {
+            let go_on = self.with_subqueries(&row, given, |environment| {
+                if let Some(filter) = &select.filter
+                    && !filter.is_true(environment)?
+                {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                match &mut groups {
+                    Some(groups) => groups.add(environment).map(ControlFlow::Continue),
+                    None => output.take(environment),
+                }
+            })?;
+            if go_on.is_break() {
+                break;
+            }
+        }
+        let (Some(grouping), Some(groups)) = (&select.grouping, groups) else { return Ok(()) };
+        for row in groups.finish()? {
+            let go_on =
+                self.with_subqueries(&row, given, |environment| output.take_group(grouping, environment))?;
+            if go_on.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Evaluates something over a row of a query whose expressions may hold subqueries.
+    pub(super) fn with_subqueries<R>(
+        &mut self,
+        row: &[Value],
+        given: Given<'_>,
+        evaluate: impl FnOnce(&Environment<'_>) -> Result<R, SqlError>,
+    ) -> Result<R, SqlError> {
+        let now = self.now;
+        let runner = Runner(RefCell::new(self));
+        let query = QueryEnvironment { arguments: given.arguments, left: given.left, subqueries: &runner };
+        evaluate(&Environment { row, frame: given.frame, now, query: Some(&query) })
     }
 
     fn row_count(
@@ -82,102 +200,78 @@ impl Execution<'_> {
         }
     }
 
-    fn grouped(
-        &mut self,
-        select: &BoundSelect,
-        grouping: &Grouping,
-        frame: &[Value],
-        output: &mut Output<'_>,
-    ) -> Result<(), SqlError> {
-        let now = self.now;
-        let accumulators = || grouping.aggregates.iter().map(Accumulator::new).collect::<Vec<_>>();
-        let mut groups: BTreeMap<Sortable, Vec<Accumulator<'_>>> = BTreeMap::new();
-        if grouping.keys.is_empty() {
-            groups.insert(Sortable(Vec::new()), accumulators());
-        }
-        self.visit_rows(select, frame, &mut |row| {
-            let environment = Environment { row, frame, now };
-            let keys = grouping.keys.iter().map(|key| key.evaluate(&environment));
-            let keys = keys.collect::<Result<Vec<_>, _>>()?;
-            let group = groups.entry(Sortable(keys)).or_insert_with(accumulators);
-            group.iter_mut().try_for_each(|accumulator| accumulator.add(&environment))?;
-            Ok(ControlFlow::Continue(()))
-        })?;
-        for (Sortable(mut row), group) in groups {
-            for accumulator in group {
-                row.push(accumulator.finish()?);
-            }
-            let environment = Environment { row: &row, frame, now };
-            if let Some(having) = &grouping.having
-                && !having.is_true(&environment)?
-            {
-                continue;
-            }
-            if output.take(&row)?.is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
     /// Visits the rows of the source that the WHERE is true for, in key order.
     fn visit_rows(
         &mut self,
         select: &BoundSelect,
-        frame: &[Value],
+        given: Given<'_>,
         visit: &mut Visit<'_>,
     ) -> Result<(), SqlError> {
-        let Some(source) = &select.source else {
-            if match &select.filter {
-                Some(filter) => self.is_true(filter, frame)?,
-                None => true,
-            } {
-                visit(&[])?.is_break();
-            }
-            return Ok(());
-        };
-        match &source.access {
+        match &select.source {
+            From::Nothing => visit(&[]).map(drop),
+            From::Table(scanned) => self.visit_table(scanned, given, select.reverse, visit),
+            From::Relation(_) => Err(broken("the rows of several relations are gathered first")),
+        }
+    }
+
+    /// The rows of a table that its conditions are true for, in key order.
+    pub(super) fn table_rows(
+        &mut self,
+        scanned: &Scanned,
+        given: Given<'_>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
+        let mut rows = Vec::new();
+        self.visit_table(scanned, given, false, &mut |row| {
+            rows.push(row.to_vec());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(rows)
+    }
+
+    fn visit_table(
+        &mut self,
+        scanned: &Scanned,
+        given: Given<'_>,
+        reverse: bool,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), SqlError> {
+        match &scanned.access {
             Access::Key(parts) => {
-                let Some(key) = resolve_key(parts, &self.environment(&[], frame))? else { return Ok(()) };
-                self.visit_key(source, &key, frame, visit)
+                let key = self.with_subqueries(&[], given, |environment| resolve_key(parts, environment))?;
+                let Some(key) = key else { return Ok(()) };
+                self.charge(1)?;
+                self.register_read(scanned.table.id, &key, scanned.columns);
+                let Some(row) = self.current(scanned.table.id, &key) else { return Ok(()) };
+                if let Some(filter) = &scanned.filter
+                    && !self.with_subqueries(&row, given, |environment| filter.is_true_in(environment))?
+                {
+                    return Ok(());
+                }
+                visit(&row).map(drop)
             }
             Access::Range { equal, lower, upper } => {
-                let range = resolve_range(equal, lower, upper, &self.environment(&[], frame))?;
+                let range = self.with_subqueries(&[], given, |environment| {
+                    resolve_range(equal, lower, upper, environment)
+                })?;
                 let Some(range) = range else { return Ok(()) };
+                let filter = match &scanned.filter {
+                    Some(filter) => {
+                        Some(self.with_subqueries(&[], given, |environment| filter.with_values(environment))?)
+                    }
+                    None => None,
+                };
                 let interval = Interval {
-                    table: &source.table,
+                    table: &scanned.table,
                     range,
-                    reverse: select.reverse,
-                    columns: source.columns,
-                    filter_columns: source.filter_columns,
-                    filter: self.captured(&source.filter, frame),
+                    reverse,
+                    columns: scanned.columns,
+                    filter_columns: scanned.filter_columns,
+                    filter,
                 };
                 self.scan(interval, &mut |_, row| visit(row))
             }
+            Access::Found(_) => Err(broken("a query finds what is changed, not what is read")),
         }
-    }
-
-    fn captured(&self, filter: &Option<Condition>, frame: &[Value]) -> Option<CapturedCondition> {
-        filter.as_ref().map(|filter| filter.with_values(frame, self.now))
-    }
-
-    fn visit_key(
-        &mut self,
-        source: &Scanned,
-        key: &Key,
-        frame: &[Value],
-        visit: &mut Visit<'_>,
-    ) -> Result<(), SqlError> {
-        self.charge(1)?;
-        self.register_read(source.table.id, key, source.columns);
-        let Some(row) = self.current(source.table.id, key) else { return Ok(()) };
-        if let Some(filter) = &source.filter
-            && !filter.is_true_in(&row, frame, self.now)?
-        {
-            return Ok(());
-        }
-        visit(&row)?.is_break();
-        Ok(())
     }
 
     /// Keys of the rows of an interval that the filter is true for: what UPDATE and DELETE change.
@@ -189,7 +283,8 @@ impl Execution<'_> {
         filter_columns: ColumnSet,
         frame: &[Value],
     ) -> Result<Vec<Key>, SqlError> {
-        let filter = self.captured(filter, frame);
+        let environment = self.environment(&[], frame);
+        let filter = filter.as_ref().map(|filter| filter.with_values(&environment)).transpose()?;
         let columns = filter_columns | ColumnSet::EXISTS;
         let interval = Interval { table, range, reverse: false, columns, filter_columns, filter };
         let mut keys = Vec::new();
@@ -374,11 +469,106 @@ impl Walk<'_, '_> {
     }
 }
 
+/// Runs subqueries in the execution that their query runs in.
+struct Runner<'e, 'x>(RefCell<&'e mut Execution<'x>>);
+
+impl RunSubquery for Runner<'_, '_> {
+    fn rows(
+        &self,
+        query: &Arc<BoundSelect>,
+        frame: &[Value],
+        arguments: Vec<Value>,
+        limit: Option<usize>,
+    ) -> Result<Rc<Vec<Vec<Value>>>, SqlError> {
+        let mut execution = self.0.try_borrow_mut().map_err(|_| broken("a subquery inside of itself"))?;
+        // The same query gives the same rows for the same arguments as long as the statement runs.
+        let known_as = (Arc::as_ptr(query) as usize, limit, Sortable(arguments));
+        if let Some(known) = execution.subqueries.get(&known_as) {
+            return Ok(known.clone());
+        }
+        execution.enter_query()?;
+        let given = Given { frame, arguments: &known_as.2.0, left: &[] };
+        let rows = execution.select_given(query, given, limit);
+        execution.leave_query();
+        let rows = Rc::new(rows?);
+        execution.subqueries.remember(known_as, rows.clone());
+        Ok(rows)
+    }
+}
+
+/// A subquery (where its plan stands in memory), its limit, and what it is handed.
+type SubqueryRun = (usize, Option<usize>, Sortable);
+
+/// Rows of subqueries that have run in a statement.
+#[derive(Default)]
+pub(super) struct KnownSubqueries {
+    rows: BTreeMap<SubqueryRun, Rc<Vec<Vec<Value>>>>,
+    values: usize,
+}
+
+impl KnownSubqueries {
+    /// Values that are remembered.
+    const VALUES_MAX: usize = 1 << 18;
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.values = 0;
+    }
+
+    fn get(&self, key: &SubqueryRun) -> Option<&Rc<Vec<Vec<Value>>>> {
+        self.rows.get(key)
+    }
+
+    fn remember(&mut self, key: SubqueryRun, rows: Rc<Vec<Vec<Value>>>) {
+        let values = key.2.0.len() + rows.iter().map(Vec::len).sum::<usize>() + 1;
+        if self.values + values <= KnownSubqueries::VALUES_MAX {
+            self.values += values;
+            self.rows.insert(key, rows);
+        }
+    }
+}
+
+/// The groups of a query while they are made.
+struct Groups<'b> {
+    grouping: &'b Grouping,
+    groups: BTreeMap<Sortable, Vec<Accumulator<'b>>>,
+}
+
+impl<'b> Groups<'b> {
+    fn new(grouping: &'b Grouping) -> Groups<'b> {
+        let mut groups = Groups { grouping, groups: BTreeMap::new() };
+        if grouping.keys.is_empty() {
+            groups.groups.insert(Sortable(Vec::new()), accumulators(grouping));
+        }
+        groups
+    }
+
+    fn add(&mut self, environment: &Environment<'_>) -> Result<(), SqlError> {
+        let keys = self.grouping.keys.iter().map(|key| key.evaluate(environment));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let group = self.groups.entry(Sortable(keys)).or_insert_with(|| accumulators(self.grouping));
+        group.iter_mut().try_for_each(|accumulator| accumulator.add(environment))
+    }
+
+    /// A row per group, by the keys: the keys, then the aggregates.
+    fn finish(self) -> Result<Vec<Vec<Value>>, SqlError> {
+        let row = |(Sortable(mut row), group): (Sortable, Vec<Accumulator<'_>>)| {
+            for accumulator in group {
+                row.push(accumulator.finish()?);
+            }
+            Ok(row)
+        };
+        self.groups.into_iter().map(row).collect()
+    }
+}
+
+fn accumulators(grouping: &Grouping) -> Vec<Accumulator<'_>> {
+    grouping.aggregates.iter().map(Accumulator::new).collect()
+}
+
 /// The rows of a result while they are made.
 struct Output<'b> {
     select: &'b BoundSelect,
-    frame: &'b [Value],
-    now: i64,
     /// Sort keys and output.
     rows: Vec<(Vec<Value>, Vec<Value>)>,
     seen: BTreeSet<Sortable>,
@@ -387,25 +577,40 @@ struct Output<'b> {
 }
 
 impl Output<'_> {
-    fn take(&mut self, row: &[Value]) -> Result<ControlFlow<()>, SqlError> {
-        let environment = Environment { row, frame: self.frame, now: self.now };
+    fn take_group(
+        &mut self,
+        grouping: &Grouping,
+        environment: &Environment<'_>,
+    ) -> Result<ControlFlow<()>, SqlError> {
+        match &grouping.having {
+            Some(having) if !having.is_true(environment)? => Ok(ControlFlow::Continue(())),
+            _ => self.take(environment),
+        }
+    }
+
+    fn take(&mut self, environment: &Environment<'_>) -> Result<ControlFlow<()>, SqlError> {
         let mut output = Vec::with_capacity(self.select.projection.len());
         for expression in &self.select.projection {
-            output.push(expression.evaluate(&environment)?);
+            output.push(expression.evaluate(environment)?);
         }
-        if self.select.distinct && !self.seen.insert(Sortable(output.clone())) {
+        if self.select.distinct == Distinctness::Distinct && !self.seen.insert(Sortable(output.clone())) {
             return Ok(ControlFlow::Continue(()));
         }
         let mut keys = Vec::with_capacity(self.select.order.len());
         for key in &self.select.order {
             keys.push(match key.output {
                 Some(position) => output[position].clone(),
-                None => key.expression.evaluate(&environment)?,
+                None => key.expression.evaluate(environment)?,
             });
         }
+        if let Distinctness::On(expressions) = &self.select.distinct {
+            for expression in expressions {
+                keys.push(expression.evaluate(environment)?);
+            }
+        }
         self.rows.push((keys, output));
-        let enough =
-            self.select.order.is_empty() && self.enough.is_some_and(|enough| self.rows.len() >= enough);
+        let streams = self.select.order.is_empty() && !matches!(self.select.distinct, Distinctness::On(_));
+        let enough = streams && self.enough.is_some_and(|enough| self.rows.len() >= enough);
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
@@ -414,6 +619,10 @@ impl Output<'_> {
         let order = &self.select.order;
         if !order.is_empty() {
             self.rows.sort_by(|(left, _), (right, _)| compare_keys(order, left, right));
+        }
+        if let Distinctness::On(_) = self.select.distinct {
+            let mut seen = BTreeSet::new();
+            self.rows.retain(|(keys, _)| seen.insert(Sortable(keys[order.len()..].to_vec())));
         }
         let rows = self.rows.into_iter().map(|(_, row)| row).skip(offset);
         rows.take(limit.unwrap_or(usize::MAX)).collect()

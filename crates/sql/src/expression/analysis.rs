@@ -1,15 +1,20 @@
 //! What can be told of an expression without evaluating it.
 
 use super::{Environment, Expression, Function, Kind};
-use types::{ColumnSet, DataType, Value};
+use types::{ColumnSet, DataType, SqlError, Value};
 
 impl Expression {
     /// The operands, in order of evaluation.
     pub fn operands(&self) -> Vec<&Expression> {
         match &self.kind {
-            Kind::Constant(_) | Kind::Column(_) | Kind::Slot(_) | Kind::Now | Kind::Aggregate(_) => {
-                Vec::new()
-            }
+            Kind::Constant(_)
+            | Kind::Column(_)
+            | Kind::Slot(_)
+            | Kind::Argument(_)
+            | Kind::Left(_)
+            | Kind::Now
+            | Kind::Aggregate(_) => Vec::new(),
+            Kind::Subquery(subquery) => subquery.operands.iter().chain(&subquery.arguments).collect(),
             Kind::Cast(operand)
             | Kind::Assign(operand)
             | Kind::Negate(operand)
@@ -38,8 +43,16 @@ impl Expression {
     /// The operands, to be changed.
     pub fn operands_mut(&mut self) -> Vec<&mut Expression> {
         match &mut self.kind {
-            Kind::Constant(_) | Kind::Column(_) | Kind::Slot(_) | Kind::Now | Kind::Aggregate(_) => {
-                Vec::new()
+            Kind::Constant(_)
+            | Kind::Column(_)
+            | Kind::Slot(_)
+            | Kind::Argument(_)
+            | Kind::Left(_)
+            | Kind::Now
+            | Kind::Aggregate(_) => Vec::new(),
+            Kind::Subquery(subquery) => {
+                let subquery = subquery.as_mut();
+                subquery.operands.iter_mut().chain(&mut subquery.arguments).collect()
             }
             Kind::Cast(operand)
             | Kind::Assign(operand)
@@ -71,6 +84,11 @@ impl Expression {
         test(self) || self.operands().into_iter().any(|operand| operand.any(test))
     }
 
+    /// True where a query stands inside.
+    pub fn has_subquery(&self) -> bool {
+        self.any(&mut |expression| matches!(expression.kind, Kind::Subquery(_)))
+    }
+
     /// The columns that it looks at.
     pub fn columns(&self) -> ColumnSet {
         let mut columns = ColumnSet::EMPTY;
@@ -91,7 +109,16 @@ impl Expression {
     /// True where it has the same value wherever and whenever it is evaluated.
     pub fn is_constant(&self) -> bool {
         !self.any(&mut |expression| {
-            matches!(expression.kind, Kind::Column(_) | Kind::Slot(_) | Kind::Now | Kind::Aggregate(_))
+            matches!(
+                expression.kind,
+                Kind::Column(_)
+                    | Kind::Slot(_)
+                    | Kind::Argument(_)
+                    | Kind::Left(_)
+                    | Kind::Subquery(_)
+                    | Kind::Now
+                    | Kind::Aggregate(_)
+            )
         })
     }
 
@@ -109,7 +136,7 @@ impl Expression {
             Kind::Cast(operand) | Kind::Assign(operand) => !is_total_cast(operand.data_type, self.data_type),
             Kind::Arithmetic(..) | Kind::Negate(_) | Kind::Concatenate(_) | Kind::Like(..) => true,
             Kind::Function(function, _) => function.can_fail(),
-            Kind::Aggregate(_) => true,
+            Kind::Aggregate(_) | Kind::Subquery(_) => true,
             _ => false,
         };
         fails || self.operands().into_iter().any(Expression::can_fail)
@@ -147,12 +174,13 @@ impl Expression {
                 }
                 _ => true,
             },
+            Kind::Argument(_) | Kind::Left(_) | Kind::Subquery(_) => true,
             _ => false,
         });
         if unknown {
             return Truths::ANY;
         }
-        match self.truth(&Environment { row: &row, frame, now }) {
+        match self.truth(&Environment::new(&row, frame, now)) {
             Ok(Some(true)) => Truths::TRUE,
             Ok(Some(false)) => Truths::FALSE,
             Ok(None) => Truths::NULL,
@@ -217,29 +245,42 @@ fn is_total_cast(from: DataType, to: DataType) -> bool {
         )
 }
 
-/// The variables that some expressions need, gathered so that a command carries these values and no others.
+/// What some expressions need that is the same for every row (variables, arguments, columns to the left, subqueries),
+/// gathered so that a command or a predicate carries these values and nothing else.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Capture {
-    /// Slots of the frame, in the order of the captured values.
-    pub slots: Vec<u16>,
+    /// In the order of the captured values.
+    pub sources: Vec<Expression>,
 }
 
 impl Capture {
-    /// Renumbers the variables of `expression` to positions among the captured values.
+    /// Lets `expression` take these from positions among the captured values.
     pub fn renumber(&mut self, expression: &mut Expression) {
-        if let Kind::Slot(slot) = &mut expression.kind {
-            let position = self.slots.iter().position(|known| known == slot).unwrap_or_else(|| {
-                self.slots.push(*slot);
-                self.slots.len() - 1
+        let captured = match &expression.kind {
+            Kind::Slot(_) | Kind::Argument(_) | Kind::Left(_) => true,
+            Kind::Subquery(_) => expression.is_row_independent(),
+            _ => false,
+        };
+        if captured {
+            let position = self.sources.iter().position(|known| known == expression).unwrap_or_else(|| {
+                self.sources.push(expression.clone());
+                self.sources.len() - 1
             });
-            *slot = position as u16;
+            expression.kind = Kind::Slot(position as u16);
+            return;
         }
         expression.operands_mut().into_iter().for_each(|operand| self.renumber(operand));
     }
 
     /// The values to carry.
-    pub fn values<'a>(&'a self, frame: &'a [Value]) -> impl Iterator<Item = Value> + 'a {
-        self.slots.iter().map(|slot| frame.get(usize::from(*slot)).cloned().unwrap_or_default())
+    ///
+    /// # Errors
+    /// What subqueries raise.
+    pub fn values<'a>(
+        &'a self,
+        environment: &'a Environment<'a>,
+    ) -> impl Iterator<Item = Result<Value, SqlError>> + 'a {
+        self.sources.iter().map(|source| source.evaluate(environment))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::convert::fold;
 use super::names::bind_data_type;
-use super::{Comparison, Expression, Kind, LikeForm};
+use super::{Comparison, Expression, Kind, LikeForm, Relations};
 use crate::aggregate::Aggregate;
 use crate::scope::{Variable, VariableScope, name_of};
+use crate::statement::{Level, QueryScope};
 use crate::table::TablePlan;
 use sqlparser::ast::{self, BinaryOperator, Expr, Ident, Spanned, UnaryOperator, ValueWithSpan};
 use sqlparser::tokenizer::Span;
@@ -28,6 +29,8 @@ pub(crate) enum Source<'a> {
         /// Its name or alias.
         name: &'a str,
     },
+    /// The relations of a query.
+    Relations(&'a Relations),
 }
 
 /// Binds the expressions of one clause.
@@ -39,6 +42,8 @@ pub(crate) struct Binder<'a> {
     /// The clause, where aggregates are not allowed.
     pub(super) no_aggregates_in: Cell<Option<&'static str>>,
     depth: Cell<usize>,
+    /// Where subqueries are bound, in queries.
+    pub(super) query: Option<(QueryScope<'a>, &'a Level<'a>)>,
 }
 
 /// Nesting of expressions: the parser counts parentheses, this also chains of operators.
@@ -53,7 +58,13 @@ impl<'a> Binder<'a> {
             aggregates: RefCell::default(),
             no_aggregates_in: Cell::new(Some("WHERE")),
             depth: Cell::new(0),
+            query: None,
         }
+    }
+
+    /// For the expressions of a query, which may hold subqueries and name the columns of enclosing queries.
+    pub fn in_query(self, query: QueryScope<'a>, level: &'a Level<'a>) -> Binder<'a> {
+        Binder { query: Some((query, level)), ..self }
     }
 
     /// Says in which clause the expressions stand; `None`: where aggregates are allowed.
@@ -133,7 +144,13 @@ impl<'a> Binder<'a> {
         }
     }
 
-    pub(super) fn at(&self, error: SqlError, span: Span) -> SqlError {
+    /// Variables and parameters.
+    pub fn scope(&self) -> &VariableScope {
+        self.scope
+    }
+
+    /// The error at the span's position.
+    pub fn at(&self, error: SqlError, span: Span) -> SqlError {
         self.scope.located(error, span)
     }
 
@@ -176,6 +193,15 @@ impl<'a> Binder<'a> {
             | Expr::Trim { .. }
             | Expr::Extract { .. } => self.bind_syntax_function(expr),
             Expr::Collate { expr: inner, collation } => self.bind_collate(inner, collation),
+            Expr::Subquery(_)
+            | Expr::Exists { .. }
+            | Expr::InSubquery { .. }
+            | Expr::AnyOp { .. }
+            | Expr::AllOp { .. }
+                if self.query.is_some() =>
+            {
+                self.bind_subquery_expression(expr)
+            }
             _ => Err(self.at(unsupported_expression(expr), expr.span())),
         }
     }
@@ -190,7 +216,7 @@ impl<'a> Binder<'a> {
 
     fn bind_name(&self, ident: &Ident) -> Result<Expression, SqlError> {
         let name = name_of(ident)?;
-        let column = self.column(&name);
+        let column = self.visible(&[&name]).map_err(|error| self.at(error, ident.span))?;
         let variable = self.scope.resolve(&[&name]);
         match (column, variable) {
             (Some(_), Some(_)) => Err(self.ambiguous(&name, ident.span)),
@@ -200,10 +226,37 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn column(&self, name: &str) -> Option<Expression> {
-        let Source::Table { table, .. } = self.source else { return None };
-        let ordinal = table.ordinal(name)?;
-        Some(Expression::column(ordinal, table.columns[ordinal].data_type))
+    fn column(&self, name: &str) -> Result<Option<Expression>, SqlError> {
+        match self.source {
+            Source::Table { table, .. } => Ok(table
+                .ordinal(name)
+                .map(|ordinal| Expression::column(ordinal, table.columns[ordinal].data_type))),
+            Source::Relations(relations) => relations.column(name),
+            Source::Nothing | Source::Default => Ok(None),
+        }
+    }
+
+    /// The column that a name stands for, here or in an enclosing query.
+    ///
+    /// # Errors
+    /// `42702` where several have it; `42703` where the relation named does not.
+    fn visible(&self, parts: &[&str]) -> Result<Option<Expression>, SqlError> {
+        let own = match (self.source, parts) {
+            (_, [name]) => self.column(name)?,
+            (Source::Relations(relations), [relation, name]) => {
+                relations.qualified(relation, name).transpose()?
+            }
+            (Source::Table { name: table, .. }, [relation, name]) if table == *relation => {
+                self.column(name)?
+            }
+            _ => None,
+        };
+        let enclosing = self.query.and_then(|(_, level)| Some((level, level.parent?)));
+        match (own, enclosing) {
+            (Some(own), _) => Ok(Some(own)),
+            (None, Some((level, parent))) => Ok(parent.visible(parts)?.map(|found| level.argument(found))),
+            (None, None) => Ok(None),
+        }
     }
 
     fn ambiguous(&self, name: &str, span: Span) -> SqlError {
@@ -224,7 +277,12 @@ impl<'a> Binder<'a> {
             return SqlError::unsupported(format_args!("the whole row \"{name}\" as a value"))
                 .hint("Name its fields.");
         }
-        if matches!(self.source, Source::Table { name: table, .. } if table == name) {
+        let is_relation = match self.source {
+            Source::Table { name: table, .. } => table == name,
+            Source::Relations(relations) => relations.relation(name).is_some(),
+            Source::Nothing | Source::Default => false,
+        };
+        if is_relation {
             return SqlError::unsupported(format_args!("the whole row \"{name}\" as a value"))
                 .hint("Name its columns.");
         }
@@ -246,7 +304,7 @@ impl<'a> Binder<'a> {
             return Err(self.at(SqlError::unsupported(what), span));
         };
         if matches!(self.source, Source::Table { name: table, .. } if table == *qualifier) {
-            if let Some(column) = self.column(name) {
+            if let Some(column) = self.column(name)? {
                 return match self.scope.resolve(&parts) {
                     Some(_) => Err(self.ambiguous(&parts.join("."), span)),
                     None => Ok(column),
@@ -257,6 +315,14 @@ impl<'a> Binder<'a> {
                 return Err(self.at(SqlError::new(SqlState::UNDEFINED_COLUMN, message), span));
             }
         }
+        if !matches!(self.source, Source::Table { .. })
+            && let Some(column) = self.visible(&parts).map_err(|error| self.at(error, span))?
+        {
+            return match self.scope.resolve(&parts) {
+                Some(_) => Err(self.ambiguous(&parts.join("."), span)),
+                None => Ok(column),
+            };
+        }
         match self.scope.resolve(&parts) {
             Some(variable) => Ok(variable_expression(variable)),
             None if self.scope.is_record(qualifier) => {
@@ -264,13 +330,21 @@ impl<'a> Binder<'a> {
                 Err(self.at(SqlError::new(SqlState::UNDEFINED_COLUMN, message), span))
             }
             None => {
-                let error = match self.source {
-                    Source::Table { table, .. } if table.name == *qualifier => SqlError::new(
+                let hidden = match self.source {
+                    Source::Table { table, .. } => table.name == *qualifier,
+                    Source::Relations(relations) => {
+                        let mut relations = relations.relations.iter();
+                        relations.any(|relation| relation.table.as_deref() == Some(*qualifier))
+                    }
+                    Source::Nothing | Source::Default => false,
+                };
+                let error = match hidden {
+                    true => SqlError::new(
                         SqlState::UNDEFINED_TABLE,
                         format!("invalid reference to FROM-clause entry for table \"{qualifier}\""),
                     )
                     .hint("Use the alias that the statement gives the table."),
-                    _ => SqlError::new(
+                    false => SqlError::new(
                         SqlState::UNDEFINED_TABLE,
                         format!("missing FROM-clause entry for table \"{qualifier}\""),
                     ),
@@ -458,7 +532,7 @@ impl<'a> Binder<'a> {
         Ok(Expression { kind: Kind::Concatenate(operands), data_type: DataType::Text(None) })
     }
 
-    pub(super) fn compare(
+    pub fn compare(
         &self,
         comparison: Comparison,
         left: Expression,

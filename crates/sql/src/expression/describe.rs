@@ -27,6 +27,11 @@ impl Expression {
             Kind::Constant(value) => literal(value),
             Kind::Column(ordinal) => (names.column)(*ordinal),
             Kind::Slot(slot) => (names.variable)(*slot),
+            Kind::Argument(_) | Kind::Left(_) => "a column of another relation".to_string(),
+            Kind::Subquery(subquery) => match joined(&subquery.operands, ", ") {
+                operands if operands.is_empty() => "(SELECT …)".to_string(),
+                operands => format!("({operands} compared with SELECT …)"),
+            },
             Kind::Now => "now()".to_string(),
             Kind::Assign(operand) => text(operand),
             Kind::Cast(operand) => format!("{}::{}", text(operand), self.data_type),

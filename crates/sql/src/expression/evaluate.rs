@@ -1,8 +1,11 @@
 //! Evaluation of bound expressions.
 
 use super::pattern::like;
-use super::{Expression, Kind};
+use super::{Expression, Kind, SubqueryForm};
+use crate::statement::BoundSelect;
 use std::cmp::Ordering;
+use std::rc::Rc;
+use std::sync::Arc;
 use types::{SqlError, SqlState, Value, arithmetic, assign, cast, concatenate, negate};
 
 /// What an expression is evaluated in.
@@ -14,6 +17,49 @@ pub(crate) struct Environment<'a> {
     pub frame: &'a [Value],
     /// The block's time, microseconds since 2000-01-01 00:00 UTC.
     pub now: i64,
+    /// Inside of a query.
+    pub query: Option<&'a QueryEnvironment<'a>>,
+}
+
+/// What expressions of a query meet besides the row at hand.
+#[derive(Clone, Copy)]
+pub(crate) struct QueryEnvironment<'a> {
+    /// What the enclosing query hands to this one.
+    pub arguments: &'a [Value],
+    /// The columns to the left of the relation that is being read.
+    pub left: &'a [Value],
+    /// Runs the subqueries of expressions.
+    pub subqueries: &'a dyn RunSubquery,
+}
+
+/// Runs the subqueries of expressions.
+pub(crate) trait RunSubquery {
+    /// Rows of a query with these arguments, at most `limit`.
+    ///
+    /// # Errors
+    /// What the query raises.
+    fn rows(
+        &self,
+        query: &Arc<BoundSelect>,
+        frame: &[Value],
+        arguments: Vec<Value>,
+        limit: Option<usize>,
+    ) -> Result<Rc<Vec<Vec<Value>>>, SqlError>;
+}
+
+impl<'a> Environment<'a> {
+    /// Outside of queries, or inside of one that has no arguments and no subqueries.
+    pub const fn new(row: &'a [Value], frame: &'a [Value], now: i64) -> Environment<'a> {
+        Environment { row, frame, now, query: None }
+    }
+
+    fn arguments(&self) -> &'a [Value] {
+        self.query.map_or(&[], |query| query.arguments)
+    }
+
+    fn left(&self) -> &'a [Value] {
+        self.query.map_or(&[], |query| query.left)
+    }
 }
 
 impl Expression {
@@ -26,6 +72,8 @@ impl Expression {
             Kind::Constant(value) => Ok(value.clone()),
             Kind::Column(ordinal) => value_at(environment.row, *ordinal, "column").cloned(),
             Kind::Slot(slot) => value_at(environment.frame, *slot, "variable").cloned(),
+            Kind::Argument(number) => value_at(environment.arguments(), *number, "argument").cloned(),
+            Kind::Left(ordinal) => value_at(environment.left(), *ordinal, "column to the left").cloned(),
             Kind::Now => Ok(Value::TimestampTz(environment.now)),
             Kind::Cast(operand) => cast(operand.evaluate(environment)?, self.data_type),
             Kind::Assign(operand) => assign(operand.evaluate(environment)?, self.data_type),
@@ -61,6 +109,7 @@ impl Expression {
             }
             Kind::Extreme(largest, operands) => extreme(*largest, operands, environment),
             Kind::Function(function, arguments) => function.evaluate(arguments, environment),
+            Kind::Subquery(subquery) if subquery.form == SubqueryForm::Scalar => subquery.scalar(environment),
             Kind::Aggregate(_) => Err(broken("an aggregate outside of a grouping")),
             _ => Ok(self.truth(environment)?.map_or(Value::Null, Value::Boolean)),
         }
@@ -77,6 +126,8 @@ impl Expression {
             Kind::Constant(value) => Ok(value),
             Kind::Column(ordinal) => value_at(environment.row, *ordinal, "column"),
             Kind::Slot(slot) => value_at(environment.frame, *slot, "variable"),
+            Kind::Argument(number) => value_at(environment.arguments(), *number, "argument"),
+            Kind::Left(ordinal) => value_at(environment.left(), *ordinal, "column to the left"),
             _ => {
                 *place = self.evaluate(environment)?;
                 Ok(place)
@@ -122,6 +173,7 @@ impl Expression {
                 Ok(Some((operand.truth(environment)? == *truth) == *expected))
             }
             Kind::InList(expected, operands) => in_list(*expected, operands, environment),
+            Kind::Subquery(subquery) if subquery.form != SubqueryForm::Scalar => subquery.truth(environment),
             Kind::Like(form, operands) => {
                 let (text, pattern) =
                     (operands[0].evaluate(environment)?, operands[1].evaluate(environment)?);
@@ -145,7 +197,7 @@ impl Expression {
 
     /// The value of an expression without columns and variables.
     pub fn evaluate_constant(&self, now: i64) -> Result<Value, SqlError> {
-        self.evaluate(&Environment { row: &[], frame: &[], now })
+        self.evaluate(&Environment::new(&[], &[], now))
     }
 }
 

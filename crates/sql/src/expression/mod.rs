@@ -2,6 +2,7 @@
 
 mod analysis;
 mod bind;
+mod bind_subquery;
 mod call;
 mod convert;
 mod describe;
@@ -9,14 +10,18 @@ mod evaluate;
 mod functions;
 mod names;
 mod pattern;
+mod relations;
+mod subquery;
 mod time;
 
 pub(crate) use analysis::Capture;
 pub(crate) use bind::{Binder, OPERATORS_MAX, Source, shortened, too_deep};
 pub(crate) use describe::Names;
-pub(crate) use evaluate::Environment;
+pub(crate) use evaluate::{Environment, QueryEnvironment, RunSubquery, broken};
 pub(crate) use functions::Function;
 pub(crate) use names::{bind_data_type, output_name};
+pub(crate) use relations::{Merged, NamedRelation, Relations};
+pub(crate) use subquery::{Subquery, SubqueryForm};
 
 use types::{ArithmeticOperator, DataType, Value};
 
@@ -38,6 +43,12 @@ pub(crate) enum Kind {
     Column(u16),
     /// Variable or parameter.
     Slot(u16),
+    /// What the enclosing query hands to this one, by number.
+    Argument(u16),
+    /// Column of the relations to the left of the one that is being read.
+    Left(u16),
+    /// A query inside of the expression.
+    Subquery(Box<Subquery>),
     /// The block's time.
     Now,
     /// An explicit cast to the expression's type.

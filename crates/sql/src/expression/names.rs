@@ -102,6 +102,8 @@ fn figured_name(expr: &Expr) -> Option<(String, u8)> {
     match expr {
         Expr::Identifier(name) => Some((name_of(name).unwrap_or_default(), 2)),
         Expr::CompoundIdentifier(parts) => Some((parts.last().and_then(|p| name_of(p).ok())?, 2)),
+        Expr::Subquery(query) => name_of_query(query),
+        Expr::Exists { .. } => strong("exists"),
         Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => figured_name(inner),
         Expr::Function(function) => {
             let name = function.name.0.last()?.as_ident()?;
@@ -127,6 +129,26 @@ fn figured_name(expr: &Expr) -> Option<(String, u8)> {
             _ => "btrim",
         }),
         _ => None,
+    }
+}
+
+/// The name of the first column of a query's output.
+fn name_of_query(query: &ast::Query) -> Option<(String, u8)> {
+    let mut body = query.body.as_ref();
+    loop {
+        body = match body {
+            ast::SetExpr::Select(select) => {
+                return match select.projection.first()? {
+                    ast::SelectItem::ExprWithAlias { alias, .. } => Some((name_of(alias).ok()?, 2)),
+                    ast::SelectItem::UnnamedExpr(expr) => figured_name(expr),
+                    _ => None,
+                };
+            }
+            ast::SetExpr::Query(inner) => inner.body.as_ref(),
+            ast::SetExpr::SetOperation { left, .. } => left.as_ref(),
+            ast::SetExpr::Values(_) => return Some(("column1".to_string(), 2)),
+            _ => return None,
+        };
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::fuse::{FusedStatement, Obstacle, Surroundings, guarded_changes, query_of, reads_rows};
 use super::program::{Address, CompiledProcedure, Instruction, RaiseMessage, RaisePlan};
-use crate::expression::{Expression, Names};
-use crate::statement::{Access, BoundSelect, BoundStatement, InsertSource};
+use crate::expression::{Capture, Expression, Names};
+use crate::statement::{Access, BoundSelect, BoundStatement, From, InsertSource};
 use crate::table::TablePlan;
 use types::{ColumnSet, ParameterMode, Procedure};
 
@@ -79,10 +79,13 @@ impl Explained<'_> {
         }
     }
 
-    fn text(&self, expression: &Expression, table: Option<&TablePlan>, captured: Option<&[u16]>) -> String {
+    fn text(&self, expression: &Expression, table: Option<&TablePlan>, captured: Option<&Capture>) -> String {
         let column = |ordinal: u16| column_name(table, ordinal);
         let variable = |slot: u16| match captured {
-            Some(slots) => self.variable(slots.get(usize::from(slot)).copied().unwrap_or(slot)),
+            Some(capture) => match capture.sources.get(usize::from(slot)) {
+                Some(source) => self.text(source, None, None),
+                None => self.variable(slot),
+            },
             None => self.variable(slot),
         };
         expression.describe(Names { column: &column, variable: &variable })
@@ -100,17 +103,21 @@ impl Explained<'_> {
             }
             // The filter has all the conditions.
             Access::Range { .. } => Vec::new(),
+            Access::Found(select) => vec![format!("found by a query of {}", select.tables().join(", "))],
         };
         conditions.extend(filter);
         if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) }
     }
 
     fn select(&self, query: &BoundSelect) -> String {
-        let Some(source) = &query.source else { return String::new() };
+        let source = match &query.source {
+            From::Table(source) => source,
+            From::Nothing | From::Relation(_) => return format!("columns of {}", query.tables().join(", ")),
+        };
         let filter = source
             .filter
             .as_ref()
-            .map(|filter| self.text(&filter.expression, Some(&source.table), Some(&filter.capture.slots)));
+            .map(|filter| self.text(&filter.expression, Some(&source.table), Some(&filter.capture)));
         let where_clause = self.conditions(&source.table, &source.access, filter);
         format!("columns {} of {}{where_clause}", columns(&source.table, source.columns), source.table.name)
     }
@@ -124,10 +131,10 @@ impl Explained<'_> {
 
     /// A query that reads rows, and why.
     fn read_with(&mut self, query: &BoundSelect, why: &str) {
-        if query.source.is_none() {
+        if !query.reads_rows() {
             return;
         }
-        let by_key = query.source.as_ref().is_some_and(|source| matches!(source.access, Access::Key(_)));
+        let by_key = query.source.table().is_some_and(|source| matches!(source.access, Access::Key(_)));
         let what = if by_key { "Read" } else { "Scan" };
         self.lines.push(format!("{what}: {}", self.select(query)));
         self.lines.push(format!("  not avoided: {why}"));
@@ -144,7 +151,7 @@ impl Explained<'_> {
                 let filter = update
                     .filter
                     .as_ref()
-                    .map(|filter| self.text(&filter.expression, Some(table), Some(&filter.capture.slots)));
+                    .map(|filter| self.text(&filter.expression, Some(table), Some(&filter.capture)));
                 let assignments: Vec<String> = texts
                     .assignments
                     .into_iter()
@@ -160,7 +167,7 @@ impl Explained<'_> {
                 let filter = delete
                     .filter
                     .as_ref()
-                    .map(|filter| self.text(&filter.expression, Some(table), Some(&filter.capture.slots)));
+                    .map(|filter| self.text(&filter.expression, Some(table), Some(&filter.capture)));
                 let where_clause = self.conditions(table, &delete.access, asked.or(filter));
                 format!("DELETE FROM {}{where_clause}", table.name)
             }
@@ -186,6 +193,9 @@ impl Explained<'_> {
             _ => return,
         };
         self.lines.push(format!("  uses {}", columns(table, uses)));
+        if let Access::Found(select) = access {
+            self.read_with(select, "it finds the rows");
+        }
         if matches!(access, Access::Range { .. }) {
             let scanned = columns(table, filter_columns | ColumnSet::EXISTS);
             self.lines.push(format!("Scan: columns {scanned} of {} to find the rows", table.name));

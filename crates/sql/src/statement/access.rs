@@ -1,5 +1,6 @@
 //! How a statement finds its rows: by primary key, or over an interval of it.
 
+use super::BoundSelect;
 use crate::expression::{Comparison, Environment, Expression, Kind};
 use crate::table::TablePlan;
 use state::KeyRange;
@@ -20,6 +21,9 @@ pub(crate) enum Access {
         /// Of the next key column; the flag: inclusive.
         upper: Option<(KeyPart, bool)>,
     },
+    /// Of UPDATE and DELETE: a query finds them. Its rows have the columns of the key first, then whatever the change
+    /// needs; of several rows with the same key the first one counts.
+    Found(Box<BoundSelect>),
 }
 
 /// What a column of the key is compared with.
@@ -74,11 +78,22 @@ impl Access {
         (Access::Range { equal, lower, upper }, conditions)
     }
 
+    /// What columns of the key are compared with.
+    pub fn parts(&self) -> impl Iterator<Item = &KeyPart> {
+        let (equal, bounds) = match self {
+            Access::Key(parts) => (parts.as_slice(), [&None, &None]),
+            Access::Range { equal, lower, upper } => (equal.as_slice(), [lower, upper]),
+            Access::Found(_) => (&[][..], [&None, &None]),
+        };
+        equal.iter().chain(bounds.into_iter().flatten().map(|(part, _)| part))
+    }
+
     /// How many of the first key columns are the same for all rows found.
     pub fn fixed_key_columns(&self) -> usize {
         match self {
             Access::Key(parts) => parts.len(),
             Access::Range { equal, .. } => equal.len(),
+            Access::Found(_) => 0,
         }
     }
 }
@@ -277,7 +292,7 @@ mod tests {
         Key::encode(&[Value::BigInt(value)]).expect("a key")
     }
 
-    const NOTHING: Environment<'static> = Environment { row: &[], frame: &[], now: 0 };
+    const NOTHING: Environment<'static> = Environment::new(&[], &[], 0);
 
     #[test]
     fn a_key_is_found_for_equal_values_of_other_number_types_only() {

@@ -1,16 +1,18 @@
 //! Binding of statements.
 
 use super::change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, Returning};
-use super::query::bind_query;
+use super::from::bind_from;
+use super::query::{bind_query, close_literals, finding, in_statement};
 use super::{Access, BoundCall, BoundStatement};
 use crate::command::{DeletePlan, UpdatePlan};
-use crate::expression::{Binder, Expression, Source, output_name};
+use crate::expression::{Binder, Expression, Relations, Source, output_name};
 use crate::predicate::Condition;
 use crate::scope::{VariableScope, name_of};
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
     self, AssignmentTarget, Expr, FromTable, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     ObjectName, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableObject, TableWithJoins,
+    UpdateTableFromKind,
 };
 use std::sync::Arc;
 use types::{ColumnSet, DataType, OutputColumn, SqlError, SqlState, Value};
@@ -67,7 +69,7 @@ pub(crate) fn table_name(name: &ObjectName) -> Result<String, SqlError> {
     }
 }
 
-fn find_table<'t>(
+pub(super) fn find_table<'t>(
     tables: &'t Tables,
     scope: &VariableScope,
     name: &ObjectName,
@@ -83,38 +85,19 @@ pub(super) fn single_table<'t>(
 ) -> Result<(&'t Arc<TablePlan>, String), SqlError> {
     if !from.joins.is_empty() {
         return Err(scope.located(
-            SqlError::unsupported("JOIN").hint("Read one table after the other in a procedure."),
+            SqlError::unsupported("JOIN here").hint("Use it in a SELECT."),
             from.joins[0].relation.span(),
         ));
     }
-    let TableFactor::Table {
-        name,
-        alias,
-        args,
-        with_hints,
-        version,
-        with_ordinality,
-        partitions,
-        sample,
-        ..
-    } = &from.relation
-    else {
+    let TableFactor::Table { name, alias, .. } = &from.relation else {
         let what = match &from.relation {
-            TableFactor::Derived { .. } => "a subquery in FROM",
-            TableFactor::NestedJoin { .. } => "JOIN",
+            TableFactor::Derived { .. } => "a subquery in FROM here",
+            TableFactor::NestedJoin { .. } => "JOIN here",
             _ => "this form of FROM",
         };
         return Err(scope.located(SqlError::unsupported(what), from.relation.span()));
     };
-    if args.is_some()
-        || !with_hints.is_empty()
-        || version.is_some()
-        || *with_ordinality
-        || !partitions.is_empty()
-        || sample.is_some()
-    {
-        return Err(scope.located(SqlError::unsupported("a function in FROM"), name.span()));
-    }
+    plain_table(&from.relation).map_err(|error| scope.located(error, name.span()))?;
     let table = find_table(tables, scope, name)?;
     let known_as = match alias {
         None => table.name.clone(),
@@ -124,6 +107,22 @@ pub(super) fn single_table<'t>(
         }
     };
     Ok((table, known_as))
+}
+
+/// Refuses a table with anything around its name but an alias.
+pub(super) fn plain_table(factor: &TableFactor) -> Result<(), SqlError> {
+    let plain = match factor {
+        TableFactor::Table { args, with_hints, version, with_ordinality, partitions, sample, .. } => {
+            args.is_none()
+                && with_hints.is_empty()
+                && version.is_none()
+                && !with_ordinality
+                && partitions.is_empty()
+                && sample.is_none()
+        }
+        _ => false,
+    };
+    if plain { Ok(()) } else { Err(SqlError::unsupported("this form of FROM")) }
 }
 
 /// The conditions of a WHERE, all of which must be true.
@@ -157,9 +156,14 @@ fn bind_insert(
         Some(query) => match query.body.as_ref() {
             SetExpr::Values(values) if query.order_by.is_none() && query.limit_clause.is_none() => {
                 let explicit = !insert.columns.is_empty();
-                let rows =
-                    values.rows.iter().map(|row| insert_row(table, scope, &targets, explicit, &row.content));
-                InsertSource::Rows(rows.collect::<Result<_, _>>()?)
+                let rows = in_statement(tables, scope, |query, level| {
+                    let binder = query.binder(level, Source::Nothing);
+                    let row = |row: &ast::Parens<Vec<Expr>>| {
+                        insert_row(table, &binder, &targets, explicit, &row.content)
+                    };
+                    values.rows.iter().map(row).collect::<Result<_, _>>()
+                });
+                InsertSource::Rows(rows?)
             }
             _ => insert_select(tables, table, scope, &targets, query)?,
         },
@@ -251,7 +255,7 @@ fn count_mismatch(more_expressions: bool) -> SqlError {
 
 fn insert_row(
     table: &TablePlan,
-    scope: &VariableScope,
+    binder: &Binder<'_>,
     targets: &[usize],
     explicit: bool,
     values: &[Expr],
@@ -260,9 +264,8 @@ fn insert_row(
     if values.len() > targets.len() || (explicit && values.len() < targets.len()) {
         let at = values.get(targets.len()).or(values.last());
         let error = count_mismatch(values.len() > targets.len());
-        return Err(at.map_or(error.clone(), |at| scope.located(error, at.span())));
+        return Err(at.map_or(error.clone(), |at| binder.at(error, at.span())));
     }
-    let binder = Binder::new(scope, Source::Nothing);
     binder.in_clause(Some("VALUES"));
     let mut row = default_row(table);
     for (ordinal, value) in targets.iter().zip(values) {
@@ -273,7 +276,7 @@ fn insert_row(
         let bound = binder.bind_towards(value, column.data_type)?;
         row[*ordinal] = binder
             .assign_to_column(bound, &column.name, column.data_type)
-            .map_err(|error| scope.located(error, value.span()))?;
+            .map_err(|error| binder.at(error, value.span()))?;
     }
     Ok(row)
 }
@@ -289,10 +292,13 @@ fn insert_select(
     targets: &[usize],
     query: &ast::Query,
 ) -> Result<InsertSource, SqlError> {
-    let select = bind_query(tables, scope, query)?;
+    let mut select = bind_query(tables, scope, query)?;
     if select.columns.len() > targets.len() {
         return Err(count_mismatch(true));
     }
+    let types: Vec<DataType> =
+        targets.iter().map(|ordinal| table.columns[*ordinal].data_type.family()).collect();
+    select = close_literals(scope, select, &types)?;
     let binder = Binder::new(scope, Source::Nothing);
     let mut row = default_row(table);
     for (position, (ordinal, output)) in targets.iter().zip(select.columns.iter()).enumerate() {
@@ -312,19 +318,58 @@ fn bind_returning(
     let Some(items) = returning else { return Ok(None) };
     let binder = Binder::new(scope, Source::Table { table, name: known_as });
     binder.in_clause(Some("RETURNING"));
-    let (projection, columns) = bind_items(&binder, Some((table, known_as)), scope, items)?;
+    let (projection, columns) = bind_items(&binder, Wildcards::Table(table, known_as), scope, items)?;
     let uses = columns_of(&projection);
     Ok(Some(Returning { projection, columns: columns.into(), uses }))
+}
+
+/// What `*` and `name.*` stand for.
+#[derive(Clone, Copy)]
+pub(super) enum Wildcards<'a> {
+    /// The columns of a table under this name.
+    Table(&'a TablePlan, &'a str),
+    /// The columns of the relations of a query.
+    Relations(&'a Relations),
+}
+
+impl Wildcards<'_> {
+    /// The columns; `None` where there is no such relation. `of`: the relation, or all.
+    fn columns(&self, of: Option<&str>) -> Option<Vec<(String, Expression)>> {
+        match (self, of) {
+            (Wildcards::Table(_, known_as), Some(of)) if of != *known_as => None,
+            (Wildcards::Table(table, _), _) => {
+                let columns = table.columns.iter().enumerate();
+                let columns = columns.map(|(ordinal, column)| {
+                    (column.name.clone(), Expression::column(ordinal, column.data_type))
+                });
+                Some(columns.collect())
+            }
+            (Wildcards::Relations(relations), None) => {
+                (!relations.relations.is_empty()).then(|| relations.all())
+            }
+            (Wildcards::Relations(relations), Some(of)) => Some(relations.relation(of)?.all(false)),
+        }
+    }
 }
 
 /// The output list of SELECT and RETURNING, `*` expanded.
 pub(super) fn bind_items(
     binder: &Binder<'_>,
-    table: Option<(&TablePlan, &str)>,
+    wildcards: Wildcards<'_>,
     scope: &VariableScope,
     items: &[SelectItem],
 ) -> Result<(Vec<Expression>, Vec<OutputColumn>), SqlError> {
     let (mut projection, mut columns) = (Vec::new(), Vec::new());
+    let expand = |found: Vec<(String, Expression)>,
+                  projection: &mut Vec<Expression>,
+                  columns: &mut Vec<OutputColumn>| {
+        for (name, column) in found {
+            check_list(projection.len())?;
+            columns.push(OutputColumn { name, data_type: column.data_type });
+            projection.push(column);
+        }
+        Ok::<(), SqlError>(())
+    };
     for item in items {
         check_list(projection.len())?;
         let (expr, name) = match item {
@@ -332,11 +377,11 @@ pub(super) fn bind_items(
             SelectItem::ExprWithAlias { expr, alias } => (expr, name_of(alias)?),
             SelectItem::Wildcard(options) => {
                 refuse_wildcard_options(options)?;
-                let Some((table, _)) = table else {
+                let Some(found) = wildcards.columns(None) else {
                     let message = "SELECT * with no tables specified is not valid";
                     return Err(scope.located(SqlError::new(SqlState::SYNTAX_ERROR, message), item.span()));
                 };
-                expand(table, &mut projection, &mut columns);
+                expand(found, &mut projection, &mut columns)?;
                 continue;
             }
             SelectItem::QualifiedWildcard(
@@ -344,16 +389,12 @@ pub(super) fn bind_items(
                 options,
             ) => {
                 refuse_wildcard_options(options)?;
-                match table {
-                    Some((table, known_as)) if table_name(name)? == known_as => {
-                        expand(table, &mut projection, &mut columns);
-                    }
-                    _ => {
-                        let message = format!("missing FROM-clause entry for table \"{name}\"");
-                        let error = SqlError::new(SqlState::UNDEFINED_TABLE, message);
-                        return Err(scope.located(error, name.span()));
-                    }
-                }
+                let Some(found) = wildcards.columns(Some(&table_name(name)?)) else {
+                    let message = format!("missing FROM-clause entry for table \"{name}\"");
+                    let error = SqlError::new(SqlState::UNDEFINED_TABLE, message);
+                    return Err(scope.located(error, name.span()));
+                };
+                expand(found, &mut projection, &mut columns)?;
                 continue;
             }
             other => return Err(SqlError::unsupported(format_args!("the output {other}"))),
@@ -386,40 +427,99 @@ fn refuse_wildcard_options(options: &ast::WildcardAdditionalOptions) -> Result<(
     if plain { Ok(()) } else { Err(SqlError::unsupported("an option of *")) }
 }
 
-fn expand(table: &TablePlan, projection: &mut Vec<Expression>, columns: &mut Vec<OutputColumn>) {
-    for (ordinal, column) in table.columns.iter().enumerate() {
-        projection.push(Expression::column(ordinal, column.data_type));
-        columns.push(OutputColumn { name: column.name.clone(), data_type: column.data_type });
-    }
-}
-
 fn bind_update(
     tables: &Tables,
     scope: &VariableScope,
     update: &ast::Update,
 ) -> Result<BoundUpdate, SqlError> {
-    if update.from.is_some() {
-        return Err(SqlError::unsupported("UPDATE … FROM").hint("Read the values into variables first."));
-    }
     if update.output.is_some() || update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some()
     {
         return Err(SqlError::unsupported("this form of UPDATE"));
     }
+    let others = match &update.from {
+        None => &[],
+        Some(UpdateTableFromKind::AfterSet(others)) => others.as_slice(),
+        Some(UpdateTableFromKind::BeforeSet(_)) => {
+            return Err(SqlError::unsupported("this form of UPDATE"));
+        }
+    };
     let (table, known_as) = single_table(tables, scope, &update.table)?;
+    let returning = bind_returning(table, &known_as, scope, update.returning.as_deref())?;
+    let parts = update.assignments.iter().map(|assignment| &assignment.value).chain(&update.selection);
+    if !others.is_empty() || parts.into_iter().any(holds_query) {
+        return in_statement(tables, scope, |query, level| {
+            let from: Vec<TableWithJoins> = [&update.table].into_iter().chain(others).cloned().collect();
+            let (item, names) = bind_from(query, level, &from)?;
+            let binder = query.binder(level, Source::Relations(&names));
+            let assignments = bind_assignments(table, &binder, &update.assignments)?;
+            let conditions = bind_where(&binder, update.selection.as_ref())?;
+            let mut projection = key_columns(table, "UPDATE")?;
+            let found = |(position, (ordinal, value)): (usize, (u16, Expression))| {
+                let slot = Expression::slot(table.key.len() + position, value.data_type);
+                projection.push(value);
+                (ordinal, slot)
+            };
+            let assignments = assignments.into_iter().enumerate().map(found).collect();
+            let item = item.expect("there is a table at least");
+            let access = Access::Found(Box::new(finding(item, conditions, projection)));
+            let plan = Arc::new(UpdatePlan::new(table.clone(), Vec::new(), assignments));
+            Ok(BoundUpdate { plan, access, filter: None, filter_columns: ColumnSet::EMPTY, returning })
+        });
+    }
     let binder = Binder::new(scope, Source::Table { table, name: &known_as });
+    let assignments = bind_assignments(table, &binder, &update.assignments)?;
+    let conditions = bind_where(&binder, update.selection.as_ref())?;
+    let (access, rest) = Access::plan(table, conditions);
+    let filter_columns = columns_of(&rest);
+    let (asked_by_command, filter) = match access {
+        Access::Key(_) => (rest, None),
+        Access::Range { .. } | Access::Found(_) => (Vec::new(), Condition::all(rest)),
+    };
+    let plan = Arc::new(UpdatePlan::new(table.clone(), asked_by_command, assignments));
+    Ok(BoundUpdate { plan, access, filter, filter_columns, returning })
+}
+
+/// The columns of the primary key, as a query that finds rows gives them.
+fn key_columns(table: &TablePlan, statement: &str) -> Result<Vec<Expression>, SqlError> {
+    if table.key.is_empty() {
+        let what = format_args!("{statement} by a query on a table without a primary key");
+        return Err(SqlError::unsupported(what).hint("Give the table a primary key."));
+    }
+    let column = |ordinal: &u16| {
+        let ordinal = usize::from(*ordinal);
+        Expression::column(ordinal, table.columns[ordinal].data_type)
+    };
+    Ok(table.key.iter().map(column).collect())
+}
+
+/// True where a query stands inside.
+fn holds_query(expr: &Expr) -> bool {
+    let flow = ast::visit_expressions(expr, |inner| match inner {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => std::ops::ControlFlow::Break(()),
+        _ => std::ops::ControlFlow::Continue(()),
+    });
+    flow.is_break()
+}
+
+/// Ordinals and values of SET.
+fn bind_assignments(
+    table: &TablePlan,
+    binder: &Binder<'_>,
+    list: &[ast::Assignment],
+) -> Result<Vec<(u16, Expression)>, SqlError> {
     let mut assigned: Vec<usize> = Vec::new();
     let mut assignments = Vec::new();
-    for assignment in &update.assignments {
+    for assignment in list {
         let AssignmentTarget::ColumnName(column) = &assignment.target else {
             return Err(SqlError::unsupported("an assignment to several columns at once"));
         };
-        let ordinal = target_column(table, scope, column, &assigned).map_err(assigned_twice)?;
+        let ordinal = target_column(table, binder.scope(), column, &assigned).map_err(assigned_twice)?;
         assigned.push(ordinal);
         let target = &table.columns[ordinal];
         if table.key.contains(&(ordinal as u16)) {
             let what = format_args!("UPDATE of \"{}\", a column of the primary key,", target.name);
             let error = SqlError::unsupported(what).hint("Use DELETE and INSERT.");
-            return Err(scope.located(error, column.span()));
+            return Err(binder.at(error, column.span()));
         }
         let value = if is_default(&assignment.value) {
             default_row(table).swap_remove(ordinal)
@@ -427,20 +527,11 @@ fn bind_update(
             let bound = binder.in_clause(Some("UPDATE")).bind_towards(&assignment.value, target.data_type)?;
             binder
                 .assign_to_column(bound, &target.name, target.data_type)
-                .map_err(|error| scope.located(error, assignment.value.span()))?
+                .map_err(|error| binder.at(error, assignment.value.span()))?
         };
         assignments.push((ordinal as u16, value));
     }
-    let conditions = bind_where(&binder, update.selection.as_ref())?;
-    let returning = bind_returning(table, &known_as, scope, update.returning.as_deref())?;
-    let (access, rest) = Access::plan(table, conditions);
-    let filter_columns = columns_of(&rest);
-    let (asked_by_command, filter) = match access {
-        Access::Key(_) => (rest, None),
-        Access::Range { .. } => (Vec::new(), Condition::all(rest)),
-    };
-    let plan = Arc::new(UpdatePlan::new(table.clone(), asked_by_command, assignments));
-    Ok(BoundUpdate { plan, access, filter, filter_columns, returning })
+    Ok(assignments)
 }
 
 /// UPDATE says it in other words than INSERT.
@@ -458,9 +549,6 @@ fn bind_delete(
     scope: &VariableScope,
     delete: &ast::Delete,
 ) -> Result<BoundDelete, SqlError> {
-    if delete.using.is_some() {
-        return Err(SqlError::unsupported("DELETE … USING").hint("Read the keys first."));
-    }
     if !delete.tables.is_empty()
         || delete.output.is_some()
         || !delete.order_by.is_empty()
@@ -475,14 +563,27 @@ fn bind_delete(
         return Err(SqlError::unsupported("DELETE from several tables"));
     };
     let (table, known_as) = single_table(tables, scope, from)?;
+    let returning = bind_returning(table, &known_as, scope, delete.returning.as_deref())?;
+    let others = delete.using.as_deref().unwrap_or_default();
+    if !others.is_empty() || delete.selection.iter().any(holds_query) {
+        return in_statement(tables, scope, |query, level| {
+            let from: Vec<TableWithJoins> = [from].into_iter().chain(others).cloned().collect();
+            let (item, names) = bind_from(query, level, &from)?;
+            let binder = query.binder(level, Source::Relations(&names));
+            let conditions = bind_where(&binder, delete.selection.as_ref())?;
+            let item = item.expect("there is a table at least");
+            let access = Access::Found(Box::new(finding(item, conditions, key_columns(table, "DELETE")?)));
+            let plan = Arc::new(DeletePlan::new(table.clone(), Vec::new()));
+            Ok(BoundDelete { plan, access, filter: None, filter_columns: ColumnSet::EMPTY, returning })
+        });
+    }
     let binder = Binder::new(scope, Source::Table { table, name: &known_as });
     let conditions = bind_where(&binder, delete.selection.as_ref())?;
-    let returning = bind_returning(table, &known_as, scope, delete.returning.as_deref())?;
     let (access, rest) = Access::plan(table, conditions);
     let filter_columns = columns_of(&rest);
     let (asked_by_command, filter) = match access {
         Access::Key(_) => (rest, None),
-        Access::Range { .. } => (Vec::new(), Condition::all(rest)),
+        Access::Range { .. } | Access::Found(_) => (Vec::new(), Condition::all(rest)),
     };
     let plan = Arc::new(DeletePlan::new(table.clone(), asked_by_command));
     Ok(BoundDelete { plan, access, filter, filter_columns, returning })

@@ -3,14 +3,18 @@
 mod access;
 mod bind;
 mod change;
+mod from;
 mod query;
+mod relation;
 mod select;
 mod slots;
 
 pub(crate) use access::{Access, KeyPart, resolve_key, resolve_range};
 pub(crate) use bind::{bind_statement, default_row, no_column, table_name};
 pub(crate) use change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, Returning};
-pub(crate) use select::{BoundSelect, Grouping, Scanned, SortKey};
+pub(crate) use query::{Level, QueryScope, bind_nested};
+pub(crate) use relation::{Join, JoinKind, Relation, SetOperation};
+pub(crate) use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
 pub(crate) use slots::VisitSlot;
 
 use crate::expression::Expression;

@@ -1,20 +1,122 @@
 //! Binding of SELECT.
 
 use super::Access;
-use super::bind::{bind_items, bind_where, check_list, columns_of, single_table};
-use super::select::{BoundSelect, Grouping, Scanned, SortKey};
+use super::bind::{Wildcards, bind_items, bind_where, check_list};
+use super::from::{bind_from, plan_from};
+use super::relation::{Relation, SetOperation};
+use super::select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
 use crate::aggregate::Aggregate;
-use crate::expression::{Binder, Expression, Kind, Source};
-use crate::predicate::{Condition, conjunction};
+use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
+use crate::predicate::conjunction;
 use crate::scope::{VariableScope, name_of};
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
-    Distinct, Expr, Fetch, GroupByExpr, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, Select,
-    SelectItem, SetExpr, SetOperator, Spanned, Value as Literal,
+    self, Cte, Distinct, Expr, Fetch, GroupByExpr, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query,
+    Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Value as Literal,
 };
-use types::{ColumnSet, DataType, OutputColumn, SqlError, SqlState};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use types::{DataType, OutputColumn, SqlError, SqlState, common_type};
 
-/// Binds a query.
+/// Queries that one statement may consist of, each use of a WITH query counted.
+const QUERIES_MAX: usize = 256;
+
+/// What the names in a query stand for besides columns.
+#[derive(Clone, Copy)]
+pub(crate) struct QueryScope<'a> {
+    /// Tables.
+    pub tables: &'a Tables,
+    /// Variables and parameters.
+    pub variables: &'a VariableScope,
+    /// WITH queries, the innermost first.
+    common: Option<&'a CommonTable<'a>>,
+    /// Queries bound so far.
+    queries: &'a Cell<usize>,
+}
+
+/// A WITH query: bound where it is used, every time.
+pub(super) struct CommonTable<'a> {
+    name: String,
+    columns: Vec<String>,
+    query: &'a Query,
+    /// Those before it.
+    scope: QueryScope<'a>,
+}
+
+/// One query among nested ones: what it needs of the query around it.
+pub(crate) struct Level<'a> {
+    /// Binds the expressions of the query around it, at its place; `None`: there is none.
+    pub parent: Option<&'a Binder<'a>>,
+    /// Over the columns of the query around it, by number of the argument.
+    arguments: RefCell<Vec<Expression>>,
+}
+
+impl<'a> Level<'a> {
+    fn new(parent: Option<&'a Binder<'a>>) -> Level<'a> {
+        Level { parent, arguments: RefCell::default() }
+    }
+
+    /// The argument with this value.
+    pub fn argument(&self, value: Expression) -> Expression {
+        let mut arguments = self.arguments.borrow_mut();
+        let data_type = value.data_type;
+        let number = arguments.iter().position(|known| *known == value).unwrap_or_else(|| {
+            arguments.push(value);
+            arguments.len() - 1
+        });
+        Expression { kind: Kind::Argument(number as u16), data_type }
+    }
+}
+
+impl<'a> QueryScope<'a> {
+    /// A binder for the expressions of a query.
+    pub fn binder<'b>(self, level: &'b Level<'b>, source: Source<'b>) -> Binder<'b>
+    where
+        'a: 'b,
+    {
+        Binder::new(self.variables, source).in_query(self, level)
+    }
+
+    /// The WITH query of this name.
+    pub(super) fn common(self, name: &str) -> Option<&'a CommonTable<'a>> {
+        let mut next = self.common;
+        while let Some(common) = next {
+            if common.name == name {
+                return Some(common);
+            }
+            next = common.scope.common;
+        }
+        None
+    }
+}
+
+impl CommonTable<'_> {
+    /// Binds the query for one use.
+    ///
+    /// # Errors
+    /// As [`bind_query`].
+    pub fn bind(&self) -> Result<BoundSelect, SqlError> {
+        let (mut select, _) = bind_nested(self.scope, self.query, None)?;
+        if self.columns.len() > select.columns.len() {
+            let message = format!(
+                "WITH query \"{}\" has {} columns available but {} columns specified",
+                self.name,
+                select.columns.len(),
+                self.columns.len()
+            );
+            return Err(SqlError::new(SqlState(*b"42P10"), message));
+        }
+        let mut columns = select.columns.to_vec();
+        for (column, name) in columns.iter_mut().zip(&self.columns) {
+            column.name.clone_from(name);
+        }
+        select.columns = columns.into();
+        Ok(select)
+    }
+}
+
+/// Binds a query that stands alone.
 ///
 /// # Errors
 /// As [`super::bind_statement`].
@@ -23,99 +125,517 @@ pub(super) fn bind_query(
     scope: &VariableScope,
     query: &Query,
 ) -> Result<BoundSelect, SqlError> {
-    let select = plain_select(scope, query)?;
-    let source = match select.from.as_slice() {
-        [] => None,
-        [from] => Some(single_table(tables, scope, from)?),
-        [_, second, ..] => {
-            let error = SqlError::unsupported("a list of several tables in FROM")
-                .hint("Read one table after the other in a procedure.");
-            return Err(scope.located(error, second.span()));
+    in_statement(tables, scope, |scope, _| bind_nested(scope, query, None)).map(|(select, _)| select)
+}
+
+/// Binds something that may hold queries.
+///
+/// # Errors
+/// Those of `bind`.
+pub(super) fn in_statement<R>(
+    tables: &Tables,
+    variables: &VariableScope,
+    bind: impl FnOnce(QueryScope<'_>, &Level<'_>) -> Result<R, SqlError>,
+) -> Result<R, SqlError> {
+    let queries = Cell::new(0);
+    bind(QueryScope { tables, variables, common: None, queries: &queries }, &Level::new(None))
+}
+
+/// The query that finds what an UPDATE or DELETE changes: these outputs over FROM under these conditions.
+pub(super) fn finding(
+    item: super::from::Item,
+    conditions: Vec<Expression>,
+    projection: Vec<Expression>,
+) -> BoundSelect {
+    let mut used: BTreeSet<u16> = BTreeSet::new();
+    for expression in &projection {
+        expression.any(&mut |inner| {
+            if let Kind::Column(ordinal) = inner.kind {
+                used.insert(ordinal);
+            }
+            false
+        });
+    }
+    let has_subqueries = projection.iter().chain(&conditions).any(Expression::has_subquery);
+    let (relation, left_over) = plan_from(item, conditions, used);
+    let columns: Vec<OutputColumn> = projection
+        .iter()
+        .map(|value| OutputColumn { name: String::new(), data_type: value.data_type })
+        .collect();
+    BoundSelect {
+        source: From::Relation(Box::new(relation)),
+        filter: conjunction(left_over),
+        grouping: None,
+        projection,
+        columns: columns.into(),
+        distinct: Distinctness::All,
+        order: Vec::new(),
+        reverse: false,
+        limit: None,
+        offset: None,
+        has_subqueries,
+        literals: Vec::new(),
+    }
+}
+
+/// Binds a query inside of another one. Gives it with what it is to be handed of the rows around it.
+///
+/// # Errors
+/// As [`super::bind_statement`].
+pub(crate) fn bind_nested(
+    scope: QueryScope<'_>,
+    query: &Query,
+    parent: Option<&Binder<'_>>,
+) -> Result<(BoundSelect, Vec<Expression>), SqlError> {
+    scope.queries.set(scope.queries.get() + 1);
+    if scope.queries.get() > QUERIES_MAX {
+        let message = format!("a statement consists of more than {QUERIES_MAX} queries (QUERIES_MAX)");
+        return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
+    }
+    let level = Level::new(parent);
+    let select = with_common(scope, &level, query, query.with.as_ref().map_or(&[], |with| &with.cte_tables))?;
+    Ok((select, level.arguments.into_inner()))
+}
+
+/// Makes the WITH queries known one after the other, then binds the query.
+fn with_common(
+    scope: QueryScope<'_>,
+    level: &Level<'_>,
+    query: &Query,
+    rest: &[Cte],
+) -> Result<BoundSelect, SqlError> {
+    let Some((next, rest)) = rest.split_first() else { return bind_body(scope, level, query) };
+    if query.with.as_ref().is_some_and(|with| with.recursive) {
+        return Err(SqlError::unsupported("WITH RECURSIVE").hint("Use a loop in a procedure."));
+    }
+    let Cte { alias, query: inner, from: None, materialized: _, closing_paren_token: _ } = next else {
+        return Err(SqlError::unsupported("this form of WITH"));
+    };
+    let name = name_of(&alias.name)?;
+    let columns = alias.columns.iter().map(|column| name_of(&column.name)).collect::<Result<_, _>>()?;
+    let common = CommonTable { name, columns, query: inner, scope };
+    with_common(QueryScope { common: Some(&common), ..scope }, level, query, rest)
+}
+
+fn bind_body(scope: QueryScope<'_>, level: &Level<'_>, query: &Query) -> Result<BoundSelect, SqlError> {
+    refuse_query_forms(scope.variables, query)?;
+    match query.body.as_ref() {
+        SetExpr::Select(select) => bind_select(scope, level, query, select),
+        SetExpr::Query(inner) => {
+            let (select, arguments) = bind_nested_in(scope, level, inner)?;
+            match has_order_or_limit(query) {
+                false if arguments.is_empty() => Ok(select),
+                _ => around(scope, query, relation_of(select, arguments)),
+            }
+        }
+        SetExpr::SetOperation { op, set_quantifier, left, right } => {
+            let (columns, relation) = bind_set(scope, level, *op, *set_quantifier, left, right)?;
+            around(scope, query, (columns, relation))
+        }
+        SetExpr::Values(values) => {
+            let bound = bind_values(scope, level, values)?;
+            around(scope, query, bound)
+        }
+        SetExpr::Table(_) => Err(scope.variables.located(SqlError::unsupported("TABLE"), query.span())),
+        _ => Err(scope.variables.located(SqlError::unsupported("this form of query"), query.span())),
+    }
+}
+
+fn has_order_or_limit(query: &Query) -> bool {
+    query.order_by.is_some() || query.limit_clause.is_some() || query.fetch.is_some()
+}
+
+/// Binds a query at the same place as this level: what it needs from around, this one needs.
+fn bind_nested_in(
+    scope: QueryScope<'_>,
+    level: &Level<'_>,
+    query: &Query,
+) -> Result<(BoundSelect, Vec<Expression>), SqlError> {
+    let nothing = Relations::default();
+    let binder = scope.binder(level, Source::Relations(&nothing));
+    bind_nested(scope, query, Some(&binder))
+}
+
+/// The output columns of a relation, and the relation.
+type Rows = (Arc<[OutputColumn]>, Relation);
+
+fn relation_of(select: BoundSelect, arguments: Vec<Expression>) -> Rows {
+    let columns = select.columns.clone();
+    (columns, Relation::Query { query: Arc::new(select), arguments: Some(arguments), filter: None })
+}
+
+/// All columns of a relation, in the order and within the limits that a query sets.
+fn around(scope: QueryScope<'_>, query: &Query, (columns, relation): Rows) -> Result<BoundSelect, SqlError> {
+    let projection: Vec<Expression> = columns
+        .iter()
+        .enumerate()
+        .map(|(ordinal, column)| Expression::column(ordinal, column.data_type))
+        .collect();
+    let named = columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    let names = Relations {
+        relations: vec![NamedRelation {
+            name: String::new(),
+            table: None,
+            columns: named,
+            first: 0,
+            hidden: Vec::new(),
+        }],
+        merged: Vec::new(),
+    };
+    let binder = Binder::new(scope.variables, Source::Relations(&names));
+    let output = Outputs { projection: &projection, columns: &columns };
+    let order = bind_order(&binder, scope.variables, query.order_by.as_ref(), &output, false)?;
+    let (limit, offset) = bind_limit(scope.variables, query.limit_clause.as_ref(), query.fetch.as_ref())?;
+    Ok(BoundSelect {
+        source: From::Relation(Box::new(relation)),
+        filter: None,
+        grouping: None,
+        projection,
+        columns,
+        distinct: Distinctness::All,
+        order,
+        reverse: false,
+        limit,
+        offset,
+        has_subqueries: false,
+        literals: Vec::new(),
+    })
+}
+
+fn bind_values(scope: QueryScope<'_>, level: &Level<'_>, values: &ast::Values) -> Result<Rows, SqlError> {
+    let nothing = Relations::default();
+    let binder = scope.binder(level, Source::Relations(&nothing));
+    binder.in_clause(Some("VALUES"));
+    let mut rows: Vec<Vec<Expression>> = Vec::with_capacity(values.rows.len());
+    for row in &values.rows {
+        check_list(row.content.len().saturating_sub(1))?;
+        let row = row.content.iter().map(|value| binder.bind(value)).collect::<Result<Vec<_>, _>>()?;
+        if rows.first().is_some_and(|first| first.len() != row.len()) {
+            let message = "VALUES lists must all be the same length";
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+        rows.push(row);
+    }
+    let width = rows.first().map_or(0, Vec::len);
+    let mut columns = Vec::with_capacity(width);
+    for position in 0..width {
+        let types = rows.iter().map(|row| row[position].data_type);
+        let data_type = common_type(types.clone()).ok_or_else(|| cannot_match("VALUES", types))?;
+        for row in &mut rows {
+            let null = Expression::constant(types::Value::Null, data_type);
+            let value = std::mem::replace(&mut row[position], null);
+            row[position] = binder.cast_to(value, data_type)?;
+        }
+        columns.push(OutputColumn { name: format!("column{}", position + 1), data_type });
+    }
+    Ok((columns.into(), Relation::Values(rows)))
+}
+
+fn cannot_match(what: &str, types: impl Iterator<Item = DataType>) -> SqlError {
+    let mut families: Vec<String> = Vec::new();
+    for data_type in types.filter(|data_type| *data_type != DataType::Unknown) {
+        let family = data_type.family().to_string();
+        if !families.contains(&family) {
+            families.push(family);
+        }
+    }
+    let message = format!("{what} types {} cannot be matched", families.join(" and "));
+    SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+}
+
+fn bind_set(
+    scope: QueryScope<'_>,
+    level: &Level<'_>,
+    operator: SetOperator,
+    quantifier: SetQuantifier,
+    left: &SetExpr,
+    right: &SetExpr,
+) -> Result<Rows, SqlError> {
+    let (operation, name) = match operator {
+        SetOperator::Union => (SetOperation::Union, "UNION"),
+        SetOperator::Intersect => (SetOperation::Intersect, "INTERSECT"),
+        SetOperator::Except | SetOperator::Minus => (SetOperation::Except, "EXCEPT"),
+    };
+    let all = match quantifier {
+        SetQuantifier::All => true,
+        SetQuantifier::None | SetQuantifier::Distinct => false,
+        _ => return Err(SqlError::unsupported(format_args!("{name} BY NAME"))),
+    };
+    let sides = [bind_side(scope, level, left)?, bind_side(scope, level, right)?];
+    if sides[0].columns.len() != sides[1].columns.len() {
+        let message = format!("each {name} query must have the same number of columns");
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+    }
+    let sides = sides.map(open_literals);
+    let mut columns = Vec::with_capacity(sides[0].columns.len());
+    for (left, right) in sides[0].columns.iter().zip(sides[1].columns.iter()) {
+        let types = [left.data_type, right.data_type];
+        let data_type = common_type(types).ok_or_else(|| cannot_match(name, types.into_iter()))?;
+        columns.push(OutputColumn { name: left.name.clone(), data_type });
+    }
+    let types: Vec<DataType> = columns.iter().map(|column| column.data_type).collect();
+    let [left, right] = sides;
+    let (left, right) =
+        (close_literals(scope.variables, left, &types)?, close_literals(scope.variables, right, &types)?);
+    let sides = Box::new([with_types(left, &types), with_types(right, &types)]);
+    Ok((columns.into(), Relation::Set { operation, all, sides }))
+}
+
+/// A side of a set operation. It shares the level: its arguments are those of the whole.
+fn bind_side(scope: QueryScope<'_>, level: &Level<'_>, side: &SetExpr) -> Result<BoundSelect, SqlError> {
+    scope.queries.set(scope.queries.get() + 1);
+    if scope.queries.get() > QUERIES_MAX {
+        let message = format!("a statement consists of more than {QUERIES_MAX} queries (QUERIES_MAX)");
+        return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
+    }
+    let query = Query {
+        with: None,
+        body: Box::new(side.clone()),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    };
+    bind_body(scope, level, &query)
+}
+
+/// A literal in the output of a query takes the type of whatever its column meets, as long as nothing has looked at it.
+fn open_literals(mut select: BoundSelect) -> BoundSelect {
+    let mut columns = select.columns.to_vec();
+    for (column, _) in columns.iter_mut().zip(&select.literals).filter(|(_, literal)| **literal) {
+        column.data_type = DataType::Unknown;
+    }
+    select.columns = columns.into();
+    select
+}
+
+/// Gives the literals that are still open these types.
+///
+/// # Errors
+/// A literal that is no value of its type.
+pub(super) fn close_literals(
+    scope: &VariableScope,
+    select: BoundSelect,
+    types: &[DataType],
+) -> Result<BoundSelect, SqlError> {
+    let mut select = open_literals(select);
+    let binder = Binder::new(scope, Source::Nothing);
+    let mut columns = select.columns.to_vec();
+    for ((column, value), data_type) in columns.iter_mut().zip(&mut select.projection).zip(types) {
+        if column.data_type == DataType::Unknown {
+            let literal = Expression { data_type: DataType::Unknown, ..value.clone() };
+            *value = binder.cast_to(literal, *data_type)?;
+            column.data_type = *data_type;
+        }
+    }
+    select.columns = columns.into();
+    Ok(select)
+}
+
+/// The query with columns of these types.
+pub(crate) fn with_types(select: BoundSelect, types: &[DataType]) -> BoundSelect {
+    if select.columns.iter().zip(types).all(|(column, data_type)| column.data_type == *data_type) {
+        return select;
+    }
+    let cast = |(ordinal, (column, data_type)): (usize, (&OutputColumn, &DataType))| {
+        let value = Expression::column(ordinal, column.data_type);
+        match column.data_type == *data_type {
+            true => value,
+            false => Expression { kind: Kind::Cast(Box::new(value)), data_type: *data_type },
         }
     };
-    let table = source.as_ref().map(|(table, known_as)| (table.as_ref(), known_as.as_str()));
-    let binder =
-        Binder::new(scope, table.map_or(Source::Nothing, |(table, name)| Source::Table { table, name }));
+    let projection: Vec<Expression> = select.columns.iter().zip(types).enumerate().map(cast).collect();
+    let columns: Vec<OutputColumn> = select
+        .columns
+        .iter()
+        .zip(types)
+        .map(|(column, data_type)| OutputColumn { name: column.name.clone(), data_type: *data_type })
+        .collect();
+    let relation = Relation::Query { query: Arc::new(select), arguments: None, filter: None };
+    BoundSelect {
+        source: From::Relation(Box::new(relation)),
+        filter: None,
+        grouping: None,
+        projection,
+        columns: columns.into(),
+        distinct: Distinctness::All,
+        order: Vec::new(),
+        reverse: false,
+        limit: None,
+        offset: None,
+        has_subqueries: false,
+        literals: Vec::new(),
+    }
+}
+
+fn bind_select(
+    scope: QueryScope<'_>,
+    level: &Level<'_>,
+    query: &Query,
+    select: &Select,
+) -> Result<BoundSelect, SqlError> {
+    refuse_select_forms(scope.variables, select, query)?;
+    let variables = scope.variables;
+    let (item, names) = bind_from(scope, level, &select.from)?;
+    let binder = scope.binder(level, Source::Relations(&names));
     let conditions = bind_where(&binder, select.selection.as_ref())?;
     binder.in_clause(None);
-    let (mut projection, columns) = bind_items(&binder, table, scope, &select.projection)?;
-    let output = Outputs { items: &select.projection, projection: &projection, columns: &columns };
-    let mut keys = bind_group_keys(&binder, scope, select, &output)?;
+    let (mut projection, columns) =
+        bind_items(&binder, Wildcards::Relations(&names), variables, &select.projection)?;
+    let output = Outputs { projection: &projection, columns: &columns };
+    let mut keys = bind_group_keys(&binder, variables, select, &output)?;
     let mut having = match &select.having {
         Some(having) => Some(binder.in_clause(None).bind_condition(having, "HAVING")?),
         None => None,
     };
-    let distinct = match &select.distinct {
-        None | Some(Distinct::All) => false,
-        Some(Distinct::Distinct) => true,
-        Some(Distinct::On(_)) => return Err(SqlError::unsupported("DISTINCT ON")),
+    let mut distinct = match &select.distinct {
+        None | Some(Distinct::All) => Distinctness::All,
+        Some(Distinct::Distinct) => Distinctness::Distinct,
+        Some(Distinct::On(expressions)) => {
+            Distinctness::On(bind_distinct_on(&binder, variables, expressions, &output)?)
+        }
     };
-    let mut order = bind_order(&binder, scope, query.order_by.as_ref(), &output, distinct)?;
-    let (limit, offset) = bind_limit(scope, query.limit_clause.as_ref(), query.fetch.as_ref())?;
+    let listed_only = distinct == Distinctness::Distinct;
+    let mut order = bind_order(&binder, variables, query.order_by.as_ref(), &output, listed_only)?;
+    if let Distinctness::On(expressions) = &distinct {
+        check_distinct_on(expressions, &order)?;
+    }
+    let (limit, offset) = bind_limit(variables, query.limit_clause.as_ref(), query.fetch.as_ref())?;
     let aggregates = binder.take_aggregates();
-    let used = used_columns(&projection, &keys, &aggregates, having.as_ref(), &order);
+    let on = match &distinct {
+        Distinctness::On(expressions) => expressions.as_slice(),
+        _ => &[],
+    };
+    let looked_at: Vec<&Expression> =
+        expressions_of(&projection, &keys, &aggregates, having.as_ref(), &order).chain(on).collect();
+    let has_subqueries = looked_at
+        .iter()
+        .chain(&conditions.iter().collect::<Vec<_>>())
+        .any(|expression| expression.has_subquery());
+    let mut used: BTreeSet<u16> = BTreeSet::new();
+    for expression in &looked_at {
+        expression.any(&mut |inner| {
+            if let Kind::Column(ordinal) = inner.kind {
+                used.insert(ordinal);
+            }
+            false
+        });
+    }
     let grouped = !aggregates.is_empty() || !keys.is_empty() || having.is_some();
     let mut reverse = false;
     if grouped {
-        let regroup = Regroup { keys: &keys, table: table.map(|(table, _)| table) };
+        let regroup = Regroup { keys: &keys, names: &names };
         projection.iter_mut().try_for_each(|expression| regroup.apply(expression))?;
         having.iter_mut().try_for_each(|expression| regroup.apply(expression))?;
         order.iter_mut().try_for_each(|key| regroup.apply(&mut key.expression))?;
-    }
-    let (source, filter) = match source {
-        None => (None, conjunction(conditions)),
-        Some((table, _)) => {
-            let (access, rest) = Access::plan(table, conditions);
-            if !grouped && !distinct && follows_key(table, &access, &order) {
-                reverse = order.first().is_some_and(|_| reads_backwards(table, &access, &order));
-                order.clear();
-            }
-            let filter_columns = columns_of(&rest);
-            let columns = used | filter_columns | ColumnSet::EXISTS;
-            let filter = Condition::all(rest);
-            (Some(Scanned { table: table.clone(), access, filter, columns, filter_columns }), None)
+        if let Distinctness::On(expressions) = &mut distinct {
+            expressions.iter_mut().try_for_each(|expression| regroup.apply(expression))?;
         }
+    }
+    let (source, filter) = match item {
+        None => (From::Nothing, conjunction(conditions)),
+        Some(item) => match plan_from(item, conditions, used) {
+            (Relation::Table(scanned), left_over) if left_over.is_empty() && !has_subqueries => {
+                let Scanned { table, access, .. } = &scanned;
+                if !grouped && distinct == Distinctness::All && follows_key(table, access, &order) {
+                    reverse = order.first().is_some_and(|_| reads_backwards(table, access, &order));
+                    order.clear();
+                }
+                (From::Table(scanned), None)
+            }
+            (relation, left_over) => (From::Relation(Box::new(relation)), conjunction(left_over)),
+        },
     };
     let grouping = grouped.then(|| Grouping { keys: std::mem::take(&mut keys), aggregates, having });
     let columns = columns.into();
-    Ok(BoundSelect { source, filter, grouping, projection, columns, distinct, order, reverse, limit, offset })
+    Ok(BoundSelect {
+        source,
+        filter,
+        grouping,
+        projection,
+        columns,
+        distinct,
+        order,
+        reverse,
+        limit,
+        offset,
+        has_subqueries,
+        literals: literals_of(&select.projection),
+    })
 }
 
-/// The only SELECT of a query; everything else is refused by name.
-fn plain_select<'q>(scope: &VariableScope, query: &'q Query) -> Result<&'q Select, SqlError> {
-    let refused = |what: &str| Err(scope.located(SqlError::unsupported(what), query.span()));
-    if query.with.is_some() {
-        return refused("WITH");
+/// Which outputs are literals without a type. None where `*` stands among them.
+fn literals_of(items: &[SelectItem]) -> Vec<bool> {
+    fn is_literal(expr: &Expr) -> bool {
+        match expr {
+            Expr::Nested(inner) => is_literal(inner),
+            Expr::Value(value) => matches!(value.value, Literal::SingleQuotedString(_) | Literal::Null),
+            _ => false,
+        }
     }
+    let literal = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(is_literal(expr)),
+        _ => None,
+    };
+    items.iter().map(literal).collect::<Option<Vec<bool>>>().unwrap_or_default()
+}
+
+fn bind_distinct_on(
+    binder: &Binder<'_>,
+    scope: &VariableScope,
+    expressions: &[Expr],
+    output: &Outputs<'_>,
+) -> Result<Vec<Expression>, SqlError> {
+    let bind = |expr: &Expr| match (integer_literal(expr), expr) {
+        (Some(position), _) => {
+            let index = output
+                .at(position, "SELECT DISTINCT ON")
+                .map_err(|error| scope.located(error, expr.span()))?;
+            Ok(output.projection[index].clone())
+        }
+        (None, Expr::Identifier(name)) => match output.named(&name_of(name)?, "DISTINCT ON")? {
+            Some(index) => Ok(output.projection[index].clone()),
+            None => binder.in_clause(None).bind_known(expr),
+        },
+        _ => binder.in_clause(None).bind_known(expr),
+    };
+    expressions.iter().map(bind).collect()
+}
+
+/// The order begins with what is to be distinct.
+fn check_distinct_on(expressions: &[Expression], order: &[SortKey]) -> Result<(), SqlError> {
+    let mut leading = order.iter().take_while(|key| expressions.contains(&key.expression)).count();
+    leading = leading.min(order.len());
+    let covered =
+        expressions.iter().all(|expression| order[..leading].iter().any(|key| key.expression == *expression));
+    if leading == order.len() || covered {
+        return Ok(());
+    }
+    let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+    Err(SqlError::new(SqlState(*b"42P10"), message))
+}
+
+fn refuse_query_forms(scope: &VariableScope, query: &Query) -> Result<(), SqlError> {
     if !query.locks.is_empty() {
         return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE")
             .hint("Leave it out: every transaction is serializable."));
     }
-    if query.for_clause.is_some()
-        || query.settings.is_some()
-        || query.format_clause.is_some()
-        || !query.pipe_operators.is_empty()
-    {
-        return refused("this form of SELECT");
+    let plain = query.for_clause.is_none()
+        && query.settings.is_none()
+        && query.format_clause.is_none()
+        && query.pipe_operators.is_empty();
+    match plain {
+        true => Ok(()),
+        false => Err(scope.located(SqlError::unsupported("this form of SELECT"), query.span())),
     }
-    let select = match query.body.as_ref() {
-        SetExpr::Select(select) => select,
-        SetExpr::Query(inner)
-            if query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none() =>
-        {
-            return plain_select(scope, inner);
-        }
-        SetExpr::Query(_) => return refused("a query in parentheses"),
-        SetExpr::SetOperation { op, .. } => {
-            return refused(match op {
-                SetOperator::Union => "UNION",
-                SetOperator::Intersect => "INTERSECT",
-                _ => "EXCEPT",
-            });
-        }
-        SetExpr::Values(_) => return refused("VALUES outside of INSERT"),
-        _ => return refused("this form of query"),
-    };
+}
+
+fn refuse_select_forms(scope: &VariableScope, select: &Select, query: &Query) -> Result<(), SqlError> {
+    let refused = |what: &str| Err(scope.located(SqlError::unsupported(what), query.span()));
     if select.into.is_some() {
         return Err(SqlError::unsupported("SELECT INTO").hint("Use CREATE TABLE and INSERT."));
     }
@@ -132,12 +652,11 @@ fn plain_select<'q>(scope: &VariableScope, query: &'q Query) -> Result<&'q Selec
         && select.sort_by.is_empty()
         && select.qualify.is_none()
         && select.value_table_mode.is_none();
-    if plain { Ok(select) } else { refused("this form of SELECT") }
+    if plain { Ok(()) } else { refused("this form of SELECT") }
 }
 
 /// The output list, which GROUP BY and ORDER BY may refer to.
 struct Outputs<'q> {
-    items: &'q [SelectItem],
     projection: &'q [Expression],
     columns: &'q [OutputColumn],
 }
@@ -270,7 +789,6 @@ fn bind_order(
         let nulls_first = options.nulls_first.unwrap_or(descending);
         keys.push(SortKey { output: position, expression, descending, nulls_first });
     }
-    debug_assert_eq!(output.items.is_empty(), output.projection.is_empty());
     Ok(keys)
 }
 
@@ -316,28 +834,27 @@ fn bind_limit(
     }
 }
 
-/// The table's columns that output, grouping and order look at.
-fn used_columns(
-    projection: &[Expression],
-    keys: &[Expression],
-    aggregates: &[Aggregate],
-    having: Option<&Expression>,
-    order: &[SortKey],
-) -> ColumnSet {
+/// The expressions over the rows of FROM.
+fn expressions_of<'e>(
+    projection: &'e [Expression],
+    keys: &'e [Expression],
+    aggregates: &'e [Aggregate],
+    having: Option<&'e Expression>,
+    order: &'e [SortKey],
+) -> impl Iterator<Item = &'e Expression> {
     let aggregated = aggregates.iter().flat_map(|aggregate| [&aggregate.argument, &aggregate.filter]);
-    let expressions = projection
+    projection
         .iter()
         .chain(keys)
         .chain(aggregated.flatten())
         .chain(having)
-        .chain(order.iter().map(|key| &key.expression));
-    expressions.fold(ColumnSet::EMPTY, |set, expression| set | expression.columns())
+        .chain(order.iter().map(|key| &key.expression))
 }
 
 /// From the table's rows to the rows of the grouping.
 struct Regroup<'b> {
     keys: &'b [Expression],
-    table: Option<&'b TablePlan>,
+    names: &'b Relations,
 }
 
 impl Regroup<'_> {
@@ -346,24 +863,39 @@ impl Regroup<'_> {
             expression.kind = Kind::Column(position as u16);
             return Ok(());
         }
-        match expression.kind {
+        match &mut expression.kind {
+            Kind::Subquery(subquery) => {
+                for argument in &mut subquery.arguments {
+                    self.apply(argument).map_err(|error| in_subquery(error, argument, self.names))?;
+                }
+                subquery.operands.iter_mut().try_for_each(|operand| self.apply(operand))
+            }
             Kind::Aggregate(number) => {
-                expression.kind = Kind::Column(self.keys.len() as u16 + number);
+                expression.kind = Kind::Column(self.keys.len() as u16 + *number);
                 Ok(())
             }
-            Kind::Column(ordinal) => Err(self.ungrouped(ordinal)),
+            Kind::Column(ordinal) => Err(self.ungrouped(*ordinal)),
             _ => expression.operands_mut().into_iter().try_for_each(|operand| self.apply(operand)),
         }
     }
 
     fn ungrouped(&self, ordinal: u16) -> SqlError {
-        let name = self.table.map_or_else(String::new, |table| {
-            format!("{}.{}", table.name, table.columns[usize::from(ordinal)].name)
-        });
+        let name = self.names.name_of(ordinal).unwrap_or_default();
         let message = format!(
             "column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function"
         );
         SqlError::new(SqlState::GROUPING_ERROR, message)
+    }
+}
+
+fn in_subquery(error: SqlError, argument: &Expression, names: &Relations) -> SqlError {
+    match argument.kind {
+        Kind::Column(ordinal) if error.state == SqlState::GROUPING_ERROR => {
+            let name = names.name_of(ordinal).unwrap_or_default();
+            let message = format!("subquery uses ungrouped column \"{name}\" from outer query");
+            SqlError::new(SqlState::GROUPING_ERROR, message)
+        }
+        _ => error,
     }
 }
 

@@ -1,6 +1,7 @@
 //! SELECT, bound.
 
 use super::Access;
+use super::relation::Relation;
 use crate::aggregate::Aggregate;
 use crate::expression::Expression;
 use crate::predicate::Condition;
@@ -11,9 +12,9 @@ use types::{ColumnSet, OutputColumn};
 /// A SELECT.
 #[derive(Debug)]
 pub(crate) struct BoundSelect {
-    /// The table; `None`: one row without columns.
-    pub source: Option<Scanned>,
-    /// WHERE where there is no table.
+    /// FROM, with as much of WHERE as tells which rows are read.
+    pub source: From,
+    /// The rest of WHERE.
     pub filter: Option<Expression>,
     /// GROUP BY, aggregates and HAVING; the expressions below are then over the rows of the grouping.
     pub grouping: Option<Grouping>,
@@ -22,7 +23,7 @@ pub(crate) struct BoundSelect {
     /// Its columns.
     pub columns: Arc<[OutputColumn]>,
     /// DISTINCT
-    pub distinct: bool,
+    pub distinct: Distinctness,
     /// ORDER BY; empty also where the table's order is the wanted one already.
     pub order: Vec<SortKey>,
     /// The table is read backwards.
@@ -31,6 +32,60 @@ pub(crate) struct BoundSelect {
     pub limit: Option<Expression>,
     /// OFFSET
     pub offset: Option<Expression>,
+    /// An expression holds a subquery. Then the source is no table alone.
+    pub has_subqueries: bool,
+    /// By output: it is a literal without a type, which what it meets may still give one; may be shorter.
+    pub literals: Vec<bool>,
+}
+
+/// FROM.
+#[derive(Debug)]
+pub(crate) enum From {
+    /// One row without columns.
+    Nothing,
+    /// A table alone: its rows are never copied.
+    Table(Scanned),
+    /// Anything else.
+    Relation(Box<Relation>),
+}
+
+impl BoundSelect {
+    /// Whether it looks at rows of tables.
+    pub fn reads_rows(&self) -> bool {
+        !matches!(self.source, From::Nothing) || self.has_subqueries
+    }
+
+    /// Names of the tables that it reads.
+    pub fn tables(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        self.visit_tables(&mut |scanned| {
+            if !names.contains(&scanned.table.name) {
+                names.push(scanned.table.name.clone());
+            }
+        });
+        names
+    }
+}
+
+impl From {
+    /// The table, where there is nothing else.
+    pub fn table(&self) -> Option<&Scanned> {
+        match self {
+            From::Table(scanned) => Some(scanned),
+            From::Nothing | From::Relation(_) => None,
+        }
+    }
+}
+
+/// DISTINCT.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Distinctness {
+    /// Every row.
+    All,
+    /// The first of equal outputs.
+    Distinct,
+    /// DISTINCT ON: the first, in the wanted order, of the rows in which these are equal.
+    On(Vec<Expression>),
 }
 
 /// A table as a statement reads it.

@@ -1,11 +1,12 @@
 //! Which variables a bound statement reads. Fusion relies on this list being complete.
 
 use super::{
-    Access, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, InsertSource, Returning,
-    Scanned,
+    Access, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, Distinctness, From,
+    InsertSource, Returning, Scanned,
 };
-use crate::expression::{Capture, Expression};
+use crate::expression::{Capture, Expression, Kind};
 use crate::predicate::Condition;
+use std::sync::Arc;
 
 /// Gets every slot that is read, some of them several times.
 pub(crate) type VisitSlot<'v> = dyn FnMut(u16) + 'v;
@@ -24,38 +25,75 @@ impl BoundStatement {
     }
 }
 
+/// Gets every expression, those inside of others left to the visitor.
+pub(crate) type VisitExpression<'v> = dyn FnMut(&Expression) + 'v;
+
 impl BoundSelect {
     /// Visits the slots that it reads.
     pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
+        self.visit_expressions(&mut |expression| expression.visit_slots(visit));
+    }
+
+    /// Visits the expressions of the query and of the queries in its FROM.
+    pub fn visit_expressions(&self, visit: &mut VisitExpression<'_>) {
         let BoundSelect {
             source,
             filter,
             grouping,
             projection,
             columns: _,
-            distinct: _,
+            distinct,
             order,
             reverse: _,
             limit,
             offset,
+            has_subqueries: _,
+            literals: _,
         } = self;
-        if let Some(Scanned { table: _, access, filter, columns: _, filter_columns: _ }) = source {
-            access.visit_slots(visit);
-            visit_condition(filter.as_ref(), visit);
+        match source {
+            From::Nothing => {}
+            From::Table(scanned) => scanned.visit_expressions(visit),
+            From::Relation(relation) => relation.visit_expressions(visit),
+        }
+        if let Distinctness::On(expressions) = distinct {
+            expressions.iter().for_each(&mut *visit);
         }
         if let Some(grouping) = grouping {
-            visit_all(&grouping.keys, visit);
-            for aggregate in &grouping.aggregates {
-                visit_all(&aggregate.argument, visit);
-                visit_all(&aggregate.filter, visit);
-            }
-            visit_all(&grouping.having, visit);
+            let aggregated = grouping.aggregates.iter();
+            let aggregated = aggregated.flat_map(|aggregate| [&aggregate.argument, &aggregate.filter]);
+            let expressions = grouping.keys.iter().chain(aggregated.flatten()).chain(&grouping.having);
+            expressions.for_each(&mut *visit);
         }
-        visit_all(filter, visit);
-        visit_all(projection, visit);
-        order.iter().for_each(|key| key.expression.visit_slots(visit));
-        visit_all(limit, visit);
-        visit_all(offset, visit);
+        let ordered = order.iter().map(|key| &key.expression);
+        filter.iter().chain(projection).chain(ordered).chain(limit).chain(offset).for_each(visit);
+    }
+
+    /// Visits the tables that it reads, those of its subqueries included.
+    pub fn visit_tables(&self, visit: &mut dyn FnMut(&Scanned)) {
+        match &self.source {
+            From::Nothing => {}
+            From::Table(scanned) => visit(scanned),
+            From::Relation(relation) => relation.visit_tables(visit),
+        }
+        let mut inside: Vec<Arc<BoundSelect>> = Vec::new();
+        self.visit_expressions(&mut |expression| {
+            expression.any(&mut |inner| {
+                if let Kind::Subquery(subquery) = &inner.kind {
+                    inside.push(subquery.query.clone());
+                }
+                false
+            });
+        });
+        inside.iter().for_each(|query| query.visit_tables(visit));
+    }
+}
+
+impl Scanned {
+    /// Visits the expressions that say which rows are read.
+    pub fn visit_expressions(&self, visit: &mut VisitExpression<'_>) {
+        let Scanned { table: _, access, filter, columns: _, filter_columns: _ } = self;
+        access.parts().for_each(|part| visit(&part.value));
+        filter.iter().flat_map(|filter| &filter.capture.sources).for_each(visit);
     }
 }
 
@@ -74,7 +112,10 @@ impl BoundInsert {
 
 impl BoundUpdate {
     fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
-        self.plan.visit_slots(visit);
+        // What a query has found the plan takes from the row that was found.
+        if !matches!(self.access, Access::Found(_)) {
+            self.plan.visit_slots(visit);
+        }
         self.access.visit_slots(visit);
         visit_condition(self.filter.as_ref(), visit);
         visit_returning(self.returning.as_ref(), visit);
@@ -83,7 +124,10 @@ impl BoundUpdate {
 
 impl BoundDelete {
     fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
-        self.plan.visit_slots(visit);
+        // What a query has found the plan takes from the row that was found.
+        if !matches!(self.access, Access::Found(_)) {
+            self.plan.visit_slots(visit);
+        }
         self.access.visit_slots(visit);
         visit_condition(self.filter.as_ref(), visit);
         visit_returning(self.returning.as_ref(), visit);
@@ -93,14 +137,10 @@ impl BoundDelete {
 impl Access {
     /// Visits the slots that it reads.
     pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
-        let parts = match self {
-            Access::Key(parts) => return parts.iter().for_each(|part| part.value.visit_slots(visit)),
-            Access::Range { equal, lower, upper } => {
-                let bounds = [lower, upper].into_iter().flatten().map(|(part, _)| part);
-                equal.iter().chain(bounds)
-            }
-        };
-        parts.for_each(|part| part.value.visit_slots(visit));
+        self.parts().for_each(|part| part.value.visit_slots(visit));
+        if let Access::Found(select) = self {
+            select.visit_slots(visit);
+        }
     }
 }
 
@@ -108,8 +148,10 @@ impl Expression {
     /// Visits the slots that it reads.
     pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
         self.any(&mut |expression| {
-            if let Some(slot) = expression.as_slot() {
-                visit(slot as u16);
+            match &expression.kind {
+                Kind::Slot(slot) => visit(*slot),
+                Kind::Subquery(subquery) => subquery.query.visit_slots(visit),
+                _ => {}
             }
             false
         });
@@ -119,7 +161,7 @@ impl Expression {
 impl Capture {
     /// Visits the slots that are captured.
     pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
-        self.slots.iter().for_each(|slot| visit(*slot));
+        visit_all(&self.sources, visit);
     }
 }
 

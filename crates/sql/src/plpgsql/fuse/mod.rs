@@ -118,7 +118,7 @@ pub(super) fn reads_rows(instruction: &Instruction) -> bool {
         Instruction::RowsStart(start) => &start.query,
         _ => return false,
     };
-    query.source.is_some()
+    query.reads_rows()
 }
 
 /// By address: whether somebody looks at how many rows the change there matched.

@@ -4,7 +4,7 @@ use super::super::program::{Coercion, Instruction, SelectInto, Store};
 use super::flow::{Flow, SlotSet, jump_target};
 use super::obstacle::Obstacle;
 use crate::expression::Expression;
-use crate::statement::{Access, BoundSelect, BoundStatement, KeyPart};
+use crate::statement::{Access, BoundSelect, BoundStatement, Distinctness, From, KeyPart};
 use crate::table::TablePlan;
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ pub(super) fn named_row(instruction: &Instruction) -> Result<NamedRow<'_>, Obsta
             _ => return Err(Obstacle::NotByKey),
         },
         Instruction::RowsStart(_) => return Err(Obstacle::RowLoop),
-        _ => match query_of(instruction).and_then(|query| Some((query, query.source.as_ref()?))) {
+        _ => match query_of(instruction).and_then(|query| Some((query, query.source.table()?))) {
             Some((query, source)) if matches!(source.access, Access::Range { .. }) || is_plain(query) => {
                 (&source.table, &source.access)
             }
@@ -139,7 +139,7 @@ pub(super) fn named_row(instruction: &Instruction) -> Result<NamedRow<'_>, Obsta
     };
     match access {
         Access::Key(key) => Ok(NamedRow { table, key }),
-        Access::Range { .. } => Err(Obstacle::NotByKey),
+        Access::Range { .. } | Access::Found(_) => Err(Obstacle::NotByKey),
     }
 }
 
@@ -156,7 +156,7 @@ pub(in super::super) fn query_of(instruction: &Instruction) -> Option<&BoundSele
 /// True where each row found by key gives one row of output.
 fn is_plain(query: &BoundSelect) -> bool {
     query.grouping.is_none()
-        && !query.distinct
+        && query.distinct == Distinctness::All
         && query.order.is_empty()
         && query.limit.is_none()
         && query.offset.is_none()
@@ -419,7 +419,7 @@ fn needed(code: &[Instruction], flow: &Flow<'_>, after: &SlotSet, repeatable: &[
 }
 
 fn table_read(instruction: &Instruction) -> String {
-    let source = query_of(instruction).and_then(|query| query.source.as_ref());
+    let source = query_of(instruction).and_then(|query| query.source.table());
     source.map_or_else(|| "no table".to_string(), |source| source.table.name.clone())
 }
 
@@ -451,7 +451,11 @@ pub(super) fn can_fail(instruction: &Instruction) -> bool {
 }
 
 fn reads_one_row(query: &BoundSelect) -> bool {
-    query.source.as_ref().is_none_or(|source| matches!(source.access, Access::Key(_)))
+    match &query.source {
+        From::Nothing => !query.has_subqueries,
+        From::Table(source) => matches!(source.access, Access::Key(_)),
+        From::Relation(_) => false,
+    }
 }
 
 fn store_can_fail(store: &Store) -> bool {
@@ -459,14 +463,8 @@ fn store_can_fail(store: &Store) -> bool {
 }
 
 fn query_can_fail(query: &BoundSelect) -> bool {
-    let Some(source) = &query.source else { return true };
-    let keys = match &source.access {
-        Access::Key(parts) => parts.iter().collect::<Vec<_>>(),
-        Access::Range { equal, lower, upper } => {
-            equal.iter().chain([lower, upper].into_iter().flatten().map(|(part, _)| part)).collect()
-        }
-    };
-    keys.iter().any(|part| !part.cannot_fail())
+    let Some(source) = query.source.table() else { return true };
+    source.access.parts().any(|part| !part.cannot_fail())
         || source.filter.as_ref().is_some_and(|filter| filter.expression.can_fail())
         || query.projection.iter().any(Expression::can_fail)
         || !is_plain(query)

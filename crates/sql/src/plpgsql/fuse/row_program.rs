@@ -114,7 +114,7 @@ fn describe(code: &[Instruction], region: &Region) -> FusedStatement {
     };
     let mut uses = ColumnSet::EXISTS;
     for address in (region.start..region.end).filter(|address| !region.hoisted.contains(address)) {
-        let source = query_of(&code[address]).and_then(|query| query.source.as_ref());
+        let source = query_of(&code[address]).and_then(|query| query.source.table());
         uses |= source.map_or(ColumnSet::EMPTY, |source| source.columns);
     }
     let mut writes = ColumnSet::EMPTY;
@@ -322,7 +322,7 @@ impl Running<'_> {
                 return Ok(());
             }
             self.steps += 1;
-            let environment = Environment { row: &[], frame: &self.frame, now: self.now };
+            let environment = Environment::new(&[], &self.frame, self.now);
             let mut next = at + 1;
             match instruction {
                 Instruction::Assign { slot, value } => {
@@ -403,13 +403,13 @@ impl Running<'_> {
         // Looking the key up is a step, and so is each row of the result.
         self.steps += u64::from(self.has_key);
         let Some(row) = &self.row else { return Ok(None) };
-        let filter = query.source.as_ref().and_then(|source| source.filter.as_ref());
+        let filter = query.source.table().and_then(|source| source.filter.as_ref());
+        let environment = Environment::new(row, &self.frame, self.now);
         if let Some(filter) = filter
-            && !filter.is_true_in(row, &self.frame, self.now)?
+            && !filter.is_true_in(&environment)?
         {
             return Ok(None);
         }
-        let environment = Environment { row, frame: &self.frame, now: self.now };
         let output = query.projection.iter().map(|expression| expression.evaluate(&environment));
         let output = output.collect::<Result<Vec<Value>, SqlError>>()?;
         self.steps += 1;
@@ -424,7 +424,7 @@ impl Running<'_> {
             return Ok(false);
         }
         self.changing = true;
-        let environment = Environment { row: &[], frame: &self.frame, now: self.now };
+        let environment = Environment::new(&[], &self.frame, self.now);
         let change = match statement {
             BoundStatement::Update(update) => update.plan.change_in(self.row.as_ref(), &environment)?,
             BoundStatement::Delete(delete) => delete.plan.change_in(self.row.as_ref(), &environment)?,

@@ -1,0 +1,276 @@
+//! The rows of relations, and joins of them.
+//!
+//! A join reads its left side, then its right side: once, or, where that looks at the left one, for every row of it. Rows
+//! come in the order of the left side, then of the right one; those of the right side that match nothing come last.
+
+use super::Execution;
+use super::select::Given;
+use crate::aggregate::Sortable;
+use crate::expression::Expression;
+use crate::statement::{Join, JoinKind, Relation, SetOperation};
+use std::collections::BTreeMap;
+use types::{DataType, SqlError, SqlState, Value};
+
+/// Values that the relations of a query may hold in memory together.
+const VALUES_MAX: usize = 1 << 23;
+
+/// Rows of a relation.
+type Rows = Vec<Vec<Value>>;
+
+impl Execution<'_> {
+    /// The rows of a relation.
+    pub(super) fn relation_rows(&mut self, relation: &Relation, given: Given<'_>) -> Result<Rows, SqlError> {
+        let rows = match relation {
+            Relation::Table(scanned) => self.table_rows(scanned, given)?,
+            Relation::Query { query, arguments, filter } => {
+                let arguments = match arguments {
+                    None => given.arguments.to_vec(),
+                    Some(arguments) => self.evaluate_all(arguments, given)?,
+                };
+                self.enter_query()?;
+                let inner = Given { frame: given.frame, arguments: &arguments, left: &[] };
+                let rows = self.select_given(query, inner, None);
+                self.leave_query();
+                match filter {
+                    None => rows?,
+                    Some(filter) => self.filtered(rows?, filter, given)?,
+                }
+            }
+            Relation::Values(rows) => {
+                rows.iter().map(|row| self.evaluate_all(row, given)).collect::<Result<_, _>>()?
+            }
+            Relation::Series { bounds, data_type } => self.series(bounds, *data_type, given)?,
+            Relation::Set { operation, all, sides } => {
+                self.enter_query()?;
+                let left = self.select_given(&sides[0], given, None);
+                let right = left.and_then(|left| Ok((left, self.select_given(&sides[1], given, None)?)));
+                self.leave_query();
+                let (left, right) = right?;
+                self.charge((left.len() + right.len()) as u64)?;
+                combine(*operation, *all, left, right)
+            }
+            Relation::Join(join) => self.joined(join, given)?,
+        };
+        let values = rows.len().saturating_mul(rows.first().map_or(0, Vec::len));
+        if values > VALUES_MAX {
+            let message = format!(
+                "a relation of the query holds {values} values in memory, the limit is {VALUES_MAX} (VALUES_MAX)"
+            );
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+                .hint("Ask for fewer rows or columns, or join by a key."));
+        }
+        Ok(rows)
+    }
+
+    fn evaluate_all(&mut self, expressions: &[Expression], given: Given<'_>) -> Result<Vec<Value>, SqlError> {
+        self.with_subqueries(&[], given, |environment| {
+            expressions.iter().map(|expression| expression.evaluate(environment)).collect()
+        })
+    }
+
+    fn filtered(&mut self, rows: Rows, filter: &Expression, given: Given<'_>) -> Result<Rows, SqlError> {
+        let mut kept = Vec::with_capacity(rows.len());
+        for row in rows {
+            if self.with_subqueries(&row, given, |environment| filter.is_true(environment))? {
+                kept.push(row);
+            }
+        }
+        Ok(kept)
+    }
+
+    fn series(
+        &mut self,
+        bounds: &[Expression; 3],
+        data_type: DataType,
+        given: Given<'_>,
+    ) -> Result<Rows, SqlError> {
+        let mut numbers = [0i64; 3];
+        for (number, value) in numbers.iter_mut().zip(self.evaluate_all(bounds, given)?) {
+            *number = match value {
+                Value::Integer(value) => i64::from(value),
+                Value::BigInt(value) => value,
+                // NULL gives no rows.
+                _ => return Ok(Vec::new()),
+            };
+        }
+        let [start, stop, step] = numbers;
+        if step == 0 {
+            let message = "step size cannot equal zero";
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
+        let mut rows = Vec::new();
+        let mut next = Some(start);
+        while let Some(number) =
+            next.filter(|number| if step > 0 { *number <= stop } else { *number >= stop })
+        {
+            self.charge(1)?;
+            rows.push(vec![match data_type {
+                DataType::Integer => Value::Integer(number as i32),
+                _ => Value::BigInt(number),
+            }]);
+            if rows.len() > VALUES_MAX {
+                break;
+            }
+            next = number.checked_add(step);
+        }
+        Ok(rows)
+    }
+
+    fn joined(&mut self, join: &Join, given: Given<'_>) -> Result<Rows, SqlError> {
+        let left_rows = self.relation_rows(&join.left, given)?;
+        if join.dependent {
+            return self.joined_row_by_row(join, left_rows, given);
+        }
+        if left_rows.is_empty() && matches!(join.kind, JoinKind::Inner | JoinKind::Left) {
+            // The right side is not read: whatever it holds, there is nothing to join it with.
+            return Ok(Vec::new());
+        }
+        let right_rows = self.relation_rows(&join.right, given)?;
+        let index = match join.equal.is_empty() {
+            true => None,
+            false => Some(self.indexed(&right_rows, join, given)?),
+        };
+        let mut matched = vec![false; right_rows.len()];
+        let mut rows = Vec::new();
+        for left in &left_rows {
+            let candidates: Vec<usize> = match &index {
+                None => (0..right_rows.len()).collect(),
+                Some(index) => {
+                    let keys = join.equal.iter().map(|(left, _)| left);
+                    let keys = self.keys(keys, left, given)?;
+                    keys.and_then(|keys| index.get(&keys)).cloned().unwrap_or_default()
+                }
+            };
+            self.charge(candidates.len() as u64)?;
+            let before = rows.len();
+            for candidate in candidates {
+                let row = [left.as_slice(), &right_rows[candidate]].concat();
+                if self.holds(join.condition.as_ref(), &row, given)? {
+                    matched[candidate] = true;
+                    rows.push(row);
+                }
+            }
+            if rows.len() == before && matches!(join.kind, JoinKind::Left | JoinKind::Full) {
+                rows.push(with_nulls(left, join.right_width));
+            }
+        }
+        if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
+            for (right, _) in right_rows.iter().zip(&matched).filter(|(_, matched)| !**matched) {
+                let mut row = vec![Value::Null; join.left_width];
+                row.extend(right.iter().cloned());
+                rows.push(row);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn joined_row_by_row(
+        &mut self,
+        join: &Join,
+        left_rows: Rows,
+        given: Given<'_>,
+    ) -> Result<Rows, SqlError> {
+        let mut rows = Vec::new();
+        for left in &left_rows {
+            let prefix = [given.left, left].concat();
+            let right_rows = self.relation_rows(&join.right, Given { left: &prefix, ..given })?;
+            let before = rows.len();
+            for right in right_rows {
+                let row = [left.as_slice(), &right].concat();
+                if self.holds(join.condition.as_ref(), &row, given)? {
+                    rows.push(row);
+                }
+            }
+            if rows.len() == before && join.kind == JoinKind::Left {
+                rows.push(with_nulls(left, join.right_width));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn holds(
+        &mut self,
+        condition: Option<&Expression>,
+        row: &[Value],
+        given: Given<'_>,
+    ) -> Result<bool, SqlError> {
+        match condition {
+            None => Ok(true),
+            Some(condition) => self.with_subqueries(row, given, |environment| condition.is_true(environment)),
+        }
+    }
+
+    /// Positions of rows by what must be equal; NULL equals nothing.
+    fn indexed(
+        &mut self,
+        rows: &[Vec<Value>],
+        join: &Join,
+        given: Given<'_>,
+    ) -> Result<BTreeMap<Sortable, Vec<usize>>, SqlError> {
+        let mut index: BTreeMap<Sortable, Vec<usize>> = BTreeMap::new();
+        for (position, row) in rows.iter().enumerate() {
+            // The right keys look at the right row; what is to its left they take from the same prefix as a condition.
+            let keys = self.keys(join.equal.iter().map(|(_, right)| right), row, given)?;
+            if let Some(keys) = keys {
+                index.entry(keys).or_default().push(position);
+            }
+        }
+        Ok(index)
+    }
+
+    fn keys<'e>(
+        &mut self,
+        expressions: impl Iterator<Item = &'e Expression>,
+        row: &[Value],
+        given: Given<'_>,
+    ) -> Result<Option<Sortable>, SqlError> {
+        self.with_subqueries(row, given, |environment| {
+            let keys = expressions.map(|expression| expression.evaluate(environment));
+            let keys = keys.collect::<Result<Vec<Value>, SqlError>>()?;
+            Ok((!keys.iter().any(Value::is_null)).then_some(Sortable(keys)))
+        })
+    }
+}
+
+fn with_nulls(left: &[Value], count: usize) -> Vec<Value> {
+    let mut row = left.to_vec();
+    row.resize(left.len() + count, Value::Null);
+    row
+}
+
+/// A set operation. Rows keep the order in which they come first.
+fn combine(operation: SetOperation, all: bool, left: Rows, right: Rows) -> Rows {
+    let mut counts: BTreeMap<Sortable, usize> = BTreeMap::new();
+    match operation {
+        SetOperation::Union => {
+            let mut rows = left;
+            rows.extend(right);
+            if !all {
+                rows.retain(|row| counts.insert(Sortable(row.clone()), 1).is_none());
+            }
+            rows
+        }
+        SetOperation::Intersect | SetOperation::Except => {
+            for row in right {
+                *counts.entry(Sortable(row)).or_default() += 1;
+            }
+            let keep = operation == SetOperation::Intersect;
+            let mut seen: BTreeMap<Sortable, ()> = BTreeMap::new();
+            let mut rows = left;
+            rows.retain(|row| {
+                let row = Sortable(row.clone());
+                let count = counts.get_mut(&row);
+                let found = match (count, all) {
+                    (Some(count), true) if *count > 0 => {
+                        *count -= 1;
+                        true
+                    }
+                    (Some(_), true) | (None, _) => false,
+                    (Some(_), false) => true,
+                };
+                found == keep && (all || seen.insert(row, ()).is_none())
+            });
+            rows
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The columns that the expressions of a query may name: those of the relations in its FROM.
+
+use super::Expression;
+use types::{DataType, SqlError, SqlState};
+
+/// The relations of a FROM, under their names. Their columns stand side by side in one row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Relations {
+    /// In the order of FROM.
+    pub relations: Vec<NamedRelation>,
+    /// Columns that USING has made one of two.
+    pub merged: Vec<Merged>,
+}
+
+/// A relation of FROM.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedRelation {
+    /// Its name, or its alias.
+    pub name: String,
+    /// The table that the alias hides, where it is one.
+    pub table: Option<String>,
+    /// Names and types.
+    pub columns: Vec<(String, DataType)>,
+    /// Position of its first column in the row of all.
+    pub first: usize,
+    /// Columns that only their qualified names reach, because USING has merged them.
+    pub hidden: Vec<usize>,
+}
+
+/// A column that USING has made of two.
+#[derive(Clone, Debug)]
+pub(crate) struct Merged {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub expression: Expression,
+    /// The first relation of the join that it belongs to.
+    pub entry: usize,
+}
+
+impl NamedRelation {
+    fn column(&self, position: usize) -> Expression {
+        Expression::column(self.first + position, self.columns[position].1)
+    }
+
+    fn named(&self, name: &str) -> Result<Option<usize>, SqlError> {
+        let mut found = None;
+        for (position, _) in self.columns.iter().enumerate().filter(|(_, (known, _))| known == name) {
+            if found.replace(position).is_some() {
+                return Err(ambiguous(name));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn ambiguous(name: &str) -> SqlError {
+    SqlError::new(SqlState::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous"))
+}
+
+impl Relations {
+    /// Columns of the row of all.
+    pub fn width(&self) -> usize {
+        self.relations.last().map_or(0, |last| last.first + last.columns.len())
+    }
+
+    /// The relations from this one on.
+    pub fn between(&self, entry: usize) -> Relations {
+        let merged = self.merged.iter().filter(|merged| merged.entry >= entry);
+        Relations { relations: self.relations[entry..].to_vec(), merged: merged.cloned().collect() }
+    }
+
+    /// The column of this name.
+    ///
+    /// # Errors
+    /// `42702` where several have it.
+    pub fn column(&self, name: &str) -> Result<Option<Expression>, SqlError> {
+        self.column_between(name, 0, self.relations.len())
+    }
+
+    /// The column of this name among some of the relations.
+    ///
+    /// # Errors
+    /// `42702` where several have it.
+    pub fn column_between(
+        &self,
+        name: &str,
+        entry: usize,
+        end: usize,
+    ) -> Result<Option<Expression>, SqlError> {
+        let merged = self.merged.iter().filter(|merged| (entry..end).contains(&merged.entry));
+        let mut found: Vec<Expression> =
+            merged.filter(|merged| merged.name == name).map(|merged| merged.expression.clone()).collect();
+        for relation in &self.relations[entry..end] {
+            if let Some(position) = relation.named(name)?
+                && !relation.hidden.contains(&position)
+            {
+                found.push(relation.column(position));
+            }
+        }
+        match found.len() {
+            0 | 1 => Ok(found.pop()),
+            _ => Err(ambiguous(name)),
+        }
+    }
+
+    /// The relation of this name.
+    pub fn relation(&self, name: &str) -> Option<&NamedRelation> {
+        self.relations.iter().find(|relation| relation.name == name)
+    }
+
+    /// The column of this name in the relation of that name; `None` where there is no such relation.
+    ///
+    /// # Errors
+    /// `42703` where the relation does not have it.
+    pub fn qualified(&self, relation: &str, name: &str) -> Option<Result<Expression, SqlError>> {
+        let found = self.relation(relation)?;
+        Some(match found.named(name) {
+            Ok(Some(position)) => Ok(found.column(position)),
+            Ok(None) => {
+                let message = format!("column {relation}.{name} does not exist");
+                Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message))
+            }
+            Err(error) => Err(error),
+        })
+    }
+
+    /// Names that relations before and from `middle` on share: those of NATURAL.
+    pub fn common_columns(&self, entry: usize, middle: usize) -> Vec<String> {
+        let of = |range: std::ops::Range<usize>| {
+            self.relations[range].iter().flat_map(|relation| relation.columns.iter().map(|(name, _)| name))
+        };
+        let mut common: Vec<String> = Vec::new();
+        for name in of(entry..middle) {
+            if !common.contains(name) && of(middle..self.relations.len()).any(|other| other == name) {
+                common.push(name.clone());
+            }
+        }
+        common
+    }
+
+    /// Lets only qualified names reach the columns of this name in the relations from `entry` on.
+    pub fn hide(&mut self, name: &str, entry: usize) {
+        for relation in &mut self.relations[entry..] {
+            let hidden = relation.columns.iter().enumerate().filter(|(_, (known, _))| known == name);
+            let hidden: Vec<usize> = hidden.map(|(position, _)| position).collect();
+            relation.hidden.extend(hidden);
+        }
+    }
+
+    /// What `*` stands for: merged columns first.
+    pub fn all(&self) -> Vec<(String, Expression)> {
+        let merged = self.merged.iter().map(|merged| (merged.name.clone(), merged.expression.clone()));
+        merged.chain(self.relations.iter().flat_map(|relation| relation.all(true))).collect()
+    }
+
+    /// The name of a column of the row of all, qualified.
+    pub fn name_of(&self, ordinal: u16) -> Option<String> {
+        let ordinal = usize::from(ordinal);
+        let relation = self.relations.iter().rev().find(|relation| relation.first <= ordinal)?;
+        Some(format!("{}.{}", relation.name, relation.columns.get(ordinal - relation.first)?.0))
+    }
+}
+
+impl NamedRelation {
+    /// What `name.*` stands for; `visible`: without what USING has merged.
+    pub fn all(&self, visible: bool) -> Vec<(String, Expression)> {
+        let shown = (0..self.columns.len()).filter(|position| !visible || !self.hidden.contains(position));
+        shown.map(|position| (self.columns[position].0.clone(), self.column(position))).collect()
+    }
+}

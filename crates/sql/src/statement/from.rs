@@ -1,0 +1,561 @@
+//! FROM: binding of its relations and names, and the plan of how they are read.
+//!
+//! Names and conditions are bound over one row that has the columns of all relations in the order of FROM. Planning
+//! then hands every condition to the first relation that has all it looks at: a table takes it for its key or its scan, a
+//! join keeps what compares both of its sides. An outer join keeps the conditions of its ON apart from those of WHERE.
+
+use super::bind::{find_table, plain_table};
+use super::query::{Level, QueryScope, bind_nested};
+use super::relation::{Join, JoinKind, Relation};
+use super::{Access, BoundSelect, Scanned};
+use crate::expression::{Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, Source};
+use crate::predicate::{Condition, conjunction};
+use crate::scope::name_of;
+use crate::table::TablePlan;
+use sqlparser::ast::{
+    self, FunctionArg, FunctionArgExpr, JoinConstraint, JoinOperator, Spanned, TableAlias, TableFactor,
+    TableWithJoins,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use types::{ColumnSet, DataType, SqlError, SqlState, Value};
+
+/// Relations that one FROM may join.
+const RELATIONS_MAX: usize = 64;
+
+/// A relation of FROM before it is planned.
+pub(super) enum Item {
+    Table(Arc<TablePlan>),
+    Query { query: Arc<BoundSelect>, arguments: Vec<Expression> },
+    Series { bounds: Box<[Expression; 3]>, data_type: DataType },
+    Join { kind: JoinKind, sides: Box<[Item; 2]>, on: Vec<Expression> },
+}
+
+impl Item {
+    /// How many columns it has.
+    fn width(&self) -> usize {
+        match self {
+            Item::Table(table) => table.columns.len(),
+            Item::Query { query, .. } => query.columns.len(),
+            Item::Series { .. } => 1,
+            Item::Join { sides, .. } => sides.iter().map(Item::width).sum(),
+        }
+    }
+}
+
+/// Binds the list of FROM: its relations, joined, and the names of their columns.
+///
+/// # Errors
+/// Unknown names; what is not supported.
+pub(super) fn bind_from(
+    query: QueryScope<'_>,
+    level: &Level<'_>,
+    from: &[TableWithJoins],
+) -> Result<(Option<Item>, Relations), SqlError> {
+    let mut names = Relations::default();
+    let mut whole: Option<Item> = None;
+    for tables in from {
+        let first = names.width();
+        let item = bind_joined(query, level, &mut names, tables, first)?;
+        whole = Some(match whole {
+            None => item,
+            Some(left) => Item::Join { kind: JoinKind::Inner, sides: Box::new([left, item]), on: Vec::new() },
+        });
+    }
+    Ok((whole, names))
+}
+
+/// Binds one entry of FROM with its joins. `first`: the column where it begins.
+fn bind_joined(
+    query: QueryScope<'_>,
+    level: &Level<'_>,
+    names: &mut Relations,
+    tables: &TableWithJoins,
+    first: usize,
+) -> Result<Item, SqlError> {
+    let entry = names.relations.len();
+    let mut left = bind_factor(query, level, names, &tables.relation)?;
+    for join in &tables.joins {
+        let (kind, constraint) = join_kind(&join.join_operator)
+            .map_err(|error| query.variables.located(error, join.relation.span()))?;
+        let right_entry = names.relations.len();
+        let middle = names.width();
+        let right = bind_factor(query, level, names, &join.relation)?;
+        let on = match constraint {
+            None => Vec::new(),
+            Some(JoinConstraint::On(condition)) => {
+                let visible = names.between(entry);
+                let binder = query.binder(level, Source::Relations(&visible));
+                binder.in_clause(Some("JOIN conditions"));
+                binder.bind_condition(condition, "JOIN/ON")?.into_conjuncts()
+            }
+            Some(JoinConstraint::Using(columns)) => {
+                let columns = columns.iter().map(using_column).collect::<Result<Vec<_>, _>>()?;
+                merge(query, names, kind, (entry, right_entry), &columns)?
+            }
+            Some(JoinConstraint::Natural) => {
+                let columns = names.common_columns(entry, right_entry);
+                merge(query, names, kind, (entry, right_entry), &columns)?
+            }
+            Some(JoinConstraint::None) => {
+                let error = SqlError::new(SqlState::SYNTAX_ERROR, "a JOIN needs ON or USING");
+                return Err(query.variables.located(error, join.relation.span()));
+            }
+        };
+        debug_assert_eq!(middle, first + left.width());
+        left = Item::Join { kind, sides: Box::new([left, right]), on };
+    }
+    Ok(left)
+}
+
+fn using_column(name: &ast::ObjectName) -> Result<String, SqlError> {
+    match name.0.as_slice() {
+        [part] => part
+            .as_ident()
+            .map_or_else(|| Err(SqlError::unsupported(format_args!("USING ({name})"))), name_of),
+        _ => Err(SqlError::unsupported(format_args!("USING ({name})"))),
+    }
+}
+
+fn join_kind(operator: &JoinOperator) -> Result<(JoinKind, Option<&JoinConstraint>), SqlError> {
+    Ok(match operator {
+        JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => {
+            (JoinKind::Inner, Some(constraint))
+        }
+        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
+            (JoinKind::Left, Some(constraint))
+        }
+        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
+            (JoinKind::Right, Some(constraint))
+        }
+        JoinOperator::FullOuter(constraint) => (JoinKind::Full, Some(constraint)),
+        JoinOperator::CrossJoin(_) => (JoinKind::Inner, None),
+        _ => return Err(SqlError::unsupported("this form of JOIN")),
+    })
+}
+
+/// The columns of USING: equal on both sides, and one in the output. Gives the conditions.
+fn merge(
+    query: QueryScope<'_>,
+    names: &mut Relations,
+    kind: JoinKind,
+    (entry, right_entry): (usize, usize),
+    columns: &[String],
+) -> Result<Vec<Expression>, SqlError> {
+    let mut on = Vec::with_capacity(columns.len());
+    let mut merged = Vec::with_capacity(columns.len());
+    for name in columns {
+        let left = names.column_between(name, entry, right_entry)?;
+        let right = names.column_between(name, right_entry, names.relations.len())?;
+        let (Some(left), Some(right)) = (&left, &right) else {
+            let side = if left.is_none() { "left" } else { "right" };
+            let message =
+                format!("column \"{name}\" specified in USING clause does not exist in {side} table");
+            return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+        };
+        let binder = Binder::new(query.variables, Source::Nothing);
+        on.push(binder.compare(Comparison::Equal, left.clone(), right.clone())?);
+        let expression = match kind {
+            JoinKind::Inner | JoinKind::Left => left.clone(),
+            JoinKind::Right => right.clone(),
+            JoinKind::Full => Expression {
+                kind: Kind::Coalesce(vec![left.clone(), right.clone()]),
+                data_type: left.data_type,
+            },
+        };
+        merged.push(Merged { name: name.clone(), expression, entry });
+        names.hide(name, entry);
+    }
+    names.merged.retain(|known| known.entry < entry || !columns.contains(&known.name));
+    merged.append(&mut names.merged);
+    names.merged = merged;
+    Ok(on)
+}
+
+fn bind_factor(
+    query: QueryScope<'_>,
+    level: &Level<'_>,
+    names: &mut Relations,
+    factor: &TableFactor,
+) -> Result<Item, SqlError> {
+    if names.relations.len() >= RELATIONS_MAX {
+        let message = format!("a query joins at most {RELATIONS_MAX} relations (RELATIONS_MAX)");
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    match factor {
+        TableFactor::Table { name, alias, args: Some(arguments), with_ordinality: false, .. } => {
+            let arguments = arguments.args.as_slice();
+            bind_series(query, level, names, name, arguments, alias.as_ref())
+        }
+        TableFactor::Function { lateral: _, name, args, with_ordinality: false, alias } => {
+            bind_series(query, level, names, name, args, alias.as_ref())
+        }
+        TableFactor::Table { name, alias, .. } => {
+            plain_table(factor).map_err(|error| query.variables.located(error, name.span()))?;
+            if let [part] = name.0.as_slice()
+                && let Some(ident) = part.as_ident()
+                && let Some(common) = query.common(&name_of(ident)?)
+            {
+                let select = common.bind()?;
+                let known_as = name_of(ident)?;
+                return derived(query, names, select, Vec::new(), alias.as_ref(), Some(known_as));
+            }
+            let table = find_table(query.tables, query.variables, name)?;
+            let columns =
+                table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+            add_relation(query, names, &table.name, alias.as_ref(), columns)?;
+            Ok(Item::Table(table.clone()))
+        }
+        TableFactor::Derived { lateral, subquery, alias, sample: None } => {
+            if alias.is_none() {
+                let error = SqlError::new(SqlState::SYNTAX_ERROR, "subquery in FROM must have an alias")
+                    .hint("For example, FROM (SELECT ...) [AS] foo.");
+                return Err(query.variables.located(error, factor.span()));
+            }
+            let visible = if *lateral { names.between(0) } else { Relations::default() };
+            let around = query.binder(level, Source::Relations(&visible));
+            let (select, arguments) = bind_nested(query, subquery, Some(&around))?;
+            derived(query, names, select, arguments, alias.as_ref(), None)
+        }
+        TableFactor::NestedJoin { table_with_joins, alias: None } => {
+            let first = names.width();
+            bind_joined(query, level, names, table_with_joins, first)
+        }
+        TableFactor::NestedJoin { .. } => Err(SqlError::unsupported("an alias of a JOIN")),
+        _ => Err(query.variables.located(SqlError::unsupported("this form of FROM"), factor.span())),
+    }
+}
+
+fn derived(
+    query: QueryScope<'_>,
+    names: &mut Relations,
+    select: BoundSelect,
+    arguments: Vec<Expression>,
+    alias: Option<&TableAlias>,
+    known_as: Option<String>,
+) -> Result<Item, SqlError> {
+    let columns = select.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    add_relation(query, names, known_as.as_deref().unwrap_or_default(), alias, columns)?;
+    Ok(Item::Query { query: Arc::new(select), arguments })
+}
+
+/// Adds the columns under the alias, with the names that it gives them.
+fn add_relation(
+    query: QueryScope<'_>,
+    names: &mut Relations,
+    name: &str,
+    alias: Option<&TableAlias>,
+    mut columns: Vec<(String, DataType)>,
+) -> Result<(), SqlError> {
+    let mut known_as = name.to_string();
+    if let Some(alias) = alias {
+        known_as = name_of(&alias.name)?;
+        if alias.columns.len() > columns.len() {
+            let message = format!(
+                "table \"{known_as}\" has {} columns available but {} columns specified",
+                columns.len(),
+                alias.columns.len()
+            );
+            return Err(SqlError::new(SqlState(*b"42P10"), message));
+        }
+        for (column, renamed) in columns.iter_mut().zip(&alias.columns) {
+            column.0 = name_of(&renamed.name)?;
+        }
+    }
+    if names.relations.iter().any(|relation| relation.name == known_as) {
+        let message = format!("table name \"{known_as}\" specified more than once");
+        let error = SqlError::new(SqlState(*b"42712"), message);
+        return Err(match alias {
+            Some(alias) => query.variables.located(error, alias.name.span),
+            None => error,
+        });
+    }
+    let (first, hidden) = (names.width(), Vec::new());
+    let table = (!name.is_empty()).then(|| name.to_string());
+    names.relations.push(NamedRelation { name: known_as, table, columns, first, hidden });
+    Ok(())
+}
+
+fn bind_series(
+    query: QueryScope<'_>,
+    level: &Level<'_>,
+    names: &mut Relations,
+    name: &ast::ObjectName,
+    arguments: &[FunctionArg],
+    alias: Option<&TableAlias>,
+) -> Result<Item, SqlError> {
+    if !name.to_string().eq_ignore_ascii_case("generate_series") {
+        let error = SqlError::unsupported(format_args!("the function {name} in FROM"));
+        return Err(query.variables.located(error, name.span()));
+    }
+    let visible = names.between(0);
+    let binder = query.binder(level, Source::Relations(&visible));
+    binder.in_clause(Some("functions in FROM"));
+    let mut bounds = Vec::with_capacity(3);
+    for argument in arguments {
+        let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
+            return Err(SqlError::unsupported("this form of generate_series()"));
+        };
+        bounds.push(binder.bind_known(argument)?);
+    }
+    let widest = |data_type: DataType| match data_type {
+        DataType::Integer => Some(DataType::Integer),
+        DataType::BigInt => Some(DataType::BigInt),
+        _ => None,
+    };
+    let types: Option<Vec<DataType>> = bounds.iter().map(|bound| widest(bound.data_type)).collect();
+    let Some(types) = types.filter(|types| (2..=3).contains(&types.len())) else {
+        let types: Vec<String> = bounds.iter().map(|bound| bound.data_type.family().to_string()).collect();
+        let message = format!("function generate_series({}) does not exist", types.join(", "));
+        let error = SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
+            .hint("It takes start, stop and perhaps a step, of type integer or bigint.");
+        return Err(query.variables.located(error, name.span()));
+    };
+    let data_type = match types.contains(&DataType::BigInt) {
+        true => DataType::BigInt,
+        false => DataType::Integer,
+    };
+    if bounds.len() == 2 {
+        bounds.push(Expression::constant(Value::Integer(1), DataType::Integer));
+    }
+    let bounds = bounds.into_iter().map(|bound| binder.cast_to(bound, data_type));
+    let bounds: Vec<Expression> = bounds.collect::<Result<_, _>>()?;
+    let bounds: [Expression; 3] = bounds.try_into().expect("three have been made");
+    add_relation(query, names, "generate_series", alias, vec![("generate_series".to_string(), data_type)])?;
+    if let (Some(alias), Some(relation)) = (alias, names.relations.last_mut())
+        && alias.columns.is_empty()
+    {
+        // A function's only column has the name of its alias.
+        relation.columns[0].0 = relation.name.clone();
+    }
+    Ok(Item::Series { bounds: Box::new(bounds), data_type })
+}
+
+/// Plans FROM under the conditions of WHERE. `used`: the columns that the rest of the query looks at. Gives what is left
+/// to ask of its rows.
+pub(super) fn plan_from(
+    item: Item,
+    conditions: Vec<Expression>,
+    mut used: BTreeSet<u16>,
+) -> (Relation, Vec<Expression>) {
+    let (mut relation, left_over) = plan(item, 0, conditions, &mut used);
+    left_over.iter().for_each(|condition| note(condition, &mut used));
+    look_at(&mut relation, 0, &used);
+    (relation, left_over)
+}
+
+/// Notes the columns that an expression looks at.
+fn note(expression: &Expression, used: &mut BTreeSet<u16>) {
+    expression.any(&mut |inner| {
+        if let Kind::Column(ordinal) = inner.kind {
+            used.insert(ordinal);
+        }
+        false
+    });
+}
+
+/// Lets tables register the columns that are looked at behind them.
+fn look_at(relation: &mut Relation, first: usize, used: &BTreeSet<u16>) {
+    match relation {
+        Relation::Table(scanned) => {
+            let own = first..first + scanned.table.columns.len();
+            let used =
+                used.iter().map(|ordinal| usize::from(*ordinal)).filter(|ordinal| own.contains(ordinal));
+            scanned.columns =
+                used.fold(scanned.columns, |set, ordinal| set | ColumnSet::column(ordinal - first));
+        }
+        Relation::Join(join) => {
+            look_at(&mut join.left, first, used);
+            look_at(&mut join.right, first + join.left_width, used);
+        }
+        Relation::Query { .. } | Relation::Values(_) | Relation::Series { .. } | Relation::Set { .. } => {}
+    }
+}
+
+fn plan(
+    item: Item,
+    first: usize,
+    conditions: Vec<Expression>,
+    used: &mut BTreeSet<u16>,
+) -> (Relation, Vec<Expression>) {
+    let end = first + item.width();
+    let (mine, mut rest): (Vec<Expression>, Vec<Expression>) =
+        conditions.into_iter().partition(|condition| looks_at_no_more_than(condition, end));
+    let (relation, left_over) = match item {
+        Item::Table(table) => plan_table(table, first, mine, used),
+        Item::Query { query, arguments } => {
+            arguments.iter().for_each(|argument| note(argument, used));
+            let arguments = arguments.iter().map(|argument| relative(argument, first)).collect();
+            let (now, later) = mine.into_iter().partition(|condition| !looks_left(condition, first));
+            let filter = conjunction(relatives(now, first));
+            (Relation::Query { query, arguments: Some(arguments), filter }, later)
+        }
+        Item::Series { bounds, data_type } => {
+            bounds.iter().for_each(|bound| note(bound, used));
+            let bounds = Box::new(bounds.map(|bound| relative(&bound, first)));
+            (Relation::Series { bounds, data_type }, mine)
+        }
+        Item::Join { kind, sides, on } => plan_join(kind, *sides, on, first, mine, used),
+    };
+    rest.extend(left_over);
+    (relation, rest)
+}
+
+fn plan_join(
+    kind: JoinKind,
+    sides: [Item; 2],
+    on: Vec<Expression>,
+    first: usize,
+    conditions: Vec<Expression>,
+    used: &mut BTreeSet<u16>,
+) -> (Relation, Vec<Expression>) {
+    let [left, right] = sides;
+    let (left_width, right_width) = (left.width(), right.width());
+    let middle = first + left_width;
+    let of_left = |condition: &Expression| looks_at_no_more_than(condition, middle);
+    // What is asked of the left side, of the right side, of both, and behind the join.
+    let (for_left, for_right, mut for_join, behind) = match kind {
+        JoinKind::Inner => {
+            let (for_left, for_right) = conditions.into_iter().chain(on).partition(of_left);
+            (for_left, for_right, Vec::new(), Vec::new())
+        }
+        JoinKind::Left => {
+            let (for_left, behind): (Vec<_>, Vec<_>) = conditions.into_iter().partition(of_left);
+            let (for_join, for_right) = on.into_iter().partition(of_left);
+            (for_left, for_right, for_join, behind)
+        }
+        JoinKind::Right | JoinKind::Full => (Vec::new(), Vec::new(), on, conditions),
+    };
+    let (left, left_over) = plan(left, first, for_left, used);
+    let (right, right_over) = plan(right, middle, for_right, used);
+    for_join.extend(right_over);
+    let mut behind = behind;
+    match kind {
+        JoinKind::Inner => for_join.extend(left_over),
+        _ => behind.extend(left_over),
+    }
+    let mut dependent = false;
+    right.visit_left(&mut |ordinal| dependent |= (first..middle).contains(&usize::from(ordinal)));
+    let (mut equal, mut others) = (Vec::new(), Vec::new());
+    for_join.iter().for_each(|condition| note(condition, used));
+    for condition in for_join {
+        match equality(&condition, first, middle) {
+            Some((left, right)) if !dependent => equal.push((relative(left, first), relative(right, middle))),
+            _ => others.push(condition),
+        }
+    }
+    let condition = conjunction(relatives(others, first));
+    let join = Join { kind, left, right, left_width, right_width, dependent, equal, condition };
+    (Relation::Join(Box::new(join)), behind)
+}
+
+/// The sides of an equality between what stands to the left of `middle` and what does not.
+fn equality(condition: &Expression, first: usize, middle: usize) -> Option<(&Expression, &Expression)> {
+    let Kind::Compare(Comparison::Equal, operands) = &condition.kind else { return None };
+    let [a, b] = operands.as_ref();
+    if a.any(&mut is_subquery) || b.any(&mut is_subquery) {
+        return None;
+    }
+    let on_left = |side: &Expression| {
+        let mut some = false;
+        let all = !side.any(&mut |inner| match inner.kind {
+            Kind::Column(ordinal) => {
+                some = true;
+                !(first..middle).contains(&usize::from(ordinal))
+            }
+            _ => false,
+        });
+        all && some
+    };
+    let on_right = |side: &Expression| {
+        let mut some = false;
+        let all = !side.any(&mut |inner| match inner.kind {
+            Kind::Column(ordinal) => {
+                some = true;
+                usize::from(ordinal) < middle
+            }
+            _ => false,
+        });
+        all && some
+    };
+    match (on_left(a) && on_right(b), on_left(b) && on_right(a)) {
+        (true, _) => Some((a, b)),
+        (_, true) => Some((b, a)),
+        _ => None,
+    }
+}
+
+/// A table takes the conditions that it can ask while it is scanned; those that look to the left only if they help
+/// to find its rows.
+fn plan_table(
+    table: Arc<TablePlan>,
+    first: usize,
+    conditions: Vec<Expression>,
+    used: &mut BTreeSet<u16>,
+) -> (Relation, Vec<Expression>) {
+    let (asked, later): (Vec<Expression>, Vec<Expression>) = conditions.into_iter().partition(|condition| {
+        !relative(condition, first)
+            .any(&mut |inner| matches!(inner.kind, Kind::Subquery(_)) && !inner.is_row_independent())
+    });
+    let looks_left_in = |access: &Access| {
+        let mut found = false;
+        access.parts().for_each(|part| {
+            found |= part.value.any(&mut |inner| matches!(inner.kind, Kind::Left(_)));
+        });
+        found
+    };
+    let (access, rest) = Access::plan(&table, relatives(asked.clone(), first));
+    let (access, rest, later) = if first == 0 || looks_left_in(&access) {
+        // The columns to the left are looked at, those of this table only as far as the key does not say it all.
+        let of_left = |ordinal: &u16| usize::from(*ordinal) < first;
+        let mut looked_at = BTreeSet::new();
+        asked.iter().for_each(|condition| note(condition, &mut looked_at));
+        used.extend(looked_at.into_iter().filter(of_left));
+        (access, rest, later)
+    } else {
+        let (now, left_over): (Vec<_>, Vec<_>) =
+            asked.into_iter().partition(|condition| !looks_left(condition, first));
+        let (access, rest) = Access::plan(&table, relatives(now, first));
+        (access, rest, [later, left_over].concat())
+    };
+    let filter_columns = super::bind::columns_of(&rest);
+    let columns = filter_columns | ColumnSet::EXISTS;
+    let filter = Condition::all(rest);
+    (Relation::Table(Scanned { table, access, filter, columns, filter_columns }), later)
+}
+
+fn is_subquery(expression: &Expression) -> bool {
+    matches!(expression.kind, Kind::Subquery(_))
+}
+
+/// Whether all columns that it looks at stand before this one.
+fn looks_at_no_more_than(expression: &Expression, end: usize) -> bool {
+    !expression.any(&mut |inner| matches!(inner.kind, Kind::Column(ordinal) if usize::from(ordinal) >= end))
+}
+
+/// Whether it looks at a column before this one.
+fn looks_left(expression: &Expression, first: usize) -> bool {
+    expression.any(&mut |inner| matches!(inner.kind, Kind::Column(ordinal) if usize::from(ordinal) < first))
+}
+
+/// An expression over the columns of FROM as a relation sees it whose columns begin at `first`.
+fn relative(expression: &Expression, first: usize) -> Expression {
+    let mut relative = expression.clone();
+    shift(&mut relative, first);
+    relative
+}
+
+fn relatives(expressions: Vec<Expression>, first: usize) -> Vec<Expression> {
+    expressions.iter().map(|expression| relative(expression, first)).collect()
+}
+
+fn shift(expression: &mut Expression, first: usize) {
+    if let Kind::Column(ordinal) = expression.kind {
+        expression.kind = match usize::from(ordinal).checked_sub(first) {
+            Some(own) => Kind::Column(own as u16),
+            None => Kind::Left(ordinal),
+        };
+        return;
+    }
+    expression.operands_mut().into_iter().for_each(|operand| shift(operand, first));
+}

@@ -1,0 +1,158 @@
+//! What a query reads its rows from: tables, queries, lists of rows, and how they are joined.
+//!
+//! A relation gives rows of its own columns. Its expressions look at those as [`Kind::Column`], and at the columns to
+//! its left in the same FROM as [`Kind::Left`]: a table that is found by a key which comes from the left is looked up
+//! row by row, everything else is read once.
+
+use super::slots::VisitExpression;
+use super::{BoundSelect, Scanned};
+use crate::expression::{Expression, Kind};
+use std::sync::Arc;
+use types::DataType;
+
+/// Where rows come from.
+#[derive(Debug)]
+pub(crate) enum Relation {
+    /// A table.
+    Table(Scanned),
+    /// A query in FROM, a view or a WITH query.
+    Query {
+        /// The query.
+        query: Arc<BoundSelect>,
+        /// What it is handed, over the columns to the left; `None`: what the query around it was handed.
+        arguments: Option<Vec<Expression>>,
+        /// What must be true of its rows.
+        filter: Option<Expression>,
+    },
+    /// VALUES.
+    Values(Vec<Vec<Expression>>),
+    /// `generate_series(start, stop, step)` over integers.
+    Series {
+        /// Start, stop and step, of the same type.
+        bounds: Box<[Expression; 3]>,
+        /// `integer` or `bigint`.
+        data_type: DataType,
+    },
+    /// UNION, INTERSECT, EXCEPT.
+    Set {
+        /// Which.
+        operation: SetOperation,
+        /// Duplicates stay.
+        all: bool,
+        /// Both have columns of the same types, and no arguments.
+        sides: Box<[BoundSelect; 2]>,
+    },
+    /// Two relations, joined.
+    Join(Box<Join>),
+}
+
+/// A set operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SetOperation {
+    /// UNION
+    Union,
+    /// INTERSECT
+    Intersect,
+    /// EXCEPT
+    Except,
+}
+
+/// Whose rows appear that match nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JoinKind {
+    /// Nobody's.
+    Inner,
+    /// The left one's.
+    Left,
+    /// The right one's.
+    Right,
+    /// Both's.
+    Full,
+}
+
+/// Two relations, joined.
+#[derive(Debug)]
+pub(crate) struct Join {
+    /// Whose rows appear that match nothing.
+    pub kind: JoinKind,
+    /// Read first.
+    pub left: Relation,
+    /// Read once, or for every row of the left one.
+    pub right: Relation,
+    /// Columns of the left one.
+    pub left_width: usize,
+    /// Columns of the right one.
+    pub right_width: usize,
+    /// The right one looks at columns of the left one.
+    pub dependent: bool,
+    /// What must be equal: over the columns of the left one, and of the right one.
+    pub equal: Vec<(Expression, Expression)>,
+    /// What else must be true of the columns of both, the left ones first.
+    pub condition: Option<Expression>,
+}
+
+impl Relation {
+    /// Visits its expressions, and those of its queries.
+    pub fn visit_expressions(&self, visit: &mut VisitExpression<'_>) {
+        match self {
+            Relation::Table(scanned) => scanned.visit_expressions(visit),
+            Relation::Query { query, arguments, filter } => {
+                query.visit_expressions(visit);
+                arguments.iter().flatten().chain(filter).for_each(visit);
+            }
+            Relation::Values(rows) => rows.iter().flatten().for_each(visit),
+            Relation::Series { bounds, .. } => bounds.iter().for_each(visit),
+            Relation::Set { sides, .. } => sides.iter().for_each(|side| side.visit_expressions(visit)),
+            Relation::Join(join) => {
+                join.left.visit_expressions(visit);
+                join.right.visit_expressions(visit);
+                let equal = join.equal.iter().flat_map(|(left, right)| [left, right]);
+                equal.chain(&join.condition).for_each(visit);
+            }
+        }
+    }
+
+    /// Visits the tables that its rows come from.
+    pub fn visit_tables(&self, visit: &mut dyn FnMut(&Scanned)) {
+        match self {
+            Relation::Table(scanned) => visit(scanned),
+            Relation::Query { query, .. } => query.visit_tables(visit),
+            Relation::Values(_) | Relation::Series { .. } => {}
+            Relation::Set { sides, .. } => sides.iter().for_each(|side| side.visit_tables(visit)),
+            Relation::Join(join) => {
+                join.left.visit_tables(visit);
+                join.right.visit_tables(visit);
+            }
+        }
+    }
+
+    /// Visits the columns to the left that it looks at.
+    pub fn visit_left(&self, visit: &mut dyn FnMut(u16)) {
+        let mut each = |expression: &Expression| {
+            expression.any(&mut |inner| {
+                if let Kind::Left(ordinal) = inner.kind {
+                    visit(ordinal);
+                }
+                false
+            });
+        };
+        match self {
+            Relation::Table(scanned) => {
+                scanned.access.parts().for_each(|part| each(&part.value));
+                scanned.filter.iter().flat_map(|filter| &filter.capture.sources).for_each(each);
+            }
+            Relation::Query { arguments, filter, .. } => {
+                arguments.iter().flatten().chain(filter).for_each(each);
+            }
+            Relation::Values(rows) => rows.iter().flatten().for_each(each),
+            Relation::Series { bounds, .. } => bounds.iter().for_each(each),
+            Relation::Set { .. } => {}
+            Relation::Join(join) => {
+                let equal = join.equal.iter().flat_map(|(left, right)| [left, right]);
+                equal.chain(&join.condition).for_each(&mut each);
+                join.left.visit_left(visit);
+                join.right.visit_left(visit);
+            }
+        }
+    }
+}
