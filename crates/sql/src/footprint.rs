@@ -32,7 +32,7 @@ use crate::library::Library;
 use crate::plpgsql::{self, FusedStatement};
 use crate::statement::{
     Access, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, InsertSource,
-    KeyPart, Returning, resolve_key, resolve_range,
+    KeyPart, OnConflict, Returning, resolve_key, resolve_range,
 };
 use crate::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
@@ -191,16 +191,19 @@ impl<'a> Analysis<'a> {
     }
 
     fn insert(&mut self, insert: &BoundInsert, frame: &KnownFrame) {
+        if let Some(OnConflict::Update { values, condition, .. }) = &insert.on_conflict {
+            values.iter().chain(condition).for_each(|value| self.subqueries(value, frame));
+        }
         match &insert.source {
             InsertSource::Rows(rows) => {
                 for row in rows {
                     row.iter().for_each(|value| self.subqueries(value, frame));
-                    self.insert_row(&insert.table, row, frame);
+                    self.insert_row(insert, row, frame);
                 }
             }
             InsertSource::Select(select, targets) => {
                 self.select(select, frame);
-                self.insert_row(&insert.table, targets, frame);
+                self.insert_row(insert, targets, frame);
             }
         }
     }
@@ -215,7 +218,8 @@ impl<'a> Analysis<'a> {
         });
     }
 
-    fn insert_row(&mut self, table: &TablePlan, row: &[Expression], frame: &KnownFrame) {
+    fn insert_row(&mut self, insert: &BoundInsert, row: &[Expression], frame: &KnownFrame) {
+        let table = &insert.table;
         let mut key = Vec::with_capacity(table.key.len());
         for ordinal in &table.key {
             match self.evaluate(&row[usize::from(*ordinal)], frame) {
@@ -223,11 +227,16 @@ impl<'a> Analysis<'a> {
                 None => break,
             }
         }
-        self.insert_key(table, &key);
+        // The row that exists is changed as any row is, and its error may show it.
+        let looks = match &insert.on_conflict {
+            Some(OnConflict::Update { .. }) => ColumnSet::ALL,
+            Some(OnConflict::Nothing) | None => ColumnSet::EXISTS,
+        };
+        self.insert_key(table, &key, looks);
     }
 
-    /// A row is inserted whose key begins with these values.
-    pub fn insert_key(&mut self, table: &TablePlan, key: &[Value]) {
+    /// A row is inserted whose key begins with these values; of one that exists these columns are looked at.
+    pub fn insert_key(&mut self, table: &TablePlan, key: &[Value], looks: ColumnSet) {
         let range = if table.key.is_empty() {
             // Height and position in the block, then what counts the transaction's rows.
             let mut bytes = [0; 12];
@@ -243,7 +252,7 @@ impl<'a> Analysis<'a> {
                 Err(_) => return,
             }
         };
-        self.read(table, range.clone(), ColumnSet::EXISTS);
+        self.read(table, range.clone(), looks);
         self.write(table, range, ColumnSet::ALL);
     }
 

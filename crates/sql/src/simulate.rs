@@ -196,7 +196,7 @@ impl Invocation {
                 let Some(value) = value else { return };
                 key.push(value);
             }
-            analysis.insert_key(table, &key);
+            analysis.insert_key(table, &key, types::ColumnSet::EXISTS);
         }
     }
 }

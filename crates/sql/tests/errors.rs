@@ -132,10 +132,7 @@ fn refusals_say_what_to_use_instead() {
         ("SELECT clock_timestamp()", "Use now(), the time of the block."),
         ("SELECT gen_random_uuid()", "Pass the identifier as an argument."),
         ("CREATE TABLE t (a timestamp)", "Use timestamptz."),
-        (
-            "INSERT INTO account VALUES (1) ON CONFLICT DO NOTHING",
-            "Use UPDATE first, and INSERT where it found no row (IF NOT FOUND) in a procedure.",
-        ),
+        ("WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r", "Use a loop in a procedure."),
         ("SELECT id FROM account FOR UPDATE", "Leave it out: every transaction is serializable."),
     ] {
         let error = refused(sql);

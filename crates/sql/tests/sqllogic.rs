@@ -89,6 +89,11 @@ fn changes_by_query() {
 }
 
 #[test]
+fn upsert() {
+    run("upsert");
+}
+
+#[test]
 fn joins() {
     run("joins");
 }

@@ -6,8 +6,8 @@ use crate::command::insert_command;
 use crate::expression::Environment;
 use crate::predicate::Condition;
 use crate::statement::{
-    Access, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, InsertSource, Returning, StatementOutput,
-    resolve_key, resolve_range,
+    Access, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, InsertSource, OnConflict, Returning,
+    StatementOutput, resolve_key, resolve_range,
 };
 use crate::table::TablePlan;
 use std::collections::BTreeSet;
@@ -44,8 +44,16 @@ impl Execution<'_> {
             }
         }
         self.begin_change();
+        let mut touched = BTreeSet::new();
         for row in rows {
-            self.insert_row(&insert.table, row.clone())?;
+            let row = match &insert.on_conflict {
+                None => {
+                    self.insert_row(&insert.table, row.clone())?;
+                    Some(row)
+                }
+                Some(on_conflict) => self.insert_or(insert, on_conflict, row, frame, &mut touched)?,
+            };
+            let Some(row) = row else { continue };
             output.affected += 1;
             if let Some(returning) = &insert.returning {
                 output.rows.push(self.returned(returning, &row, frame)?);
@@ -53,6 +61,66 @@ impl Execution<'_> {
         }
         output.columns = returning_columns(&insert.returning);
         Ok(output)
+    }
+
+    /// Inserts a row, or does what ON CONFLICT says if its key exists. Gives the row that was inserted or changed.
+    fn insert_or(
+        &mut self,
+        insert: &BoundInsert,
+        on_conflict: &OnConflict,
+        row: Row,
+        frame: &[Value],
+        touched: &mut BTreeSet<Key>,
+    ) -> Result<Option<Row>, SqlError> {
+        let table = &insert.table;
+        if table.key.is_empty() {
+            self.insert_row(table, row.clone())?;
+            return Ok(Some(row));
+        }
+        self.charge(1)?;
+        table.check_row(&row)?;
+        let key = Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?;
+        let looks = match on_conflict {
+            OnConflict::Nothing => ColumnSet::EXISTS,
+            OnConflict::Update { uses, .. } => *uses,
+        };
+        self.register_read(table.id, &key, looks);
+        let Some(existing) = self.current(table.id, &key) else {
+            touched.insert(key.clone());
+            self.apply(insert_command(table, key, row.clone()))?;
+            return Ok(Some(row));
+        };
+        let OnConflict::Update { plan, values, condition, uses: _ } = on_conflict else { return Ok(None) };
+        if touched.contains(&key) {
+            let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+            return Err(SqlError::new(SqlState(*b"21000"), message).hint(
+                "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+            ));
+        }
+        let both = [&existing[..], &row].concat();
+        let given = Given { frame, arguments: &[], left: &[] };
+        let assigned = self.with_subqueries(&both, given, |environment| {
+            if let Some(condition) = condition
+                && !condition.is_true(environment)?
+            {
+                return Ok(None);
+            }
+            values
+                .iter()
+                .map(|value| value.evaluate(environment))
+                .collect::<Result<Vec<Value>, _>>()
+                .map(Some)
+        })?;
+        let Some(assigned) = assigned else { return Ok(None) };
+        touched.insert(key.clone());
+        let environment = self.environment(&[], &assigned);
+        let known = plan.known_values(&environment);
+        let command = plan.command(key.clone(), &known, &environment)?;
+        self.apply(command)?;
+        if let Some(returning) = &insert.returning {
+            self.register_read(table.id, &key, returning.uses);
+        }
+        Ok(self.current(table.id, &key))
     }
 
     /// Inserts a row whose values have the types of the columns.

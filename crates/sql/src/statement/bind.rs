@@ -1,18 +1,18 @@
 //! Binding of statements.
 
-use super::change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, Returning};
+use super::change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, OnConflict, Returning};
 use super::from::bind_from;
 use super::query::{bind_query, close_literals, finding, in_statement};
 use super::{Access, BoundCall, BoundStatement};
 use crate::command::{DeletePlan, UpdatePlan};
-use crate::expression::{Binder, Expression, Relations, Source, output_name};
+use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source, output_name};
 use crate::predicate::Condition;
 use crate::scope::{VariableScope, name_of};
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
-    self, AssignmentTarget, Expr, FromTable, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    ObjectName, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableObject, TableWithJoins,
-    UpdateTableFromKind,
+    self, AssignmentTarget, ConflictTarget, Expr, FromTable, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, ObjectName, OnConflictAction, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableObject,
+    TableWithJoins, UpdateTableFromKind,
 };
 use std::sync::Arc;
 use types::{ColumnSet, DataType, OutputColumn, SqlError, SqlState, Value};
@@ -31,6 +31,7 @@ pub(crate) fn bind_statement(
         Statement::Insert(insert) => bind_insert(tables, scope, insert).map(BoundStatement::Insert),
         Statement::Update(update) => bind_update(tables, scope, update).map(BoundStatement::Update),
         Statement::Delete(delete) => bind_delete(tables, scope, delete).map(BoundStatement::Delete),
+        Statement::Truncate(truncate) => bind_truncate(tables, scope, truncate).map(BoundStatement::Delete),
         Statement::Call(call) => bind_call(scope, call).map(BoundStatement::Call),
         other => Err(unsupported_statement(other)),
     }
@@ -49,7 +50,6 @@ fn unsupported_statement(statement: &Statement) -> SqlError {
         Statement::CreateIndex(_) => error.hint("Tables are read by primary key or by a range of it."),
         Statement::CreateSequence { .. } => error.hint("Choose keys in the client."),
         Statement::AlterTable(_) => error.hint("Drop the table and create it again."),
-        Statement::Truncate(_) => error.hint("Use DELETE, or drop the table and create it again."),
         Statement::Explain { .. } | Statement::ExplainTable { .. } => {
             error.hint("Only calls are explained, by EXPLAIN CALL procedure(arguments) without options.")
         }
@@ -168,15 +168,138 @@ fn bind_insert(
             _ => insert_select(tables, table, scope, &targets, query)?,
         },
     };
+    let on_conflict = match &insert.on {
+        None => None,
+        Some(ast::OnInsert::OnConflict(on_conflict)) => {
+            Some(bind_on_conflict(tables, table, &known_as, scope, on_conflict)?)
+        }
+        Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY").hint("Use ON CONFLICT.")),
+    };
     let returning = bind_returning(table, &known_as, scope, insert.returning.as_deref())?;
-    Ok(BoundInsert { table: table.clone(), source, returning })
+    Ok(BoundInsert { table: table.clone(), source, on_conflict, returning })
+}
+
+fn bind_on_conflict(
+    tables: &Tables,
+    table: &Arc<TablePlan>,
+    known_as: &str,
+    scope: &VariableScope,
+    on_conflict: &ast::OnConflict,
+) -> Result<OnConflict, SqlError> {
+    if let Some(target) = &on_conflict.conflict_target {
+        check_conflict_target(table, target)?;
+    }
+    let update = match &on_conflict.action {
+        OnConflictAction::DoNothing => return Ok(OnConflict::Nothing),
+        OnConflictAction::DoUpdate(update) => update,
+    };
+    if on_conflict.conflict_target.is_none() {
+        let message = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+        return Err(
+            SqlError::new(SqlState::SYNTAX_ERROR, message).hint("For example, ON CONFLICT (column_name).")
+        );
+    }
+    let columns: Vec<(String, DataType)> =
+        table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    let width = columns.len();
+    let relation = |name: &str, first: usize| NamedRelation {
+        name: name.to_string(),
+        table: (name != table.name).then(|| table.name.clone()),
+        columns: columns.clone(),
+        first,
+        hidden: Vec::new(),
+    };
+    let relations = vec![relation(known_as, 0), relation("excluded", width)];
+    let names = Relations { relations, merged: Vec::new() };
+    in_statement(tables, scope, |query, level| {
+        let binder = query.binder(level, Source::Relations(&names));
+        let assignments = bind_assignments(table, &binder, &update.assignments)?;
+        let condition = match &update.selection {
+            Some(selection) => Some(binder.in_clause(Some("WHERE")).bind_condition(selection, "WHERE")?),
+            None => None,
+        };
+        let mut values = Vec::with_capacity(assignments.len());
+        let mut slots = Vec::with_capacity(assignments.len());
+        for (position, (ordinal, value)) in assignments.into_iter().enumerate() {
+            slots.push((ordinal, Expression::slot(position, value.data_type)));
+            values.push(value);
+        }
+        let mut uses = ColumnSet::EXISTS;
+        for expression in values.iter().chain(&condition) {
+            expression.any(&mut |inner| {
+                if let Kind::Column(ordinal) = inner.kind
+                    && usize::from(ordinal) < width
+                {
+                    uses |= ColumnSet::column(usize::from(ordinal));
+                }
+                false
+            });
+        }
+        let plan = Arc::new(UpdatePlan::new(table.clone(), Vec::new(), slots));
+        Ok(OnConflict::Update { plan, values, condition, uses })
+    })
+}
+
+/// The primary key is the only thing that rows can conflict in.
+fn check_conflict_target(table: &TablePlan, target: &ConflictTarget) -> Result<(), SqlError> {
+    match target {
+        ConflictTarget::Columns(columns) => {
+            let mut named = Vec::with_capacity(columns.len());
+            for column in columns {
+                let name = name_of(column)?;
+                let ordinal = table.ordinal(&name).ok_or_else(|| {
+                    SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"))
+                })?;
+                named.push(ordinal as u16);
+            }
+            named.sort_unstable();
+            named.dedup();
+            let mut key = table.key.clone();
+            key.sort_unstable();
+            if !key.is_empty() && named == key {
+                return Ok(());
+            }
+            let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+            Err(SqlError::new(SqlState(*b"42P10"), message))
+        }
+        ConflictTarget::OnConstraint(name) => {
+            let name = table_name(name)?;
+            if !table.key.is_empty() && name == table.key_name {
+                return Ok(());
+            }
+            let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name);
+            Err(SqlError::new(SqlState(*b"42704"), message))
+        }
+    }
+}
+
+fn bind_truncate(
+    tables: &Tables,
+    scope: &VariableScope,
+    truncate: &ast::Truncate,
+) -> Result<BoundDelete, SqlError> {
+    let plain = truncate.partitions.is_none()
+        && !truncate.if_exists
+        && truncate.on_cluster.is_none()
+        && !matches!(truncate.cascade, Some(ast::CascadeOption::Cascade));
+    let [target] = truncate.table_names.as_slice() else {
+        return Err(SqlError::unsupported("TRUNCATE of several tables").hint("Truncate one after the other."));
+    };
+    if !plain {
+        return Err(SqlError::unsupported("this form of TRUNCATE").hint("Use TRUNCATE table, or DELETE."));
+    }
+    let table = find_table(tables, scope, &target.name)?;
+    Ok(BoundDelete {
+        plan: Arc::new(DeletePlan::new(table.clone(), Vec::new())),
+        access: Access::Range { equal: Vec::new(), lower: None, upper: None },
+        filter: None,
+        filter_columns: ColumnSet::EMPTY,
+        returning: None,
+        truncates: true,
+    })
 }
 
 fn refuse_insert_forms(insert: &ast::Insert) -> Result<(), SqlError> {
-    if insert.on.is_some() {
-        return Err(SqlError::unsupported("ON CONFLICT")
-            .hint("Use UPDATE first, and INSERT where it found no row (IF NOT FOUND) in a procedure."));
-    }
     let plain = insert.or.is_none()
         && !insert.ignore
         && insert.into
@@ -574,7 +697,14 @@ fn bind_delete(
             let item = item.expect("there is a table at least");
             let access = Access::Found(Box::new(finding(item, conditions, key_columns(table, "DELETE")?)));
             let plan = Arc::new(DeletePlan::new(table.clone(), Vec::new()));
-            Ok(BoundDelete { plan, access, filter: None, filter_columns: ColumnSet::EMPTY, returning })
+            Ok(BoundDelete {
+                plan,
+                access,
+                filter: None,
+                filter_columns: ColumnSet::EMPTY,
+                returning,
+                truncates: false,
+            })
         });
     }
     let binder = Binder::new(scope, Source::Table { table, name: &known_as });
@@ -586,7 +716,7 @@ fn bind_delete(
         Access::Range { .. } | Access::Found(_) => (Vec::new(), Condition::all(rest)),
     };
     let plan = Arc::new(DeletePlan::new(table.clone(), asked_by_command));
-    Ok(BoundDelete { plan, access, filter, filter_columns, returning })
+    Ok(BoundDelete { plan, access, filter, filter_columns, returning, truncates: false })
 }
 
 fn bind_call(scope: &VariableScope, call: &ast::Function) -> Result<BoundCall, SqlError> {

@@ -15,8 +15,28 @@ pub(crate) struct BoundInsert {
     pub table: Arc<TablePlan>,
     /// Where the rows come from.
     pub source: InsertSource,
+    /// ON CONFLICT
+    pub on_conflict: Option<OnConflict>,
     /// RETURNING
     pub returning: Option<Returning>,
+}
+
+/// What becomes of a row whose key exists already.
+#[derive(Debug)]
+pub(crate) enum OnConflict {
+    /// It is left out.
+    Nothing,
+    /// The row that exists is changed.
+    Update {
+        /// Assigns the slots 0, 1, … in turn.
+        plan: Arc<UpdatePlan>,
+        /// What is assigned, over the columns of the row that exists and then those of the row that was to be inserted.
+        values: Vec<Expression>,
+        /// Over the same; where it is not true, nothing happens.
+        condition: Option<Expression>,
+        /// Columns that values and condition look at in the row that exists.
+        uses: ColumnSet,
+    },
 }
 
 /// The rows of an INSERT, in the order of the table's columns.
@@ -56,6 +76,8 @@ pub(crate) struct BoundDelete {
     pub filter_columns: ColumnSet,
     /// RETURNING
     pub returning: Option<Returning>,
+    /// It is written as TRUNCATE.
+    pub truncates: bool,
 }
 
 /// RETURNING: over the row inserted, updated or deleted.

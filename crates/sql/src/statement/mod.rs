@@ -11,7 +11,7 @@ mod slots;
 
 pub(crate) use access::{Access, KeyPart, resolve_key, resolve_range};
 pub(crate) use bind::{bind_statement, default_row, no_column, table_name};
-pub(crate) use change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, Returning};
+pub(crate) use change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, OnConflict, Returning};
 pub(crate) use query::{Level, QueryScope, bind_nested};
 pub(crate) use relation::{Join, JoinKind, Relation, SetOperation};
 pub(crate) use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
@@ -105,6 +105,7 @@ impl BoundStatement {
             BoundStatement::Select(_) => format!("SELECT {affected}"),
             BoundStatement::Insert(_) => format!("INSERT 0 {affected}"),
             BoundStatement::Update(_) => format!("UPDATE {affected}"),
+            BoundStatement::Delete(delete) if delete.truncates => "TRUNCATE TABLE".to_string(),
             BoundStatement::Delete(_) => format!("DELETE {affected}"),
             BoundStatement::Call(_) => "CALL".to_string(),
             BoundStatement::Explain(_) => "EXPLAIN".to_string(),

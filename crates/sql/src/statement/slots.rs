@@ -2,7 +2,7 @@
 
 use super::{
     Access, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, Distinctness, From,
-    InsertSource, Returning, Scanned,
+    InsertSource, OnConflict, Returning, Scanned,
 };
 use crate::expression::{Capture, Expression, Kind};
 use crate::predicate::Condition;
@@ -105,6 +105,9 @@ impl BoundInsert {
                 select.visit_slots(visit);
                 visit_all(targets, visit);
             }
+        }
+        if let Some(OnConflict::Update { plan: _, values, condition, uses: _ }) = &self.on_conflict {
+            visit_all(values.iter().chain(condition), visit);
         }
         visit_returning(self.returning.as_ref(), visit);
     }
