@@ -1,15 +1,13 @@
 //! Experiments as data.
 
-use super::EndorseError;
-use super::network::{Arrivals, RunOptions};
-use super::system::{SYSTEMS, System, named};
+use super::measurement::METRICS;
+use super::point::{PARAMETERS, Point};
+use super::system::{SYSTEMS, named};
+use crate::LaboratoryError;
+use crate::paper::Paper;
+use crate::report::Published;
 use serde::Deserialize;
-use std::collections::BTreeMap;
-use workloads::smallbank::Smallbank;
-use workloads::{Contention, HotAccounts, ParameterError, Workload};
-
-/// The experiments that are built in.
-pub(super) const BUILT_IN: &str = include_str!("../../../../docs/endorse.toml");
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,32 +20,46 @@ struct File {
 #[serde(deny_unknown_fields)]
 pub(super) struct Experiment {
     pub(super) id: String,
-    /// Paper and number, for people.
+    pub(super) paper: Paper,
+    /// Table or figure, as the paper numbers it; a name for our own.
+    number: String,
     pub(super) title: String,
+    /// What to know when reading the result.
+    #[serde(default)]
+    pub(super) note: String,
+    #[serde(default)]
+    pub(super) quick: bool,
     systems: Vec<String>,
-    workload: String,
-    rows: u64,
+    pub(super) workload: String,
+    pub(super) rows: u64,
     /// Transactions per second in open loop.
-    rate: Option<f64>,
+    pub(super) rate: Option<f64>,
     /// Clients in closed loop.
-    clients: Option<usize>,
+    pub(super) clients: Option<usize>,
     /// Pre-endorsed transactions for a committer alone.
     pub(super) endorsed_ahead: Option<u64>,
     /// The committer verifies the next blocks while it validates one.
     #[serde(default)]
     pub(super) pipelined: bool,
-    block_sizes: Vec<usize>,
+    pub(super) block_sizes: Vec<usize>,
     /// A block is cut so long after its first transaction came.
     #[serde(default = "a_second")]
-    block_ms: u64,
+    pub(super) block_ms: u64,
     #[serde(default = "zero")]
     skews: Vec<f64>,
     #[serde(default)]
     write_probabilities: Vec<f64>,
     #[serde(default)]
     hot: Vec<Hot>,
+    /// The parameter on the horizontal axis of the plots.
+    #[serde(default = "skew")]
+    pub(super) x: String,
+    /// What is plotted: one plot per metric and panel.
+    #[serde(default = "throughput_and_aborts")]
+    pub(super) plots: Vec<String>,
+    /// What the paper found, for comparison.
     #[serde(default)]
-    pub(super) quick: bool,
+    pub(super) published: Vec<Published>,
 }
 
 fn a_second() -> u64 {
@@ -58,68 +70,49 @@ fn zero() -> Vec<f64> {
     vec![0.0]
 }
 
+fn skew() -> String {
+    "skew".to_string()
+}
+
+fn throughput_and_aborts() -> Vec<String> {
+    ["committed_tps", "conflict_abort_rate"].map(str::to_string).to_vec()
+}
+
 /// A configuration of hot accounts, in percent but for the first.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Hot {
-    operations: u32,
-    reads: f64,
-    writes: f64,
-    share: f64,
+pub(super) struct Hot {
+    pub(super) operations: u32,
+    pub(super) reads: f64,
+    pub(super) writes: f64,
+    pub(super) share: f64,
 }
 
-/// One point of an experiment.
-#[derive(Clone, Debug)]
-pub(super) struct Point {
-    pub(super) system: System,
-    workload: String,
-    rows: u64,
-    pub(super) block_size: usize,
-    skew: f64,
-    write_probability: Option<f64>,
-    hot: Option<Hot>,
-}
-
-/// Reads a file of experiments and checks it.
-pub(super) fn parse(text: &str) -> Result<Vec<Experiment>, EndorseError> {
-    let file: File = toml::from_str(text).map_err(|error| EndorseError::Experiments(error.to_string()))?;
-    for experiment in &file.experiment {
-        let wrong = |what: String| Err(EndorseError::Experiments(format!("{}: {what}", experiment.id)));
-        if let Some(system) = experiment.systems.iter().find(|system| named(system).is_none()) {
-            let known: Vec<&str> = SYSTEMS.iter().map(|system| system.name).collect();
-            return wrong(format!("expected systems of {}, found `{system}`", known.join(", ")));
-        }
-        let ways =
-            [experiment.rate.is_some(), experiment.clients.is_some(), experiment.endorsed_ahead.is_some()];
-        if ways.iter().filter(|way| **way).count() != 1 {
-            return wrong("expected one of `rate`, `clients` and `endorsed_ahead`".to_string());
-        }
-        if let Some(size) = experiment.block_sizes.iter().find(|size| !(1..=65_000).contains(*size)) {
-            return wrong(format!("expected block_sizes from 1 to 65000, found {size}"));
-        }
-        for point in experiment.points() {
-            if let Err(error) = point.workload() {
-                return wrong(error.to_string());
-            }
+/// Reads and checks a file of experiments.
+pub(super) fn parse(text: &str) -> Result<Vec<Experiment>, LaboratoryError> {
+    let File { experiment } =
+        toml::from_str(text).map_err(|error| LaboratoryError::Malformed(error.to_string()))?;
+    let mut ids = BTreeSet::new();
+    for experiment in &experiment {
+        experiment.check()?;
+        if !ids.insert(&experiment.id) {
+            return Err(experiment.wrong("an id of its own", "one that another entry has"));
         }
     }
-    Ok(file.experiment)
+    Ok(experiment)
 }
 
 impl Experiment {
+    /// Paper and number; our own experiments have a name instead.
+    pub(super) fn name(&self) -> String {
+        self.paper.figure(&self.number)
+    }
+
     pub(super) fn points(&self) -> Vec<Point> {
-        let optional = |values: &[f64]| match values {
-            [] => vec![None],
-            values => values.iter().copied().map(Some).collect(),
-        };
-        let hot: Vec<Option<Hot>> = match self.hot.as_slice() {
-            [] => vec![None],
-            hot => hot.iter().copied().map(Some).collect(),
-        };
         let mut points = Vec::new();
         for skew in &self.skews {
             for write_probability in optional(&self.write_probabilities) {
-                for hot in &hot {
+                for hot in optional(&self.hot) {
                     for block_size in &self.block_sizes {
                         for system in self.systems.iter().filter_map(|system| named(system)) {
                             points.push(Point {
@@ -129,7 +122,7 @@ impl Experiment {
                                 block_size: *block_size,
                                 skew: *skew,
                                 write_probability,
-                                hot: *hot,
+                                hot,
                             });
                         }
                     }
@@ -138,96 +131,107 @@ impl Experiment {
         }
         points
     }
+
+    /// The line of a point in a plot.
+    pub(super) fn series(&self, point: &Point) -> String {
+        point.system.name.to_string()
+    }
+
+    /// What a plot of one metric shows: the parameters that several plots of it differ in, with their values.
+    pub(super) fn panel(&self, point: &Point) -> String {
+        let mut values: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (name, value) in self.points().iter().flat_map(Point::parameters) {
+            values.entry(name).or_default().insert(value.to_string());
+        }
+        let differs = |name: &String| *name != self.x && values.get(name).is_some_and(|all| all.len() > 1);
+        let own = point.parameters().into_iter().filter(|(name, _)| differs(name));
+        own.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+    }
+
+    fn wrong(&self, expected: impl Into<String>, found: impl Into<String>) -> LaboratoryError {
+        LaboratoryError::Experiment {
+            experiment: self.id.clone(),
+            expected: expected.into(),
+            found: found.into(),
+        }
+    }
+
+    fn check(&self) -> Result<(), LaboratoryError> {
+        self.known("system", &SYSTEMS.map(|system| system.name), &self.systems)?;
+        let ways = [
+            ("rate", self.rate.is_some()),
+            ("clients", self.clients.is_some()),
+            ("endorsed_ahead", self.endorsed_ahead.is_some()),
+        ];
+        let found: Vec<&str> = ways.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+        if found.len() != 1 {
+            let expected = format!("one of `{}`", ways.map(|(name, _)| name).join("`, `"));
+            let found = if found.is_empty() { "none".to_string() } else { found.join(" and ") };
+            return Err(self.wrong(expected, found));
+        }
+        if let Some(rate) = self.rate.filter(|rate| !(*rate > 0.0 && *rate <= 1e7)) {
+            return Err(self.wrong("a `rate` above 0, at most 10000000", rate.to_string()));
+        }
+        if let Some(size) = self.block_sizes.iter().find(|size| !(1..=65_000).contains(*size)) {
+            return Err(self.wrong("block_sizes from 1 to 65000", size.to_string()));
+        }
+        let points = self.points();
+        if points.is_empty() {
+            return Err(self.wrong("at least one value in `systems`, `block_sizes` and `skews`", "none"));
+        }
+        for point in &points {
+            point
+                .workload()
+                .map_err(|error| self.wrong("a workload with its parameters", error.to_string()))?;
+        }
+        self.check_plots(&points)
+    }
+
+    fn check_plots(&self, points: &[Point]) -> Result<(), LaboratoryError> {
+        let metrics = METRICS.map(|metric| metric.name);
+        self.known("x", &PARAMETERS.map(|(name, _)| name), [&self.x])?;
+        self.known("metric in `plots`", &metrics, &self.plots)?;
+        let series: BTreeSet<String> = points.iter().map(|point| self.series(point)).collect();
+        let panels: BTreeSet<String> = points.iter().map(|point| self.panel(point)).collect();
+        let list =
+            |all: &BTreeSet<String>| all.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", ");
+        for published in &self.published {
+            self.known("metric in `published`", &metrics, [&published.metric])?;
+            if !series.contains(&published.series) {
+                let expected = format!("as series in `published` one of {}", list(&series));
+                return Err(self.wrong(expected, format!("`{}`", published.series)));
+            }
+            if !panels.contains(&published.panel) {
+                let expected = format!("as panel in `published` one of {}", list(&panels));
+                return Err(self.wrong(expected, format!("`{}`", published.panel)));
+            }
+            if published.x.len() != published.y.len() {
+                let lengths = format!("{} and {}", published.x.len(), published.y.len());
+                return Err(self.wrong("as many published x as y", lengths));
+            }
+        }
+        Ok(())
+    }
+
+    fn known<'a>(
+        &self,
+        what: &str,
+        known: &[&str],
+        found: impl IntoIterator<Item = &'a String>,
+    ) -> Result<(), LaboratoryError> {
+        match found.into_iter().find(|found| !known.contains(&found.as_str())) {
+            Some(found) => {
+                Err(self.wrong(format!("as {what} one of {}", known.join(", ")), format!("`{found}`")))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
-impl Point {
-    pub(super) fn workload(&self) -> Result<Box<dyn Workload>, ParameterError> {
-        Ok(match (self.workload.as_str(), self.hot) {
-            ("smallbank", _) => {
-                let smallbank = Smallbank::new(self.rows, self.skew)?;
-                match self.write_probability {
-                    Some(writes) => Box::new(smallbank.with_write_probability(writes)?),
-                    None => Box::new(smallbank),
-                }
-            }
-            ("contention", _) => Box::new(Contention::new(self.rows, self.skew)?),
-            ("hot-accounts", Some(hot)) => Box::new(
-                HotAccounts {
-                    accounts: self.rows,
-                    operations: hot.operations,
-                    hot_reads: hot.reads / 100.0,
-                    hot_writes: hot.writes / 100.0,
-                    hot_share: hot.share / 100.0,
-                }
-                .check()?,
-            ),
-            (other, _) => return Err(ParameterError::Workload { found: other.to_string() }),
-        })
-    }
-
-    pub(super) fn options(&self, experiment: &Experiment, seconds: f64, seed: u64) -> RunOptions {
-        let arrivals = match (experiment.rate, experiment.clients) {
-            (Some(rate), _) => Arrivals::Rate(rate),
-            (None, clients) => Arrivals::Clients(clients.unwrap_or(2 * self.block_size)),
-        };
-        let (block_transactions, block_ms) = (self.block_size, experiment.block_ms);
-        RunOptions { arrivals, seconds, block_transactions, block_ms, seed }
-    }
-
-    pub(super) fn parameters(&self) -> BTreeMap<String, f64> {
-        let mut parameters = BTreeMap::new();
-        let mut add = |name: &str, value: f64| _ = parameters.insert(name.to_string(), value);
-        add("block_size", self.block_size as f64);
-        add("rows", self.rows as f64);
-        match self.hot {
-            Some(hot) => {
-                add("operations", f64::from(hot.operations));
-                add("hot_reads", hot.reads);
-                add("hot_writes", hot.writes);
-                add("hot_share", hot.share);
-            }
-            None => add("skew", self.skew),
-        }
-        if let Some(writes) = self.write_probability {
-            add("write_probability", writes);
-        }
-        parameters
-    }
-
-    pub(super) fn describe(&self) -> String {
-        let parameters: Vec<String> =
-            self.parameters().into_iter().map(|(name, value)| format!("{name} {value}")).collect();
-        format!("{}: {}", self.system.name, parameters.join(", "))
-    }
-}
-
-/// What `--only` says: by key, the values that are wanted.
-pub(super) struct Filter(BTreeMap<String, Vec<String>>);
-
-impl Filter {
-    pub(super) fn parse(only: &[String]) -> Result<Filter, EndorseError> {
-        let mut wanted: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for text in only {
-            let expected = || {
-                "key=value with experiment, system, skew, write_probability or block_size as key".to_string()
-            };
-            let wrong = |found: &str| EndorseError::Only { expected: expected(), found: found.to_string() };
-            let (key, value) = text.split_once('=').ok_or_else(|| wrong(text))?;
-            if !["experiment", "system", "skew", "write_probability", "block_size"].contains(&key.trim()) {
-                return Err(wrong(text));
-            }
-            wanted.entry(key.trim().to_string()).or_default().push(value.trim().to_string());
-        }
-        Ok(Filter(wanted))
-    }
-
-    pub(super) fn accepts(&self, experiment: &Experiment, point: &Point) -> bool {
-        self.0.iter().all(|(key, values)| {
-            values.iter().any(|value| match key.as_str() {
-                "experiment" => *value == experiment.id,
-                "system" => value == point.system.name,
-                number => point.parameters().get(number).is_some_and(|found| value.parse() == Ok(*found)),
-            })
-        })
+/// Each of the values; nothing once where there is none.
+fn optional<T: Copy>(values: &[T]) -> Vec<Option<T>> {
+    match values {
+        [] => vec![None],
+        values => values.iter().copied().map(Some).collect(),
     }
 }

@@ -12,7 +12,7 @@ use crate::EngineBenchError;
 use bytes::Bytes;
 use concurrency::endorsed::{EarlyAbort, Orderer, Waiting};
 use crypto::{Digest, SecretKey};
-use engine::{EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock, Verifier};
+use engine::{BlockStatistics, EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock, Verifier};
 use hdrhistogram::Histogram;
 use ledger::{BlockOutcome, BlockRecord, Ledger, LedgerError};
 use rand::SeedableRng;
@@ -300,13 +300,12 @@ impl Network {
 
     /// Verifies, validates and records blocks as fast as it goes, one after the other or `pipelined`: the next ones are
     /// verified while one is validated and those before it are recorded, many with one flush, as a node does it.
-    /// Committed transactions, and seconds.
     pub(super) fn commit_all(
         &mut self,
         transactions: &[Bytes],
         block_transactions: usize,
         pipelined: bool,
-    ) -> Result<(u64, f64), EngineBenchError> {
+    ) -> Result<Counts, EngineBenchError> {
         let folder = tempfile::tempdir().map_err(EngineBenchError::Folder)?;
         let (ledger, _) = Ledger::open(folder.path(), self.parties.charter.ledger())?;
         for record in self.set_up.drain(..) {
@@ -316,10 +315,10 @@ impl Network {
         let Network { parties, engine, verifier, tip, .. } = self;
         let (parties, verifier, ledger) = (&*parties, &*verifier, &ledger);
         let chunks = transactions.chunks(block_transactions);
-        let mut committed = 0;
+        let mut counts = Counts::nothing();
         let mut execute = |block: VerifiedBlock, bytes: &[Bytes]| -> Result<BlockRecord, EngineBenchError> {
             let executed = engine.execute(&block)?;
-            committed += executed.statistics.committed;
+            counts.validated(bytes.len(), &executed.statistics);
             Ok(record(block, bytes, executed))
         };
         let start = Instant::now();
@@ -358,7 +357,8 @@ impl Network {
                 ledger.flush()?;
             }
         }
-        Ok((committed, start.elapsed().as_secs_f64()))
+        counts.seconds = start.elapsed().as_secs_f64();
+        Ok(counts)
     }
 
     /// Runs the whole network.
@@ -424,11 +424,7 @@ impl Network {
         lock(&shared.orderer).validated(block.header.height, held);
         *lock(&shared.basis) = self.basis();
         shared.validated.store(block.header.height, Ordering::Release);
-        counts.blocks += 1;
-        counts.ordered += endorsed.len() as u64;
-        counts.committed += executed.statistics.committed;
-        counts.conflicts += executed.statistics.conflict_aborts;
-        counts.ran_again += executed.statistics.reexecuted;
+        counts.validated(endorsed.len(), &executed.statistics);
         for (one, receipt) in endorsed.iter().zip(&executed.receipts) {
             if committed(&receipt.outcome) {
                 counts.latency.saturating_record((now - one.arrived).as_micros() as u64);
@@ -456,6 +452,31 @@ impl Counts {
             latency: Histogram::new_with_max(LATENCY_MAX_US, 3).expect("bounds that make sense"),
             cut_ms: Vec::new(),
         }
+    }
+
+    /// Adds a block of so many transactions.
+    fn validated(&mut self, transactions: usize, statistics: &BlockStatistics) {
+        self.blocks += 1;
+        self.ordered += transactions as u64;
+        self.committed += statistics.committed;
+        self.conflicts += statistics.conflict_aborts;
+        self.ran_again += statistics.reexecuted;
+    }
+
+    /// Adds another run of the same point.
+    pub(super) fn add(&mut self, other: &Counts) {
+        self.submitted += other.submitted;
+        self.refused += other.refused;
+        self.dropped_stale += other.dropped_stale;
+        self.dropped_cycle += other.dropped_cycle;
+        self.ordered += other.ordered;
+        self.committed += other.committed;
+        self.conflicts += other.conflicts;
+        self.ran_again += other.ran_again;
+        self.blocks += other.blocks;
+        self.seconds += other.seconds;
+        self.latency.add(&other.latency).expect("the same bounds");
+        self.cut_ms.extend_from_slice(&other.cut_ms);
     }
 }
 

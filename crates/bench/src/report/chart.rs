@@ -1,6 +1,6 @@
 //! Plots as SVG: lines over an axis, or bars where there are one or two positions.
 
-use crate::laboratory::measurement::Unit;
+use super::metric::Unit;
 use std::fmt::Write;
 
 const WIDTH: f64 = 520.0;
@@ -13,31 +13,31 @@ const BOTTOM: f64 = 44.0;
 const LOGARITHMIC_FROM: f64 = 30.0;
 
 /// One line of a plot.
-pub(super) struct Series {
-    pub(super) name: String,
-    pub(super) color: &'static str,
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) color: &'static str,
     /// Position, value, and the range of it over the rounds, by position.
-    pub(super) values: Vec<Value>,
+    pub(crate) values: Vec<Value>,
     /// From a paper: drawn with dashes.
-    pub(super) published: bool,
+    pub(crate) published: bool,
     /// The same at every position, such as a database without blocks.
-    pub(super) everywhere: bool,
+    pub(crate) everywhere: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Value {
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) range: Option<(f64, f64)>,
+pub(crate) struct Value {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) range: Option<(f64, f64)>,
 }
 
 /// A plot.
-pub(super) struct Chart {
-    pub(super) title: String,
-    pub(super) x_title: String,
-    pub(super) x_logarithmic: bool,
-    pub(super) unit: Unit,
-    pub(super) series: Vec<Series>,
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    pub(crate) x_title: String,
+    pub(crate) x_logarithmic: bool,
+    pub(crate) unit: Unit,
+    pub(crate) series: Vec<Series>,
 }
 
 /// From values to places.
@@ -74,7 +74,7 @@ impl Chart {
         all.flat_map(|value| [value.y].into_iter().chain(value.range.map(|range| range.1)))
     }
 
-    pub(super) fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         let positions = self.positions();
         let bars = positions.len() <= 2;
         let most = self.values().fold(0.0, f64::max);
@@ -272,7 +272,7 @@ fn decades(least: f64, most: f64) -> Vec<f64> {
 }
 
 /// For text and attributes of HTML and SVG.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
