@@ -67,7 +67,7 @@ fn every_system_runs_and_xox_loses_nothing() {
     let records = run(SMALL, &[]).expect("it runs");
     let of = |system: &str| records.iter().find(|record| record.system == system).expect("a record");
     for record in &records {
-        assert!(record.committed_tps > 0.0 && record.committed_tps <= record.nominal_tps, "{record:?}");
+        assert!(record.committed_tps > Some(0.0) && record.committed_tps <= record.nominal_tps, "{record:?}");
         assert!(record.latency_ms.is_some_and(|latency| latency.p50 > 0.0 && latency.p50 <= latency.p99));
         assert!((0.0..=1.0).contains(&record.conflict_abort_rate), "{record:?}");
     }
@@ -93,7 +93,8 @@ fn rounds_end_in_a_report_of_three_files() {
     assert_eq!(measurements.len(), 2 * 3);
     for EndorseMeasurement { record, committed_tps_range, .. } in &measurements {
         let (least, most) = committed_tps_range.expect("three rounds");
-        assert!(least <= record.committed_tps && record.committed_tps <= most && least < most, "{record:?}");
+        let median = record.committed_tps.expect("timed");
+        assert!(least <= median && median <= most && least < most, "{record:?}");
     }
     assert_eq!(said.iter().filter(|text| text.starts_with("round ")).count(), 3 * 6);
     assert!(said.iter().any(|text| text.starts_with("round 3/3, point 6/6: small, xox: ")), "{said:?}");
@@ -107,21 +108,104 @@ fn rounds_end_in_a_report_of_three_files() {
     assert!(!page.contains("http://") && !page.contains("https://"), "the page must need no network");
     let csv = read("measurements.csv");
     assert_eq!(csv.lines().count(), measurements.len() + 1);
-    assert!(csv.starts_with("experiment,system,block_size,rows,skew,committed_tps,nominal_tps,"), "{csv}");
+    assert!(
+        csv.starts_with("experiment,kind,system,variant,block_size,rows,skew,committed_tps,nominal_tps,"),
+        "{csv}"
+    );
     let markdown = read("measurements.md");
     assert_eq!(markdown.lines().filter(|line| line.starts_with("| small | ")).count(), measurements.len());
 }
 
 #[test]
 fn a_committer_alone_commits_all_that_was_endorsed_ahead() {
-    for pipelined in [false, true] {
+    let committers = [
+        "{ name = \"serial\" }",
+        "{ name = \"one thread\", threads = 1, verified_ahead = 1 }",
+        "{ name = \"behind\", recorded_behind = true, endorsed_together = 64 }",
+        "{ name = \"grouped\", flushed_together = 3, remembered = true }",
+        "{ name = \"pipelined\", verified_ahead = 8, recorded_behind = true, flushed_together = 64 }",
+    ];
+    let ways = ["", "endorsed_behind = 0", "endorsed_behind = 2", "payload_bytes = [0, 300]"];
+    for (way, points) in ways.into_iter().zip([5, 5, 5, 10]) {
+        let committers = committers.join(", ");
         let toml = SMALL
-            .replace("clients = 50", &format!("endorsed_ahead = 400\npipelined = {pipelined}"))
+            .replace("clients = 50", &format!("endorsed_ahead = 410\ncommitters = [{committers}]\n{way}"))
             .replace("rows = 100", "rows = 1000")
             .replace("[1.0]", "[0.0]");
         let records = run(&toml, &["system=occ"]).expect("it runs");
-        assert!(records[0].committed_tps > 0.0 && records[0].committed_tps == records[0].nominal_tps);
+        assert_eq!(records.len(), points);
+        for record in records {
+            assert!(
+                record.committed_tps > Some(0.0) && record.committed_tps == record.nominal_tps,
+                "{record:?}"
+            );
+            assert!(record.latency_ms.is_some_and(|latency| latency.p50 > 0.0), "{record:?}");
+            assert_eq!(record.kind, "committer");
+        }
     }
+}
+
+#[test]
+fn what_is_endorsed_behind_is_stale_where_wallets_are_hot() {
+    let toml = |behind: &str| {
+        SMALL
+            .replace("clients = 50", &format!("endorsed_ahead = 500\n{behind}"))
+            .replace("\"contention\"", "\"transfers\"")
+            .replace("rows = 100", "rows = 1000")
+    };
+    let given_up =
+        |behind: &str| run(&toml(behind), &["system=occ"]).expect("it runs")[0].conflict_abort_rate;
+    let (fresh, behind, once) =
+        (given_up("endorsed_behind = 0"), given_up("endorsed_behind = 2"), given_up(""));
+    assert!(0.1 < fresh && fresh < behind && behind < once, "{fresh} {behind} {once}");
+}
+
+#[test]
+fn reorderings_have_counts_and_milliseconds_and_no_throughput() {
+    let toml = r#"
+[[experiment]]
+id = "cycles"
+paper = "fabricplusplus"
+number = "Figure 16"
+title = "Length of cycles"
+systems = ["occ", "fabric++"]
+reordering = "cycles"
+steps = [2, 16]
+block_sizes = [256]
+x = "cycle_length"
+plots = ["valid", "cut_ms"]
+"#;
+    let records = run(toml, &[]).expect("it runs");
+    let valid: Vec<Option<f64>> = records.iter().map(|record| record.valid).collect();
+    assert_eq!(valid, [128.0, 128.0, 128.0, 240.0].map(Some));
+    for record in &records {
+        assert_eq!((record.kind, record.committed_tps, record.nominal_tps), ("reordering", None, None));
+        assert_eq!(record.cut_ms.is_some(), record.system == "fabric++");
+        assert_eq!(record.conflict_abort_rate, 1.0 - record.valid.expect("counted") / 256.0);
+        assert_eq!(record.parameters.keys().collect::<Vec<_>>(), ["block_size", "cycle_length"]);
+    }
+    for (from, to, said) in [
+        ("[2, 16]", "[]", "at least one value in `steps`"),
+        ("[2, 16]", "[1]", "expected steps from 2 to 256, found 1"),
+        ("\"cycles\"\nsteps", "\"knots\"\nsteps", "`knots`"),
+        ("reordering = \"cycles\"", "clients = 1", "`steps` only beside `reordering`"),
+        ("x = \"cycle_length\"", "", "expected as x one of block_size, cycle_length, found `skew`"),
+    ] {
+        let found = run(&toml.replace(from, to), &[]).expect_err("it must be refused").to_string();
+        assert!(found.contains(said), "{to}: {found}");
+    }
+}
+
+#[test]
+fn overhead_is_what_is_lost_to_the_baseline() {
+    let toml = SMALL.replace("block_ms = 10", "block_ms = 10\nbaseline = \"occ\"");
+    let records = run(&toml, &["system=occ", "system=xox"]);
+    let records = records.expect("it runs");
+    let [occ, xox] = records.as_slice() else { panic!("{records:?}") };
+    let lost = 1.0 - xox.nominal_tps.expect("timed") / occ.nominal_tps.expect("timed");
+    assert_eq!((occ.overhead, xox.overhead), (None, Some(lost)));
+    let found = run(&SMALL.replace("block_ms = 10", "baseline = \"harmony\""), &[]).expect_err("refused");
+    assert!(found.to_string().contains("expected as `baseline` one of its systems: occ, "), "{found}");
 }
 
 #[test]
@@ -133,12 +217,40 @@ fn what_is_wrong_with_experiments_is_said() {
     let published =
         "[[experiment.published]]\nseries = \"occ\"\nmetric = \"committed_tps\"\nx = [1.0]\ny = [1.0]\n";
     for (from, to, said) in [
-        ("clients = 50", "", "expected one of `rate`, `clients`, `endorsed_ahead`, found none"),
+        ("clients = 50", "", "expected one of `rate`, `clients`, `endorsed_ahead`, `reordering`, found none"),
+        ("clients = 50", "endorsed_ahead = 0", "expected endorsed_ahead from 1 to 10000000, found 0"),
+        (
+            "clients = 50",
+            "endorsed_ahead = 9000",
+            "expected `endorsed_behind` where there are more than 250 blocks",
+        ),
+        (
+            "clients = 50",
+            "clients = 5\nendorsed_behind = 2",
+            "`endorsed_behind` only beside `endorsed_ahead`",
+        ),
+        ("clients = 50", "clients = 5\ncommitters = [{}]", "`committers` only beside `endorsed_ahead`"),
+        (
+            "clients = 50",
+            "endorsed_ahead = 9\ncommitters = [{ flushed_together = 0 }]",
+            "flushed_together from 1 to 1000",
+        ),
+        ("clients = 50", "endorsed_ahead = 9\ncommitters = [{ speed = 9 }]", "`speed`"),
+        (
+            "clients = 50",
+            "endorsed_ahead = 9\npayload_bytes = [99999]",
+            "payload_bytes from 0 to 16384, found 99999",
+        ),
         ("clients = 50", "clients = 50\nrate = 1.0", "found rate and clients"),
         ("clients = 50", "rate = -1.0", "expected a `rate` above 0, at most 10000000, found -1"),
         ("[1.0]", "[1.5]", "a share or probability"),
         ("[1.0]", "[]", "at least one value"),
         ("[25]", "[0]", "expected block_sizes from 1 to 65000, found 0"),
+        (
+            "[25]",
+            "[25, 25]",
+            "expected points that a record can tell apart, found twice occ: block_size 25, ",
+        ),
         ("block_ms = 10", "x = \"moon\"", "expected as x one of skew, "),
         ("block_ms = 10", "plots = [\"beauty\"]", "`beauty`"),
         ("block_ms = 10", "blok_ms = 10", "`blok_ms`"),
@@ -169,7 +281,7 @@ fn what_is_wrong_with_options_is_said() {
         ("experiment=none", "expected as experiment one of small, found"),
         (
             "planet=mars",
-            "expected as key one of experiment, system, block_size, rows, skew, found `planet=mars`",
+            "expected as key one of experiment, system, variant, block_size, rows, skew, found `planet=mars`",
         ),
         ("skew=much", "expected a number as skew"),
         ("skew=0.123", "expected at least one point to measure"),

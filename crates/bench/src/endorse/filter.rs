@@ -10,8 +10,11 @@ pub(super) struct Filter(BTreeMap<String, Vec<String>>);
 impl Filter {
     /// From `key=value` texts; they are checked against what the file of experiments has.
     pub(super) fn parse(only: &[String], experiments: &[Experiment]) -> Result<Filter, LaboratoryError> {
-        let points = experiments.iter().flat_map(Experiment::points);
-        let parameters: BTreeSet<String> = points.flat_map(|point| point.parameters().into_keys()).collect();
+        let (mut parameters, mut variants) = (BTreeSet::new(), BTreeSet::new());
+        for point in experiments.iter().flat_map(Experiment::points) {
+            parameters.extend(point.parameters().into_keys());
+            variants.extend(Some(point.variant().to_string()).filter(|variant| !variant.is_empty()));
+        }
         let mut wanted: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for text in only {
             let wrong = |expected: String| Err(LaboratoryError::Only { expected, found: text.clone() });
@@ -22,8 +25,9 @@ impl Filter {
             let known: Vec<&str> = match key {
                 "experiment" => experiments.iter().map(|experiment| experiment.id.as_str()).collect(),
                 "system" => SYSTEMS.iter().map(|system| system.name).collect(),
+                "variant" => variants.iter().map(String::as_str).collect(),
                 number if !parameters.contains(number) => {
-                    let keys: Vec<&str> = ["experiment", "system"]
+                    let keys: Vec<&str> = ["experiment", "system", "variant"]
                         .into_iter()
                         .chain(parameters.iter().map(String::as_str))
                         .collect();
@@ -47,6 +51,7 @@ impl Filter {
             values.iter().any(|value| match key.as_str() {
                 "experiment" => *value == experiment.id,
                 "system" => value == point.system.name,
+                "variant" => value == point.variant(),
                 number => point.parameters().get(number).is_some_and(|found| value.parse() == Ok(*found)),
             })
         })

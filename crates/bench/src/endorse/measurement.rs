@@ -1,5 +1,5 @@
 use super::network::Counts;
-use super::point::Point;
+use super::point::{Measured, Point};
 use crate::LatencyMs;
 use crate::median::{median, range};
 use crate::report::{Metric, Unit};
@@ -15,13 +15,14 @@ pub struct EndorseRecord {
     pub system: String,
     /// What distinguishes the point.
     pub parameters: BTreeMap<String, f64>,
-    /// Committed transactions per second, median over the rounds.
-    pub committed_tps: f64,
+    /// Committed transactions per second, median over the rounds; null where a batch is only reordered.
+    pub committed_tps: Option<f64>,
     /// Transactions per second that went through a block, whatever became of them; median over the rounds.
-    pub nominal_tps: f64,
+    pub nominal_tps: Option<f64>,
     /// Share of the endorsed transactions that were given up because of a conflict: by the orderer or by validation.
     pub conflict_abort_rate: f64,
-    /// From arrival to the end of the block, of committed transactions; null where none was timed.
+    /// From arrival to the end of the block, of committed transactions; of a committer alone, from when it takes a block
+    /// up until that is durable; null where nothing was timed.
     pub latency_ms: Option<LatencyMs>,
     /// Share of the endorsed transactions that the orderer dropped because what they read is old.
     pub dropped_stale_rate: f64,
@@ -31,6 +32,15 @@ pub struct EndorseRecord {
     pub ran_again_rate: f64,
     /// Median milliseconds of cutting a block: dropping and reordering.
     pub cut_ms: Option<f64>,
+    /// One minus the nominal throughput divided by that of the experiment's baseline at the same parameters.
+    pub overhead: Option<f64>,
+    /// Of a batch that is only reordered: transactions that are valid in the order that comes out.
+    pub valid: Option<f64>,
+    /// What was measured: `network`, `committer` or `reordering`.
+    pub kind: &'static str,
+    /// Name of the committer where an experiment has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
 }
 
 /// A record with what only the reports show.
@@ -43,13 +53,9 @@ pub struct EndorseMeasurement {
     pub(super) point: Point,
 }
 
-pub(super) const METRICS: [Metric<EndorseMeasurement>; 9] = [
-    Metric::new("committed_tps", "Committed transactions per second", Unit::Rate, |m| {
-        Some(m.record.committed_tps)
-    }),
-    Metric::new("nominal_tps", "Transactions in blocks per second", Unit::Rate, |m| {
-        Some(m.record.nominal_tps)
-    }),
+pub(super) const METRICS: [Metric<EndorseMeasurement>; 11] = [
+    Metric::new("committed_tps", "Committed transactions per second", Unit::Rate, |m| m.record.committed_tps),
+    Metric::new("nominal_tps", "Transactions in blocks per second", Unit::Rate, |m| m.record.nominal_tps),
     Metric::new("conflict_abort_rate", "Given up because of conflicts", Unit::Share, |m| {
         Some(m.record.conflict_abort_rate)
     }),
@@ -67,6 +73,8 @@ pub(super) const METRICS: [Metric<EndorseMeasurement>; 9] = [
     }),
     Metric::new("ran_again_rate", "Ran again after ordering", Unit::Share, |m| Some(m.record.ran_again_rate)),
     Metric::new("cut_ms", "Cutting a block, median", Unit::Milliseconds, |m| m.record.cut_ms),
+    Metric::new("overhead", "Throughput lost to the baseline", Unit::Share, |m| m.record.overhead),
+    Metric::new("valid", "Valid transactions of a batch", Unit::Whole, |m| m.record.valid),
 ];
 
 /// The rounds of a point so far.
@@ -82,9 +90,10 @@ impl Rounds {
     }
 
     pub(super) fn add(&mut self, round: &Counts) {
-        let seconds = round.seconds.max(1e-9);
-        self.committed_tps.push(round.committed as f64 / seconds);
-        self.nominal_tps.push(round.ordered as f64 / seconds);
+        if round.seconds > 0.0 {
+            self.committed_tps.push(round.committed as f64 / round.seconds);
+            self.nominal_tps.push(round.ordered as f64 / round.seconds);
+        }
         self.all.add(round);
     }
 
@@ -98,34 +107,62 @@ impl Rounds {
             experiment: experiment.to_string(),
             system: point.system.name.to_string(),
             parameters: point.parameters(),
-            committed_tps: median(&self.committed_tps).unwrap_or_default(),
-            nominal_tps: median(&self.nominal_tps).unwrap_or_default(),
+            committed_tps: median(&self.committed_tps),
+            nominal_tps: median(&self.nominal_tps),
             conflict_abort_rate: share(conflicts + dropped_stale + dropped_cycle),
             latency_ms: (!latency.is_empty()).then(|| LatencyMs::of(latency)),
             dropped_stale_rate: share(dropped_stale),
             dropped_cycle_rate: share(dropped_cycle),
             ran_again_rate: share(ran_again),
             cut_ms: median(&self.all.cut_ms),
+            overhead: None,
+            valid: matches!(point.measured, Measured::Reordering(..))
+                .then(|| self.all.committed as f64 / self.all.blocks.max(1) as f64),
+            kind: match point.measured {
+                Measured::Network => "network",
+                Measured::Committer(_) => "committer",
+                Measured::Reordering(..) => "reordering",
+            },
+            variant: (!point.variant().is_empty()).then(|| point.variant().to_string()),
         };
         EndorseMeasurement { record, committed_tps_range: range(&self.committed_tps), point: point.clone() }
+    }
+}
+
+/// Compares every record of an experiment with the one of this system at the same parameters.
+pub(super) fn compare_with(baseline: &str, records: &mut [&mut EndorseRecord]) {
+    let of_baseline = |record: &&mut EndorseRecord| record.system == baseline;
+    let bases: Vec<EndorseRecord> =
+        records.iter().filter(|record| of_baseline(record)).map(|record| (**record).clone()).collect();
+    for record in records.iter_mut().filter(|record| !of_baseline(record)) {
+        let same =
+            |base: &&EndorseRecord| base.parameters == record.parameters && base.variant == record.variant;
+        let base = bases.iter().find(same).and_then(|base| base.nominal_tps);
+        record.overhead = base.zip(record.nominal_tps).map(|(base, own)| 1.0 - own / base.max(1e-9));
     }
 }
 
 impl EndorseRecord {
     /// In a line, for people.
     pub(super) fn summary(&self) -> String {
-        let latency = self.latency_ms.map_or_else(String::new, |latency| {
-            format!(", p50 {:.0} ms, p99 {:.0} ms", latency.p50, latency.p99)
-        });
-        format!(
-            "{:.0} committed tps of {:.0} ordered, {:.1} % given up ({:.1} % old, {:.1} % cycles, before ordering), {:.1} % \
-             ran again{latency}",
-            self.committed_tps,
-            self.nominal_tps,
+        let mut parts = Vec::new();
+        if let (Some(committed), Some(nominal)) = (self.committed_tps, self.nominal_tps) {
+            parts.push(format!("{committed:.0} committed tps of {nominal:.0} ordered"));
+        }
+        parts.extend(self.valid.map(|valid| format!("{valid:.0} valid")));
+        parts.push(format!(
+            "{:.1} % given up ({:.1} % old, {:.1} % cycles, before ordering)",
             100.0 * self.conflict_abort_rate,
             100.0 * self.dropped_stale_rate,
             100.0 * self.dropped_cycle_rate,
-            100.0 * self.ran_again_rate,
-        )
+        ));
+        if self.ran_again_rate > 0.0 {
+            parts.push(format!("{:.1} % ran again", 100.0 * self.ran_again_rate));
+        }
+        parts.extend(
+            self.latency_ms.map(|latency| format!("p50 {:.1} ms, p99 {:.1} ms", latency.p50, latency.p99)),
+        );
+        parts.extend(self.cut_ms.map(|cut| format!("a cut {cut:.2} ms")));
+        parts.join(", ")
     }
 }

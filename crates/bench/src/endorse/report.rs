@@ -118,26 +118,23 @@ fn in_order<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 /// What the points share.
 fn settings(experiment: &Experiment) -> String {
     let sizes: Vec<String> = experiment.block_sizes.iter().map(usize::to_string).collect();
-    let arrivals = match (experiment.rate, experiment.clients, experiment.endorsed_ahead) {
-        (Some(rate), ..) => format!("open loop, {} transactions per second", grouped(rate as u64)),
-        (_, Some(clients), _) => format!("closed loop, {} clients", grouped(clients as u64)),
-        (.., ahead) => {
-            format!(
-                "a committer alone with {} transactions endorsed ahead",
-                grouped(ahead.unwrap_or_default())
-            )
-        }
+    let sizes = sizes.join(", ");
+    let workload = format!("{} with {} rows", experiment.workload, grouped(experiment.rows));
+    let network = |arrivals: String| {
+        format!("{workload}; {arrivals}; blocks of {sizes}, cut after {} ms", experiment.block_ms)
     };
-    let waits = match experiment.endorsed_ahead {
-        Some(_) => String::new(),
-        None => format!(", cut after {} ms", experiment.block_ms),
-    };
-    format!(
-        "{} with {} rows; {arrivals}; blocks of {}{waits}",
-        experiment.workload,
-        grouped(experiment.rows),
-        sizes.join(", ")
-    )
+    if let Some(rate) = experiment.rate {
+        network(format!("open loop, {} transactions per second", grouped(rate as u64)))
+    } else if let Some(clients) = experiment.clients {
+        network(format!("closed loop, {} clients", grouped(clients as u64)))
+    } else if let Some(transactions) = experiment.endorsed_ahead {
+        let transactions = grouped(transactions);
+        format!(
+            "{workload}; a committer alone with {transactions} endorsed transactions in blocks of {sizes}"
+        )
+    } else {
+        format!("Batches of {sizes} transactions, given by the keys that they read and write")
+    }
 }
 
 /// One metric of one panel; nothing if it was not measured.
@@ -200,12 +197,19 @@ fn table(measurements: &[&EndorseMeasurement]) -> Table {
         .filter(|metric| metric.name != "committed_tps")
         .filter(|metric| measurements.iter().any(|measurement| (metric.of)(measurement).is_some()))
         .collect();
+    let variants = measurements.iter().any(|measurement| measurement.record.variant.is_some());
     let mut table = Table::new(["system"]);
+    if variants {
+        table.columns.push("committer".to_string());
+    }
     table.columns.extend(parameters.iter().map(|name| name.to_string()));
     table.columns.push("Committed per second (range)".to_string());
     table.columns.extend(shown.iter().map(|metric| metric.title.to_string()));
     for measurement in measurements {
         let mut row = vec![measurement.record.system.clone()];
+        if variants {
+            row.push(measurement.point.variant().to_string());
+        }
         let value =
             |name: &&str| parameter(measurement, name).map_or("–".to_string(), |value| value.to_string());
         row.extend(parameters.iter().map(value));
@@ -217,14 +221,14 @@ fn table(measurements: &[&EndorseMeasurement]) -> Table {
 }
 
 fn committed(measurement: &EndorseMeasurement) -> String {
-    throughput(Some(measurement.record.committed_tps), measurement.committed_tps_range)
+    throughput(measurement.record.committed_tps, measurement.committed_tps_range)
 }
 
 /// One line per point, every parameter and metric a column, nothing where there is none.
 fn csv(measurements: &[EndorseMeasurement]) -> Table {
     let parameters = parameters(measurements.iter());
     let mut table = Table::new(
-        ["experiment", "system"]
+        ["experiment", "kind", "system", "variant"]
             .into_iter()
             .chain(parameters.iter().copied())
             .chain(METRICS.map(|metric| metric.name))
@@ -232,7 +236,12 @@ fn csv(measurements: &[EndorseMeasurement]) -> Table {
     );
     for measurement in measurements {
         let record = &measurement.record;
-        let mut cells = vec![record.experiment.clone(), record.system.clone()];
+        let mut cells = vec![
+            record.experiment.clone(),
+            record.kind.to_string(),
+            record.system.clone(),
+            measurement.point.variant().to_string(),
+        ];
         cells.extend(parameters.iter().map(|name| cell(parameter(measurement, name))));
         cells.extend(METRICS.iter().map(|metric| cell((metric.of)(measurement))));
         cells.push(cell(measurement.committed_tps_range.map(|range| range.0)));
@@ -251,12 +260,11 @@ fn markdown(measurements: &[EndorseMeasurement]) -> Table {
         let record = &measurement.record;
         let parameters: Vec<String> =
             record.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        let mut row = vec![
-            record.experiment.clone(),
-            record.system.clone(),
-            parameters.join(", "),
-            committed(measurement),
-        ];
+        let system = match &record.variant {
+            Some(variant) => format!("{} ({variant})", record.system),
+            None => record.system.clone(),
+        };
+        let mut row = vec![record.experiment.clone(), system, parameters.join(", "), committed(measurement)];
         row.extend(shown.clone().map(|metric| metric.show(measurement)));
         table.rows.push(row);
     }

@@ -1,15 +1,19 @@
+use super::committer::{self, Load};
 use super::experiments::{self, Experiment};
 use super::filter::Filter;
-use super::measurement::{EndorseMeasurement, Rounds};
+use super::measurement::{EndorseMeasurement, Rounds, compare_with};
 use super::network::{Counts, Network};
-use super::point::Point;
+use super::point::{Measured, Point};
 use super::report::{Context, report};
 use crate::report::write_json;
 use crate::{EngineBenchError, ExperimentArguments, LaboratoryError, machine};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The experiments that are built in.
 pub(super) const BUILT_IN: &str = include_str!("../../../../docs/endorse.toml");
+
+/// Share of a point's seconds for which a reordering is repeated: it takes milliseconds.
+const REORDERING_SHARE: f64 = 0.1;
 
 /// Runs experiments, writes the results, and returns them in the order of the file of experiments. `progress` is told
 /// what is being done, and what every round came to.
@@ -85,18 +89,42 @@ fn measure(
         }
     }
     let all = points.iter().zip(&measured);
-    Ok(all.map(|((experiment, point), rounds)| rounds.measurement(&experiment.id, point)).collect())
+    let mut measurements: Vec<EndorseMeasurement> =
+        all.map(|((experiment, point), rounds)| rounds.measurement(&experiment.id, point)).collect();
+    let mut compared = "";
+    for (experiment, _) in points {
+        if let Some(baseline) = &experiment.baseline
+            && compared != experiment.id
+        {
+            compared = &experiment.id;
+            let records = measurements.iter_mut().map(|measurement| &mut measurement.record);
+            let mut its: Vec<_> = records.filter(|record| record.experiment == experiment.id).collect();
+            compare_with(baseline, &mut its);
+        }
+    }
+    Ok(measurements)
 }
 
 /// One round of a point, in a network of its own.
 fn run(experiment: &Experiment, point: &Point, seconds: f64, seed: u64) -> Result<Counts, EngineBenchError> {
-    let workload = point.workload()?;
-    let mut network = Network::new(&point.system, workload.as_ref())?;
-    match experiment.endorsed_ahead {
-        Some(count) => {
-            let transactions = network.endorsed_ahead(workload.as_ref(), count, seed);
-            network.commit_all(&transactions, point.block_size, experiment.pipelined)
+    let (shape, step) = match &point.measured {
+        Measured::Network => {
+            let workload = point.workload()?;
+            let mut network = Network::new(&point.system, workload.as_ref())?;
+            let options = point.options(experiment, seconds, seed);
+            return network.run(&point.system, workload.as_ref(), &options);
         }
-        None => network.run(&point.system, workload.as_ref(), &point.options(experiment, seconds, seed)),
-    }
+        Measured::Committer(committer) => {
+            let load = Load {
+                transactions: experiment.endorsed_ahead.unwrap_or_default(),
+                block_size: point.block_size,
+                endorsed_behind: point.endorsed_behind,
+                seed,
+            };
+            return committer::run(committer, &point.system, point.workload()?.as_ref(), load);
+        }
+        Measured::Reordering(shape, step) => (shape, *step),
+    };
+    let time = Duration::from_secs_f64(REORDERING_SHARE * seconds);
+    Ok(shape.run(point.block_size, step, point.system.orderer.reordering, time))
 }

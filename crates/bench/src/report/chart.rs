@@ -240,7 +240,7 @@ fn axis_label(value: f64, unit: Unit) -> String {
         Unit::Milliseconds => format!("{} ms", trimmed(value)),
         Unit::Rate if value >= 1e6 => format!("{} M", trimmed(value / 1e6)),
         Unit::Rate if value >= 1e3 => format!("{} k", trimmed(value / 1e3)),
-        Unit::Rate | Unit::Count => trimmed(value),
+        Unit::Rate | Unit::Count | Unit::Whole => trimmed(value),
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) enum Unit {
     Share,
     /// Any number.
     Count,
+    /// A whole number.
+    Whole,
 }
 
 impl Unit {
@@ -49,6 +51,7 @@ impl Unit {
             Unit::Milliseconds => format!("{value:.2} ms"),
             Unit::Share => format!("{:.1} %", 100.0 * value),
             Unit::Count => format!("{value:.2}"),
+            Unit::Whole => grouped(value.round() as u64),
         }
     }
 }

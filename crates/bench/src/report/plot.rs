@@ -20,7 +20,7 @@ const COLORS: [(&str, &str); 15] = [
     ("fabric++", "#1f6feb"),
     ("fabric-sharp", "#8250df"),
     ("xox", "#e0a800"),
-    ("xox, nothing runs again", "#c2255c"),
+    ("xox-without-running-again", "#c2255c"),
     ("xox+commands", "#9a6324"),
 ];
 /// Colours of other series, in turn.
