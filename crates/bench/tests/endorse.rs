@@ -100,9 +100,13 @@ fn rounds_end_in_a_report_of_three_files() {
     assert!(said.iter().any(|text| text.starts_with("round 3/3, point 6/6: small, xox: ")), "{said:?}");
     let read = |name: &str| fs::read_to_string(arguments.out.join(name)).expect("it was written");
     let page = read("report.html");
-    for part in
-        ["occ at 0.5:", "xox at 1:", "occ, the paper at 0: 14 k", "— block_size 25", "3 rounds of 0.1 s"]
-    {
+    for part in [
+        "occ at 0.5:",
+        "xox at 1:",
+        "occ, the paper at 0: 14 k",
+        ">block_size 25</text>",
+        "3 rounds of 0.1 s",
+    ] {
         assert!(page.contains(part), "{part} is not in the report");
     }
     assert!(!page.contains("http://") && !page.contains("https://"), "the page must need no network");

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 const READING: &str = "Points are medians over the rounds, thin bars their range; shares and latencies are of all rounds \
-                       together. Dashed lines with hollow points are what the paper prints, on its own machines. Clients, \
+                       together. Hollow points are what the paper prints, on its own machines; dashes only connect them. Clients, \
                        endorsers, orderer and committer share one process and its cores; signatures are real, no wire.";
 
 /// How the measurements were made.
@@ -162,11 +162,8 @@ fn chart(
         _ => title,
     };
     let plot = Plot {
-        title: if panel.is_empty() {
-            metric.title.to_string()
-        } else {
-            format!("{} — {panel}", metric.title)
-        },
+        title: metric.title.to_string(),
+        subtitle: panel.to_string(),
         x_title: x_title.to_string(),
         x_logarithmic: LOGARITHMIC.contains(&experiment.x.as_str()),
         unit: metric.unit,

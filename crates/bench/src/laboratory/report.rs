@@ -147,6 +147,7 @@ fn chart(
     };
     let plot = Plot {
         title: format!("{} — {workload}", metric.title),
+        subtitle: String::new(),
         x_title: x_title.to_string(),
         x_logarithmic: experiment.x == "block_size",
         unit: metric.unit,

@@ -58,6 +58,7 @@ pub(crate) struct Plotted<'a> {
 /// What a chart shows.
 pub(crate) struct Plot<'a> {
     pub(crate) title: String,
+    pub(crate) subtitle: String,
     pub(crate) x_title: String,
     pub(crate) x_logarithmic: bool,
     pub(crate) unit: Unit,
@@ -87,8 +88,8 @@ impl Plot<'_> {
                 series.push(Series { name, color, values, published: true, everywhere: false });
             }
         }
-        let Plot { title, x_title, x_logarithmic, unit, .. } = self;
+        let Plot { title, subtitle, x_title, x_logarithmic, unit, .. } = self;
         let measured = series.iter().any(|series| !series.published);
-        measured.then_some(Chart { title, x_title, x_logarithmic, unit, series })
+        measured.then_some(Chart { title, subtitle, x_title, x_logarithmic, unit, series })
     }
 }
