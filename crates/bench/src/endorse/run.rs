@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub(super) const BUILT_IN: &str = include_str!("../../../../docs/endorse.toml");
 
 /// Share of a point's seconds for which a reordering is repeated: it takes milliseconds.
-const REORDERING_SHARE: f64 = 0.1;
+const REORDERING_SHARE: f64 = 0.04;
 
 /// Runs experiments, writes the results, and returns them in the order of the file of experiments. `progress` is told
 /// what is being done, and what every round came to.
