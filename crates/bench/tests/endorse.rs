@@ -128,9 +128,11 @@ fn a_committer_alone_commits_all_that_was_endorsed_ahead() {
         "{ name = \"behind\", recorded_behind = true, endorsed_together = 64 }",
         "{ name = \"grouped\", flushed_together = 3, remembered = true }",
         "{ name = \"pipelined\", verified_ahead = 8, recorded_behind = true, flushed_together = 64 }",
+        "{ name = \"graph\", verified_ahead = 8, recorded_behind = true, graph = true }",
+        "{ name = \"nothing waits\", graph = true }",
     ];
     let ways = ["", "endorsed_behind = 0", "endorsed_behind = 2", "payload_bytes = [0, 300]"];
-    for (way, points) in ways.into_iter().zip([5, 5, 5, 10]) {
+    for (way, points) in ways.into_iter().zip([7, 7, 7, 14]) {
         let committers = committers.join(", ");
         let toml = SMALL
             .replace("clients = 50", &format!("endorsed_ahead = 410\ncommitters = [{committers}]\n{way}"))
@@ -162,6 +164,8 @@ fn what_is_endorsed_behind_is_stale_where_wallets_are_hot() {
     let (fresh, behind, once) =
         (given_up("endorsed_behind = 0"), given_up("endorsed_behind = 2"), given_up(""));
     assert!(0.1 < fresh && fresh < behind && behind < once, "{fresh} {behind} {once}");
+    let graph = "endorsed_behind = 2\ncommitters = [{ verified_ahead = 8, graph = true }]";
+    assert_eq!(given_up(graph), behind);
 }
 
 #[test]

@@ -23,9 +23,11 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Instant;
-use types::Payload;
+use types::{Payload, Pipeline};
 use workloads::Workload;
 
+/// Blocks that the engine sees before their turn, at most: as in a node.
+const FORESEEN_MAX: usize = 8;
 /// Blocks that wait for being recorded, at most.
 const RECORDS_WAITING_MAX: usize = 64;
 
@@ -47,6 +49,8 @@ pub(super) struct Committer {
     pub(super) endorsed_together: usize,
     /// Everything was verified before, when clients submitted it, and is remembered.
     pub(super) remembered: bool,
+    /// Validation is scheduled on SmartFabric's graph of all that wait, instead of in order.
+    pub(super) graph: bool,
 }
 
 impl Default for Committer {
@@ -59,6 +63,7 @@ impl Default for Committer {
             flushed_together: 1,
             endorsed_together: 1,
             remembered: false,
+            graph: false,
         }
     }
 }
@@ -80,13 +85,18 @@ pub(super) fn run(
     workload: &dyn Workload,
     load: Load,
 ) -> Result<Counts, EngineBenchError> {
-    let network = Network::new(system, workload)?;
+    let pipeline = if committer.graph { Pipeline::Graph } else { Pipeline::Serial };
+    let network = Network::new(system, workload, pipeline)?;
     let blocks = match load.endorsed_behind {
         None => endorsed_at_once(&network, committer, workload, load),
         // Another network with the same keys goes the same way, and endorses on it.
-        Some(behind) => {
-            endorsed_on_the_way(Network::new(system, workload)?, committer, workload, load, behind)?
-        }
+        Some(behind) => endorsed_on_the_way(
+            Network::new(system, workload, Pipeline::Serial)?,
+            committer,
+            workload,
+            load,
+            behind,
+        )?,
     };
     let pool = match committer.threads {
         0 => None,
@@ -201,22 +211,40 @@ fn commit(
     Ok(counts)
 }
 
-/// Executes blocks and hands them on until nobody takes them any more.
+/// Executes blocks and hands them on until nobody takes them any more. An engine that looks ahead is shown those that
+/// wait, as a node does it; another one refuses them.
 fn validate<'a>(
     engine: &mut Engine,
     pool: Option<&ThreadPool>,
-    taken: impl Iterator<Item = Taken<'a>>,
+    mut verified: Verified<'a>,
     counts: &mut Counts,
     mut hand_on: impl FnMut((BlockRecord, Instant)) -> Result<bool, EngineBenchError>,
 ) -> Result<(), EngineBenchError> {
-    for (block, bytes, since) in taken {
+    let mut waiting: VecDeque<Taken<'a>> = VecDeque::new();
+    // Of those that wait, how many the engine has seen.
+    let mut foreseen = 0;
+    loop {
+        if waiting.is_empty() {
+            waiting.extend(verified.next());
+        }
+        while foreseen < FORESEEN_MAX {
+            if waiting.len() <= foreseen {
+                waiting.extend(verified.ready());
+            }
+            let Some((block, ..)) = waiting.get(foreseen) else { break };
+            if !on(pool, || engine.foresee(block)) {
+                break;
+            }
+            foreseen += 1;
+        }
+        let Some((block, bytes, since)) = waiting.pop_front() else { return Ok(()) };
+        foreseen = foreseen.saturating_sub(1);
         let executed = on(pool, || engine.execute(&block))?;
         counts.validated(bytes.len(), &executed.statistics);
         if !hand_on((record(block, bytes, executed), since))? {
-            break;
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 /// On the threads of a pool, or on those of the process.
@@ -248,12 +276,12 @@ impl<'a> Verification<'a> {
         ahead: usize,
         mut tip: (u64, Digest),
         blocks: &'a [Vec<Bytes>],
-    ) -> Box<dyn Iterator<Item = Taken<'a>> + 'scope>
+    ) -> Verified<'a>
     where
         'a: 'scope,
     {
         if ahead == 0 {
-            return Box::new(blocks.iter().map(move |bytes| self.verify(&mut tip, bytes)));
+            return Verified::WhenTaken { verification: self, tip, blocks: blocks.iter() };
         }
         // One block is in the verifying thread's hands, the others in the queue.
         let (sender, verified) = sync_channel(ahead - 1);
@@ -264,7 +292,33 @@ impl<'a> Verification<'a> {
                 }
             }
         });
-        Box::new(verified.into_iter())
+        Verified::Ahead(verified)
+    }
+}
+
+/// Blocks in order, verified when they are taken or before.
+enum Verified<'a> {
+    WhenTaken { verification: Verification<'a>, tip: (u64, Digest), blocks: std::slice::Iter<'a, Vec<Bytes>> },
+    Ahead(Receiver<Taken<'a>>),
+}
+
+impl<'a> Verified<'a> {
+    /// The next one, waiting for it; nothing behind the last.
+    fn next(&mut self) -> Option<Taken<'a>> {
+        match self {
+            Verified::WhenTaken { verification, tip, blocks } => {
+                blocks.next().map(|bytes| verification.verify(tip, bytes))
+            }
+            Verified::Ahead(verified) => verified.recv().ok(),
+        }
+    }
+
+    /// The next one if it is verified already.
+    fn ready(&mut self) -> Option<Taken<'a>> {
+        match self {
+            Verified::WhenTaken { .. } => None,
+            Verified::Ahead(verified) => verified.try_recv().ok(),
+        }
     }
 }
 

@@ -25,8 +25,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use types::{
     Block, BlockHeader, Charter, Credential, EndorsedEffects, EndorsedSimulation, Endorsement,
-    ExecutionModel, Organisation, Outcome, Payload, RequestId, SignedTransaction, Transaction, TransactionId,
-    endorse, transactions_root,
+    ExecutionModel, Organisation, Outcome, Payload, Pipeline, RequestId, SignedTransaction, Transaction,
+    TransactionId, endorse, transactions_root,
 };
 use workloads::Workload;
 
@@ -205,7 +205,11 @@ impl Parties {
 
 impl Network {
     /// With the workload's tables, contracts and rows.
-    pub(super) fn new(system: &System, workload: &dyn Workload) -> Result<Network, EngineBenchError> {
+    pub(super) fn new(
+        system: &System,
+        workload: &dyn Workload,
+        pipeline: Pipeline,
+    ) -> Result<Network, EngineBenchError> {
         let key = |number: u8| SecretKey::from_bytes([number; 32]);
         let mut charter = Charter::with_defaults("bench", 1);
         charter.execution = system.execution;
@@ -228,7 +232,7 @@ impl Network {
         let charter = Arc::new(charter);
         let (ledger, client) = (charter.ledger(), key(99));
         let mut network = Network {
-            engine: Engine::new(charter.clone())?,
+            engine: Engine::new(charter.clone())?.with_pipeline(pipeline)?,
             verifier: Verifier::new(&charter),
             tip: (0, ledger),
             set_up: Vec::new(),

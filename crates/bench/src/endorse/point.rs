@@ -10,7 +10,7 @@ use workloads::smallbank::Smallbank;
 use workloads::{Contention, HotAccounts, ParameterError, Workload};
 
 /// Parameters by the names that records have, and what they are called on an axis.
-pub(super) const PARAMETERS: [(&str, &str); 18] = [
+pub(super) const PARAMETERS: [(&str, &str); 19] = [
     ("skew", "skew (Zipf's exponent)"),
     ("block_size", "transactions of a block"),
     ("rows", "rows"),
@@ -27,6 +27,7 @@ pub(super) const PARAMETERS: [(&str, &str); 18] = [
     ("flushed_together", "blocks of one flush, at most"),
     ("endorsed_together", "proposals under one signature"),
     ("remembered", "verified when submitted"),
+    ("graph", "validated on a graph"),
     ("readers_in_front", "readers in front of the writers"),
     ("cycle_length", "length of the cycles"),
 ];
@@ -135,6 +136,7 @@ impl Point {
             add("flushed_together", committer.flushed_together as f64);
             add("endorsed_together", committer.endorsed_together as f64);
             add("remembered", f64::from(u8::from(committer.remembered)));
+            add("graph", f64::from(u8::from(committer.graph)));
         }
         parameters
     }

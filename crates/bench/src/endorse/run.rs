@@ -8,6 +8,7 @@ use super::report::{Context, report};
 use crate::report::write_json;
 use crate::{EngineBenchError, ExperimentArguments, LaboratoryError, machine};
 use std::time::{Duration, Instant};
+use types::Pipeline;
 
 /// The experiments that are built in.
 pub(super) const BUILT_IN: &str = include_str!("../../../../docs/endorse.toml");
@@ -110,7 +111,7 @@ fn run(experiment: &Experiment, point: &Point, seconds: f64, seed: u64) -> Resul
     let (shape, step) = match &point.measured {
         Measured::Network => {
             let workload = point.workload()?;
-            let mut network = Network::new(&point.system, workload.as_ref())?;
+            let mut network = Network::new(&point.system, workload.as_ref(), Pipeline::Serial)?;
             let options = point.options(experiment, seconds, seed);
             return network.run(&point.system, workload.as_ref(), &options);
         }
