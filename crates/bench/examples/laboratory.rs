@@ -1,8 +1,11 @@
 //! `entente bench protocols`, `ablation` and `endorse` without the rest of the binary:
 //! `cargo run --release -p bench --example laboratory -- protocols --quick --json out.json`.
 
-use bench::{EndorseArguments, LaboratoryArguments, LaboratoryCommand, endorse, laboratory};
+use bench::{
+    ExperimentArguments, LaboratoryArguments, LaboratoryCommand, LaboratoryError, endorse, laboratory,
+};
 use clap::{Parser, Subcommand};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// That of the binary, so that both measure the same.
@@ -22,7 +25,7 @@ enum Command {
     /// Harmony with and without its optimisations
     Ablation(LaboratoryArguments),
     /// Execute–order–validate
-    Endorse(EndorseArguments),
+    Endorse(ExperimentArguments),
 }
 
 fn main() -> ExitCode {
@@ -30,8 +33,7 @@ fn main() -> ExitCode {
         Command::Protocols(arguments) => compare(LaboratoryCommand::Protocols, &arguments),
         Command::Ablation(arguments) => compare(LaboratoryCommand::Ablation, &arguments),
         Command::Endorse(arguments) => endorse(&arguments, &mut |text| eprintln!("{text}"))
-            .map(|records| format!("{} points", records.len()))
-            .map_err(|error| error.to_string()),
+            .map(|measurements| said(measurements.len(), &arguments.out)),
     };
     match said {
         Ok(said) => {
@@ -45,8 +47,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn compare(command: LaboratoryCommand, arguments: &LaboratoryArguments) -> Result<String, String> {
-    let measurements =
-        laboratory(command, arguments, &mut |text| eprintln!("{text}")).map_err(|error| error.to_string())?;
-    Ok(format!("{} points in {}", measurements.len(), arguments.out.join("report.html").display()))
+fn compare(command: LaboratoryCommand, arguments: &LaboratoryArguments) -> Result<String, LaboratoryError> {
+    let measurements = laboratory(command, arguments, &mut |text| eprintln!("{text}"))?;
+    Ok(said(measurements.len(), &arguments.run.out))
+}
+
+fn said(points: usize, folder: &Path) -> String {
+    format!("{points} points in {}", folder.join("report.html").display())
 }

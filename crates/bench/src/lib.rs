@@ -5,22 +5,29 @@
 //! - [`endorse()`]: execute–order–validate in one process, the experiments of `docs/endorse.toml`.
 //! - [`Load`]: signed transactions through the gateways of a running network, closed or open loop.
 
+mod arguments;
 mod chain;
 mod endorse;
 mod engine_alone;
+mod error;
 mod laboratory;
 mod load;
+mod machine;
+mod median;
 mod memory;
+mod paper;
 mod postgres;
+mod report;
 
+pub use arguments::ExperimentArguments;
 pub use chain::EngineBenchError;
-pub use endorse::{EndorseArguments, EndorseError, EndorseRecord, endorse};
+pub use endorse::{EndorseMeasurement, EndorseRecord, endorse};
 pub use engine_alone::{EngineOptions, EngineRecord, engine_alone};
-pub use laboratory::{
-    LaboratoryArguments, LaboratoryCommand, LaboratoryError, Measurement, Record, grouped, run as laboratory,
-};
+pub use error::LaboratoryError;
+pub use laboratory::{LaboratoryArguments, LaboratoryCommand, Measurement, Record, run as laboratory};
 pub use load::{Load, LoadError, LoadOptions, LoadProgress, LoadReport, Pace};
 pub use memory::peak_memory_bytes;
+pub use report::grouped;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;

@@ -1,6 +1,8 @@
 //! `entente bench protocols` and `entente bench ablation`, small: from the file of experiments to what is written.
 
-use bench::{LaboratoryArguments, LaboratoryCommand, LaboratoryError, Measurement, laboratory};
+use bench::{
+    ExperimentArguments, LaboratoryArguments, LaboratoryCommand, LaboratoryError, Measurement, laboratory,
+};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -29,14 +31,16 @@ fn arguments(folder: &Path, experiments: Option<&str>) -> LaboratoryArguments {
         path
     });
     LaboratoryArguments {
-        seed: 1,
-        only: Vec::new(),
-        quick: false,
-        json: Some(folder.join("records.json")),
-        out: folder.join("out"),
-        experiments,
-        rounds: Some(1),
-        seconds: Some(0.05),
+        run: ExperimentArguments {
+            seed: 1,
+            only: Vec::new(),
+            quick: false,
+            json: Some(folder.join("records.json")),
+            out: folder.join("out"),
+            experiments,
+            rounds: Some(1),
+            seconds: Some(0.05),
+        },
         clients: None,
         rate: None,
         delay: 0.0,
@@ -87,14 +91,14 @@ fn every_protocol_runs_every_workload_and_the_results_have_every_series() {
         assert!(record["latency_ms"]["p50"].as_f64() <= record["latency_ms"]["p99"].as_f64());
         assert!(record["false_abort_rate"].as_f64() <= record["conflict_abort_rate"].as_f64());
     }
-    let page = fs::read_to_string(arguments.out.join("report.html")).expect("it was written");
+    let page = fs::read_to_string(arguments.run.out.join("report.html")).expect("it was written");
     for id in concurrency::IDS {
         assert!(page.contains(&format!("{id} at 0.5:")), "{id} is in no plot");
     }
     assert!(!page.contains("http://") && !page.contains("https://"), "the page must need no network");
-    let csv = fs::read_to_string(arguments.out.join("measurements.csv")).expect("it was written");
+    let csv = fs::read_to_string(arguments.run.out.join("measurements.csv")).expect("it was written");
     assert_eq!(csv.lines().count(), measurements.len() + 1);
-    assert!(arguments.out.join("measurements.md").exists());
+    assert!(arguments.run.out.join("measurements.md").exists());
 }
 
 #[test]
@@ -105,7 +109,8 @@ fn counted_rates_follow_from_the_seed() {
     );
     let rates = |seed| {
         let folder = TempDir::new().expect("a temporary folder");
-        let arguments = LaboratoryArguments { seed, ..arguments(folder.path(), Some(&toml)) };
+        let mut arguments = arguments(folder.path(), Some(&toml));
+        arguments.run.seed = seed;
         run(LaboratoryCommand::Protocols, &arguments).expect("it runs").remove(0).record
     };
     let first = rates(1);
@@ -121,13 +126,13 @@ fn an_open_loop_keeps_its_rate_and_its_clients_wait() {
          measures = [\"throughput\"]\n",
     );
     let folder = TempDir::new().expect("a temporary folder");
-    let open = LaboratoryArguments {
+    let mut open = LaboratoryArguments {
         rate: Some(500.0),
-        seconds: Some(0.5),
         delay: 1.0,
         resubmit: true,
         ..arguments(folder.path(), Some(&toml))
     };
+    open.run.seconds = Some(0.5);
     let record = run(LaboratoryCommand::Protocols, &open).expect("it runs").remove(0).record;
     let tps = record.committed_tps.expect("it was timed");
     // A loaded machine may fall behind the rate; nothing runs ahead of it.
@@ -156,11 +161,8 @@ fn more_clients_than_a_few_blocks_hold_all_come_back() {
     let folder = TempDir::new().expect("a temporary folder");
     let toml =
         experiment("protocols = [\"serial\"]\nworkloads = [\"smallbank\"]\nskews = [0]\nblock_sizes = [5]\n");
-    let arguments = LaboratoryArguments {
-        clients: Some(2_000),
-        seconds: Some(0.2),
-        ..arguments(folder.path(), Some(&toml))
-    };
+    let mut arguments = LaboratoryArguments { clients: Some(2_000), ..arguments(folder.path(), Some(&toml)) };
+    arguments.run.seconds = Some(0.2);
     let record = run(LaboratoryCommand::Protocols, &arguments).expect("it runs").remove(0).record;
     let (tps, latency) = (record.committed_tps.expect("timed"), record.latency_ms.expect("timed").p50);
     // Little's law; the first answers come before all have submitted.
@@ -171,11 +173,9 @@ fn more_clients_than_a_few_blocks_hold_all_come_back() {
 fn the_built_in_ablation_has_a_record_per_variant() {
     let folder = TempDir::new().expect("a temporary folder");
     let only = ["workload=smallbank", "skew=1.0", "experiment=harmonybc-figure-20"];
-    let arguments = LaboratoryArguments {
-        only: only.map(str::to_string).to_vec(),
-        quick: true,
-        ..arguments(folder.path(), None)
-    };
+    let mut arguments = arguments(folder.path(), None);
+    arguments.run.only = only.map(str::to_string).to_vec();
+    arguments.run.quick = true;
     let measurements = run(LaboratoryCommand::Ablation, &arguments).expect("it runs");
     let variants: Vec<&str> =
         measurements.iter().filter_map(|measurement| measurement.record.variant.as_deref()).collect();
@@ -215,15 +215,21 @@ fn what_is_wrong_with_experiments_and_filters_is_said() {
         ("skew=0.123", "at least one point"),
     ] {
         let folder = TempDir::new().expect("a temporary folder");
-        let arguments = LaboratoryArguments {
-            only: vec![only.to_string()],
-            ..arguments(folder.path(), Some(&experiment(lists)))
-        };
+        let mut arguments = arguments(folder.path(), Some(&experiment(lists)));
+        arguments.run.only = vec![only.to_string()];
         let message = run(LaboratoryCommand::Protocols, &arguments).expect_err("refused").to_string();
         assert!(message.contains(said), "{only}: {message}");
     }
-    let folder = TempDir::new().expect("a temporary folder");
-    let none = LaboratoryArguments { rounds: Some(0), ..arguments(folder.path(), None) };
-    let message = run(LaboratoryCommand::Protocols, &none).expect_err("refused").to_string();
-    assert!(message.contains("--rounds") && message.contains("found 0"), "{message}");
+    let refused = |change: &dyn Fn(&mut LaboratoryArguments)| {
+        let folder = TempDir::new().expect("a temporary folder");
+        let mut arguments = arguments(folder.path(), None);
+        change(&mut arguments);
+        run(LaboratoryCommand::Protocols, &arguments).expect_err("refused").to_string()
+    };
+    let message = refused(&|arguments| arguments.run.rounds = Some(0));
+    assert_eq!(message, "--rounds: expected 1 to 1000, found 0");
+    let message = refused(&|arguments| arguments.run.seconds = Some(f64::NAN));
+    assert_eq!(message, "--seconds: expected more than 0, at most 3600, found NaN");
+    let message = refused(&|arguments| arguments.rate = Some(-1.0));
+    assert_eq!(message, "--rate: expected more than 0, at most 10000000, found -1");
 }

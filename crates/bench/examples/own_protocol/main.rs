@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse().laboratory;
     match laboratory(LaboratoryCommand::Protocols, &arguments, &mut |text| eprintln!("{text}")) {
         Ok(measurements) => {
-            println!("{} points in {}", measurements.len(), arguments.out.join("report.html").display());
+            println!("{} points in {}", measurements.len(), arguments.run.out.join("report.html").display());
             ExitCode::SUCCESS
         }
         Err(error) => {

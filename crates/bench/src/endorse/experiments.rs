@@ -1,15 +1,21 @@
 //! Experiments as data.
 
-use super::EndorseError;
-use super::network::{Arrivals, RunOptions};
-use super::system::{SYSTEMS, System, named};
+use super::committer::Committer;
+use super::measurement::METRICS;
+use super::point::{Measured, PARAMETERS, Point};
+use super::reordering::Shape;
+use super::system::{SYSTEMS, named};
+use super::transfers::PAYLOAD_BYTES_MAX;
+use crate::LaboratoryError;
+use crate::paper::Paper;
+use crate::report::Published;
 use serde::Deserialize;
-use std::collections::BTreeMap;
-use workloads::smallbank::Smallbank;
-use workloads::{Contention, HotAccounts, ParameterError, Workload};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The experiments that are built in.
-pub(super) const BUILT_IN: &str = include_str!("../../../../docs/endorse.toml");
+/// Endorsements on older states are void; the blocks of a committer alone stay well within it.
+const SNAPSHOT_BLOCKS_MAX: usize = 250;
+/// Transactions that a verifier remembers.
+const REMEMBERED_MAX: u64 = 32_768;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,32 +28,62 @@ struct File {
 #[serde(deny_unknown_fields)]
 pub(super) struct Experiment {
     pub(super) id: String,
-    /// Paper and number, for people.
+    pub(super) paper: Paper,
+    /// Table or figure, as the paper numbers it; a name for our own.
+    number: String,
     pub(super) title: String,
+    /// What to know when reading the result.
+    #[serde(default)]
+    pub(super) note: String,
+    #[serde(default)]
+    pub(super) quick: bool,
     systems: Vec<String>,
-    workload: String,
-    rows: u64,
+    #[serde(default)]
+    pub(super) workload: String,
+    #[serde(default)]
+    pub(super) rows: u64,
     /// Transactions per second in open loop.
-    rate: Option<f64>,
+    pub(super) rate: Option<f64>,
     /// Clients in closed loop.
-    clients: Option<usize>,
+    pub(super) clients: Option<usize>,
     /// Pre-endorsed transactions for a committer alone.
     pub(super) endorsed_ahead: Option<u64>,
-    /// The committer verifies the next blocks while it validates one.
+    /// A batch that is only reordered, and the steps of its shape.
+    pub(super) reordering: Option<Shape>,
     #[serde(default)]
-    pub(super) pipelined: bool,
-    block_sizes: Vec<usize>,
+    steps: Vec<usize>,
+    /// Ahead by so many blocks; without it, all are endorsed on the state before the first block.
+    endorsed_behind: Option<usize>,
+    /// How the committer works; without it, one block after the other.
+    #[serde(default)]
+    committers: Vec<Committer>,
+    pub(super) block_sizes: Vec<usize>,
     /// A block is cut so long after its first transaction came.
     #[serde(default = "a_second")]
-    block_ms: u64,
+    pub(super) block_ms: u64,
     #[serde(default = "zero")]
     skews: Vec<f64>,
     #[serde(default)]
     write_probabilities: Vec<f64>,
     #[serde(default)]
     hot: Vec<Hot>,
+    /// What transfers carry.
     #[serde(default)]
-    pub(super) quick: bool,
+    payload_bytes: Vec<usize>,
+    /// The system whose throughput at the same parameters the others' overhead is compared with.
+    pub(super) baseline: Option<String>,
+    /// The parameter on the horizontal axis of the plots.
+    #[serde(default = "skew")]
+    pub(super) x: String,
+    /// What makes a line of a plot: `system`, or a parameter.
+    #[serde(default = "system")]
+    series: String,
+    /// What is plotted: one plot per metric and panel.
+    #[serde(default = "throughput_and_aborts")]
+    pub(super) plots: Vec<String>,
+    /// What the paper found, for comparison.
+    #[serde(default)]
+    pub(super) published: Vec<Published>,
 }
 
 fn a_second() -> u64 {
@@ -58,79 +94,70 @@ fn zero() -> Vec<f64> {
     vec![0.0]
 }
 
+fn skew() -> String {
+    "skew".to_string()
+}
+
+fn system() -> String {
+    "system".to_string()
+}
+
+fn throughput_and_aborts() -> Vec<String> {
+    ["committed_tps", "conflict_abort_rate"].map(str::to_string).to_vec()
+}
+
 /// A configuration of hot accounts, in percent but for the first.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Hot {
-    operations: u32,
-    reads: f64,
-    writes: f64,
-    share: f64,
+pub(super) struct Hot {
+    pub(super) operations: u32,
+    pub(super) reads: f64,
+    pub(super) writes: f64,
+    pub(super) share: f64,
 }
 
-/// One point of an experiment.
-#[derive(Clone, Debug)]
-pub(super) struct Point {
-    pub(super) system: System,
-    workload: String,
-    rows: u64,
-    pub(super) block_size: usize,
-    skew: f64,
-    write_probability: Option<f64>,
-    hot: Option<Hot>,
-}
-
-/// Reads a file of experiments and checks it.
-pub(super) fn parse(text: &str) -> Result<Vec<Experiment>, EndorseError> {
-    let file: File = toml::from_str(text).map_err(|error| EndorseError::Experiments(error.to_string()))?;
-    for experiment in &file.experiment {
-        let wrong = |what: String| Err(EndorseError::Experiments(format!("{}: {what}", experiment.id)));
-        if let Some(system) = experiment.systems.iter().find(|system| named(system).is_none()) {
-            let known: Vec<&str> = SYSTEMS.iter().map(|system| system.name).collect();
-            return wrong(format!("expected systems of {}, found `{system}`", known.join(", ")));
-        }
-        let ways =
-            [experiment.rate.is_some(), experiment.clients.is_some(), experiment.endorsed_ahead.is_some()];
-        if ways.iter().filter(|way| **way).count() != 1 {
-            return wrong("expected one of `rate`, `clients` and `endorsed_ahead`".to_string());
-        }
-        if let Some(size) = experiment.block_sizes.iter().find(|size| !(1..=65_000).contains(*size)) {
-            return wrong(format!("expected block_sizes from 1 to 65000, found {size}"));
-        }
-        for point in experiment.points() {
-            if let Err(error) = point.workload() {
-                return wrong(error.to_string());
-            }
+/// Reads and checks a file of experiments.
+pub(super) fn parse(text: &str) -> Result<Vec<Experiment>, LaboratoryError> {
+    let File { experiment } =
+        toml::from_str(text).map_err(|error| LaboratoryError::Malformed(error.to_string()))?;
+    let mut ids = BTreeSet::new();
+    for experiment in &experiment {
+        experiment.check()?;
+        if !ids.insert(&experiment.id) {
+            return Err(experiment.wrong("an id of its own", "one that another entry has"));
         }
     }
-    Ok(file.experiment)
+    Ok(experiment)
 }
 
 impl Experiment {
+    /// Paper and number; our own experiments have a name instead.
+    pub(super) fn name(&self) -> String {
+        self.paper.figure(&self.number)
+    }
+
     pub(super) fn points(&self) -> Vec<Point> {
-        let optional = |values: &[f64]| match values {
-            [] => vec![None],
-            values => values.iter().copied().map(Some).collect(),
-        };
-        let hot: Vec<Option<Hot>> = match self.hot.as_slice() {
-            [] => vec![None],
-            hot => hot.iter().copied().map(Some).collect(),
-        };
+        let systems: Vec<_> = self.systems.iter().filter_map(|system| named(system)).collect();
         let mut points = Vec::new();
         for skew in &self.skews {
             for write_probability in optional(&self.write_probabilities) {
-                for hot in &hot {
-                    for block_size in &self.block_sizes {
-                        for system in self.systems.iter().filter_map(|system| named(system)) {
-                            points.push(Point {
-                                system,
-                                workload: self.workload.clone(),
-                                rows: self.rows,
-                                block_size: *block_size,
-                                skew: *skew,
-                                write_probability,
-                                hot: *hot,
-                            });
+                for hot in optional(&self.hot) {
+                    for payload_bytes in optional(&self.payload_bytes) {
+                        for block_size in &self.block_sizes {
+                            for measured in self.measured() {
+                                points.extend(systems.iter().map(|system| Point {
+                                    system: *system,
+                                    workload: self.workload.clone(),
+                                    rows: self.rows,
+                                    block_size: *block_size,
+                                    skew: *skew,
+                                    write_probability,
+                                    hot,
+                                    payload_bytes,
+                                    endorsed_behind: self.endorsed_behind,
+                                    measured: measured.clone(),
+                                }));
+                            }
                         }
                     }
                 }
@@ -138,96 +165,218 @@ impl Experiment {
         }
         points
     }
-}
 
-impl Point {
-    pub(super) fn workload(&self) -> Result<Box<dyn Workload>, ParameterError> {
-        Ok(match (self.workload.as_str(), self.hot) {
-            ("smallbank", _) => {
-                let smallbank = Smallbank::new(self.rows, self.skew)?;
-                match self.write_probability {
-                    Some(writes) => Box::new(smallbank.with_write_probability(writes)?),
-                    None => Box::new(smallbank),
-                }
-            }
-            ("contention", _) => Box::new(Contention::new(self.rows, self.skew)?),
-            ("hot-accounts", Some(hot)) => Box::new(
-                HotAccounts {
-                    accounts: self.rows,
-                    operations: hot.operations,
-                    hot_reads: hot.reads / 100.0,
-                    hot_writes: hot.writes / 100.0,
-                    hot_share: hot.share / 100.0,
-                }
-                .check()?,
-            ),
-            (other, _) => return Err(ParameterError::Workload { found: other.to_string() }),
-        })
+    fn measured(&self) -> Vec<Measured> {
+        match (self.reordering, self.endorsed_ahead) {
+            (Some(shape), _) => self.steps.iter().map(|step| Measured::Reordering(shape, *step)).collect(),
+            (None, Some(_)) if self.committers.is_empty() => vec![Measured::Committer(Committer::default())],
+            (None, Some(_)) => self.committers.iter().cloned().map(Measured::Committer).collect(),
+            (None, None) => vec![Measured::Network],
+        }
     }
 
-    pub(super) fn options(&self, experiment: &Experiment, seconds: f64, seed: u64) -> RunOptions {
-        let arrivals = match (experiment.rate, experiment.clients) {
-            (Some(rate), _) => Arrivals::Rate(rate),
-            (None, clients) => Arrivals::Clients(clients.unwrap_or(2 * self.block_size)),
+    /// The line of a point in a plot.
+    pub(super) fn series(&self, point: &Point) -> String {
+        if self.series != "system" {
+            let value = point.parameters().get(&self.series).copied().unwrap_or_default();
+            return format!("{} {value}", self.series);
+        }
+        match (point.variant(), self.systems.len()) {
+            ("", _) => point.system.name.to_string(),
+            (variant, 1) => variant.to_string(),
+            (variant, _) => format!("{}, {variant}", point.system.name),
+        }
+    }
+
+    /// What a plot of one metric shows: the parameters that several plots of it differ in, with their values. What a
+    /// committer's name stands for makes lines, not plots.
+    pub(super) fn panel(&self, point: &Point) -> String {
+        let mut values: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let named = self.series == "system" && !point.variant().is_empty();
+        for other in self.points().iter().filter(|other| !named || other.variant() == point.variant()) {
+            for (name, value) in other.parameters() {
+                values.entry(name).or_default().insert(value.to_string());
+            }
+        }
+        let differs = |name: &String| {
+            *name != self.x && *name != self.series && values.get(name).is_some_and(|all| all.len() > 1)
         };
-        let (block_transactions, block_ms) = (self.block_size, experiment.block_ms);
-        RunOptions { arrivals, seconds, block_transactions, block_ms, seed }
+        let own = point.parameters().into_iter().filter(|(name, _)| differs(name));
+        own.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
     }
 
-    pub(super) fn parameters(&self) -> BTreeMap<String, f64> {
-        let mut parameters = BTreeMap::new();
-        let mut add = |name: &str, value: f64| _ = parameters.insert(name.to_string(), value);
-        add("block_size", self.block_size as f64);
-        add("rows", self.rows as f64);
-        match self.hot {
-            Some(hot) => {
-                add("operations", f64::from(hot.operations));
-                add("hot_reads", hot.reads);
-                add("hot_writes", hot.writes);
-                add("hot_share", hot.share);
+    fn wrong(&self, expected: impl Into<String>, found: impl Into<String>) -> LaboratoryError {
+        LaboratoryError::Experiment {
+            experiment: self.id.clone(),
+            expected: expected.into(),
+            found: found.into(),
+        }
+    }
+
+    fn check(&self) -> Result<(), LaboratoryError> {
+        self.known("system", &SYSTEMS.map(|system| system.name), &self.systems)?;
+        let ways = [
+            ("rate", self.rate.is_some()),
+            ("clients", self.clients.is_some()),
+            ("endorsed_ahead", self.endorsed_ahead.is_some()),
+            ("reordering", self.reordering.is_some()),
+        ];
+        let found: Vec<&str> = ways.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+        if found.len() != 1 {
+            let expected = format!("one of `{}`", ways.map(|(name, _)| name).join("`, `"));
+            let found = if found.is_empty() { "none".to_string() } else { found.join(" and ") };
+            return Err(self.wrong(expected, found));
+        }
+        if let Some(rate) = self.rate.filter(|rate| !(*rate > 0.0 && *rate <= 1e7)) {
+            return Err(self.wrong("a `rate` above 0, at most 10000000", rate.to_string()));
+        }
+        if let Some(size) = self.block_sizes.iter().find(|size| !(1..=65_000).contains(*size)) {
+            return Err(self.wrong("block_sizes from 1 to 65000", size.to_string()));
+        }
+        self.check_committers()?;
+        self.check_reordering()?;
+        let points = self.points();
+        if points.is_empty() {
+            return Err(self.wrong("at least one value in `systems`, `block_sizes` and `skews`", "none"));
+        }
+        let mut names = BTreeSet::new();
+        if let Some(twice) = points.iter().map(Point::describe).find(|name| !names.insert(name.clone())) {
+            return Err(self.wrong("points that a record can tell apart", format!("twice {twice}")));
+        }
+        if let Some(baseline) = self.baseline.as_ref().filter(|baseline| !self.systems.contains(baseline)) {
+            let expected = format!("as `baseline` one of its systems: {}", self.systems.join(", "));
+            return Err(self.wrong(expected, format!("`{baseline}`")));
+        }
+        for point in points.iter().filter(|_| self.reordering.is_none()) {
+            point
+                .workload()
+                .map_err(|error| self.wrong("a workload with its parameters", error.to_string()))?;
+        }
+        self.check_plots(&points)
+    }
+
+    fn check_committers(&self) -> Result<(), LaboratoryError> {
+        let Some(transactions) = self.endorsed_ahead else {
+            let only = "only beside `endorsed_ahead`";
+            return match (self.committers.is_empty(), self.endorsed_behind) {
+                (true, None) => Ok(()),
+                (false, _) => Err(self.wrong(format!("`committers` {only}"), "them without it")),
+                (true, Some(_)) => Err(self.wrong(format!("`endorsed_behind` {only}"), "it without that")),
+            };
+        };
+        let within =
+            |name: &str, found: u64, range: std::ops::RangeInclusive<u64>| match range.contains(&found) {
+                true => Ok(()),
+                false => Err(self
+                    .wrong(format!("{name} from {} to {}", range.start(), range.end()), found.to_string())),
+            };
+        within("endorsed_ahead", transactions, 1..=10_000_000)?;
+        for bytes in &self.payload_bytes {
+            within("payload_bytes", *bytes as u64, 0..=PAYLOAD_BYTES_MAX as u64)?;
+        }
+        if !self.payload_bytes.is_empty() && !["contention", "transfers"].contains(&self.workload.as_str()) {
+            let expected = "contention or transfers as workload of `payload_bytes`";
+            return Err(self.wrong(expected, format!("`{}`", self.workload)));
+        }
+        let blocks = |size: &usize| transactions.div_ceil(*size as u64);
+        match self.endorsed_behind {
+            Some(behind) => within("endorsed_behind", behind as u64, 0..=SNAPSHOT_BLOCKS_MAX as u64)?,
+            None => {
+                if let Some(blocks) =
+                    self.block_sizes.iter().map(blocks).find(|blocks| *blocks > SNAPSHOT_BLOCKS_MAX as u64)
+                {
+                    let expected = format!(
+                        "`endorsed_behind` where there are more than {SNAPSHOT_BLOCKS_MAX} blocks, because \
+                         endorsements become too old"
+                    );
+                    return Err(self.wrong(expected, format!("{blocks} blocks without it")));
+                }
             }
-            None => add("skew", self.skew),
         }
-        if let Some(writes) = self.write_probability {
-            add("write_probability", writes);
+        for committer in &self.committers {
+            within("threads", committer.threads as u64, 0..=256)?;
+            within("verified_ahead", committer.verified_ahead as u64, 0..=64)?;
+            within("flushed_together", committer.flushed_together as u64, 1..=1_000)?;
+            within("endorsed_together", committer.endorsed_together as u64, 1..=1_000)?;
+            if committer.remembered {
+                within("endorsed_ahead beside `remembered`", transactions, 1..=REMEMBERED_MAX)?;
+            }
         }
-        parameters
+        Ok(())
     }
 
-    pub(super) fn describe(&self) -> String {
-        let parameters: Vec<String> =
-            self.parameters().into_iter().map(|(name, value)| format!("{name} {value}")).collect();
-        format!("{}: {}", self.system.name, parameters.join(", "))
+    fn check_reordering(&self) -> Result<(), LaboratoryError> {
+        let Some(shape) = self.reordering else {
+            return match self.steps.as_slice() {
+                [] => Ok(()),
+                _ => Err(self.wrong("`steps` only beside `reordering`", "them without it")),
+            };
+        };
+        if self.steps.is_empty() {
+            return Err(self.wrong("at least one value in `steps`", "none"));
+        }
+        for size in &self.block_sizes {
+            let range = shape.steps(*size);
+            if let Some(step) = self.steps.iter().find(|step| !range.contains(step)) {
+                let expected = format!("steps from {} to {}", range.start(), range.end());
+                return Err(self.wrong(expected, step.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_plots(&self, points: &[Point]) -> Result<(), LaboratoryError> {
+        let metrics = METRICS.map(|metric| metric.name);
+        let parameters = PARAMETERS.map(|(name, _)| name);
+        self.known("x", &parameters, [&self.x])?;
+        let series: Vec<&str> = ["system"].into_iter().chain(parameters).collect();
+        self.known("series", &series, [&self.series])?;
+        if let Some(point) = points.iter().find(|point| !point.parameters().contains_key(&self.x)) {
+            let own: Vec<String> = point.parameters().into_keys().collect();
+            return Err(self.wrong(format!("as x one of {}", own.join(", ")), format!("`{}`", self.x)));
+        }
+        self.known("metric in `plots`", &metrics, &self.plots)?;
+        let series: BTreeSet<String> = points.iter().map(|point| self.series(point)).collect();
+        let panels: BTreeSet<String> = points.iter().map(|point| self.panel(point)).collect();
+        let list =
+            |all: &BTreeSet<String>| all.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", ");
+        for published in &self.published {
+            self.known("metric in `published`", &metrics, [&published.metric])?;
+            if !series.contains(&published.series) {
+                let expected = format!("as series in `published` one of {}", list(&series));
+                return Err(self.wrong(expected, format!("`{}`", published.series)));
+            }
+            if !panels.contains(&published.panel) {
+                let expected = format!("as panel in `published` one of {}", list(&panels));
+                return Err(self.wrong(expected, format!("`{}`", published.panel)));
+            }
+            if published.x.len() != published.y.len() {
+                let lengths = format!("{} and {}", published.x.len(), published.y.len());
+                return Err(self.wrong("as many published x as y", lengths));
+            }
+        }
+        Ok(())
+    }
+
+    fn known<'a>(
+        &self,
+        what: &str,
+        known: &[&str],
+        found: impl IntoIterator<Item = &'a String>,
+    ) -> Result<(), LaboratoryError> {
+        match found.into_iter().find(|found| !known.contains(&found.as_str())) {
+            Some(found) => {
+                Err(self.wrong(format!("as {what} one of {}", known.join(", ")), format!("`{found}`")))
+            }
+            None => Ok(()),
+        }
     }
 }
 
-/// What `--only` says: by key, the values that are wanted.
-pub(super) struct Filter(BTreeMap<String, Vec<String>>);
-
-impl Filter {
-    pub(super) fn parse(only: &[String]) -> Result<Filter, EndorseError> {
-        let mut wanted: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for text in only {
-            let expected = || {
-                "key=value with experiment, system, skew, write_probability or block_size as key".to_string()
-            };
-            let wrong = |found: &str| EndorseError::Only { expected: expected(), found: found.to_string() };
-            let (key, value) = text.split_once('=').ok_or_else(|| wrong(text))?;
-            if !["experiment", "system", "skew", "write_probability", "block_size"].contains(&key.trim()) {
-                return Err(wrong(text));
-            }
-            wanted.entry(key.trim().to_string()).or_default().push(value.trim().to_string());
-        }
-        Ok(Filter(wanted))
-    }
-
-    pub(super) fn accepts(&self, experiment: &Experiment, point: &Point) -> bool {
-        self.0.iter().all(|(key, values)| {
-            values.iter().any(|value| match key.as_str() {
-                "experiment" => *value == experiment.id,
-                "system" => value == point.system.name,
-                number => point.parameters().get(number).is_some_and(|found| value.parse() == Ok(*found)),
-            })
-        })
+/// Each of the values; nothing once where there is none.
+fn optional<T: Copy>(values: &[T]) -> Vec<Option<T>> {
+    match values {
+        [] => vec![None],
+        values => values.iter().copied().map(Some).collect(),
     }
 }

@@ -12,9 +12,9 @@ use crate::EngineBenchError;
 use bytes::Bytes;
 use concurrency::endorsed::{EarlyAbort, Orderer, Waiting};
 use crypto::{Digest, SecretKey};
-use engine::{EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock, Verifier};
+use engine::{BlockStatistics, EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock, Verifier};
 use hdrhistogram::Histogram;
-use ledger::{BlockOutcome, BlockRecord, Ledger, LedgerError};
+use ledger::{BlockOutcome, BlockRecord};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use state::Effects;
@@ -25,8 +25,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use types::{
     Block, BlockHeader, Charter, Credential, EndorsedEffects, EndorsedSimulation, Endorsement,
-    ExecutionModel, Organisation, Outcome, Payload, RequestId, SignedTransaction, Transaction, TransactionId,
-    endorse, transactions_root,
+    ExecutionModel, Organisation, Outcome, Payload, Pipeline, RequestId, SignedTransaction, Transaction,
+    TransactionId, endorse, transactions_root,
 };
 use workloads::Workload;
 
@@ -36,10 +36,6 @@ const ORGANISATIONS: u8 = 4;
 const ENDORSERS: [u8; 2] = [0, 1];
 /// Proposals that an endorser answers with one signature.
 const PROPOSALS_MAX: usize = 64;
-/// Blocks that are verified ahead of validation.
-const VERIFIED_AHEAD: usize = 2;
-/// Blocks that are recorded with one flush.
-const RECORDED_TOGETHER: usize = 64;
 /// A minute: nothing here takes longer.
 const LATENCY_MAX_US: u64 = 60_000_000;
 /// Blocks of which orderers remember what they wrote.
@@ -83,24 +79,25 @@ pub(super) struct Counts {
     /// Executed again after ordering.
     pub(super) ran_again: u64,
     pub(super) blocks: u64,
+    /// 0 where nothing was timed from end to end.
     pub(super) seconds: f64,
-    /// Microseconds, of committed transactions, from arrival to the end of their block.
+    /// Microseconds, of committed transactions, from arrival to the end of their block; of a committer alone, of blocks.
     pub(super) latency: Histogram<u64>,
     /// Milliseconds of the orderer's cuts.
     pub(super) cut_ms: Vec<f64>,
 }
 
 /// A transaction with its endorsements on its way.
-struct Endorsed {
-    bytes: Bytes,
+pub(super) struct Endorsed {
+    pub(super) bytes: Bytes,
     effects: Arc<Effects>,
     snapshot: u64,
     arrived: Instant,
 }
 
 /// Clients and endorsers: who needs keys.
-struct Parties {
-    charter: Arc<Charter>,
+pub(super) struct Parties {
+    pub(super) charter: Arc<Charter>,
     client: SecretKey,
     credential: Credential,
     nodes: Vec<SecretKey>,
@@ -109,13 +106,13 @@ struct Parties {
 
 /// A ledger with everybody's keys.
 pub(super) struct Network {
-    parties: Arc<Parties>,
-    engine: Engine,
-    verifier: Verifier,
+    pub(super) parties: Arc<Parties>,
+    pub(super) engine: Engine,
+    pub(super) verifier: Verifier,
     /// Height and digest of the last header.
-    tip: (u64, Digest),
+    pub(super) tip: (u64, Digest),
     /// The blocks of the set-up, as a ledger records them.
-    set_up: Vec<BlockRecord>,
+    pub(super) set_up: Vec<BlockRecord>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -123,7 +120,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Parties {
-    fn propose(&self, payload: Payload) -> SignedTransaction {
+    pub(super) fn propose(&self, payload: Payload) -> SignedTransaction {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let mut request = [0; 16];
         request[..8].copy_from_slice(&number.to_be_bytes());
@@ -146,7 +143,12 @@ impl Parties {
     }
 
     /// The next block behind `tip` (height and digest of a header), which becomes it, verified.
-    fn block(&self, verifier: &Verifier, tip: &mut (u64, Digest), transactions: &[Bytes]) -> VerifiedBlock {
+    pub(super) fn block(
+        &self,
+        verifier: &Verifier,
+        tip: &mut (u64, Digest),
+        transactions: &[Bytes],
+    ) -> VerifiedBlock {
         let (height, previous) = (tip.0 + 1, tip.1);
         let header = BlockHeader {
             ledger: self.charter.ledger(),
@@ -163,7 +165,7 @@ impl Parties {
     }
 
     /// Proposals with their endorsements, those that the contract does not refuse.
-    fn endorse_all(
+    pub(super) fn endorse_all(
         &self,
         basis: &EndorsementBasis,
         proposals: Vec<(SignedTransaction, Instant)>,
@@ -203,12 +205,17 @@ impl Parties {
 
 impl Network {
     /// With the workload's tables, contracts and rows.
-    pub(super) fn new(system: &System, workload: &dyn Workload) -> Result<Network, EngineBenchError> {
+    pub(super) fn new(
+        system: &System,
+        workload: &dyn Workload,
+        pipeline: Pipeline,
+    ) -> Result<Network, EngineBenchError> {
         let key = |number: u8| SecretKey::from_bytes([number; 32]);
         let mut charter = Charter::with_defaults("bench", 1);
         charter.execution = system.execution;
         charter.protocol = system.protocol.to_string();
         charter.endorsement.commands = system.commands;
+        charter.endorsement.run_again = system.run_again;
         charter.checkpoint_blocks = 1_000_000;
         if system.execution == ExecutionModel::ExecuteOrderValidate {
             charter.block.batch_transactions = 65_535;
@@ -225,7 +232,7 @@ impl Network {
         let charter = Arc::new(charter);
         let (ledger, client) = (charter.ledger(), key(99));
         let mut network = Network {
-            engine: Engine::new(charter.clone())?,
+            engine: Engine::new(charter.clone())?.with_pipeline(pipeline)?,
             verifier: Verifier::new(&charter),
             tip: (0, ledger),
             set_up: Vec::new(),
@@ -278,87 +285,12 @@ impl Network {
         }
     }
 
-    fn basis(&self) -> EndorsementBasis {
+    pub(super) fn basis(&self) -> EndorsementBasis {
         self.engine.endorsement_basis(1_800_000_000_000 + self.engine.height())
     }
 
-    fn block(&mut self, transactions: &[Bytes]) -> VerifiedBlock {
+    pub(super) fn block(&mut self, transactions: &[Bytes]) -> VerifiedBlock {
         self.parties.block(&self.verifier, &mut self.tip, transactions)
-    }
-
-    /// Endorsed transfers, each with signatures of its own, for a committer alone.
-    pub(super) fn endorsed_ahead(&self, workload: &dyn Workload, count: u64, seed: u64) -> Vec<Bytes> {
-        let (basis, mut random) = (self.basis(), StdRng::seed_from_u64(seed));
-        let calls: Vec<Payload> =
-            (0..count).map(|number| workload.call(number, &mut random).into_payload()).collect();
-        let one = |payload: Payload| {
-            let proposal = (self.parties.propose(payload), Instant::now());
-            self.parties.endorse_all(&basis, vec![proposal]).into_iter().map(|endorsed| endorsed.bytes)
-        };
-        calls.into_iter().flat_map(one).collect()
-    }
-
-    /// Verifies, validates and records blocks as fast as it goes, one after the other or `pipelined`: the next ones are
-    /// verified while one is validated and those before it are recorded, many with one flush, as a node does it.
-    /// Committed transactions, and seconds.
-    pub(super) fn commit_all(
-        &mut self,
-        transactions: &[Bytes],
-        block_transactions: usize,
-        pipelined: bool,
-    ) -> Result<(u64, f64), EngineBenchError> {
-        let folder = tempfile::tempdir().map_err(EngineBenchError::Folder)?;
-        let (ledger, _) = Ledger::open(folder.path(), self.parties.charter.ledger())?;
-        for record in self.set_up.drain(..) {
-            ledger.append(&record)?;
-        }
-        ledger.flush()?;
-        let Network { parties, engine, verifier, tip, .. } = self;
-        let (parties, verifier, ledger) = (&*parties, &*verifier, &ledger);
-        let chunks = transactions.chunks(block_transactions);
-        let mut committed = 0;
-        let mut execute = |block: VerifiedBlock, bytes: &[Bytes]| -> Result<BlockRecord, EngineBenchError> {
-            let executed = engine.execute(&block)?;
-            committed += executed.statistics.committed;
-            Ok(record(block, bytes, executed))
-        };
-        let start = Instant::now();
-        if pipelined {
-            std::thread::scope(|scope| -> Result<(), EngineBenchError> {
-                let (sender, blocks) = sync_channel::<(VerifiedBlock, &[Bytes])>(VERIFIED_AHEAD);
-                let (executed, records) = sync_channel::<BlockRecord>(RECORDED_TOGETHER);
-                scope.spawn(move || {
-                    for chunk in chunks {
-                        if sender.send((parties.block(verifier, tip, chunk), chunk)).is_err() {
-                            return;
-                        }
-                    }
-                });
-                let recording = scope.spawn(move || -> Result<(), LedgerError> {
-                    while let Ok(first) = records.recv() {
-                        ledger.append(&first)?;
-                        for record in records.try_iter().take(RECORDED_TOGETHER - 1) {
-                            ledger.append(&record)?;
-                        }
-                        ledger.flush()?;
-                    }
-                    Ok(())
-                });
-                for (block, bytes) in blocks {
-                    if executed.send(execute(block, bytes)?).is_err() {
-                        break;
-                    }
-                }
-                drop(executed);
-                Ok(recording.join().expect("recording does not panic")?)
-            })?;
-        } else {
-            for chunk in chunks {
-                ledger.append(&execute(parties.block(verifier, tip, chunk), chunk)?)?;
-                ledger.flush()?;
-            }
-        }
-        Ok((committed, start.elapsed().as_secs_f64()))
     }
 
     /// Runs the whole network.
@@ -424,11 +356,7 @@ impl Network {
         lock(&shared.orderer).validated(block.header.height, held);
         *lock(&shared.basis) = self.basis();
         shared.validated.store(block.header.height, Ordering::Release);
-        counts.blocks += 1;
-        counts.ordered += endorsed.len() as u64;
-        counts.committed += executed.statistics.committed;
-        counts.conflicts += executed.statistics.conflict_aborts;
-        counts.ran_again += executed.statistics.reexecuted;
+        counts.validated(endorsed.len(), &executed.statistics);
         for (one, receipt) in endorsed.iter().zip(&executed.receipts) {
             if committed(&receipt.outcome) {
                 counts.latency.saturating_record((now - one.arrived).as_micros() as u64);
@@ -456,6 +384,31 @@ impl Counts {
             latency: Histogram::new_with_max(LATENCY_MAX_US, 3).expect("bounds that make sense"),
             cut_ms: Vec::new(),
         }
+    }
+
+    /// Adds a block of so many transactions.
+    pub(super) fn validated(&mut self, transactions: usize, statistics: &BlockStatistics) {
+        self.blocks += 1;
+        self.ordered += transactions as u64;
+        self.committed += statistics.committed;
+        self.conflicts += statistics.conflict_aborts;
+        self.ran_again += statistics.reexecuted;
+    }
+
+    /// Adds another run of the same point.
+    pub(super) fn add(&mut self, other: &Counts) {
+        self.submitted += other.submitted;
+        self.refused += other.refused;
+        self.dropped_stale += other.dropped_stale;
+        self.dropped_cycle += other.dropped_cycle;
+        self.ordered += other.ordered;
+        self.committed += other.committed;
+        self.conflicts += other.conflicts;
+        self.ran_again += other.ran_again;
+        self.blocks += other.blocks;
+        self.seconds += other.seconds;
+        self.latency.add(&other.latency).expect("the same bounds");
+        self.cut_ms.extend_from_slice(&other.cut_ms);
     }
 }
 
@@ -530,7 +483,7 @@ impl ClientSide<'_> {
 }
 
 /// What a ledger records of a block.
-fn record(block: VerifiedBlock, transactions: &[Bytes], executed: ExecutedBlock) -> BlockRecord {
+pub(super) fn record(block: VerifiedBlock, transactions: &[Bytes], executed: ExecutedBlock) -> BlockRecord {
     BlockRecord {
         block: Block { header: block.header, transactions: transactions.to_vec() },
         certificate: Bytes::new(),

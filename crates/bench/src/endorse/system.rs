@@ -13,6 +13,8 @@ pub(super) struct System {
     pub(super) orderer: OrdererOptions,
     /// Additions are endorsed as commands.
     pub(super) commands: bool,
+    /// What is stale may run again, where the protocol does that.
+    pub(super) run_again: bool,
 }
 
 const FABRIC: OrdererOptions = OrdererOptions::FABRIC;
@@ -22,7 +24,8 @@ const REORDERING: OrdererOptions = OrdererOptions { early_abort: false, ..BOTH }
 const EARLY_ABORT: OrdererOptions = OrdererOptions { early_abort: true, ..FABRIC };
 
 const fn system(name: &'static str, protocol: &'static str, orderer: OrdererOptions) -> System {
-    System { name, execution: ExecutionModel::ExecuteOrderValidate, protocol, orderer, commands: false }
+    let execution = ExecutionModel::ExecuteOrderValidate;
+    System { name, execution, protocol, orderer, commands: false, run_again: true }
 }
 
 const fn with_commands(system: System) -> System {
@@ -35,7 +38,7 @@ const fn order_execute(protocol: &'static str) -> System {
 }
 
 /// Every system that an experiment may name.
-pub(super) const SYSTEMS: [System; 11] = [
+pub(super) const SYSTEMS: [System; 12] = [
     order_execute("harmony"),
     order_execute("serial"),
     system("occ", "occ", FABRIC),
@@ -44,6 +47,7 @@ pub(super) const SYSTEMS: [System; 11] = [
     system("fabric++", "fabric++", BOTH),
     system("fabric-sharp", "fabric-sharp", SHARP),
     system("xox", "xox", FABRIC),
+    System { run_again: false, ..system("xox-without-running-again", "xox", FABRIC) },
     with_commands(system("occ+commands", "occ", FABRIC)),
     with_commands(system("fabric++commands", "fabric++", BOTH)),
     with_commands(system("xox+commands", "xox", FABRIC)),

@@ -1,6 +1,6 @@
-use super::LaboratoryError;
+use crate::LaboratoryError;
+use crate::arguments::{ExperimentArguments, check_positive};
 use clap::Args;
-use std::path::PathBuf;
 
 /// Which of the harness's commands runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,31 +24,9 @@ impl LaboratoryCommand {
 /// Options of `entente bench protocols` and `entente bench ablation`.
 #[derive(Args, Clone, Debug)]
 pub struct LaboratoryArguments {
-    /// Seed of the workloads
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Only points with these values, such as `protocol=harmony,skew=0.6`: keys are experiment, protocol, variant,
-    /// workload, skew, block_size, threads; of one key several values may be given
-    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
-    pub only: Vec<String>,
-    /// Only the experiments that are marked `quick`, with short rounds: two minutes at most
-    #[arg(long)]
-    pub quick: bool,
-    /// Where to write the records
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Folder of report.html, measurements.csv and measurements.md
-    #[arg(long, value_name = "FOLDER", default_value = "entente-bench")]
-    pub out: PathBuf,
-    /// Experiments instead of the built-in docs/experiments.toml
-    #[arg(long, value_name = "FILE")]
-    pub experiments: Option<PathBuf>,
-    /// Rounds over all points; the figures are medians over them [default: 5, with --quick 3]
-    #[arg(long)]
-    pub rounds: Option<usize>,
-    /// Seconds of a point in a round [default: 1, with --quick 0.3]
-    #[arg(long)]
-    pub seconds: Option<f64>,
+    /// Which experiments, how often, and where to.
+    #[command(flatten)]
+    pub run: ExperimentArguments,
     /// Closed loop: clients, each waiting for its answer [default: twice the transactions of a block]
     #[arg(long)]
     pub clients: Option<usize>,
@@ -65,40 +43,22 @@ pub struct LaboratoryArguments {
 
 impl LaboratoryArguments {
     pub(super) fn check(&self) -> Result<(), LaboratoryError> {
-        let wrong =
-            |option, expected, found: String| Err(LaboratoryError::Option { option, expected, found });
-        let positive = |value: Option<f64>, most| value.is_none_or(|value| value > 0.0 && value <= most);
-        if self.rounds.is_some_and(|rounds| !(1..=1_000).contains(&rounds)) {
-            return wrong("--rounds", "1 to 1000", format!("{:?}", self.rounds.unwrap_or_default()));
-        }
-        if !positive(self.seconds, 3_600.0) {
-            return wrong(
-                "--seconds",
-                "more than 0, at most 3600",
-                format!("{:?}", self.seconds.unwrap_or_default()),
-            );
-        }
-        if !positive(self.rate, 1e7) {
-            return wrong(
-                "--rate",
-                "more than 0, at most 10000000",
-                format!("{:?}", self.rate.unwrap_or_default()),
-            );
-        }
-        if self.clients.is_some_and(|clients| !(1..=1_000_000).contains(&clients)) {
-            return wrong("--clients", "1 to 1000000", format!("{:?}", self.clients.unwrap_or_default()));
+        self.run.check()?;
+        check_positive("--rate", self.rate, 1e7, "more than 0, at most 10000000")?;
+        if let Some(clients) = self.clients.filter(|clients| !(1..=1_000_000).contains(clients)) {
+            return Err(LaboratoryError::option("--clients", "1 to 1000000", clients));
         }
         if !(0.0..=60_000.0).contains(&self.delay) {
-            return wrong("--delay", "0 to 60000 milliseconds", self.delay.to_string());
+            return Err(LaboratoryError::option("--delay", "0 to 60000 milliseconds", self.delay));
         }
         Ok(())
     }
 
     pub(super) fn rounds(&self) -> usize {
-        self.rounds.unwrap_or(if self.quick { 3 } else { 5 })
+        self.run.rounds.unwrap_or(if self.run.quick { 3 } else { 5 })
     }
 
     pub(super) fn seconds(&self) -> f64 {
-        self.seconds.unwrap_or(if self.quick { 0.3 } else { 1.0 })
+        self.run.seconds.unwrap_or(if self.run.quick { 0.3 } else { 1.0 })
     }
 }

@@ -1,4 +1,7 @@
-use super::{LaboratoryError, measurement::METRICS};
+use super::measurement::METRICS;
+use crate::LaboratoryError;
+use crate::paper::Paper;
+use crate::report::Published;
 use concurrency::{OnConflict, ProtocolOptions};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,36 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The id of the database beside the protocols.
 pub(super) const POSTGRES: &str = "postgres";
 /// Commands that an entry may name: the first two are this harness, the others measure elsewhere.
-const COMMANDS: [&str; 4] = ["protocols", "ablation", "engine", "demo"];
+const COMMANDS: [&str; 5] = ["protocols", "ablation", "endorse", "engine", "demo"];
 /// What the horizontal axis of a plot may be.
 const AXES: [&str; 3] = ["skew", "block_size", "threads"];
 /// What may be measured.
 const MEASURES: [&str; 2] = ["throughput", "rates"];
-
-/// The five papers; an experiment of our own is of none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Paper {
-    HarmonyBC,
-    FabricPlusPlus,
-    SmartFabric,
-    Xox,
-    ChainifyDB,
-    Entente,
-}
-
-impl Paper {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Paper::HarmonyBC => "HarmonyBC",
-            Paper::FabricPlusPlus => "Fabric++",
-            Paper::SmartFabric => "SmartFabric",
-            Paper::Xox => "FastFabric, XOX, TNG",
-            Paper::ChainifyDB => "AnKerDB, Fabric++, ChainifyDB",
-            Paper::Entente => "Entente",
-        }
-    }
-}
 
 /// How far an experiment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -112,17 +90,6 @@ pub(super) struct Experiment {
 pub(super) struct Variant {
     pub(super) name: String,
     pub(super) options: ProtocolOptions,
-}
-
-/// A series of values as the paper prints it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Published {
-    pub(super) series: String,
-    pub(super) workload: String,
-    pub(super) metric: String,
-    pub(super) x: Vec<f64>,
-    pub(super) y: Vec<f64>,
 }
 
 fn ten_thousand() -> u64 {

@@ -1,5 +1,6 @@
 use super::plan::Point;
 use crate::LatencyMs;
+use crate::report::{Metric, Unit};
 use serde::Serialize;
 
 /// What a point came to, as `--json` writes it. A figure that the protocol does not have, or that was not measured, is
@@ -51,68 +52,23 @@ pub struct Measurement {
     pub(super) experiments: Vec<String>,
 }
 
-/// A figure by the name that experiments, CSV and plots use.
-pub(super) struct Metric {
-    pub(super) name: &'static str,
-    /// For people.
-    pub(super) title: &'static str,
-    pub(super) unit: Unit,
-    pub(super) of: fn(&Measurement) -> Option<f64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    /// Transactions per second.
-    Rate,
-    Milliseconds,
-    /// A share from 0 to 1, shown in percent.
-    Share,
-    /// Any number.
-    Count,
-}
-
-const fn metric(
-    name: &'static str,
-    title: &'static str,
-    unit: Unit,
-    of: fn(&Measurement) -> Option<f64>,
-) -> Metric {
-    Metric { name, title, unit, of }
-}
-
-pub(super) const METRICS: [Metric; 10] = [
-    metric("committed_tps", "Committed transactions per second", Unit::Rate, |m| m.record.committed_tps),
-    metric("latency_p50", "Latency, median", Unit::Milliseconds, |m| m.record.latency_ms.map(|l| l.p50)),
-    metric("latency_p99", "Latency, 99th percentile", Unit::Milliseconds, |m| {
+pub(super) const METRICS: [Metric<Measurement>; 10] = [
+    Metric::new("committed_tps", "Committed transactions per second", Unit::Rate, |m| m.record.committed_tps),
+    Metric::new("latency_p50", "Latency, median", Unit::Milliseconds, |m| m.record.latency_ms.map(|l| l.p50)),
+    Metric::new("latency_p99", "Latency, 99th percentile", Unit::Milliseconds, |m| {
         m.record.latency_ms.map(|l| l.p99)
     }),
-    metric("conflict_abort_rate", "Aborts because of conflicts", Unit::Share, |m| {
+    Metric::new("conflict_abort_rate", "Aborts because of conflicts", Unit::Share, |m| {
         m.record.conflict_abort_rate
     }),
-    metric("false_abort_rate", "Aborts without need", Unit::Share, |m| m.record.false_abort_rate),
-    metric("dangerous_structure_rate", "Backward dangerous structures", Unit::Share, |m| {
+    Metric::new("false_abort_rate", "Aborts without need", Unit::Share, |m| m.record.false_abort_rate),
+    Metric::new("dangerous_structure_rate", "Backward dangerous structures", Unit::Share, |m| {
         m.record.dangerous_structure_rate
     }),
-    metric("reexecuted_rate", "Transactions that ran again", Unit::Share, |m| m.record.reexecuted_rate),
-    metric("executions_per_transaction", "Executions per transaction", Unit::Count, |m| {
+    Metric::new("reexecuted_rate", "Transactions that ran again", Unit::Share, |m| m.record.reexecuted_rate),
+    Metric::new("executions_per_transaction", "Executions per transaction", Unit::Count, |m| {
         m.record.executions_per_transaction
     }),
-    metric("cpu_cores", "Cores kept busy", Unit::Count, |m| m.cpu_cores),
-    metric("business_abort_rate", "Refused by the contract", Unit::Share, |m| m.business_abort_rate),
+    Metric::new("cpu_cores", "Cores kept busy", Unit::Count, |m| m.cpu_cores),
+    Metric::new("business_abort_rate", "Refused by the contract", Unit::Share, |m| m.business_abort_rate),
 ];
-
-impl Unit {
-    /// For people; the share in percent.
-    pub(super) fn show(self, value: f64) -> String {
-        match self {
-            Unit::Rate if value >= 1_000_000.0 => format!("{:.2} M", value / 1e6),
-            Unit::Rate if value >= 10_000.0 => format!("{:.0} k", value / 1e3),
-            Unit::Rate if value >= 1_000.0 => format!("{:.1} k", value / 1e3),
-            Unit::Rate => format!("{value:.0}"),
-            Unit::Milliseconds if value >= 10.0 => format!("{value:.0} ms"),
-            Unit::Milliseconds => format!("{value:.2} ms"),
-            Unit::Share => format!("{:.1} %", 100.0 * value),
-            Unit::Count => format!("{value:.2}"),
-        }
-    }
-}

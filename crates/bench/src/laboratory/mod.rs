@@ -12,9 +12,7 @@
 
 mod arguments;
 mod counting;
-mod error;
 mod experiments;
-mod machine;
 mod measurement;
 mod plan;
 mod report;
@@ -22,10 +20,7 @@ mod run;
 mod timing;
 
 pub use arguments::{LaboratoryArguments, LaboratoryCommand};
-pub use error::LaboratoryError;
 pub use measurement::{Measurement, Record};
-pub use report::grouped;
 pub use run::run;
 
-pub(crate) use machine::process_seconds;
 pub(crate) use timing::Timed;

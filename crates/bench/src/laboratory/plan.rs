@@ -1,5 +1,5 @@
-use super::LaboratoryError;
 use super::experiments::{Experiment, POSTGRES};
+use crate::LaboratoryError;
 use concurrency::ProtocolOptions;
 use std::collections::BTreeMap;
 

@@ -3,12 +3,12 @@ use super::counting::{self, Rates};
 use super::experiments::{self, Experiment};
 use super::measurement::{Measurement, Record};
 use super::plan::{Filter, Planned, Point, plan};
+use super::report::{Context, report};
 use super::timing::{self, Arrival, Pace, Timed};
-use super::{LaboratoryError, machine, report};
-use crate::LatencyMs;
+use crate::median::{median, range};
 use crate::postgres::{self, Postgres};
-use std::fs;
-use std::path::Path;
+use crate::report::write_json;
+use crate::{LaboratoryError, LatencyMs, machine};
 use std::time::{Duration, Instant};
 
 /// The experiments that are built in.
@@ -30,30 +30,23 @@ pub fn run(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Measurement>, LaboratoryError> {
     arguments.check()?;
-    let text = match &arguments.experiments {
-        Some(path) => fs::read_to_string(path).map_err(|error| LaboratoryError::File {
-            action: "read",
-            path: path.clone(),
-            error,
-        })?,
-        None => BUILT_IN.to_string(),
-    };
+    let text = arguments.run.experiments(BUILT_IN)?;
     let experiments = experiments::parse(&text)?;
-    let filter = Filter::parse(&arguments.only, &experiments)?;
+    let filter = Filter::parse(&arguments.run.only, &experiments)?;
     let wanted = |experiment: &&Experiment| {
-        experiment.runs_with(command.name()) && (experiment.quick || !arguments.quick)
+        experiment.runs_with(command.name()) && (experiment.quick || !arguments.run.quick)
     };
     let planned = plan(experiments.iter().filter(wanted), &filter, machine::cores());
     if planned.is_empty() {
-        return Err(LaboratoryError::Nothing { command: command.name() });
+        return Err(LaboratoryError::Nothing { command: command.name(), file: "experiments.toml" });
     }
     let machine = machine::describe();
     let start = Instant::now();
     let measurements = measure(command, &planned, arguments, progress)?;
-    let context = report::Context {
+    let context = Context {
         command: command.name(),
         machine,
-        seed: arguments.seed,
+        seed: arguments.run.seed,
         rounds: arguments.rounds(),
         seconds: arguments.seconds(),
         pace: pace_for_people(arguments),
@@ -63,37 +56,12 @@ pub fn run(
             .then(|| postgres_for_people(arguments)),
         took: start.elapsed(),
     };
-    write(arguments, &context, &experiments, &measurements)?;
-    Ok(measurements)
-}
-
-fn write(
-    arguments: &LaboratoryArguments,
-    context: &report::Context,
-    experiments: &[Experiment],
-    measurements: &[Measurement],
-) -> Result<(), LaboratoryError> {
-    fs::create_dir_all(&arguments.out).map_err(|error| LaboratoryError::File {
-        action: "create",
-        path: arguments.out.clone(),
-        error,
-    })?;
-    let write = |path: &Path, text: String| {
-        fs::write(path, text).map_err(|error| LaboratoryError::File {
-            action: "write",
-            path: path.to_path_buf(),
-            error,
-        })
-    };
-    write(&arguments.out.join("measurements.csv"), report::csv(measurements))?;
-    write(&arguments.out.join("measurements.md"), report::markdown(context, measurements))?;
-    write(&arguments.out.join("report.html"), report::html(context, experiments, measurements))?;
-    if let Some(path) = &arguments.json {
+    report(&context, &experiments, &measurements).write(&arguments.run.out)?;
+    if let Some(path) = &arguments.run.json {
         let records: Vec<&Record> = measurements.iter().map(|measurement| &measurement.record).collect();
-        let text = serde_json::to_string_pretty(&records).expect("records are plain data");
-        write(path, text + "\n")?;
+        write_json(path, &records)?;
     }
-    Ok(())
+    Ok(measurements)
 }
 
 fn pace(arguments: &LaboratoryArguments) -> Pace {
@@ -119,7 +87,7 @@ fn pace_for_people(arguments: &LaboratoryArguments) -> String {
 
 /// Rounds of PostgreSQL's points and the seconds of each: it needs longer ones, and fewer of them.
 fn postgres_rounds(arguments: &LaboratoryArguments) -> (usize, f64) {
-    let rounds = if arguments.quick { POSTGRES_QUICK_ROUNDS } else { usize::MAX };
+    let rounds = if arguments.run.quick { POSTGRES_QUICK_ROUNDS } else { usize::MAX };
     (rounds.min(arguments.rounds()), arguments.seconds().max(POSTGRES_SECONDS))
 }
 
@@ -147,7 +115,7 @@ fn measure(
         progress(&format!("counting {}/{}: {}", number + 1, planned.len(), point.describe()));
         let workload = workload(point)?;
         let compares_protocols = command == LaboratoryCommand::Protocols;
-        let counted = counting::count(point, compares_protocols, workload.as_ref(), arguments.seed)
+        let counted = counting::count(point, compares_protocols, workload.as_ref(), arguments.run.seed)
             .map_err(|error| LaboratoryError::Engine { point: point.describe(), error })?;
         rates.push(Some(counted));
     }
@@ -184,9 +152,9 @@ fn time(
                     postgres = Some(Postgres::start()?);
                 }
                 let postgres = postgres.as_ref().expect("started above");
-                postgres.round(workload.as_ref(), postgres_seconds, arguments.seed)?
+                postgres.round(workload.as_ref(), postgres_seconds, arguments.run.seed)?
             } else {
-                timing::round(point, workload.as_ref(), pace(arguments), seconds, arguments.seed)
+                timing::round(point, workload.as_ref(), pace(arguments), seconds, arguments.run.seed)
                     .map_err(|error| LaboratoryError::Engine { point: point.describe(), error })?
             };
             if !run.invariant_holds {
@@ -205,8 +173,7 @@ fn workload(point: &Point) -> Result<Box<dyn workloads::Workload>, LaboratoryErr
 
 fn measurement(planned: &Planned, rates: Option<Rates>, rounds: &[Timed]) -> Measurement {
     let point = &planned.point;
-    let mut tps: Vec<f64> = rounds.iter().map(Timed::committed_tps).collect();
-    tps.sort_by(f64::total_cmp);
+    let tps: Vec<f64> = rounds.iter().map(Timed::committed_tps).collect();
     let mut all = Timed::nothing();
     rounds.iter().for_each(|round| all.add(round));
     let timed = !rounds.is_empty();
@@ -231,17 +198,10 @@ fn measurement(planned: &Planned, rates: Option<Rates>, rounds: &[Timed]) -> Mea
     };
     Measurement {
         record,
-        committed_tps_range: tps.first().copied().zip(tps.last().copied()),
+        committed_tps_range: range(&tps),
         cpu_cores: timed.then(|| all.cpu_seconds / all.seconds.max(1e-9)),
         business_abort_rate: share(all.business_aborts),
         point: point.clone(),
         experiments: planned.experiments.clone(),
     }
-}
-
-/// Of sorted values, the middle one or the mean of the two in the middle.
-fn median(sorted: &[f64]) -> Option<f64> {
-    let upper = sorted.get(sorted.len() / 2)?;
-    let lower = sorted.get((sorted.len() - 1) / 2)?;
-    Some((lower + upper) / 2.0)
 }

@@ -1,8 +1,8 @@
 //! Timed runs in the engine: real blocks, wall time, clients that wait.
 
-use super::machine::process_seconds;
 use super::plan::Point;
 use crate::chain::{Chain, EngineBenchError};
+use crate::machine::process_seconds;
 use engine::{ExecutedBlock, VerifiedTransaction};
 use hdrhistogram::Histogram;
 use rand::SeedableRng;

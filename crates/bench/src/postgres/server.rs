@@ -1,5 +1,5 @@
 use super::PostgresError;
-use crate::laboratory::process_seconds;
+use crate::machine::process_seconds;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,10 +1,10 @@
 use crate::CommandError;
 use bench::{
-    EndorseArguments, EngineOptions, EngineRecord, LaboratoryArguments, LaboratoryCommand, endorse,
+    EngineOptions, EngineRecord, ExperimentArguments, LaboratoryArguments, LaboratoryCommand, endorse,
     engine_alone, laboratory,
 };
 use clap::{Args, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Measure.
@@ -22,7 +22,7 @@ pub(crate) enum BenchCommand {
     /// Measure execute–order–validate: endorsement, Fabric++, Fabric#, XOX
     ///
     /// Runs the experiments of docs/endorse.toml. Example: entente bench endorse --quick --json endorse.json
-    Endorse(EndorseArguments),
+    Endorse(ExperimentArguments),
 }
 
 /// Measure the engine alone: no network, no signatures, no disk.
@@ -73,8 +73,8 @@ pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
         BenchCommand::Protocols(arguments) => experiments(LaboratoryCommand::Protocols, arguments),
         BenchCommand::Ablation(arguments) => experiments(LaboratoryCommand::Ablation, arguments),
         BenchCommand::Endorse(arguments) => {
-            let records = endorse(arguments, &mut |text| eprintln!("{text}"))?;
-            println!("{} points", records.len());
+            let measurements = endorse(arguments, &mut |text| eprintln!("{text}"))?;
+            print_report(measurements.len(), &arguments.out);
             Ok(())
         }
     }
@@ -113,8 +113,12 @@ impl EngineArguments {
 
 fn experiments(command: LaboratoryCommand, arguments: &LaboratoryArguments) -> Result<(), CommandError> {
     let measurements = laboratory(command, arguments, &mut |text| eprintln!("{text}"))?;
-    println!("{} points; the report is {}", measurements.len(), arguments.out.join("report.html").display());
+    print_report(measurements.len(), &arguments.run.out);
     Ok(())
+}
+
+fn print_report(points: usize, folder: &Path) {
+    println!("{points} points; the report is {}", folder.join("report.html").display());
 }
 
 fn engine(arguments: &EngineArguments) -> Result<(), CommandError> {

@@ -4,7 +4,7 @@ use std::fs;
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The machine for people: processor, cores, memory, system, who else runs.
-pub(super) fn describe() -> Vec<(&'static str, String)> {
+pub(crate) fn describe() -> Vec<(&'static str, String)> {
     let field = |file: &str, name: &str| {
         let text = fs::read_to_string(file).unwrap_or_default();
         let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
@@ -25,7 +25,7 @@ pub(super) fn describe() -> Vec<(&'static str, String)> {
     ]
 }
 
-pub(super) fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 

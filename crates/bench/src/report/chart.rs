@@ -1,6 +1,6 @@
 //! Plots as SVG: lines over an axis, or bars where there are one or two positions.
 
-use crate::laboratory::measurement::Unit;
+use super::metric::Unit;
 use std::fmt::Write;
 
 const WIDTH: f64 = 520.0;
@@ -8,36 +8,40 @@ const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 30.0;
+/// What a second line below the title takes.
+const SUBTITLE: f64 = 18.0;
 const BOTTOM: f64 = 44.0;
 /// Where the largest value is so many times the smallest, lines are drawn on a logarithmic axis.
 const LOGARITHMIC_FROM: f64 = 30.0;
 
 /// One line of a plot.
-pub(super) struct Series {
-    pub(super) name: String,
-    pub(super) color: &'static str,
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) color: &'static str,
     /// Position, value, and the range of it over the rounds, by position.
-    pub(super) values: Vec<Value>,
+    pub(crate) values: Vec<Value>,
     /// From a paper: drawn with dashes.
-    pub(super) published: bool,
+    pub(crate) published: bool,
     /// The same at every position, such as a database without blocks.
-    pub(super) everywhere: bool,
+    pub(crate) everywhere: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Value {
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) range: Option<(f64, f64)>,
+pub(crate) struct Value {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) range: Option<(f64, f64)>,
 }
 
 /// A plot.
-pub(super) struct Chart {
-    pub(super) title: String,
-    pub(super) x_title: String,
-    pub(super) x_logarithmic: bool,
-    pub(super) unit: Unit,
-    pub(super) series: Vec<Series>,
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    /// What tells it from the other charts of its metric; may be empty.
+    pub(crate) subtitle: String,
+    pub(crate) x_title: String,
+    pub(crate) x_logarithmic: bool,
+    pub(crate) unit: Unit,
+    pub(crate) series: Vec<Series>,
 }
 
 /// From values to places.
@@ -74,25 +78,30 @@ impl Chart {
         all.flat_map(|value| [value.y].into_iter().chain(value.range.map(|range| range.1)))
     }
 
-    pub(super) fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         let positions = self.positions();
         let bars = positions.len() <= 2;
         let most = self.values().fold(0.0, f64::max);
-        let positive = self.values().filter(|value| *value > 0.0);
-        let least = positive.fold(f64::INFINITY, f64::min);
-        let logarithmic = !bars && self.unit != Unit::Share && most / least > LOGARITHMIC_FROM;
-        let ticks = if logarithmic { decades(least, most) } else { steps(most, self.unit) };
+        let least = self.values().fold(f64::INFINITY, f64::min);
+        // Nothing that is zero has a place on a logarithmic axis.
+        let wide = least > 0.0 && most / least > LOGARITHMIC_FROM;
+        let logarithmic = !bars && self.unit != Unit::Share && wide;
+        let ticks = if logarithmic { decades(least, most) } else { steps(least, most, self.unit) };
         let scale = Scale {
             logarithmic,
             from: ticks[0],
             to: *ticks.last().expect("an axis has ticks"),
             start: HEIGHT - BOTTOM,
-            end: TOP,
+            end: if self.subtitle.is_empty() { TOP } else { TOP + SUBTITLE },
         };
         let mut svg = format!(
             r#"<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}"><text class="title" x="{LEFT}" y="16">{title}</text>"#,
             title = escaped(&self.title)
         );
+        if !self.subtitle.is_empty() {
+            let (y, subtitle) = (16.0 + SUBTITLE, escaped(&self.subtitle));
+            let _ = write!(svg, r#"<text class="axis" x="{LEFT}" y="{y}">{subtitle}</text>"#);
+        }
         self.draw_grid(&mut svg, &scale, &ticks);
         if bars {
             self.draw_bars(&mut svg, &positions, &scale);
@@ -169,7 +178,7 @@ impl Chart {
 
     fn draw_bars(&self, svg: &mut String, positions: &[f64], scale: &Scale) {
         let group = (WIDTH - LEFT - RIGHT) / positions.len() as f64;
-        let base = HEIGHT - BOTTOM;
+        let (base, zero) = (HEIGHT - BOTTOM, scale.at(0.0));
         for (number, position) in positions.iter().enumerate() {
             let start = LEFT + group * number as f64;
             let here: Vec<(&Series, Value)> = self
@@ -191,12 +200,13 @@ impl Chart {
             let begin = start + (group - slot * here.len() as f64) / 2.0;
             for (place, (series, value)) in here.iter().enumerate() {
                 let (x, y) = (begin + slot * place as f64 + (slot - width) / 2.0, scale.at(value.y));
+                let (y, foot) = (y.min(zero), y.max(zero));
                 let class = if series.published { "bar published" } else { "bar" };
                 let (color, tip) = (series.color, self.tip(series, value));
                 let _ = write!(
                     svg,
                     r#"<rect class="{class}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{:.1}" rx="2" fill="{color}" stroke="{color}"><title>{tip}</title></rect>"#,
-                    (base - y).max(0.8)
+                    (foot - y).max(0.8)
                 );
                 let top = value.range.map_or(y, |(_, most)| scale.at(most));
                 if let Some((least, most)) = value.range {
@@ -240,7 +250,7 @@ fn axis_label(value: f64, unit: Unit) -> String {
         Unit::Milliseconds => format!("{} ms", trimmed(value)),
         Unit::Rate if value >= 1e6 => format!("{} M", trimmed(value / 1e6)),
         Unit::Rate if value >= 1e3 => format!("{} k", trimmed(value / 1e3)),
-        Unit::Rate | Unit::Count => trimmed(value),
+        Unit::Rate | Unit::Count | Unit::Whole => trimmed(value),
     }
 }
 
@@ -250,19 +260,23 @@ fn trimmed(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// From 0 in four to six round steps beyond the largest value.
-fn steps(most: f64, unit: Unit) -> Vec<f64> {
-    let most = if most > 0.0 {
-        most * 1.08
-    } else if unit == Unit::Share {
-        0.01
-    } else {
-        1.0
+/// In four to six round steps from 0, or below the least value where that is negative, to beyond the largest one; no
+/// further than a whole, which a share cannot pass.
+fn steps(least: f64, most: f64, unit: Unit) -> Vec<f64> {
+    let whole = unit == Unit::Share && most <= 1.0;
+    let most = match most > 0.0 {
+        true if whole => (most * 1.08).min(1.0),
+        true => most * 1.08,
+        false if unit == Unit::Share => 0.01,
+        false => 1.0,
     };
-    let magnitude = 10_f64.powf((most / 4.0).log10().floor());
+    let least = if least.is_finite() { least.min(0.0) } else { 0.0 };
+    let magnitude = 10_f64.powf(((most - least) / 4.0).log10().floor());
     let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * magnitude);
-    let step = step.into_iter().find(|step| most / step <= 5.0).unwrap_or(10.0 * magnitude);
-    (0..=(most / step).ceil() as usize).map(|number| number as f64 * step).collect()
+    let step = step.into_iter().find(|step| (most - least) / step <= 5.0).unwrap_or(10.0 * magnitude);
+    // A step is no binary fraction: what is a hair above a tick is on it.
+    let ticks = (least / step).floor() as i64..=(most / step - 1e-9).ceil() as i64;
+    ticks.map(|number| number as f64 * step).collect()
 }
 
 /// Powers of ten around all values.
@@ -272,7 +286,7 @@ fn decades(least: f64, most: f64) -> Vec<f64> {
 }
 
 /// For text and attributes of HTML and SVG.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -283,10 +297,12 @@ mod tests {
     #[test]
     fn axes_have_round_ticks_that_hold_every_value() {
         for most in [0.0, 0.011, 0.743, 7.0, 133_606.0] {
-            let ticks = steps(most, Unit::Count);
+            let ticks = steps(0.0, most, Unit::Count);
             assert!((3..=7).contains(&ticks.len()) && ticks[0] == 0.0, "{ticks:?}");
             assert!(*ticks.last().expect("ticks") >= most, "{most}: {ticks:?}");
         }
+        assert_eq!(steps(0.0, 0.997, Unit::Share).last(), Some(&1.0));
+        assert_eq!(steps(-0.07, 0.2, Unit::Share), [-0.1, 0.0, 0.1, 0.2, 0.30000000000000004]);
         assert_eq!(decades(235.0, 120_000.0), [100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0]);
         assert_eq!(axis_label(0.025, Unit::Share), "2.5 %");
     }
@@ -296,6 +312,7 @@ mod tests {
         let value = |x, y| Value { x, y, range: Some((y / 2.0, y * 2.0)) };
         let chart = |positions: &[f64]| Chart {
             title: "a < b".to_string(),
+            subtitle: "c & d".to_string(),
             x_title: "skew".to_string(),
             x_logarithmic: false,
             unit: Unit::Rate,
@@ -312,7 +329,10 @@ mod tests {
         for positions in [&[0.0, 0.5, 1.0][..], &[0.0, 1.5], &[0.6]] {
             let svg = chart(positions).svg();
             assert!(
-                svg.contains("one at") && svg.contains("two &amp; three at") && svg.contains("a &lt; b"),
+                svg.contains("one at")
+                    && svg.contains("two &amp; three at")
+                    && svg.contains("a &lt; b")
+                    && svg.contains("c &amp; d"),
                 "{svg}"
             );
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

@@ -1,6 +1,6 @@
 use crate::EngineBenchError;
 use crate::postgres::PostgresError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why experiments cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -49,11 +49,13 @@ pub enum LaboratoryError {
     /// The filters leave nothing.
     #[error(
         "expected at least one point to measure, found none that {command} runs and --only leaves; \
-         leave a filter out, or look into docs/experiments.toml for what there is"
+         leave a filter out, or look into docs/{file} for what there is"
     )]
     Nothing {
         /// Name of the command.
         command: &'static str,
+        /// Where its experiments are.
+        file: &'static str,
     },
     /// A workload's sum does not come to what the committed calls say.
     #[error("{point}: the invariant of the workload is broken, the protocol has lost or made up an update")]
@@ -72,4 +74,19 @@ pub enum LaboratoryError {
     /// PostgreSQL could not be measured.
     #[error(transparent)]
     Postgres(#[from] PostgresError),
+}
+
+impl LaboratoryError {
+    /// From what the system says about a file.
+    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> LaboratoryError {
+        move |error| LaboratoryError::File { action, path: path.to_path_buf(), error }
+    }
+
+    pub(crate) fn option(
+        option: &'static str,
+        expected: &'static str,
+        found: impl std::fmt::Display,
+    ) -> LaboratoryError {
+        LaboratoryError::Option { option, expected, found: found.to_string() }
+    }
 }
