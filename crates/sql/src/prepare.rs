@@ -7,7 +7,7 @@ use crate::library::Library;
 use crate::parse::{ParsedStatement, parse_script};
 use crate::plpgsql;
 use crate::scope::{VariableScope, name_of};
-use crate::statement::{BoundExplain, BoundStatement, bind_statement, no_column, table_name};
+use crate::statement::{BoundExplain, BoundStatement, bind_statement, explain, no_column, table_name};
 use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement};
 use state::Snapshot;
 use std::sync::Arc;
@@ -205,8 +205,17 @@ fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatemen
     let ParsedStatement::Sql(statement) = statement else {
         return Err(SqlError::unsupported("this statement"));
     };
-    if let Some(call) = explained_call(&statement) {
-        return Ok(Step::Statement(BoundStatement::Explain(bind_explain(library, scope, call)?)));
+    match explained(&statement) {
+        Some(call @ Statement::Call(_)) => {
+            return Ok(Step::Statement(BoundStatement::Explain(bind_explain(library, scope, call)?)));
+        }
+        Some(other) => {
+            let bound = bind_statement(library.tables(), scope, other)?;
+            if let Some(lines) = explain(&bound) {
+                return Ok(Step::Statement(BoundStatement::Explain(explanation(lines))));
+            }
+        }
+        None => {}
     }
     let mut bound = bind_statement(library.tables(), scope, &statement)?;
     if let BoundStatement::Call(call) = &mut bound
@@ -217,8 +226,8 @@ fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatemen
     Ok(Step::Statement(bound))
 }
 
-/// The CALL of a plain EXPLAIN CALL.
-fn explained_call(statement: &Statement) -> Option<&Statement> {
+/// What a plain EXPLAIN explains.
+fn explained(statement: &Statement) -> Option<&Statement> {
     match statement {
         Statement::Explain {
             describe_alias: DescribeAlias::Explain,
@@ -229,9 +238,14 @@ fn explained_call(statement: &Statement) -> Option<&Statement> {
             statement,
             format: None,
             options: None,
-        } => Some(statement.as_ref()).filter(|statement| matches!(statement, Statement::Call(_))),
+        } => Some(statement.as_ref()),
         _ => None,
     }
+}
+
+fn explanation(lines: Vec<String>) -> BoundExplain {
+    let column = OutputColumn { name: "QUERY PLAN".to_string(), data_type: DataType::Text(None) };
+    BoundExplain { columns: [column].into(), lines }
 }
 
 /// EXPLAIN CALL runs nothing: it shows the compiled procedure, whatever the arguments are, and refuses what CALL
@@ -252,8 +266,7 @@ fn bind_explain(
         return Err(call.no_procedure());
     };
     let lines = plpgsql::explain(definition, library.procedure(&call.procedure)?);
-    let column = OutputColumn { name: "QUERY PLAN".to_string(), data_type: DataType::Text(None) };
-    Ok(BoundExplain { columns: [column].into(), lines })
+    Ok(explanation(lines))
 }
 
 /// Columns of CALL are known from the procedure.

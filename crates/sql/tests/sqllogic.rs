@@ -89,6 +89,16 @@ fn changes_by_query() {
 }
 
 #[test]
+fn explain() {
+    run("explain");
+}
+
+#[test]
+fn text() {
+    run("text");
+}
+
+#[test]
 fn upsert() {
     run("upsert");
 }

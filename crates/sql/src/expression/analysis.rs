@@ -286,7 +286,19 @@ impl Capture {
 
 impl Function {
     fn can_fail(self) -> bool {
-        !matches!(self, Function::Length | Function::Lower | Function::Upper | Function::Position)
+        !matches!(
+            self,
+            Function::Length
+                | Function::Lower
+                | Function::Upper
+                | Function::Position
+                | Function::Reverse
+                | Function::InitialCapitals
+                | Function::Translate
+                | Function::Ascii
+                | Function::StartsWith
+                | Function::ToHex
+        )
     }
 }
 

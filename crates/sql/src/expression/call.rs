@@ -100,6 +100,15 @@ impl Binder<'_> {
                 }
             }
             ("concat", 1..) => self.bind_concat(arguments),
+            ("lpad" | "rpad", 2) => {
+                let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
+                let space = Expression::constant(Value::text(" "), DataType::Text(None));
+                let arguments = arguments.into_iter().chain([space]).collect();
+                self.call_resolved(name, arguments, span).map_err(|error| match error.state {
+                    SqlState::UNDEFINED_FUNCTION => self.at(no_function(name, &types), span),
+                    _ => error,
+                })
+            }
             _ => self.call_resolved(name, arguments, span),
         }
     }

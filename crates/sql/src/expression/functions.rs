@@ -1,7 +1,7 @@
 //! Scalar functions.
 
 use super::evaluate::broken;
-use super::{Environment, Expression};
+use super::{Environment, Expression, text};
 use smallvec::SmallVec;
 use types::{DataType, Numeric, SqlError, SqlState, Value, absolute, limits};
 
@@ -46,6 +46,34 @@ pub(crate) enum Function {
     Right,
     /// `repeat(text, count)`
     Repeat,
+    /// `reverse(text)`
+    Reverse,
+    /// `initcap(text)`, ASCII letters only
+    InitialCapitals,
+    /// `lpad(text, length [, fill])`
+    PadLeft,
+    /// `rpad(text, length [, fill])`
+    PadRight,
+    /// `split_part(text, delimiter, field)`
+    SplitPart,
+    /// `translate(text, from, to)`
+    Translate,
+    /// `ascii(text)`
+    Ascii,
+    /// `chr(code point)`
+    Character,
+    /// `starts_with(text, prefix)`
+    StartsWith,
+    /// `to_hex(number)`
+    ToHex,
+    /// `bit_length(text)`
+    BitLength,
+    /// `gcd(number, number)`
+    GreatestDivisor,
+    /// `lcm(number, number)`
+    LeastMultiple,
+    /// `sqrt(number)`, which IEEE 754 rounds the same everywhere
+    SquareRoot,
     /// `date_part(field, timestamp)`
     DatePart,
     /// `extract(field from timestamp)`
@@ -69,6 +97,9 @@ impl Function {
             }
             values.push(value);
         }
+        if let Some(value) = self.of_values(&values)? {
+            return Ok(value);
+        }
         match values.as_slice() {
             [Value::Text(text)] => self.of_text(text),
             [Value::Text(text), Value::Integer(number)] => self.of_text_and_number(text, *number),
@@ -84,6 +115,58 @@ impl Function {
             [number @ (Value::Integer(_) | Value::BigInt(_))] if self == Function::Abs => absolute(number),
             _ => Err(self.misplaced()),
         }
+    }
+
+    /// Those that are not grouped by the types of their arguments.
+    fn of_values(self, values: &[Value]) -> Result<Option<Value>, SqlError> {
+        Ok(Some(match (self, values) {
+            (Function::Reverse, [Value::Text(text)]) => Value::text(text.chars().rev().collect::<String>()),
+            (Function::InitialCapitals, [Value::Text(text)]) => Value::text(text::initial_capitals(text)),
+            (Function::PadLeft, [Value::Text(text), Value::Integer(length), Value::Text(fill)]) => {
+                text::pad(text, *length, fill, true)?
+            }
+            (Function::PadRight, [Value::Text(text), Value::Integer(length), Value::Text(fill)]) => {
+                text::pad(text, *length, fill, false)?
+            }
+            (Function::SplitPart, [Value::Text(text), Value::Text(delimiter), Value::Integer(field)]) => {
+                text::split_part(text, delimiter, *field)?
+            }
+            (Function::Translate, [Value::Text(text), Value::Text(from), Value::Text(to)]) => {
+                Value::text(text::translate(text, from, to))
+            }
+            (Function::Ascii, [Value::Text(text)]) => {
+                Value::Integer(text.chars().next().map_or(0, |first| first as i32))
+            }
+            (Function::Character, [Value::Integer(code)]) => text::character(*code)?,
+            (Function::StartsWith, [Value::Text(text), Value::Text(prefix)]) => {
+                Value::Boolean(text.starts_with(&**prefix))
+            }
+            (Function::ToHex, [Value::Integer(number)]) => Value::text(format!("{number:x}")),
+            (Function::ToHex, [Value::BigInt(number)]) => Value::text(format!("{number:x}")),
+            (Function::BitLength, [Value::Text(text)]) => Value::Integer(text.len() as i32 * 8),
+            (Function::GreatestDivisor, [Value::Integer(a), Value::Integer(b)]) => {
+                let divisor = i32::try_from(greatest_divisor(i64::from(*a), i64::from(*b)));
+                Value::Integer(divisor.map_err(|_| out_of_range("integer"))?)
+            }
+            (Function::GreatestDivisor, [Value::BigInt(a), Value::BigInt(b)]) => {
+                let divisor = i64::try_from(greatest_divisor(*a, *b));
+                Value::BigInt(divisor.map_err(|_| out_of_range("bigint"))?)
+            }
+            (Function::LeastMultiple, [Value::Integer(a), Value::Integer(b)]) => {
+                let multiple = i32::try_from(least_multiple(i64::from(*a), i64::from(*b)));
+                Value::Integer(multiple.map_err(|_| out_of_range("integer"))?)
+            }
+            (Function::LeastMultiple, [Value::BigInt(a), Value::BigInt(b)]) => {
+                let multiple = i64::try_from(least_multiple(*a, *b));
+                Value::BigInt(multiple.map_err(|_| out_of_range("bigint"))?)
+            }
+            (Function::SquareRoot, [Value::Double(number)]) if *number < 0.0 => {
+                let message = "cannot take square root of a negative number";
+                return Err(SqlError::new(SqlState(*b"2201F"), message));
+            }
+            (Function::SquareRoot, [Value::Double(number)]) => Value::Double(number.sqrt()),
+            _ => return Ok(None),
+        }))
     }
 
     #[cold]
@@ -187,7 +270,26 @@ impl Function {
     }
 }
 
-fn check_length(bytes: usize) -> Result<(), SqlError> {
+fn greatest_divisor(a: i64, b: i64) -> u64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+fn least_multiple(a: i64, b: i64) -> u128 {
+    match greatest_divisor(a, b) {
+        0 => 0,
+        divisor => u128::from(a.unsigned_abs() / divisor) * u128::from(b.unsigned_abs()),
+    }
+}
+
+fn out_of_range(data_type: &str) -> SqlError {
+    SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, format!("{data_type} out of range"))
+}
+
+pub(super) fn check_length(bytes: usize) -> Result<(), SqlError> {
     if bytes > limits::TEXT_BYTES_MAX {
         let message = format!(
             "the text would have {bytes} bytes, the limit is {} (TEXT_BYTES_MAX)",
@@ -283,6 +385,30 @@ pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
         "left" => signature(Function::Left, &[TEXT, Integer], TEXT),
         "right" => signature(Function::Right, &[TEXT, Integer], TEXT),
         "repeat" => signature(Function::Repeat, &[TEXT, Integer], TEXT),
+        "reverse" => signature(Function::Reverse, &[TEXT], TEXT),
+        "initcap" => signature(Function::InitialCapitals, &[TEXT], TEXT),
+        "lpad" => signature(Function::PadLeft, &[TEXT, Integer, TEXT], TEXT),
+        "rpad" => signature(Function::PadRight, &[TEXT, Integer, TEXT], TEXT),
+        "split_part" => signature(Function::SplitPart, &[TEXT, TEXT, Integer], TEXT),
+        "translate" => signature(Function::Translate, &[TEXT, TEXT, TEXT], TEXT),
+        "ascii" => signature(Function::Ascii, &[TEXT], Integer),
+        "chr" => signature(Function::Character, &[Integer], TEXT),
+        "starts_with" => signature(Function::StartsWith, &[TEXT, TEXT], DataType::Boolean),
+        "to_hex" => match family.as_slice() {
+            [DataType::BigInt] => signature(Function::ToHex, &[DataType::BigInt], TEXT),
+            _ => signature(Function::ToHex, &[Integer], TEXT),
+        },
+        "bit_length" => signature(Function::BitLength, &[TEXT], Integer),
+        "gcd" | "lcm" => {
+            let function = if name == "gcd" { Function::GreatestDivisor } else { Function::LeastMultiple };
+            let both = if family.contains(&DataType::BigInt) { DataType::BigInt } else { Integer };
+            signature(function, &[both, both], both)
+        }
+        "sqrt" => match family.as_slice() {
+            // PostgreSQL's root of a numeric has digits of its own.
+            [NUMERIC] => None,
+            _ => signature(Function::SquareRoot, &[Double], Double),
+        },
         "date_part" => signature(Function::DatePart, &[TEXT, TimestampTz], Double),
         "extract" => signature(Function::Extract, &[TEXT, TimestampTz], NUMERIC),
         "date_trunc" => signature(Function::DateTrunc, &[TEXT, TimestampTz], TimestampTz),

@@ -12,6 +12,7 @@ mod names;
 mod pattern;
 mod relations;
 mod subquery;
+mod text;
 mod time;
 
 pub(crate) use analysis::Capture;

@@ -51,7 +51,7 @@ fn unsupported_statement(statement: &Statement) -> SqlError {
         Statement::CreateSequence { .. } => error.hint("Choose keys in the client."),
         Statement::AlterTable(_) => error.hint("Drop the table and create it again."),
         Statement::Explain { .. } | Statement::ExplainTable { .. } => {
-            error.hint("Only calls are explained, by EXPLAIN CALL procedure(arguments) without options.")
+            error.hint("Use EXPLAIN without options: it runs nothing, and shows what a statement would read and register.")
         }
         Statement::Merge(_) => error.hint("Use UPDATE and INSERT in a procedure."),
         _ => error,
@@ -234,6 +234,20 @@ fn bind_on_conflict(
                 }
                 false
             });
+        }
+        // Rows of the same statement go before: a query would see them, which PostgreSQL's does not.
+        let mut sees_itself = false;
+        for expression in values.iter().chain(&condition) {
+            expression.any(&mut |inner| {
+                if let Kind::Subquery(subquery) = &inner.kind {
+                    subquery.query.visit_tables(&mut |scanned| sees_itself |= scanned.table.id == table.id);
+                }
+                false
+            });
+        }
+        if sees_itself {
+            let what = "a query of the table itself in ON CONFLICT DO UPDATE";
+            return Err(SqlError::unsupported(what).hint("Read the value into a variable first."));
         }
         let plan = Arc::new(UpdatePlan::new(table.clone(), Vec::new(), slots));
         Ok(OnConflict::Update { plan, values, condition, uses })

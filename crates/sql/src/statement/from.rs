@@ -497,12 +497,15 @@ fn plan_table(
         !relative(condition, first)
             .any(&mut |inner| matches!(inner.kind, Kind::Subquery(_)) && !inner.is_row_independent())
     });
+    // What must be equal finds few rows; a bound alone may find half of the table, every time.
     let looks_left_in = |access: &Access| {
-        let mut found = false;
-        access.parts().for_each(|part| {
-            found |= part.value.any(&mut |inner| matches!(inner.kind, Kind::Left(_)));
-        });
-        found
+        let equal = match access {
+            Access::Key(parts) => parts.as_slice(),
+            Access::Range { equal, .. } => equal.as_slice(),
+            Access::Found(_) => &[],
+        };
+        let is_left = |inner: &Expression| matches!(inner.kind, Kind::Left(_));
+        equal.iter().any(|part| part.value.any(&mut |inner| is_left(inner)))
     };
     let (access, rest) = Access::plan(&table, relatives(asked.clone(), first));
     let (access, rest, later) = if first == 0 || looks_left_in(&access) {

@@ -36,6 +36,14 @@ impl BoundSelect {
 
     /// Visits the expressions of the query and of the queries in its FROM.
     pub fn visit_expressions(&self, visit: &mut VisitExpression<'_>) {
+        if let From::Relation(relation) = &self.source {
+            relation.visit_expressions(visit);
+        }
+        self.visit_own_expressions(visit);
+    }
+
+    /// Visits the expressions of the query, without those of several relations in its FROM.
+    pub fn visit_own_expressions(&self, visit: &mut VisitExpression<'_>) {
         let BoundSelect {
             source,
             filter,
@@ -53,7 +61,7 @@ impl BoundSelect {
         match source {
             From::Nothing => {}
             From::Table(scanned) => scanned.visit_expressions(visit),
-            From::Relation(relation) => relation.visit_expressions(visit),
+            From::Relation(_) => {}
         }
         if let Distinctness::On(expressions) = distinct {
             expressions.iter().for_each(&mut *visit);
