@@ -89,6 +89,11 @@ fn changes_by_query() {
 }
 
 #[test]
+fn random_queries() {
+    run("random_queries");
+}
+
+#[test]
 fn explain() {
     run("explain");
 }
