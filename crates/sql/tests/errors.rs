@@ -132,7 +132,6 @@ fn refusals_say_what_to_use_instead() {
         ("SELECT clock_timestamp()", "Use now(), the time of the block."),
         ("SELECT gen_random_uuid()", "Pass the identifier as an argument."),
         ("CREATE TABLE t (a timestamp)", "Use timestamptz."),
-        ("WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r", "Use a loop in a procedure."),
         ("SELECT id FROM account FOR UPDATE", "Leave it out: every transaction is serializable."),
     ] {
         let error = refused(sql);
@@ -208,4 +207,15 @@ proptest! {
     fn any_text_never_panics(sql in "\\PC{0,60}") {
         let _ = database().gateway(&sql);
     }
+}
+
+#[test]
+fn a_recursion_without_an_end_is_stopped() {
+    let mut database = database();
+    let error = database
+        .error("WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i FROM n) SELECT count(*) FROM n");
+    assert_eq!(error.state.to_string(), "57014", "{error:?}");
+    let error =
+        database.error("SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b");
+    assert_eq!(error.state.to_string(), "57014", "{error:?}");
 }

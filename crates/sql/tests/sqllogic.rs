@@ -94,6 +94,11 @@ fn random_queries() {
 }
 
 #[test]
+fn recursive() {
+    run("recursive");
+}
+
+#[test]
 fn explain() {
     run("explain");
 }

@@ -16,6 +16,7 @@ pub(crate) use own::without;
 use own::{OwnRow, OwnRows};
 use select::KnownSubqueries;
 use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
+use std::rc::Rc;
 use types::{
     ColumnSet, EndorsedEffects, Key, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
     StatementResult, TableId, TransactionId, Value, can_cast_implicitly, cast, limits,
@@ -90,6 +91,8 @@ pub(crate) struct Execution<'a> {
     /// Queries that are running inside of one another.
     queries: usize,
     subqueries: KnownSubqueries,
+    /// By number, the rows that recursive queries have found last; the innermost last.
+    working: Vec<(usize, Rc<Vec<Vec<Value>>>)>,
     /// Hidden keys given out.
     draws: u32,
 }
@@ -114,6 +117,7 @@ impl<'a> Execution<'a> {
             depth: 0,
             queries: 0,
             subqueries: KnownSubqueries::default(),
+            working: Vec::new(),
             draws: 0,
         }
     }

@@ -6,9 +6,10 @@
 use super::Execution;
 use super::select::Given;
 use crate::aggregate::Sortable;
-use crate::expression::Expression;
-use crate::statement::{Join, JoinKind, Relation, SetOperation};
+use crate::expression::{Expression, broken};
+use crate::statement::{BoundSelect, Join, JoinKind, Relation, SetOperation};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use types::{DataType, SqlError, SqlState, Value};
 
 /// Values that the relations of a query may hold in memory together.
@@ -49,16 +50,51 @@ impl Execution<'_> {
                 self.charge((left.len() + right.len()) as u64)?;
                 combine(*operation, *all, left, right)
             }
+            Relation::Recursive { number, all, sides } => self.recursive(*number, *all, sides, given)?,
+            Relation::Working(number) => {
+                let known = self.working.iter().rev().find(|(known, _)| known == number);
+                let (_, rows) = known.ok_or_else(|| broken("the rows of a query that is not running"))?;
+                let rows = rows.as_ref().clone();
+                self.charge(rows.len() as u64)?;
+                rows
+            }
             Relation::Join(join) => self.joined(join, given)?,
         };
-        let values = rows.len().saturating_mul(rows.first().map_or(0, Vec::len));
-        if values > VALUES_MAX {
-            let message = format!(
-                "a relation of the query holds {values} values in memory, the limit is {VALUES_MAX} (VALUES_MAX)"
-            );
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
-                .hint("Ask for fewer rows or columns, or join by a key."));
+        check_values(&rows)?;
+        Ok(rows)
+    }
+
+    fn recursive(
+        &mut self,
+        number: usize,
+        all: bool,
+        [first, then]: &[BoundSelect; 2],
+        given: Given<'_>,
+    ) -> Result<Rows, SqlError> {
+        let mut seen: BTreeMap<Sortable, ()> = BTreeMap::new();
+        let mut new_ones = |rows: &mut Rows| {
+            if !all {
+                rows.retain(|row| seen.insert(Sortable(row.clone()), ()).is_none());
+            }
+        };
+        self.enter_query()?;
+        let mut found = self.select_given(first, given, None)?;
+        new_ones(&mut found);
+        let mut rows = found.clone();
+        while !found.is_empty() {
+            // What subqueries gave on other rows counts no more.
+            self.forget_subqueries();
+            self.working.push((number, Rc::new(found)));
+            let next = self.select_given(then, given, None);
+            self.working.pop();
+            found = next?;
+            new_ones(&mut found);
+            self.charge(found.len() as u64)?;
+            rows.extend(found.iter().cloned());
+            check_values(&rows)?;
         }
+        self.forget_subqueries();
+        self.leave_query();
         Ok(rows)
     }
 
@@ -153,6 +189,7 @@ impl Execution<'_> {
             if rows.len() == before && matches!(join.kind, JoinKind::Left | JoinKind::Full) {
                 rows.push(with_nulls(left, join.right_width));
             }
+            check_values(&rows)?;
         }
         if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
             for (right, _) in right_rows.iter().zip(&matched).filter(|(_, matched)| !**matched) {
@@ -184,6 +221,7 @@ impl Execution<'_> {
             if rows.len() == before && join.kind == JoinKind::Left {
                 rows.push(with_nulls(left, join.right_width));
             }
+            check_values(&rows)?;
         }
         Ok(rows)
     }
@@ -230,6 +268,19 @@ impl Execution<'_> {
             Ok((!keys.iter().any(Value::is_null)).then_some(Sortable(keys)))
         })
     }
+}
+
+/// Refuses more than may be held in memory.
+fn check_values(rows: &Rows) -> Result<(), SqlError> {
+    let values = rows.len().saturating_mul(rows.first().map_or(0, Vec::len));
+    if values <= VALUES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "a relation of the query holds {values} values in memory, the limit is {VALUES_MAX} (VALUES_MAX)"
+    );
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+        .hint("Ask for fewer rows or columns, or join by a key."))
 }
 
 fn with_nulls(left: &[Value], count: usize) -> Vec<Value> {

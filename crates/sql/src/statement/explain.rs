@@ -137,6 +137,13 @@ impl Plan {
                 sides.iter().for_each(|side| self.select(side));
                 self.depth -= 1;
             }
+            Relation::Recursive { sides, .. } => {
+                self.line("Recursive: the second query runs on what was found last, until it finds nothing");
+                self.depth += 1;
+                sides.iter().for_each(|side| self.select(side));
+                self.depth -= 1;
+            }
+            Relation::Working(_) => self.line("Rows that were found last"),
             Relation::Join(join) => {
                 let kind = match join.kind {
                     JoinKind::Inner => "Join",

@@ -27,6 +27,7 @@ const RELATIONS_MAX: usize = 64;
 pub(super) enum Item {
     Table(Arc<TablePlan>),
     Query { query: Arc<BoundSelect>, arguments: Vec<Expression> },
+    Working { number: usize, width: usize },
     Series { bounds: Box<[Expression; 3]>, data_type: DataType },
     Join { kind: JoinKind, sides: Box<[Item; 2]>, on: Vec<Expression> },
 }
@@ -37,6 +38,7 @@ impl Item {
         match self {
             Item::Table(table) => table.columns.len(),
             Item::Query { query, .. } => query.columns.len(),
+            Item::Working { width, .. } => *width,
             Item::Series { .. } => 1,
             Item::Join { sides, .. } => sides.iter().map(Item::width).sum(),
         }
@@ -196,8 +198,14 @@ fn bind_factor(
                 && let Some(ident) = part.as_ident()
                 && let Some(common) = query.common(&name_of(ident)?)
             {
-                let select = common.bind()?;
                 let known_as = name_of(ident)?;
+                if let Some((number, columns)) = common.working() {
+                    let named =
+                        columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+                    add_relation(query, names, &known_as, alias.as_ref(), named)?;
+                    return Ok(Item::Working { number, width: columns.len() });
+                }
+                let select = common.bind()?;
                 return derived(query, names, select, Vec::new(), alias.as_ref(), Some(known_as));
             }
             let table = find_table(query.tables, query.variables, name)?;
@@ -368,7 +376,12 @@ fn look_at(relation: &mut Relation, first: usize, used: &BTreeSet<u16>) {
             look_at(&mut join.left, first, used);
             look_at(&mut join.right, first + join.left_width, used);
         }
-        Relation::Query { .. } | Relation::Values(_) | Relation::Series { .. } | Relation::Set { .. } => {}
+        Relation::Query { .. }
+        | Relation::Values(_)
+        | Relation::Series { .. }
+        | Relation::Set { .. }
+        | Relation::Recursive { .. }
+        | Relation::Working(_) => {}
     }
 }
 
@@ -390,6 +403,7 @@ fn plan(
             let filter = conjunction(relatives(now, first));
             (Relation::Query { query, arguments: Some(arguments), filter }, later)
         }
+        Item::Working { number, .. } => (Relation::Working(number), mine),
         Item::Series { bounds, data_type } => {
             bounds.iter().for_each(|bound| note(bound, used));
             let bounds = Box::new(bounds.map(|bound| relative(&bound, first)));

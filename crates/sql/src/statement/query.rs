@@ -40,6 +40,10 @@ pub(super) struct CommonTable<'a> {
     name: String,
     columns: Vec<String>,
     query: &'a Query,
+    /// It may name itself.
+    recursive: bool,
+    /// Inside of it: its number, and the columns of the rows that it has found.
+    working: Option<(usize, &'a [OutputColumn])>,
     /// Those before it.
     scope: QueryScope<'a>,
 }
@@ -92,12 +96,20 @@ impl<'a> QueryScope<'a> {
 }
 
 impl CommonTable<'_> {
+    /// Inside of a recursive query: its number, and the columns of the rows that it has found.
+    pub fn working(&self) -> Option<(usize, &[OutputColumn])> {
+        self.working
+    }
+
     /// Binds the query for one use.
     ///
     /// # Errors
     /// As [`bind_query`].
     pub fn bind(&self) -> Result<BoundSelect, SqlError> {
-        let (mut select, _) = bind_nested(self.scope, self.query, None)?;
+        let mut select = match self.bind_recursive()? {
+            Some(select) => select,
+            None => bind_nested(self.scope, self.query, None)?.0,
+        };
         if self.columns.len() > select.columns.len() {
             let message = format!(
                 "WITH query \"{}\" has {} columns available but {} columns specified",
@@ -113,6 +125,81 @@ impl CommonTable<'_> {
         }
         select.columns = columns.into();
         Ok(select)
+    }
+
+    /// `first UNION [ALL] then`, where the second side names the query itself; `None` where it is none of these.
+    fn bind_recursive(&self) -> Result<Option<BoundSelect>, SqlError> {
+        let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } =
+            self.query.body.as_ref()
+        else {
+            return Ok(None);
+        };
+        let all = match set_quantifier {
+            SetQuantifier::All => true,
+            SetQuantifier::None | SetQuantifier::Distinct => false,
+            _ => return Ok(None),
+        };
+        if !self.recursive || has_order_or_limit(self.query) || self.query.with.is_some() {
+            return Ok(None);
+        }
+        let level = Level::new(None);
+        let first = bind_side(self.scope, &level, left)?;
+        let mut columns = first.columns.to_vec();
+        for (column, name) in columns.iter_mut().zip(&self.columns) {
+            column.name.clone_from(name);
+        }
+        let number = self.scope.queries.get();
+        let itself = CommonTable {
+            name: self.name.clone(),
+            columns: Vec::new(),
+            query: self.query,
+            recursive: false,
+            working: Some((number, &columns)),
+            scope: self.scope,
+        };
+        let then = bind_side(QueryScope { common: Some(&itself), ..self.scope }, &level, right)?;
+        if then.columns.len() != first.columns.len() {
+            let message = "each UNION query must have the same number of columns";
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+        let types: Vec<DataType> = first.columns.iter().map(|column| column.data_type).collect();
+        let then = close_literals(self.scope.variables, then, &types)?;
+        for (position, (column, expected)) in then.columns.iter().zip(&types).enumerate() {
+            if common_type([column.data_type, *expected]).map(|common| common.family())
+                != Some(expected.family())
+            {
+                let message = format!(
+                    "recursive query \"{}\" column {} has type {} in non-recursive term but type {} overall",
+                    self.name,
+                    position + 1,
+                    expected.family(),
+                    column.data_type.family()
+                );
+                return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+                    .hint("Cast the output of the non-recursive term to the correct type."));
+            }
+        }
+        let sides = Box::new([first, with_types(then, &types)]);
+        Ok(Some(all_of(columns.into(), Relation::Recursive { number, all, sides })))
+    }
+}
+
+/// The columns of a relation, as they are.
+fn all_of(columns: Arc<[OutputColumn]>, relation: Relation) -> BoundSelect {
+    let column = |(ordinal, column): (usize, &OutputColumn)| Expression::column(ordinal, column.data_type);
+    BoundSelect {
+        source: From::Relation(Box::new(relation)),
+        filter: None,
+        grouping: None,
+        projection: columns.iter().enumerate().map(column).collect(),
+        columns,
+        distinct: Distinctness::All,
+        order: Vec::new(),
+        reverse: false,
+        limit: None,
+        offset: None,
+        has_subqueries: false,
+        literals: Vec::new(),
     }
 }
 
@@ -205,15 +292,13 @@ fn with_common(
     rest: &[Cte],
 ) -> Result<BoundSelect, SqlError> {
     let Some((next, rest)) = rest.split_first() else { return bind_body(scope, level, query) };
-    if query.with.as_ref().is_some_and(|with| with.recursive) {
-        return Err(SqlError::unsupported("WITH RECURSIVE").hint("Use a loop in a procedure."));
-    }
+    let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
     let Cte { alias, query: inner, from: None, materialized: _, closing_paren_token: _ } = next else {
         return Err(SqlError::unsupported("this form of WITH"));
     };
     let name = name_of(&alias.name)?;
     let columns = alias.columns.iter().map(|column| name_of(&column.name)).collect::<Result<_, _>>()?;
-    let common = CommonTable { name, columns, query: inner, scope };
+    let common = CommonTable { name, columns, query: inner, recursive, working: None, scope };
     with_common(QueryScope { common: Some(&common), ..scope }, level, query, rest)
 }
 

@@ -42,6 +42,18 @@ pub(crate) enum Relation {
         /// Both have columns of the same types, and no arguments.
         sides: Box<[BoundSelect; 2]>,
     },
+    /// A WITH RECURSIVE query.
+    Recursive {
+        /// By which its own rows are known inside of it.
+        number: usize,
+        /// Duplicates stay.
+        all: bool,
+        /// What it begins with, and what is run on the last rows found until that finds none; both have columns of the
+        /// same types, and no arguments of their own.
+        sides: Box<[BoundSelect; 2]>,
+    },
+    /// The last rows that the WITH RECURSIVE query of this number has found.
+    Working(usize),
     /// Two relations, joined.
     Join(Box<Join>),
 }
@@ -102,7 +114,10 @@ impl Relation {
             }
             Relation::Values(rows) => rows.iter().flatten().for_each(visit),
             Relation::Series { bounds, .. } => bounds.iter().for_each(visit),
-            Relation::Set { sides, .. } => sides.iter().for_each(|side| side.visit_expressions(visit)),
+            Relation::Set { sides, .. } | Relation::Recursive { sides, .. } => {
+                sides.iter().for_each(|side| side.visit_expressions(visit));
+            }
+            Relation::Working(_) => {}
             Relation::Join(join) => {
                 join.left.visit_expressions(visit);
                 join.right.visit_expressions(visit);
@@ -117,8 +132,10 @@ impl Relation {
         match self {
             Relation::Table(scanned) => visit(scanned),
             Relation::Query { query, .. } => query.visit_tables(visit),
-            Relation::Values(_) | Relation::Series { .. } => {}
-            Relation::Set { sides, .. } => sides.iter().for_each(|side| side.visit_tables(visit)),
+            Relation::Values(_) | Relation::Series { .. } | Relation::Working(_) => {}
+            Relation::Set { sides, .. } | Relation::Recursive { sides, .. } => {
+                sides.iter().for_each(|side| side.visit_tables(visit));
+            }
             Relation::Join(join) => {
                 join.left.visit_tables(visit);
                 join.right.visit_tables(visit);
@@ -146,7 +163,7 @@ impl Relation {
             }
             Relation::Values(rows) => rows.iter().flatten().for_each(each),
             Relation::Series { bounds, .. } => bounds.iter().for_each(each),
-            Relation::Set { .. } => {}
+            Relation::Set { .. } | Relation::Recursive { .. } | Relation::Working(_) => {}
             Relation::Join(join) => {
                 let equal = join.equal.iter().flat_map(|(left, right)| [left, right]);
                 equal.chain(&join.condition).for_each(&mut each);
