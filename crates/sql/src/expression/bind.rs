@@ -438,16 +438,11 @@ impl<'a> Binder<'a> {
             BinaryOperator::PGNotLikeMatch => return self.bind_like(true, false, left, right, None),
             BinaryOperator::PGILikeMatch => return self.bind_like(false, true, left, right, None),
             BinaryOperator::PGNotILikeMatch => return self.bind_like(true, true, left, right, None),
-            BinaryOperator::Eq => Comparison::Equal,
-            BinaryOperator::NotEq => Comparison::NotEqual,
-            BinaryOperator::Lt => Comparison::Less,
-            BinaryOperator::LtEq => Comparison::LessOrEqual,
-            BinaryOperator::Gt => Comparison::Greater,
-            BinaryOperator::GtEq => Comparison::GreaterOrEqual,
-            other => {
-                let error = SqlError::unsupported(format_args!("the operator {other}"));
-                return Err(self.at(error, left.span()));
-            }
+            other => Comparison::of(other),
+        };
+        let Some(comparison) = comparison else {
+            let error = SqlError::unsupported(format_args!("the operator {op}"));
+            return Err(self.at(error, left.span()));
         };
         let (left_bound, right_bound) = (self.bind(left)?, self.bind(right)?);
         self.compare(comparison, left_bound, right_bound).map_err(|error| self.at(error, left.span()))

@@ -39,17 +39,9 @@ impl Binder<'_> {
         let Expr::Subquery(query) = right else {
             return Err(self.at(unsupported_expression(whole), whole.span()));
         };
-        let comparison = match operator {
-            BinaryOperator::Eq => Comparison::Equal,
-            BinaryOperator::NotEq => Comparison::NotEqual,
-            BinaryOperator::Lt => Comparison::Less,
-            BinaryOperator::LtEq => Comparison::LessOrEqual,
-            BinaryOperator::Gt => Comparison::Greater,
-            BinaryOperator::GtEq => Comparison::GreaterOrEqual,
-            other => {
-                let error = SqlError::unsupported(format_args!("{other} with ANY or ALL"));
-                return Err(self.at(error, left.span()));
-            }
+        let Some(comparison) = Comparison::of(operator) else {
+            let error = SqlError::unsupported(format_args!("{operator} with ANY or ALL"));
+            return Err(self.at(error, left.span()));
         };
         self.compared(left, comparison, all, query)
     }

@@ -24,6 +24,7 @@ pub(crate) use names::{bind_data_type, output_name};
 pub(crate) use relations::{Merged, NamedRelation, Relations};
 pub(crate) use subquery::{Subquery, SubqueryForm};
 
+use sqlparser::ast::BinaryOperator;
 use types::{ArithmeticOperator, DataType, Value};
 
 /// A typed expression.
@@ -110,6 +111,19 @@ pub(crate) enum Comparison {
 }
 
 impl Comparison {
+    /// What an operator of SQL compares; `None` where it does something else.
+    pub fn of(operator: &BinaryOperator) -> Option<Comparison> {
+        Some(match operator {
+            BinaryOperator::Eq => Comparison::Equal,
+            BinaryOperator::NotEq => Comparison::NotEqual,
+            BinaryOperator::Lt => Comparison::Less,
+            BinaryOperator::LtEq => Comparison::LessOrEqual,
+            BinaryOperator::Gt => Comparison::Greater,
+            BinaryOperator::GtEq => Comparison::GreaterOrEqual,
+            _ => return None,
+        })
+    }
+
     /// Whether an order of the operands makes it true.
     #[inline]
     pub fn holds(self, order: std::cmp::Ordering) -> bool {

@@ -187,11 +187,17 @@ impl CommonTable<'_> {
 /// The columns of a relation, as they are.
 fn all_of(columns: Arc<[OutputColumn]>, relation: Relation) -> BoundSelect {
     let column = |(ordinal, column): (usize, &OutputColumn)| Expression::column(ordinal, column.data_type);
+    let projection = columns.iter().enumerate().map(column).collect();
+    outputs_of(relation, projection, columns)
+}
+
+/// These outputs over the rows of a relation.
+fn outputs_of(relation: Relation, projection: Vec<Expression>, columns: Arc<[OutputColumn]>) -> BoundSelect {
     BoundSelect {
         source: From::Relation(Box::new(relation)),
         filter: None,
         grouping: None,
-        projection: columns.iter().enumerate().map(column).collect(),
+        projection,
         columns,
         distinct: Distinctness::All,
         order: Vec::new(),
@@ -249,20 +255,8 @@ pub(super) fn finding(
         .iter()
         .map(|value| OutputColumn { name: String::new(), data_type: value.data_type })
         .collect();
-    BoundSelect {
-        source: From::Relation(Box::new(relation)),
-        filter: conjunction(left_over),
-        grouping: None,
-        projection,
-        columns: columns.into(),
-        distinct: Distinctness::All,
-        order: Vec::new(),
-        reverse: false,
-        limit: None,
-        offset: None,
-        has_subqueries,
-        literals: Vec::new(),
-    }
+    let filter = conjunction(left_over);
+    BoundSelect { filter, has_subqueries, ..outputs_of(relation, projection, columns.into()) }
 }
 
 /// Binds a query inside of another one. Gives it with what it is to be handed of the rows around it.
@@ -371,20 +365,7 @@ fn around(scope: QueryScope<'_>, query: &Query, (columns, relation): Rows) -> Re
     let output = Outputs { projection: &projection, columns: &columns };
     let order = bind_order(&binder, scope.variables, query.order_by.as_ref(), &output, false)?;
     let (limit, offset) = bind_limit(scope.variables, query.limit_clause.as_ref(), query.fetch.as_ref())?;
-    Ok(BoundSelect {
-        source: From::Relation(Box::new(relation)),
-        filter: None,
-        grouping: None,
-        projection,
-        columns,
-        distinct: Distinctness::All,
-        order,
-        reverse: false,
-        limit,
-        offset,
-        has_subqueries: false,
-        literals: Vec::new(),
-    })
+    Ok(BoundSelect { order, limit, offset, ..outputs_of(relation, projection, columns) })
 }
 
 fn bind_values(scope: QueryScope<'_>, level: &Level<'_>, values: &ast::Values) -> Result<Rows, SqlError> {
@@ -541,20 +522,7 @@ pub(crate) fn with_types(select: BoundSelect, types: &[DataType]) -> BoundSelect
         .map(|(column, data_type)| OutputColumn { name: column.name.clone(), data_type: *data_type })
         .collect();
     let relation = Relation::Query { query: Arc::new(select), arguments: None, filter: None };
-    BoundSelect {
-        source: From::Relation(Box::new(relation)),
-        filter: None,
-        grouping: None,
-        projection,
-        columns: columns.into(),
-        distinct: Distinctness::All,
-        order: Vec::new(),
-        reverse: false,
-        limit: None,
-        offset: None,
-        has_subqueries: false,
-        literals: Vec::new(),
-    }
+    outputs_of(relation, projection, columns.into())
 }
 
 fn bind_select(
