@@ -219,3 +219,12 @@ fn a_recursion_without_an_end_is_stopped() {
         database.error("SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b");
     assert_eq!(error.state.to_string(), "57014", "{error:?}");
 }
+
+#[test]
+fn nested_queries_are_looked_through_once() {
+    let mut database = database();
+    // Every level stands in the output and again in the order: three lines of the plan for each, not twice those below.
+    let nested = (0..14).fold("SELECT 1".to_string(), |inner, _| format!("SELECT ({inner}) ORDER BY 1"));
+    assert_eq!(database.rows(&nested), [["1"]]);
+    assert_eq!(database.rows(&format!("EXPLAIN {nested}")).len(), 1 + 14 * 3);
+}

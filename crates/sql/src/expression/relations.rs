@@ -67,7 +67,8 @@ impl Relations {
     /// The relations from this one on.
     pub fn between(&self, entry: usize) -> Relations {
         let merged = self.merged.iter().filter(|merged| merged.entry >= entry);
-        Relations { relations: self.relations[entry..].to_vec(), merged: merged.cloned().collect() }
+        let merged = merged.map(|merged| Merged { entry: merged.entry - entry, ..merged.clone() });
+        Relations { relations: self.relations[entry..].to_vec(), merged: merged.collect() }
     }
 
     /// The column of this name.

@@ -4,7 +4,7 @@ use super::{
     Access, BoundSelect, BoundStatement, Distinctness, From, InsertSource, JoinKind, OnConflict, Relation,
     Scanned, SetOperation, SortKey,
 };
-use crate::expression::{Capture, Expression, Kind, Names};
+use crate::expression::{Capture, Expression, Names};
 use crate::predicate::Condition;
 use crate::table::TablePlan;
 use types::ColumnSet;
@@ -96,21 +96,12 @@ impl Plan {
     }
 
     fn subqueries(&mut self, select: &BoundSelect) {
-        let mut inside = Vec::new();
-        let mut note = |expression: &Expression| {
-            expression.any(&mut |inner| {
-                if let Kind::Subquery(subquery) = &inner.kind {
-                    inside.push((subquery.query.clone(), subquery.arguments.is_empty()));
-                }
-                false
-            });
-        };
-        select.visit_own_expressions(&mut note);
-        for (query, alone) in inside {
+        for subquery in select.subqueries() {
+            let alone = subquery.arguments.is_empty();
             let when = if alone { "once, if its value is asked for" } else { "for the rows around it" };
             self.line(format!("Subquery, run {when}"));
             self.depth += 1;
-            self.select(&query);
+            self.select(&subquery.query);
             self.depth -= 1;
         }
     }

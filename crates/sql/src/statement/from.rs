@@ -43,6 +43,16 @@ impl Item {
             Item::Join { sides, .. } => sides.iter().map(Item::width).sum(),
         }
     }
+
+    /// Whether its rows depend on columns before this one.
+    fn looks_before(&self, first: usize) -> bool {
+        match self {
+            Item::Table(_) | Item::Working { .. } => false,
+            Item::Query { arguments, .. } => arguments.iter().any(|argument| looks_left(argument, first)),
+            Item::Series { bounds, .. } => bounds.iter().any(|bound| looks_left(bound, first)),
+            Item::Join { sides, .. } => sides.iter().any(|side| side.looks_before(first)),
+        }
+    }
 }
 
 /// Binds the list of FROM: its relations, joined, and the names of their columns.
@@ -83,6 +93,12 @@ fn bind_joined(
         let right_entry = names.relations.len();
         let middle = names.width();
         let right = bind_factor(query, level, names, &join.relation)?;
+        if matches!(kind, JoinKind::Right | JoinKind::Full) && right.looks_before(middle) {
+            let message = "invalid reference to FROM-clause entry";
+            let detail = "The combining JOIN type must be INNER or LEFT for a LATERAL reference.";
+            let error = SqlError::new(SqlState(*b"42P10"), message).detail(detail);
+            return Err(query.variables.located(error, join.relation.span()));
+        }
         let on = match constraint {
             None => Vec::new(),
             Some(JoinConstraint::On(condition)) => {

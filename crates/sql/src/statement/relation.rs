@@ -104,20 +104,16 @@ pub(crate) struct Join {
 }
 
 impl Relation {
-    /// Visits its expressions, and those of its queries.
+    /// Visits its expressions, without those of its queries.
     pub fn visit_expressions(&self, visit: &mut VisitExpression<'_>) {
         match self {
             Relation::Table(scanned) => scanned.visit_expressions(visit),
-            Relation::Query { query, arguments, filter } => {
-                query.visit_expressions(visit);
+            Relation::Query { arguments, filter, .. } => {
                 arguments.iter().flatten().chain(filter).for_each(visit);
             }
             Relation::Values(rows) => rows.iter().flatten().for_each(visit),
             Relation::Series { bounds, .. } => bounds.iter().for_each(visit),
-            Relation::Set { sides, .. } | Relation::Recursive { sides, .. } => {
-                sides.iter().for_each(|side| side.visit_expressions(visit));
-            }
-            Relation::Working(_) => {}
+            Relation::Set { .. } | Relation::Recursive { .. } | Relation::Working(_) => {}
             Relation::Join(join) => {
                 join.left.visit_expressions(visit);
                 join.right.visit_expressions(visit);
@@ -127,49 +123,40 @@ impl Relation {
         }
     }
 
-    /// Visits the tables that its rows come from.
+    /// Visits the tables that it names itself.
     pub fn visit_tables(&self, visit: &mut dyn FnMut(&Scanned)) {
         match self {
             Relation::Table(scanned) => visit(scanned),
-            Relation::Query { query, .. } => query.visit_tables(visit),
-            Relation::Values(_) | Relation::Series { .. } | Relation::Working(_) => {}
-            Relation::Set { sides, .. } | Relation::Recursive { sides, .. } => {
-                sides.iter().for_each(|side| side.visit_tables(visit));
-            }
             Relation::Join(join) => {
                 join.left.visit_tables(visit);
                 join.right.visit_tables(visit);
             }
+            _ => {}
+        }
+    }
+
+    /// Visits the queries whose rows it has.
+    pub fn visit_queries(&self, visit: &mut dyn FnMut(&BoundSelect)) {
+        match self {
+            Relation::Query { query, .. } => visit(query),
+            Relation::Set { sides, .. } | Relation::Recursive { sides, .. } => sides.iter().for_each(visit),
+            Relation::Join(join) => {
+                join.left.visit_queries(visit);
+                join.right.visit_queries(visit);
+            }
+            Relation::Table(_) | Relation::Values(_) | Relation::Series { .. } | Relation::Working(_) => {}
         }
     }
 
     /// Visits the columns to the left that it looks at.
     pub fn visit_left(&self, visit: &mut dyn FnMut(u16)) {
-        let mut each = |expression: &Expression| {
+        self.visit_expressions(&mut |expression| {
             expression.any(&mut |inner| {
                 if let Kind::Left(ordinal) = inner.kind {
                     visit(ordinal);
                 }
                 false
             });
-        };
-        match self {
-            Relation::Table(scanned) => {
-                scanned.access.parts().for_each(|part| each(&part.value));
-                scanned.filter.iter().flat_map(|filter| &filter.capture.sources).for_each(each);
-            }
-            Relation::Query { arguments, filter, .. } => {
-                arguments.iter().flatten().chain(filter).for_each(each);
-            }
-            Relation::Values(rows) => rows.iter().flatten().for_each(each),
-            Relation::Series { bounds, .. } => bounds.iter().for_each(each),
-            Relation::Set { .. } | Relation::Recursive { .. } | Relation::Working(_) => {}
-            Relation::Join(join) => {
-                let equal = join.equal.iter().flat_map(|(left, right)| [left, right]);
-                equal.chain(&join.condition).for_each(&mut each);
-                join.left.visit_left(visit);
-                join.right.visit_left(visit);
-            }
-        }
+        });
     }
 }

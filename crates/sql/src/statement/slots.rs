@@ -4,7 +4,7 @@ use super::{
     Access, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, Distinctness, From,
     InsertSource, OnConflict, Returning, Scanned,
 };
-use crate::expression::{Capture, Expression, Kind};
+use crate::expression::{Capture, Expression, Kind, Subquery};
 use crate::predicate::Condition;
 use std::sync::Arc;
 
@@ -31,19 +31,44 @@ pub(crate) type VisitExpression<'v> = dyn FnMut(&Expression) + 'v;
 impl BoundSelect {
     /// Visits the slots that it reads.
     pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
-        self.visit_expressions(&mut |expression| expression.visit_slots(visit));
+        self.visit_expressions(&mut |expression| {
+            expression.any(&mut |inner| {
+                if let Kind::Slot(slot) = inner.kind {
+                    visit(slot);
+                }
+                false
+            });
+        });
+        self.visit_queries(&mut |query| query.visit_slots(visit));
     }
 
-    /// Visits the expressions of the query and of the queries in its FROM.
-    pub fn visit_expressions(&self, visit: &mut VisitExpression<'_>) {
+    /// Visits the queries in its FROM and its expressions, each once however many expressions have it: ORDER BY and GROUP
+    /// BY repeat what stands in the output, and nested queries would be visited twice as often with every level.
+    pub fn visit_queries(&self, visit: &mut dyn FnMut(&BoundSelect)) {
         if let From::Relation(relation) = &self.source {
-            relation.visit_expressions(visit);
+            relation.visit_queries(visit);
         }
-        self.visit_own_expressions(visit);
+        self.subqueries().iter().for_each(|subquery| visit(&subquery.query));
     }
 
-    /// Visits the expressions of the query, without those of several relations in its FROM.
-    pub fn visit_own_expressions(&self, visit: &mut VisitExpression<'_>) {
+    /// The subqueries of its expressions, each once.
+    pub fn subqueries(&self) -> Vec<Subquery> {
+        let mut found: Vec<Subquery> = Vec::new();
+        self.visit_expressions(&mut |expression| {
+            expression.any(&mut |inner| {
+                if let Kind::Subquery(subquery) = &inner.kind
+                    && !found.iter().any(|known| Arc::ptr_eq(&known.query, &subquery.query))
+                {
+                    found.push(subquery.as_ref().clone());
+                }
+                false
+            });
+        });
+        found
+    }
+
+    /// Visits the expressions of the query, without those of the queries inside of it.
+    pub fn visit_expressions(&self, visit: &mut VisitExpression<'_>) {
         let BoundSelect {
             source,
             filter,
@@ -61,7 +86,7 @@ impl BoundSelect {
         match source {
             From::Nothing => {}
             From::Table(scanned) => scanned.visit_expressions(visit),
-            From::Relation(_) => {}
+            From::Relation(relation) => relation.visit_expressions(visit),
         }
         if let Distinctness::On(expressions) = distinct {
             expressions.iter().for_each(&mut *visit);
@@ -76,23 +101,14 @@ impl BoundSelect {
         filter.iter().chain(projection).chain(ordered).chain(limit).chain(offset).for_each(visit);
     }
 
-    /// Visits the tables that it reads, those of its subqueries included.
+    /// Visits the tables that it reads, those of the queries inside of it included.
     pub fn visit_tables(&self, visit: &mut dyn FnMut(&Scanned)) {
         match &self.source {
             From::Nothing => {}
             From::Table(scanned) => visit(scanned),
             From::Relation(relation) => relation.visit_tables(visit),
         }
-        let mut inside: Vec<Arc<BoundSelect>> = Vec::new();
-        self.visit_expressions(&mut |expression| {
-            expression.any(&mut |inner| {
-                if let Kind::Subquery(subquery) = &inner.kind {
-                    inside.push(subquery.query.clone());
-                }
-                false
-            });
-        });
-        inside.iter().for_each(|query| query.visit_tables(visit));
+        self.visit_queries(&mut |query| query.visit_tables(visit));
     }
 }
 
