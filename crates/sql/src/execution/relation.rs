@@ -161,7 +161,9 @@ impl Execution<'_> {
             // The right side is not read: whatever it holds, there is nothing to join it with.
             return Ok(Vec::new());
         }
-        let right_rows = self.relation_rows(&join.right, given)?;
+        // It looks at nothing of the left side, but its columns are counted from the begin of FROM.
+        let prefix = with_nulls(given.left, join.left_width);
+        let right_rows = self.relation_rows(&join.right, Given { left: &prefix, ..given })?;
         let index = match join.equal.is_empty() {
             true => None,
             false => Some(self.indexed(&right_rows, join, given)?),

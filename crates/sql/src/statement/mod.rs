@@ -8,6 +8,7 @@ mod from;
 mod query;
 mod relation;
 mod select;
+mod select_query;
 mod slots;
 
 pub(crate) use access::{Access, KeyPart, resolve_key, resolve_range};
