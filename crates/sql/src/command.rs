@@ -19,7 +19,7 @@ impl RowFunction for InsertFunction {
     fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
         match row {
             None => Ok(RowChange::Put(self.row.clone())),
-            Some(_) => Err(self.table.duplicate_key(&self.row)),
+            Some(_) => Err(self.table.duplicate_key(&self.table.key_name, &self.table.key, &self.row)),
         }
     }
 }

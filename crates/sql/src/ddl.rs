@@ -1,19 +1,28 @@
-//! Schema changes: CREATE and DROP of tables and procedures.
+//! Schema changes: CREATE, ALTER and DROP of tables, indexes, constraints and procedures.
 
-use crate::expression::bind_data_type;
+mod foreign_keys;
+mod indexes;
+
+use crate::execution::Execution;
+use crate::expression::{Environment, bind_data_type};
 use crate::library::CompileOptions;
 use crate::parse::{CreateProcedure, ParsedStatement};
 use crate::plpgsql;
 use crate::scope::name_of;
 use crate::statement::table_name;
 use crate::table::{TablePlan, Tables};
+use foreign_keys::{ForeignKeyDraft, bind_foreign_key, create_foreign_key, remove_foreign_keys};
+use indexes::{IndexDraft, bind_create_index, bind_unique, create_index, drop_index, remove_index};
 use sqlparser::ast::{
-    self, ColumnOption, CreateTable, CreateTableOptions, Expr, FunctionDesc, Ident, IndexColumn, ObjectType,
-    Statement, TableConstraint,
+    self, AlterTableOperation, ColumnOption, CreateTable, CreateTableOptions, Expr, FunctionDesc, Ident,
+    IndexColumn, ObjectType, Statement, TableConstraint,
 };
+use state::KeyRange;
+use state::Snapshot;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, Check, Column, DataType, Parameter, Policy, Procedure, SqlError, SqlState, StatementResult,
+    Catalog, Check, Column, DataType, Parameter, Policy, Procedure, Row, SqlError, SqlState, StatementResult,
     Table, TableId, limits,
 };
 
@@ -28,6 +37,44 @@ pub(crate) enum SchemaChange {
         table: Table,
         /// CHECKs without a name yet.
         unnamed_checks: Vec<String>,
+        /// UNIQUE constraints.
+        unique: Vec<IndexDraft>,
+        /// FOREIGN KEY constraints.
+        foreign_keys: Vec<ForeignKeyDraft>,
+    },
+    /// CREATE INDEX.
+    CreateIndex {
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+        /// Its table.
+        table: String,
+        /// The index.
+        index: IndexDraft,
+    },
+    /// DROP INDEX.
+    DropIndex {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// The indexes.
+        names: Vec<String>,
+    },
+    /// ALTER TABLE … ADD CONSTRAINT.
+    AddConstraint {
+        /// The table.
+        table: String,
+        /// The constraint.
+        constraint: Box<NewConstraint>,
+    },
+    /// ALTER TABLE … DROP CONSTRAINT.
+    DropConstraint {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// CASCADE.
+        cascade: bool,
+        /// The table.
+        table: String,
+        /// The constraint.
+        name: String,
     },
     /// ALTER TABLE … SET (endorsement_policy = …).
     SetTableEndorsement {
@@ -40,6 +87,8 @@ pub(crate) enum SchemaChange {
     DropTable {
         /// IF EXISTS.
         if_exists: bool,
+        /// CASCADE.
+        cascade: bool,
         /// The tables.
         names: Vec<String>,
     },
@@ -59,6 +108,42 @@ pub(crate) enum SchemaChange {
     },
 }
 
+/// A constraint that is added to a table.
+#[derive(Debug)]
+pub(crate) enum NewConstraint {
+    /// CHECK, with its name if it has one.
+    Check(Option<String>, String),
+    /// UNIQUE
+    Unique(IndexDraft),
+    /// FOREIGN KEY
+    ForeignKey(ForeignKeyDraft),
+}
+
+/// The rows of the tables that a schema change looks at.
+pub(crate) struct Rows<'e, 'x>(pub &'e mut Execution<'x>);
+
+impl<'x> Rows<'_, 'x> {
+    /// The state that is changed.
+    fn snapshot(&self) -> &'x dyn Snapshot {
+        self.0.snapshot()
+    }
+
+    /// Visits every row of a table, at a step each.
+    fn visit(
+        &mut self,
+        table: TableId,
+        visit: &mut dyn FnMut(&Row) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let snapshot = self.snapshot();
+        let mut result = Ok(());
+        snapshot.scan(table, &KeyRange::ALL, false, &mut |_, row| {
+            result = self.0.charge(1).and_then(|()| visit(row));
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        result
+    }
+}
+
 /// The change that a statement is; `None` where it is none.
 ///
 /// # Errors
@@ -75,12 +160,21 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
             object_type: ObjectType::Table,
             if_exists,
             names,
+            cascade,
             temporary: false,
             table: None,
             ..
         } => {
             let names = names.iter().map(table_name).collect::<Result<_, _>>()?;
-            Ok(Some(SchemaChange::DropTable { if_exists: *if_exists, names }))
+            Ok(Some(SchemaChange::DropTable { if_exists: *if_exists, cascade: *cascade, names }))
+        }
+        Statement::CreateIndex(create) => {
+            let (table, index) = bind_create_index(create)?;
+            Ok(Some(SchemaChange::CreateIndex { if_not_exists: create.if_not_exists, table, index }))
+        }
+        Statement::Drop { object_type: ObjectType::Index, if_exists, names, cascade: false, .. } => {
+            let names = names.iter().map(table_name).collect::<Result<_, _>>()?;
+            Ok(Some(SchemaChange::DropIndex { if_exists: *if_exists, names }))
         }
         Statement::Drop { object_type, .. } => Err(SqlError::unsupported(format_args!("DROP {object_type}"))),
         Statement::DropProcedure { if_exists, proc_desc, .. } => {
@@ -95,15 +189,44 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
     }
 }
 
-/// Nothing but a table's endorsement policy can be altered; `None` where it is something else.
+/// What of a table is altered; `None` where it is something that cannot be.
 fn bind_alter_table(alter: &ast::AlterTable) -> Result<Option<SchemaChange>, SqlError> {
-    match alter.operations.as_slice() {
-        [ast::AlterTableOperation::SetOptionsParens { options }] => {
-            let (name, policy) = (table_name(&alter.name)?, table_endorsement(options)?);
-            Ok(Some(SchemaChange::SetTableEndorsement { name, policy }))
+    let table = || table_name(&alter.name);
+    Ok(Some(match alter.operations.as_slice() {
+        [AlterTableOperation::SetOptionsParens { options }] => {
+            SchemaChange::SetTableEndorsement { name: table()?, policy: table_endorsement(options)? }
         }
-        _ => Ok(None),
-    }
+        [AlterTableOperation::AddConstraint { constraint, not_valid: false }] => {
+            let constraint = Box::new(bind_new_constraint(constraint)?);
+            SchemaChange::AddConstraint { table: table()?, constraint }
+        }
+        [AlterTableOperation::DropConstraint { if_exists, name, drop_behavior }] => {
+            SchemaChange::DropConstraint {
+                if_exists: *if_exists,
+                cascade: matches!(drop_behavior, Some(ast::DropBehavior::Cascade)),
+                table: table()?,
+                name: name_of(name)?,
+            }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn bind_new_constraint(constraint: &TableConstraint) -> Result<NewConstraint, SqlError> {
+    Ok(match constraint {
+        TableConstraint::Unique(unique) => NewConstraint::Unique(bind_unique(unique)?),
+        TableConstraint::ForeignKey(foreign_key) => {
+            NewConstraint::ForeignKey(bind_foreign_key(foreign_key, None)?)
+        }
+        TableConstraint::Check(check) if check.enforced != Some(false) => {
+            NewConstraint::Check(check.name.as_ref().map(name_of).transpose()?, check.expr.to_string())
+        }
+        TableConstraint::PrimaryKey(_) => {
+            return Err(SqlError::unsupported("PRIMARY KEY on a table that exists")
+                .hint("Say PRIMARY KEY in CREATE TABLE; a unique index serves a table that exists."));
+        }
+        other => return Err(SqlError::unsupported(format_args!("the constraint {other}"))),
+    })
 }
 
 /// What `endorsement_policy` says among a table's options; an empty text means none.
@@ -191,6 +314,8 @@ fn bind_create_table(create: &CreateTable) -> Result<SchemaChange, SqlError> {
             },
         },
         unnamed_checks: Vec::new(),
+        unique: Vec::new(),
+        foreign_keys: Vec::new(),
     };
     for column in &create.columns {
         draft.add_column(column)?;
@@ -205,6 +330,8 @@ fn bind_create_table(create: &CreateTable) -> Result<SchemaChange, SqlError> {
         if_not_exists: create.if_not_exists,
         table: draft.table,
         unnamed_checks: draft.unnamed_checks,
+        unique: draft.unique,
+        foreign_keys: draft.foreign_keys,
     })
 }
 
@@ -245,6 +372,8 @@ struct TableDraft {
     table: Table,
     /// Conditions of the CHECKs without a name.
     unnamed_checks: Vec<String>,
+    unique: Vec<IndexDraft>,
+    foreign_keys: Vec<ForeignKeyDraft>,
 }
 
 impl TableDraft {
@@ -279,6 +408,21 @@ impl TableDraft {
                 ColumnOption::Check(check) => {
                     self.add_check(check, option.name.as_ref().or(check.name.as_ref()))?;
                 }
+                ColumnOption::Unique(unique) => {
+                    let mut draft = bind_unique(unique)?;
+                    draft.columns = vec![name.clone()];
+                    if let Some(constraint) = &option.name {
+                        draft.name = Some(name_of(constraint)?);
+                    }
+                    self.unique.push(draft);
+                }
+                ColumnOption::ForeignKey(foreign_key) => {
+                    let mut draft = bind_foreign_key(foreign_key, Some(&name))?;
+                    if let Some(constraint) = &option.name {
+                        draft.name = Some(name_of(constraint)?);
+                    }
+                    self.foreign_keys.push(draft);
+                }
                 other => refuse_column_option(other)?,
             }
         }
@@ -308,11 +452,14 @@ impl TableDraft {
                 self.set_primary_key(ordinals, key.name.as_ref())
             }
             TableConstraint::Check(check) => self.add_check(check, check.name.as_ref()),
-            TableConstraint::Unique(_) | TableConstraint::UniqueUsingIndex(_) => {
-                Err(SqlError::unsupported("UNIQUE").hint("Make it the primary key, or a table of its own."))
+            TableConstraint::Unique(unique) => {
+                self.unique.push(bind_unique(unique)?);
+                Ok(())
             }
-            TableConstraint::ForeignKey(_) => Err(SqlError::unsupported("FOREIGN KEY")
-                .hint("Check in the procedure that the other row exists.")),
+            TableConstraint::ForeignKey(foreign_key) => {
+                self.foreign_keys.push(bind_foreign_key(foreign_key, None)?);
+                Ok(())
+            }
             other => Err(SqlError::unsupported(format_args!("the constraint {other}"))),
         }
     }
@@ -373,12 +520,6 @@ fn refuse_key_forms(characteristics: &Option<ast::ConstraintCharacteristics>) ->
 
 fn refuse_column_option(option: &ColumnOption) -> Result<(), SqlError> {
     Err(match option {
-        ColumnOption::Unique(_) => {
-            SqlError::unsupported("UNIQUE").hint("Make it the primary key, or a table of its own.")
-        }
-        ColumnOption::ForeignKey(_) => {
-            SqlError::unsupported("FOREIGN KEY").hint("Check in the procedure that the other row exists.")
-        }
         ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
             SqlError::unsupported("GENERATED").hint("Compute the value in the procedure that writes it.")
         }
@@ -412,14 +553,57 @@ fn generated_name(table: &str, column: &str, label: &str) -> String {
 pub(crate) fn change_catalog<'c>(
     before: &Catalog,
     changes: impl IntoIterator<Item = &'c SchemaChange>,
+    rows: &mut Rows<'_, '_>,
     results: &mut Vec<StatementResult>,
 ) -> Result<Option<Catalog>, SqlError> {
     let mut catalog = before.clone();
     for change in changes {
         let tag = match change {
-            SchemaChange::CreateTable { if_not_exists, table, unnamed_checks } => {
-                create_table(&mut catalog, *if_not_exists, table, unnamed_checks)?;
+            SchemaChange::CreateTable { if_not_exists, table, unnamed_checks, unique, foreign_keys } => {
+                if create_table(&mut catalog, *if_not_exists, table, unnamed_checks)? {
+                    let table = catalog.tables[&table.name].clone();
+                    for draft in unique {
+                        create_index(&mut catalog, &table, draft, rows)?;
+                    }
+                    for draft in foreign_keys {
+                        create_foreign_key(&mut catalog, &table, draft, rows)?;
+                    }
+                    // Indexes bind with the table.
+                    TablePlan::new(&table, &catalog)?;
+                }
                 "CREATE TABLE"
+            }
+            SchemaChange::CreateIndex { if_not_exists, table, index } => {
+                let table = find_table(&catalog, table)?;
+                let known = index.name.as_ref().is_some_and(|name| relation_exists(&catalog, name));
+                if !(*if_not_exists && known) {
+                    create_index(&mut catalog, &table, index, rows)?;
+                }
+                "CREATE INDEX"
+            }
+            SchemaChange::DropIndex { if_exists, names } => {
+                for name in names {
+                    drop_index(&mut catalog, *if_exists, name)?;
+                }
+                "DROP INDEX"
+            }
+            SchemaChange::AddConstraint { table, constraint } => {
+                let table = find_table(&catalog, table)?;
+                match constraint.as_ref() {
+                    NewConstraint::Unique(draft) => create_index(&mut catalog, &table, draft, rows)?,
+                    NewConstraint::ForeignKey(draft) => {
+                        create_foreign_key(&mut catalog, &table, draft, rows)?;
+                    }
+                    NewConstraint::Check(name, condition) => {
+                        add_check(&mut catalog, &table, name.as_deref(), condition, rows)?;
+                    }
+                }
+                "ALTER TABLE"
+            }
+            SchemaChange::DropConstraint { if_exists, cascade, table, name } => {
+                let table = find_table(&catalog, table)?;
+                drop_constraint(&mut catalog, &table, name, *if_exists, *cascade)?;
+                "ALTER TABLE"
             }
             SchemaChange::SetTableEndorsement { name, policy } => {
                 let Some(table) = catalog.tables.get_mut(name) else {
@@ -429,13 +613,8 @@ pub(crate) fn change_catalog<'c>(
                 Arc::make_mut(table).endorsement = policy.clone();
                 "ALTER TABLE"
             }
-            SchemaChange::DropTable { if_exists, names } => {
-                for name in names {
-                    if catalog.tables.remove(name).is_none() && !if_exists {
-                        let message = format!("table \"{name}\" does not exist");
-                        return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
-                    }
-                }
+            SchemaChange::DropTable { if_exists, cascade, names } => {
+                drop_tables(&mut catalog, *if_exists, *cascade, names)?;
                 "DROP TABLE"
             }
             SchemaChange::CreateProcedure { or_replace, procedure } => {
@@ -463,10 +642,10 @@ fn create_table(
     if_not_exists: bool,
     table: &Table,
     unnamed_checks: &[String],
-) -> Result<(), SqlError> {
-    if catalog.tables.contains_key(&table.name) {
-        if if_not_exists {
-            return Ok(());
+) -> Result<bool, SqlError> {
+    if relation_exists(catalog, &table.name) {
+        if if_not_exists && catalog.tables.contains_key(&table.name) {
+            return Ok(false);
         }
         let message = format!("relation \"{}\" already exists", table.name);
         return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
@@ -479,17 +658,155 @@ fn create_table(
     name_checks(&mut table, unnamed_checks)?;
     table.id = TableId(catalog.next_table);
     // Binds defaults and checks: what is wrong in them is said now.
-    TablePlan::new(&table)?;
-    catalog.next_table = catalog.next_table.checked_add(1).ok_or_else(|| {
-        SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a ledger numbers at most 2^32 tables in its life")
-    })?;
+    TablePlan::new(&table, catalog)?;
+    take_number(catalog)?;
     catalog.tables.insert(table.name.clone(), Arc::new(table));
+    Ok(true)
+}
+
+/// A number that no table and no index has had.
+fn take_number(catalog: &mut Catalog) -> Result<u32, SqlError> {
+    let number = catalog.next_table;
+    if number >= TableId::NUMBERS_MAX {
+        let message = "a ledger numbers at most 2^30 tables and indexes in its life";
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    catalog.next_table += 1;
+    Ok(number)
+}
+
+fn find_table(catalog: &Catalog, name: &str) -> Result<Arc<Table>, SqlError> {
+    catalog.tables.get(name).cloned().ok_or_else(|| {
+        SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+    })
+}
+
+/// Whether a table or an index has this name; that of a primary key counts.
+fn relation_exists(catalog: &Catalog, name: &str) -> bool {
+    let has_key = |table: &Arc<Table>| !table.primary_key.is_empty() && table.primary_key_name == name;
+    catalog.tables.contains_key(name)
+        || catalog.tables.values().any(has_key)
+        || catalog.indexes.values().flatten().any(|index| index.name == name)
+}
+
+/// Whether a constraint of a table has this name.
+fn constraint_exists(catalog: &Catalog, table: &Table, name: &str) -> bool {
+    table.checks.iter().any(|check| check.name == name)
+        || (!table.primary_key.is_empty() && table.primary_key_name == name)
+        || catalog.indexes_of(table.id).iter().any(|index| index.constraint && index.name == name)
+        || catalog.foreign_keys_of(table.id).iter().any(|foreign_key| foreign_key.name == name)
+}
+
+fn drop_tables(
+    catalog: &mut Catalog,
+    if_exists: bool,
+    cascade: bool,
+    names: &[String],
+) -> Result<(), SqlError> {
+    let mut dropped: Vec<Arc<Table>> = Vec::with_capacity(names.len());
+    for name in names {
+        match catalog.tables.get(name) {
+            Some(table) => dropped.push(table.clone()),
+            None if if_exists => {}
+            None => {
+                let message = format!("table \"{name}\" does not exist");
+                return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+            }
+        }
+    }
+    let ids: Vec<TableId> = dropped.iter().map(|table| table.id).collect();
+    for table in &dropped {
+        if !cascade {
+            foreign_keys::refuse_referenced(catalog, table, &ids)?;
+        }
+        catalog.tables.remove(&table.name);
+        catalog.indexes.remove(&table.id);
+    }
+    remove_foreign_keys(catalog, |child, foreign_key| {
+        ids.contains(&child) || ids.contains(&foreign_key.parent)
+    });
     Ok(())
+}
+
+/// ALTER TABLE … ADD CHECK, which every row must keep.
+fn add_check(
+    catalog: &mut Catalog,
+    table: &Arc<Table>,
+    name: Option<&str>,
+    condition: &str,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let mut new = Table::clone(table);
+    match name {
+        None => name_checks(&mut new, &[condition.to_string()])?,
+        Some(name) if constraint_exists(catalog, table, name) => {
+            let message = format!("constraint \"{name}\" for relation \"{}\" already exists", table.name);
+            return Err(SqlError::new(SqlState(*b"42710"), message));
+        }
+        Some(name) => {
+            new.checks.push(Check { name: name.to_string(), condition: condition.to_string() });
+            new.checks.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+    }
+    let plan = TablePlan::new(&new, catalog)?;
+    let added = plan.checks.iter().find(|check| table.checks.iter().all(|known| known.name != check.name));
+    if let Some(check) = added {
+        rows.visit(table.id, &mut |row| match check.condition.truth(&Environment::new(row, &[], 0))? {
+            Some(false) => {
+                let message = format!(
+                    "check constraint \"{}\" of relation \"{}\" is violated by some row",
+                    check.name, table.name
+                );
+                Err(SqlError::new(SqlState::CHECK_VIOLATION, message))
+            }
+            _ => Ok(()),
+        })?;
+    }
+    catalog.tables.insert(new.name.clone(), Arc::new(new));
+    Ok(())
+}
+
+fn drop_constraint(
+    catalog: &mut Catalog,
+    table: &Arc<Table>,
+    name: &str,
+    if_exists: bool,
+    cascade: bool,
+) -> Result<(), SqlError> {
+    if table.checks.iter().any(|check| check.name == name) {
+        let mut new = Table::clone(table);
+        new.checks.retain(|check| check.name != name);
+        catalog.tables.insert(new.name.clone(), Arc::new(new));
+        return Ok(());
+    }
+    if catalog.foreign_keys_of(table.id).iter().any(|foreign_key| foreign_key.name == name) {
+        remove_foreign_keys(catalog, |child, foreign_key| child == table.id && foreign_key.name == name);
+        return Ok(());
+    }
+    let indexes = catalog.indexes_of(table.id);
+    if let Some(index) = indexes.iter().find(|index| index.constraint && index.name == name).cloned() {
+        if cascade {
+            remove_foreign_keys(catalog, |_, foreign_key| foreign_key.index == Some(index.number));
+        }
+        let what = format!("constraint {name} on table {}", table.name);
+        foreign_keys::refuse_needed(catalog, &index, &what, &format!("index {name}"))?;
+        remove_index(catalog, table.id, &index);
+        return Ok(());
+    }
+    if !table.primary_key.is_empty() && table.primary_key_name == name {
+        return Err(SqlError::unsupported("dropping the primary key")
+            .hint("Make a table with another key, and insert the rows there."));
+    }
+    if if_exists {
+        return Ok(());
+    }
+    let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+    Err(SqlError::new(SqlState(*b"42704"), message))
 }
 
 /// Gives the CHECKs without a name PostgreSQL's: with the column where they look at one only.
 fn name_checks(table: &mut Table, unnamed: &[String]) -> Result<(), SqlError> {
-    let bare = TablePlan::new(&Table { checks: Vec::new(), ..table.clone() })?;
+    let bare = TablePlan::new(&Table { checks: Vec::new(), ..table.clone() }, &Catalog::default())?;
     for condition in unnamed {
         let bound = crate::table::bind_check(&bare, condition)?;
         let columns: Vec<&Column> = (0..table.columns.len())
@@ -539,7 +856,7 @@ fn create_procedure(catalog: &mut Catalog, or_replace: bool, procedure: &Procedu
         }
         _ => {}
     }
-    plpgsql::compile(&Tables::new(catalog.tables.values())?, procedure, CompileOptions::default())?;
+    plpgsql::compile(&Tables::new(catalog)?, procedure, CompileOptions::default())?;
     catalog.procedures.insert(procedure.name.clone(), Arc::new(procedure.clone()));
     Ok(())
 }

@@ -5,11 +5,13 @@ use crate::execution::sized;
 use crate::expression::Environment;
 use crate::library::Library;
 use crate::table::TablePlan;
-use state::{Addition, Command, CommandKind, Effects, RowChange, RowFunction, RowId, effects_of};
+use state::{
+    Addition, Command, CommandKind, Effects, RowChange, RowFunction, RowId, effects_of, write_command,
+};
 use std::sync::Arc;
 use types::{
-    ColumnSet, DataType, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite, Key, Row, RowWrite,
-    SqlError, SqlState, TableId, Value, assign,
+    ColumnSet, DataType, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite, Index, Key, Row,
+    RowWrite, SqlError, SqlState, TableId, Value, assign,
 };
 
 /// The effects as validation works on them. Their commands check what the row is at its place: NOT NULL, CHECK, length.
@@ -19,7 +21,9 @@ use types::{
 /// on this catalog gives.
 pub fn bind_endorsed(library: &Library, endorsed: &EndorsedEffects) -> Result<Effects, SqlError> {
     for EndorsedRead { table, .. } in &endorsed.reads {
-        plan(library, *table)?;
+        if library.tables().unique_index(*table).is_none() {
+            plan(library, *table)?;
+        }
     }
     for EndorsedScan { table, result, .. } in &endorsed.scans {
         plan(library, *table)?;
@@ -27,7 +31,26 @@ pub fn bind_endorsed(library: &Library, endorsed: &EndorsedEffects) -> Result<Ef
             return Err(broken("the keys of a scan's result do not ascend".to_string()));
         }
     }
-    effects_of(endorsed, |write| command(plan(library, write.table)?, write))
+    effects_of(endorsed, |write| match library.tables().unique_index(write.table) {
+        Some((table, index)) => unique_command(table, index, write),
+        None => command(plan(library, write.table)?, write),
+    })
+}
+
+/// A key of a unique index that is taken or freed. Which row takes it is not looked at: whoever endorses decides what
+/// keys there are, as they decide what rows there are.
+fn unique_command(
+    table: &Arc<TablePlan>,
+    index: &Arc<Index>,
+    endorsed: &EndorsedWrite,
+) -> Result<Command, SqlError> {
+    match &endorsed.write {
+        RowWrite::Put(row) if row.is_empty() => Ok(write_command(endorsed)),
+        RowWrite::Delete => Ok(write_command(endorsed)),
+        _ => {
+            Err(broken(format!("the keys of index \"{}\" of \"{}\" have no columns", index.name, table.name)))
+        }
+    }
 }
 
 fn plan(library: &Library, table: TableId) -> Result<&Arc<TablePlan>, SqlError> {

@@ -14,6 +14,7 @@
 //! | DELETE | writes every column |
 //! | INSERT | writes every column of the new key; a hidden key begins with height and position |
 //! | RETURNING | reads its columns |
+//! | UNIQUE, FOREIGN KEY | the keys taken and referenced; all of them where they depend on data |
 //!
 //! Both branches of IF count, every turn of a loop, and everything behind a statement that may fail. An UPDATE whose
 //! error may show the row (NOT NULL, CHECK, a numeric overflow), or that may make it too long, reads all columns:
@@ -31,13 +32,16 @@ use crate::expression::{Environment, Expression, Kind};
 use crate::library::Library;
 use crate::plpgsql::{self, FusedStatement};
 use crate::statement::{
-    Access, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, InsertSource,
-    KeyPart, OnConflict, Returning, resolve_key, resolve_range,
+    Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
+    ConflictAction, InsertSource, Interval, KeyPart, OnConflict, Returning, resolve_key,
 };
 use crate::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
-use types::{ColumnSet, DataType, Key, ParameterMode, SqlError, Value, cast, format_value, limits};
+use types::{
+    ColumnSet, DataType, Key, ParameterMode, ReferentialAction, SqlError, TableId, Value, cast, format_value,
+    limits,
+};
 
 /// Instructions that the analysis of one transaction may walk, those of called procedures included. Nobody is charged
 /// for it, so there are not many: about a millisecond's work.
@@ -191,7 +195,9 @@ impl<'a> Analysis<'a> {
     }
 
     fn insert(&mut self, insert: &BoundInsert, frame: &KnownFrame) {
-        if let Some(OnConflict::Update { values, condition, .. }) = &insert.on_conflict {
+        if let Some(OnConflict { action: ConflictAction::Update { values, condition, .. }, .. }) =
+            &insert.on_conflict
+        {
             values.iter().chain(condition).for_each(|value| self.subqueries(value, frame));
         }
         match &insert.source {
@@ -220,23 +226,34 @@ impl<'a> Analysis<'a> {
 
     fn insert_row(&mut self, insert: &BoundInsert, row: &[Expression], frame: &KnownFrame) {
         let table = &insert.table;
-        let mut key = Vec::with_capacity(table.key.len());
-        for ordinal in &table.key {
-            match self.evaluate(&row[usize::from(*ordinal)], frame) {
-                Some(value) => key.push(value),
-                None => break,
-            }
-        }
-        // The row that exists is changed as any row is, and its error may show it.
-        let looks = match &insert.on_conflict {
-            Some(OnConflict::Update { .. }) => ColumnSet::ALL,
-            Some(OnConflict::Nothing) | None => ColumnSet::EXISTS,
+        let Some(on_conflict) = &insert.on_conflict else {
+            let known = |analysis: &Self, ordinal: u16| analysis.evaluate(&row[usize::from(ordinal)], frame);
+            return self.insert_known(table, &known, ColumnSet::EXISTS);
         };
-        self.insert_key(table, &key, looks);
+        let (looks, changes) = match &on_conflict.action {
+            // The row that exists is changed as any row is, and its error may show it.
+            ConflictAction::Update { plan, .. } => (ColumnSet::ALL, plan.writes),
+            ConflictAction::Nothing => (ColumnSet::EXISTS, ColumnSet::EMPTY),
+        };
+        // What row has a key of a unique index is not known before the rows are.
+        if on_conflict.arbiters.iter().any(|arbiter| matches!(arbiter, Arbiter::Unique(_))) {
+            self.read(table, KeyRange::ALL, looks);
+            self.write(table, KeyRange::ALL, changes);
+        }
+        let known = |analysis: &Self, ordinal: u16| analysis.evaluate(&row[usize::from(ordinal)], frame);
+        self.insert_known(table, &known, looks);
+        self.constraints(table, changes, &mut Vec::new());
     }
 
-    /// A row is inserted whose key begins with these values; of one that exists these columns are looked at.
-    pub fn insert_key(&mut self, table: &TablePlan, key: &[Value], looks: ColumnSet) {
+    /// A row is inserted; of one that exists these columns are looked at. `known`: the value of a column, where it is the
+    /// same on every state.
+    pub fn insert_known(
+        &mut self,
+        table: &TablePlan,
+        known: &dyn Fn(&Self, u16) -> Option<Value>,
+        looks: ColumnSet,
+    ) {
+        let key: Vec<Value> = table.key.iter().map_while(|ordinal| known(self, *ordinal)).collect();
         let range = if table.key.is_empty() {
             // Height and position in the block, then what counts the transaction's rows.
             let mut bytes = [0; 12];
@@ -244,7 +261,7 @@ impl<'a> Analysis<'a> {
             bytes[8..].copy_from_slice(&self.context.index.to_be_bytes());
             KeyRange::prefix(Key::from_bytes(&bytes))
         } else {
-            match Key::encode(key) {
+            match Key::encode(&key) {
                 Ok(encoded) if key.len() == table.key.len() => single(encoded),
                 Ok(encoded) if !key.is_empty() => KeyRange::prefix(encoded),
                 Ok(_) => KeyRange::ALL,
@@ -254,6 +271,87 @@ impl<'a> Analysis<'a> {
         };
         self.read(table, range.clone(), looks);
         self.write(table, range, ColumnSet::ALL);
+        for index in table.indexes.iter().filter(|index| index.unique) {
+            let values: Option<Vec<Value>> = index.columns.iter().map(|c| known(self, *c)).collect();
+            let range = match values {
+                Some(values) if values.iter().any(Value::is_null) => continue,
+                Some(values) => match Key::encode(&values) {
+                    Ok(key) => single(key),
+                    Err(_) => return,
+                },
+                None => KeyRange::ALL,
+            };
+            self.footprint.read(Region {
+                table: index.unique_entries(),
+                range: range.clone(),
+                columns: ColumnSet::EXISTS,
+            });
+            self.footprint.write(Region { table: index.unique_entries(), range, columns: ColumnSet::ALL });
+        }
+        for foreign_key in self.library.tables().foreign_keys().of_child(table.id) {
+            let values: Option<Vec<Value>> = foreign_key.columns.iter().map(|c| known(self, *c)).collect();
+            let range = match values {
+                Some(values) if values.iter().any(Value::is_null) => continue,
+                Some(values) => {
+                    let environment = Environment::new(&[], &values, self.context.now());
+                    match resolve_key(&foreign_key.key, &environment) {
+                        Ok(Some(key)) => single(key),
+                        _ => continue,
+                    }
+                }
+                None => KeyRange::ALL,
+            };
+            self.footprint.read(Region { table: foreign_key.keys, range, columns: ColumnSet::EXISTS });
+        }
+    }
+
+    /// What constraints add to a change of these columns, or of all where rows are deleted. `done`: the tables whose rows
+    /// are deleted or changed already, by cascading.
+    fn constraints(&mut self, table: &TablePlan, writes: ColumnSet, done: &mut Vec<(TableId, ColumnSet)>) {
+        let writes = writes & table.constrained;
+        if writes.is_empty() || done.contains(&(table.id, writes)) {
+            return;
+        }
+        done.push((table.id, writes));
+        let set = |columns: &[u16]| {
+            columns.iter().fold(ColumnSet::EMPTY, |set, c| set | ColumnSet::column(usize::from(*c)))
+        };
+        let mut read = |table: TableId, columns: ColumnSet| {
+            self.footprint.read(Region { table, range: KeyRange::ALL, columns });
+        };
+        let unique =
+            table.indexes.iter().filter(|index| index.unique && index.column_set().intersects(writes));
+        for index in unique.clone() {
+            read(index.unique_entries(), ColumnSet::EXISTS);
+        }
+        let foreign_keys = self.library.tables().foreign_keys();
+        for foreign_key in foreign_keys.of_child(table.id) {
+            if set(&foreign_key.columns).intersects(writes) {
+                read(foreign_key.keys, ColumnSet::EXISTS);
+            }
+        }
+        let referenced = foreign_keys.of_parent(table.id).iter();
+        let referenced = referenced.filter(|foreign_key| set(&foreign_key.referenced).intersects(writes));
+        for foreign_key in referenced.clone() {
+            read(foreign_key.keys, ColumnSet::EXISTS);
+            // Rows that are changed may be shown by an error.
+            read(foreign_key.child.id, ColumnSet::ALL);
+        }
+        for index in unique {
+            let (table, columns) = (index.unique_entries(), ColumnSet::ALL);
+            self.footprint.write(Region { table, range: KeyRange::ALL, columns });
+        }
+        for foreign_key in referenced {
+            let child = &foreign_key.child;
+            let cascades = foreign_key.on_delete == ReferentialAction::Cascade;
+            let writes = match &foreign_key.assign {
+                _ if cascades => ColumnSet::ALL,
+                Some(assign) => assign.writes,
+                None => ColumnSet::EMPTY,
+            };
+            self.write(child, KeyRange::ALL, writes);
+            self.constraints(child, writes, done);
+        }
     }
 
     fn update(&mut self, update: &BoundUpdate, frame: &KnownFrame) {
@@ -264,8 +362,14 @@ impl<'a> Analysis<'a> {
         let Some(range) = self.range(&update.access, frame) else { return };
         let shown = if plan.may_show_row() { ColumnSet::ALL } else { ColumnSet::EMPTY };
         let columns = plan.uses | update.filter_columns | returned(&update.returning) | shown;
-        self.read(&plan.table, range.clone(), columns | ColumnSet::EXISTS);
+        let constrained = if plan.writes.intersects(plan.table.constrained) {
+            plan.table.constrained
+        } else {
+            ColumnSet::EMPTY
+        };
+        self.read(&plan.table, range.clone(), columns | constrained | ColumnSet::EXISTS);
         self.write(&plan.table, range, plan.writes);
+        self.constraints(&plan.table, plan.writes, &mut Vec::new());
     }
 
     fn delete(&mut self, delete: &BoundDelete, frame: &KnownFrame) {
@@ -276,8 +380,12 @@ impl<'a> Analysis<'a> {
         let Some(range) = self.range(&delete.access, frame) else { return };
         let shown = if plan.may_show_row() { ColumnSet::ALL } else { ColumnSet::EMPTY };
         let columns = plan.uses | delete.filter_columns | returned(&delete.returning) | shown;
-        self.read(&plan.table, range.clone(), columns | ColumnSet::EXISTS);
+        let constrained = if plan.table.holds_keys { plan.table.constrained } else { ColumnSet::EMPTY };
+        self.read(&plan.table, range.clone(), columns | constrained | ColumnSet::EXISTS);
         self.write(&plan.table, range, ColumnSet::ALL);
+        if plan.table.holds_keys {
+            self.constraints(&plan.table, ColumnSet::ALL, &mut Vec::new());
+        }
     }
 
     /// What statements that are one command on one row may touch.
@@ -335,25 +443,24 @@ impl<'a> Analysis<'a> {
 
     /// The interval in which a statement looks for its rows; `None`: it touches none.
     fn range(&self, access: &Access, frame: &KnownFrame) -> Option<KeyRange> {
-        let environment = self.environment(frame);
         // An error ends the transaction before the statement touches a row.
         match access {
             Access::Key(parts) => self.key_range(parts, frame),
-            Access::Range { equal, lower, upper } => {
-                let prefix = frame.known_parts(equal);
-                if prefix < equal.len() {
-                    return resolve_range(&equal[..prefix], &None, &None, &environment).ok().flatten();
-                }
-                let open = None;
-                let bound = |bound: &Option<(KeyPart, bool)>| {
-                    bound.as_ref().is_some_and(|(part, _)| frame.knows(&part.value))
-                };
-                let lower = if bound(lower) { lower } else { &open };
-                let upper = if bound(upper) { upper } else { &open };
-                resolve_range(equal, lower, upper, &environment).ok().flatten()
-            }
+            Access::Range(interval) => self.interval(interval, frame),
+            // Where the entries of an index stand is not known before the rows are.
+            Access::Index(access) => self.interval(&access.within, frame),
             Access::Found(_) => Some(KeyRange::ALL),
         }
+    }
+
+    fn interval(&self, interval: &Interval, frame: &KnownFrame) -> Option<KeyRange> {
+        let equal = interval.equal[..frame.known_parts(&interval.equal)].to_vec();
+        let known = |bound: &Option<(KeyPart, bool)>| {
+            let all_equal = equal.len() == interval.equal.len();
+            bound.clone().filter(|(part, _)| all_equal && frame.knows(&part.value))
+        };
+        let (lower, upper) = (known(&interval.lower), known(&interval.upper));
+        Interval { equal, lower, upper }.resolve(&self.environment(frame)).ok().flatten()
     }
 
     /// The same where the whole key is given.
@@ -361,7 +468,10 @@ impl<'a> Analysis<'a> {
         let environment = self.environment(frame);
         match frame.known_parts(parts) {
             all if all == parts.len() => resolve_key(parts, &environment).ok().flatten().map(single),
-            prefix => resolve_range(&parts[..prefix], &None, &None, &environment).ok().flatten(),
+            prefix => {
+                let interval = Interval { equal: parts[..prefix].to_vec(), ..Interval::default() };
+                interval.resolve(&environment).ok().flatten()
+            }
         }
     }
 

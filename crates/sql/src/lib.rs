@@ -17,6 +17,7 @@
 
 mod aggregate;
 mod command;
+mod constraint;
 mod ddl;
 mod endorsed;
 mod execution;

@@ -79,7 +79,7 @@ impl Library {
     /// # Errors
     /// As [`Library::new`].
     pub fn with_options(catalog: Arc<Catalog>, options: CompileOptions) -> Result<Library, SqlError> {
-        let tables = Tables::new(catalog.tables.values())?;
+        let tables = Tables::new(&catalog)?;
         let compile = |procedure: &Arc<Procedure>| plpgsql::compile(&tables, procedure, options);
         let procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>> =
             catalog.procedures.iter().map(|(name, procedure)| (name.clone(), compile(procedure))).collect();
@@ -140,7 +140,7 @@ impl Library {
 
     /// Name and policy of a table that has one.
     pub fn table_policy(&self, table: TableId) -> Option<(&str, &Policy)> {
-        let plan = self.tables.by_id(table)?;
+        let plan = self.tables.by_id(table).or_else(|| Some(self.tables.unique_index(table)?.0))?;
         Some((plan.name.as_str(), plan.endorsement.as_ref()?))
     }
 

@@ -2,9 +2,9 @@
 
 use crate::expression::{Capture, Environment, Expression, Kind};
 use smallvec::SmallVec;
-use state::RowPredicate;
+use state::{KeyRange, RowPredicate};
 use std::sync::Arc;
-use types::{DataType, SqlError, Value};
+use types::{DataType, Index, Key, SqlError, Value};
 
 /// The AND of all; `None` where there are none.
 pub(crate) fn conjunction(mut conditions: Vec<Expression>) -> Option<Expression> {
@@ -71,5 +71,24 @@ impl CapturedCondition {
 impl RowPredicate for CapturedCondition {
     fn may_match(&self, known: &[Option<Value>]) -> bool {
         self.expression.possible_truths(known, &self.values, self.now).may_be_true()
+    }
+}
+
+/// The entry of a row lies in an interval of an index, and the condition is true for it.
+pub(crate) struct EntryPredicate {
+    /// Which index.
+    pub index: Arc<Index>,
+    /// The interval that was really examined.
+    pub entries: KeyRange,
+    /// The condition.
+    pub filter: Option<CapturedCondition>,
+}
+
+impl RowPredicate for EntryPredicate {
+    fn may_match(&self, known: &[Option<Value>]) -> bool {
+        let columns = self.index.columns.iter();
+        let values = columns.map_while(|ordinal| known.get(usize::from(*ordinal))?.as_ref());
+        let entries = KeyRange::prefix(Key::index_prefix(values).cut_to_index());
+        self.entries.meets(&entries) && self.filter.as_ref().is_none_or(|filter| filter.may_match(known))
     }
 }

@@ -1,6 +1,6 @@
 //! Transactions, ready to run.
 
-use crate::ddl::change_catalog;
+use crate::ddl::{Rows, change_catalog};
 use crate::execution::{Context, Execution, Oracles};
 use crate::footprint::{Analysis, KnownFrame, refused};
 use crate::library::Library;
@@ -96,7 +96,10 @@ impl Invocation {
                     _ => None,
                 });
                 let mut results = Vec::new();
-                let changed = change_catalog(self.library.catalog(), changes, &mut results)?;
+                let changed = {
+                    let rows = &mut Rows(execution);
+                    change_catalog(self.library.catalog(), changes, rows, &mut results)?
+                };
                 *catalog = changed.map(Arc::new);
                 Ok(results)
             }
@@ -146,6 +149,7 @@ impl Invocation {
             }
             execution.insert_row(table, Row::from(row))?;
         }
+        execution.settle_references()?;
         Ok(vec![StatementResult { tag: format!("COPY {}", rows.len()), ..StatementResult::default() }])
     }
 
@@ -183,20 +187,18 @@ impl Invocation {
         let defaults = default_row(table);
         let nothing = KnownFrame::new(Vec::new());
         for values in rows {
-            let mut key = Vec::with_capacity(table.key.len());
-            for ordinal in &table.key {
-                let column = &table.columns[usize::from(*ordinal)];
-                let value = match columns.iter().position(|name| *name == column.name) {
-                    Some(position) => {
-                        let value = values.get(position).cloned();
-                        value.and_then(|value| assign(value, column.data_type).ok())
-                    }
-                    None => analysis.evaluate(&defaults[usize::from(*ordinal)], &nothing),
-                };
-                let Some(value) = value else { return };
-                key.push(value);
+            let known = |analysis: &Analysis<'_>, ordinal: u16| {
+                let column = &table.columns[usize::from(ordinal)];
+                match columns.iter().position(|name| *name == column.name) {
+                    Some(position) => assign(values.get(position)?.clone(), column.data_type).ok(),
+                    None => analysis.evaluate(&defaults[usize::from(ordinal)], &nothing),
+                }
+            };
+            // A key that cannot be is where the transaction ends.
+            if table.key.iter().any(|ordinal| known(analysis, *ordinal).is_none()) {
+                return;
             }
-            analysis.insert_key(table, &key, types::ColumnSet::EXISTS);
+            analysis.insert_known(table, &known, types::ColumnSet::EXISTS);
         }
     }
 }

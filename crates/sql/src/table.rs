@@ -1,10 +1,13 @@
 //! A table of the catalog with its defaults and checks bound.
 
+use crate::constraint::{ForeignKeys, constrained_columns};
 use crate::expression::{Binder, Environment, Expression, Source};
 use crate::parse::parse_expression;
 use crate::scope::VariableScope;
 use std::sync::Arc;
-use types::{DataType, Policy, SqlError, SqlState, Table, TableId, Value, format_value};
+use types::{
+    Catalog, ColumnSet, DataType, Index, Policy, SqlError, SqlState, Table, TableId, Value, format_value,
+};
 
 /// A table as statements use it.
 #[derive(Debug)]
@@ -21,6 +24,13 @@ pub(crate) struct TablePlan {
     pub key_name: String,
     /// In the order of their names.
     pub checks: Vec<CheckPlan>,
+    /// Its indexes.
+    pub indexes: Vec<Arc<Index>>,
+    /// Columns in a UNIQUE or FOREIGN KEY constraint, of this table or of one that references it: they are assigned at
+    /// simulation.
+    pub constrained: ColumnSet,
+    /// It has a unique index, or is referenced: a DELETE is looked at too.
+    pub holds_keys: bool,
     /// Who must endorse what writes to it.
     pub endorsement: Option<Policy>,
 }
@@ -52,7 +62,8 @@ impl TablePlan {
     ///
     /// # Errors
     /// What is wrong in one of them.
-    pub fn new(table: &Table) -> Result<TablePlan, SqlError> {
+    pub fn new(table: &Table, catalog: &Catalog) -> Result<TablePlan, SqlError> {
+        let (constrained, holds_keys) = constrained_columns(catalog, table.id);
         let mut plan = TablePlan {
             id: table.id,
             name: table.name.clone(),
@@ -60,6 +71,9 @@ impl TablePlan {
             key: table.primary_key.clone(),
             key_name: table.primary_key_name.clone(),
             checks: Vec::new(),
+            indexes: catalog.indexes_of(table.id).iter().cloned().map(Arc::new).collect(),
+            constrained,
+            holds_keys,
             endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
         };
         for column in &table.columns {
@@ -102,23 +116,27 @@ impl TablePlan {
         SqlError::new(SqlState::NOT_NULL_VIOLATION, message).detail(failing_row(row))
     }
 
-    /// The error of a row whose key exists.
+    /// The error of a row whose key in a constraint exists.
     #[cold]
-    pub fn duplicate_key(&self, row: &[Value]) -> SqlError {
-        let names: Vec<&str> =
-            self.key.iter().map(|ordinal| self.columns[usize::from(*ordinal)].name.as_str()).collect();
-        let values: Vec<String> = self
-            .key
-            .iter()
-            .map(|ordinal| format_value(&row[usize::from(*ordinal)]).unwrap_or_default())
-            .collect();
-        let message = format!("duplicate key value violates unique constraint \"{}\"", self.key_name);
-        SqlError::new(SqlState::UNIQUE_VIOLATION, message).detail(format!(
-            "Key ({})=({}) already exists.",
-            names.join(", "),
-            values.join(", ")
-        ))
+    pub fn duplicate_key(&self, constraint: &str, columns: &[u16], row: &[Value]) -> SqlError {
+        let values: Vec<Value> = columns.iter().map(|ordinal| row[usize::from(*ordinal)].clone()).collect();
+        let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
+        let key = describe_key(&listed_columns(self, columns), &values);
+        SqlError::new(SqlState::UNIQUE_VIOLATION, message).detail(format!("{key} already exists."))
     }
+}
+
+/// The names of columns, as errors list them.
+pub(crate) fn listed_columns(table: &TablePlan, columns: &[u16]) -> String {
+    let names = columns.iter().map(|ordinal| table.columns[usize::from(*ordinal)].name.as_str());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// `Key (a, b)=(1, 2)`.
+pub(crate) fn describe_key(columns: &str, values: &[Value]) -> String {
+    let values: Vec<String> =
+        values.iter().map(|value| format_value(value).unwrap_or_else(|| "null".to_string())).collect();
+    format!("Key ({columns})=({})", values.join(", "))
 }
 
 /// A policy that a schema change has stored.
@@ -190,6 +208,7 @@ impl TablePlan {
 pub(crate) struct Tables {
     by_name: rustc_hash::FxHashMap<String, Arc<TablePlan>>,
     by_id: rustc_hash::FxHashMap<TableId, Arc<TablePlan>>,
+    foreign_keys: ForeignKeys,
 }
 
 impl Tables {
@@ -197,13 +216,30 @@ impl Tables {
     ///
     /// # Errors
     /// What is wrong in a default or a check.
-    pub fn new<'a>(tables: impl IntoIterator<Item = &'a Arc<Table>>) -> Result<Tables, SqlError> {
+    pub fn new(catalog: &Catalog) -> Result<Tables, SqlError> {
         let mut by_name = rustc_hash::FxHashMap::default();
-        for table in tables {
-            by_name.insert(table.name.clone(), Arc::new(TablePlan::new(table)?));
+        for table in catalog.tables.values() {
+            let plan = TablePlan::new(table, catalog)?;
+            by_name.insert(table.name.clone(), Arc::new(plan));
         }
         let by_id = by_name.values().map(|plan| (plan.id, plan.clone())).collect();
-        Ok(Tables { by_name, by_id })
+        let foreign_keys = ForeignKeys::new(catalog, &by_id)?;
+        Ok(Tables { by_name, by_id, foreign_keys })
+    }
+
+    /// The FOREIGN KEY constraints.
+    pub fn foreign_keys(&self) -> &ForeignKeys {
+        &self.foreign_keys
+    }
+
+    /// The table and the unique index whose taken keys stand under this number.
+    pub fn unique_index(&self, keys: TableId) -> Option<(&Arc<TablePlan>, &Arc<Index>)> {
+        let find = |table| {
+            let table: &Arc<TablePlan> = table;
+            let index = table.indexes.iter().find(|index| index.unique && index.unique_entries() == keys)?;
+            Some((table, index))
+        };
+        self.by_id.values().find_map(find)
     }
 
     /// The table with this number.

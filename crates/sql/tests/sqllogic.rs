@@ -114,6 +114,11 @@ fn upsert() {
 }
 
 #[test]
+fn constraints() {
+    run("constraints");
+}
+
+#[test]
 fn joins() {
     run("joins");
 }

@@ -16,7 +16,7 @@ use types::{Catalog, ClientId, Key, Row, TableId, TransactionId, decode_exactly,
 //   8      height
 //   32     state digest
 //   4 + n  catalog: length, canonical encoding
-//          per table with rows, by id:
+//          per table with rows, by id, and per unique index the keys that are taken:
 //   1 + 4    TABLE, id
 //            per row, by key:
 //   1 + 2 + 4 + n    ROW, length of the key, length of the row, key, canonical encoding of the row
@@ -119,7 +119,8 @@ fn write_content(snapshot: &dyn Snapshot, stream: &mut Stream<impl Write>) -> io
     let catalog = encode(&**snapshot.catalog());
     stream.piece.extend_from_slice(&length(catalog.len())?.to_le_bytes());
     stream.piece.extend_from_slice(&catalog);
-    let mut tables: Vec<TableId> = snapshot.catalog().tables.values().map(|table| table.id).collect();
+    let mut tables: Vec<TableId> =
+        snapshot.catalog().row_tables().filter(|table| !table.is_index()).collect();
     tables.sort_unstable();
     let mut rows = 0u64;
     for table in tables {
@@ -229,8 +230,10 @@ pub fn read_checkpoint(source: impl Read) -> Result<Checkpoint, CheckpointError>
 
 fn read_tables(source: &mut Source<impl Read>, state: &State) -> Result<(), CheckpointError> {
     let catalog = state.catalog();
-    let columns: BTreeMap<TableId, usize> =
-        catalog.tables.values().map(|table| (table.id, table.columns.len())).collect();
+    // Rows of the keys that a unique index has taken have no columns.
+    let mut columns: BTreeMap<TableId, usize> = catalog.row_tables().map(|table| (table, 0)).collect();
+    columns.extend(catalog.tables.values().map(|table| (table.id, table.columns.len())));
+    columns.retain(|table, _| !table.is_index());
     let mut rows: Vec<AfterImage> = Vec::new();
     let (mut loaded, mut last): (u64, Option<RowId>) = (0, None);
     // The table that rows belong to, and its number of columns.

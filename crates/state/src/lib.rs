@@ -40,6 +40,7 @@ mod effects;
 mod endorsed;
 mod footprint;
 mod hash;
+mod indexes;
 mod live_requests;
 mod overlay;
 mod plain;
@@ -59,6 +60,7 @@ pub use effects::{
 };
 pub use endorsed::{Endorsed, EndorsedForm, effects_of, endorsed_effects, write_command};
 pub use footprint::{Footprint, Region};
+pub use indexes::entry_changes;
 pub use live_requests::{LiveContent, LiveRequest, LiveRequests};
 pub use overlay::{Changed, Overlay};
 pub use plain::PlainState;

@@ -1,4 +1,5 @@
-use crate::{AfterImage, KeyRange, RowId, Snapshot};
+use crate::indexes::all_entry_changes;
+use crate::{AfterImage, KeyRange, RowId, Snapshot, entry_changes};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -16,7 +17,8 @@ impl<'a> Overlay<'a> {
         Overlay { base, changes: BTreeMap::new() }
     }
 
-    /// With these rows changed, one change per row. Quick where they come by table and key.
+    /// With these rows changed, one change per row, and nothing else: not the entries of their indexes. Quick where they
+    /// come by table and key.
     pub fn with_changes(
         base: &'a dyn Snapshot,
         changes: impl IntoIterator<Item = AfterImage>,
@@ -26,6 +28,13 @@ impl<'a> Overlay<'a> {
 
     /// The row has this value from now on.
     pub fn set(&mut self, row: RowId, value: Option<Row>) {
+        if !self.catalog().indexes_of(row.table).is_empty() {
+            let before = self.current(&row);
+            let catalog = self.catalog().clone();
+            for entry in entry_changes(&catalog, &row, before.as_ref(), value.as_ref()) {
+                self.changes.insert(entry.row, entry.value);
+            }
+        }
         self.changes.insert(row, value);
     }
 
@@ -37,8 +46,15 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// The changed rows, by table and key.
-    pub fn into_changes(self) -> Vec<AfterImage> {
+    /// The changed rows, by table and key, without the entries of indexes.
+    pub fn into_changes(mut self) -> Vec<AfterImage> {
+        let first = RowId { table: TableId::FIRST_INDEX, key: Key::default() };
+        drop(self.changes.split_off(&first));
+        self.into_all_changes()
+    }
+
+    /// The changed rows and entries of indexes, by table and key.
+    pub fn into_all_changes(self) -> Vec<AfterImage> {
         self.changes.into_iter().map(|(row, value)| AfterImage { row, value }).collect()
     }
 }
@@ -71,13 +87,20 @@ impl Snapshot for Overlay<'_> {
 pub struct Changed<'a> {
     base: &'a dyn Snapshot,
     changes: &'a [AfterImage],
+    /// Of indexes, by table and key.
+    entries: Vec<AfterImage>,
 }
 
 impl<'a> Changed<'a> {
     /// `changes`: by table and key, one per row.
     pub fn new(base: &'a dyn Snapshot, changes: &'a [AfterImage]) -> Changed<'a> {
         debug_assert!(changes.is_sorted_by(|a, b| a.row < b.row), "after-images stand by table and key");
-        Changed { base, changes }
+        let entries = all_entry_changes(base.catalog(), changes, |table, key| base.get(table, key));
+        Changed { base, changes, entries }
+    }
+
+    fn changes_of(&self, table: TableId) -> &[AfterImage] {
+        if table.is_index() { &self.entries } else { self.changes }
     }
 }
 
@@ -87,8 +110,9 @@ impl Snapshot for Changed<'_> {
     }
 
     fn get(&self, table: TableId, key: &Key) -> Option<Row> {
-        match self.changes.binary_search_by(|change| (change.row.table, &change.row.key).cmp(&(table, key))) {
-            Ok(found) => self.changes[found].value.clone(),
+        let changes = self.changes_of(table);
+        match changes.binary_search_by(|change| (change.row.table, &change.row.key).cmp(&(table, key))) {
+            Ok(found) => changes[found].value.clone(),
             Err(_) => self.base.get(table, key),
         }
     }
@@ -104,17 +128,18 @@ impl Snapshot for Changed<'_> {
             return;
         }
         let (start, end) = range.of_table(table);
-        let first = self.changes.partition_point(|change| match &start {
+        let changes = self.changes_of(table);
+        let first = changes.partition_point(|change| match &start {
             Bound::Included(row) => change.row < *row,
             Bound::Excluded(row) => change.row <= *row,
             Bound::Unbounded => false,
         });
-        let count = self.changes[first..].partition_point(|change| match &end {
+        let count = changes[first..].partition_point(|change| match &end {
             Bound::Included(row) => change.row <= *row,
             Bound::Excluded(row) => change.row < *row,
             Bound::Unbounded => true,
         });
-        let changed = self.changes[first..first + count].iter().map(|change| (&change.row, &change.value));
+        let changed = changes[first..first + count].iter().map(|change| (&change.row, &change.value));
         scan_changed(self.base, table, range, reverse, changed, visit);
     }
 }

@@ -1,5 +1,6 @@
-use crate::{AfterImage, KeyRange, Snapshot};
-use std::collections::BTreeMap;
+use crate::indexes::{indexes_made, new_entries};
+use crate::{AfterImage, KeyRange, Snapshot, entry_changes};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{Catalog, Key, Row, TableId};
@@ -19,8 +20,29 @@ impl PlainState {
         PlainState { catalog, tables: BTreeMap::new() }
     }
 
-    /// Makes the row have this value.
+    /// Makes the row have this value, and its indexes the entries that follow.
     pub fn apply(&mut self, image: &AfterImage) {
+        let catalog = self.catalog.clone();
+        let before = self.get(image.row.table, &image.row.key);
+        for entry in entry_changes(&catalog, &image.row, before.as_ref(), image.value.as_ref()) {
+            self.put(&entry);
+        }
+        self.put(image);
+    }
+
+    /// Has these tables, procedures and indexes from now on; rows of those that are gone go.
+    pub fn change_catalog(&mut self, catalog: Arc<Catalog>) {
+        let before = std::mem::replace(&mut self.catalog, catalog.clone());
+        let kept: BTreeSet<TableId> = catalog.row_tables().collect();
+        self.tables.retain(|table, _| kept.contains(table));
+        for (table, index) in indexes_made(&before, &catalog) {
+            for entry in new_entries(index, table, self) {
+                self.put(&entry);
+            }
+        }
+    }
+
+    fn put(&mut self, image: &AfterImage) {
         let table = self.tables.entry(image.row.table).or_default();
         match &image.value {
             Some(row) => table.insert(image.row.key.clone(), row.clone()),

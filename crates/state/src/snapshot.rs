@@ -52,6 +52,19 @@ impl KeyRange {
             }
     }
 
+    /// Whether a key may be in both.
+    pub fn meets(&self, other: &KeyRange) -> bool {
+        let before = |end: &Bound<Key>, start: &Bound<Key>| match (end, start) {
+            (Bound::Included(end), Bound::Included(start)) => end < start,
+            (
+                Bound::Included(end) | Bound::Excluded(end),
+                Bound::Included(start) | Bound::Excluded(start),
+            ) => end <= start,
+            _ => false,
+        };
+        !before(&self.end, &other.start) && !before(&other.end, &self.start)
+    }
+
     /// True where no key can be inside, so that nobody asks an ordered map for a range it would panic on.
     pub fn is_empty(&self) -> bool {
         match (&self.start, &self.end) {

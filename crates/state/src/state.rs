@@ -1,4 +1,5 @@
 use crate::hash::KeyHasher;
+use crate::indexes::{all_entry_changes, indexes_made, new_entries};
 use crate::shard::{Shard, ShardReport};
 use crate::{AfterImage, KeyRange, Snapshot, Version};
 use crypto::Digest;
@@ -142,12 +143,25 @@ impl State {
         let before = versions.published();
         let dropped = catalog.as_ref().map_or(Vec::new(), |after| tables_dropped(&before.catalog, after));
         let catalog_digest = catalog.as_ref().map_or(before.catalog_digest, |catalog| catalog.digest());
-        let catalog = catalog.unwrap_or_else(|| before.catalog.clone());
+        let before = before.catalog.clone();
+        let catalog = catalog.unwrap_or_else(|| before.clone());
         drop(versions);
 
+        let mut entries =
+            all_entry_changes(&before, changes, |table, key| self.store.get(newest, table, key));
+        entries.retain(|entry| !dropped.contains(&entry.row.table));
         let write = Write { version, changes, retained: &retained, free: &free, dropped: &dropped };
-        let reports = self.store.write(&write, true);
-        self.store.update_indexes(changes, &reports, &free);
+        let mut reports = self.store.write_with_keys(&write, true);
+        let rest = Write { free: &[], dropped: &[], ..write };
+        let mut more = |entries: &[AfterImage]| {
+            if !entries.is_empty() {
+                reports.extend(self.store.write_with_keys(&Write { changes: entries, ..rest }, true));
+            }
+        };
+        more(&entries);
+        for (table, index) in indexes_made(&before, &catalog) {
+            more(&new_entries(index, table, &self.store.at(version, &catalog)));
+        }
 
         let mut versions = self.store.versions.lock();
         versions.count(&reports);
@@ -162,16 +176,18 @@ impl State {
     /// Adds rows that were not there to the newest version, which nobody reads yet.
     pub(crate) fn load(&self, rows: &[AfterImage]) {
         let version = self.version();
-        let write = Write { version, changes: rows, retained: &[version], free: &[], dropped: &[] };
-        let reports = self.store.write(&write, false);
-        self.store.update_indexes(rows, &reports, &[]);
-        self.store.versions.lock().count(&reports);
+        let entries = all_entry_changes(&self.catalog(), rows, |_, _| None);
+        for changes in [rows, &entries] {
+            let write = Write { version, changes, retained: &[version], free: &[], dropped: &[] };
+            let reports = self.store.write_with_keys(&write, false);
+            self.store.versions.lock().count(&reports);
+        }
     }
 }
 
 fn tables_dropped(before: &Catalog, after: &Catalog) -> Vec<TableId> {
-    let kept: BTreeSet<TableId> = after.tables.values().map(|table| table.id).collect();
-    before.tables.values().map(|table| table.id).filter(|table| !kept.contains(table)).collect()
+    let kept: BTreeSet<TableId> = after.row_tables().collect();
+    before.row_tables().filter(|table| !kept.contains(table)).collect()
 }
 
 impl Versions {
@@ -206,6 +222,7 @@ impl Versions {
 }
 
 /// What every shard does in one write.
+#[derive(Clone, Copy)]
 struct Write<'a> {
     version: Version,
     changes: &'a [AfterImage],
@@ -219,6 +236,65 @@ impl Store {
     #[inline]
     fn shard(hash: u64) -> usize {
         (hash >> 40) as usize % SHARDS
+    }
+
+    fn get(&self, version: Version, table: TableId, key: &Key) -> Option<Row> {
+        let hash = self.hasher.hash(key.as_bytes());
+        self.shards[Store::shard(hash)].0.read().get(version, table, key, hash)
+    }
+
+    fn scan(
+        &self,
+        version: Version,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) {
+        let Some(index) = self.indexes.read().get(&table).filter(|_| !range.is_empty()).cloned() else {
+            return;
+        };
+        let (mut chunk, most) = SCAN_CHUNK;
+        let mut rest = range.clone();
+        let mut keys: Vec<Key> = Vec::new();
+        loop {
+            keys.clear();
+            {
+                let index = index.read();
+                let found = index.range::<Key, _>(rest.bounds());
+                if reverse {
+                    keys.extend(found.rev().take(chunk).cloned());
+                } else {
+                    keys.extend(found.take(chunk).cloned());
+                }
+            }
+            for key in &keys {
+                if let Some(row) = self.get(version, table, key)
+                    && visit(key, &row).is_break()
+                {
+                    return;
+                }
+            }
+            if keys.len() < chunk {
+                return;
+            }
+            chunk = (chunk * 4).min(most);
+            if let Some(last) = keys.pop() {
+                *(if reverse { &mut rest.end } else { &mut rest.start }) = Bound::Excluded(last);
+            }
+        }
+    }
+
+    /// The rows at a version that is retained.
+    fn at<'s>(&'s self, version: Version, catalog: &'s Arc<Catalog>) -> AtVersion<'s> {
+        AtVersion { store: self, version, catalog }
+    }
+
+    /// Writes rows and keeps the ordered keys of their tables.
+    fn write_with_keys(&self, write: &Write<'_>, keep_replaced: bool) -> Vec<ShardReport> {
+        let reports = self.write(write, keep_replaced);
+        self.update_keys(write.changes, &reports, write.free);
+        reports
     }
 
     fn write(&self, write: &Write<'_>, keep_replaced: bool) -> Vec<ShardReport> {
@@ -264,7 +340,7 @@ impl Store {
         (batch, starts)
     }
 
-    fn update_indexes(&self, changes: &[AfterImage], reports: &[ShardReport], free: &[TableId]) {
+    fn update_keys(&self, changes: &[AfterImage], reports: &[ShardReport], free: &[TableId]) {
         if !free.is_empty() {
             let mut indexes = self.indexes.write();
             free.iter().for_each(|table| drop(indexes.remove(table)));
@@ -323,8 +399,7 @@ impl Snapshot for StateSnapshot {
     }
 
     fn get(&self, table: TableId, key: &Key) -> Option<Row> {
-        let hash = self.store.hasher.hash(key.as_bytes());
-        self.store.shards[Store::shard(hash)].0.read().get(self.version, table, key, hash)
+        self.store.get(self.version, table, key)
     }
 
     fn scan(
@@ -334,37 +409,33 @@ impl Snapshot for StateSnapshot {
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
     ) {
-        let Some(index) = self.store.indexes.read().get(&table).filter(|_| !range.is_empty()).cloned() else {
-            return;
-        };
-        let (mut chunk, most) = SCAN_CHUNK;
-        let mut rest = range.clone();
-        let mut keys: Vec<Key> = Vec::new();
-        loop {
-            keys.clear();
-            {
-                let index = index.read();
-                let found = index.range::<Key, _>(rest.bounds());
-                if reverse {
-                    keys.extend(found.rev().take(chunk).cloned());
-                } else {
-                    keys.extend(found.take(chunk).cloned());
-                }
-            }
-            for key in &keys {
-                if let Some(row) = self.get(table, key)
-                    && visit(key, &row).is_break()
-                {
-                    return;
-                }
-            }
-            if keys.len() < chunk {
-                return;
-            }
-            chunk = (chunk * 4).min(most);
-            if let Some(last) = keys.pop() {
-                *(if reverse { &mut rest.end } else { &mut rest.start }) = Bound::Excluded(last);
-            }
-        }
+        self.store.scan(self.version, table, range, reverse, visit);
+    }
+}
+
+/// The rows at one version, for as long as somebody else retains it.
+struct AtVersion<'s> {
+    store: &'s Store,
+    version: Version,
+    catalog: &'s Arc<Catalog>,
+}
+
+impl Snapshot for AtVersion<'_> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        self.catalog
+    }
+
+    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+        self.store.get(self.version, table, key)
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) {
+        self.store.scan(self.version, table, range, reverse, visit);
     }
 }

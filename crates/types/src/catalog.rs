@@ -1,12 +1,30 @@
-use crate::{ColumnSet, DataType};
+use crate::{ColumnSet, DataType, Key, SqlError, Value};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Number of a table, never used twice in a ledger.
+///
+/// The entries of an index are rows too, in tables whose numbers are the index's with one of the highest bits set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, BorshSerialize, BorshDeserialize)]
 pub struct TableId(pub u32);
+
+impl TableId {
+    /// Numbers that tables and indexes of a ledger may get in its life.
+    pub const NUMBERS_MAX: u32 = TableId::UNIQUE;
+    const UNIQUE: u32 = 1 << 30;
+    const ENTRIES: u32 = 1 << 31;
+
+    /// Whether its rows are entries of an ordered index: they follow from the rows of the index's table, so that no
+    /// transaction writes them and nothing stores them.
+    pub fn is_index(self) -> bool {
+        self.0 & TableId::ENTRIES != 0
+    }
+
+    /// The first table, by number, whose rows follow from those of others.
+    pub const FIRST_INDEX: TableId = TableId(TableId::ENTRIES);
+}
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -62,6 +80,107 @@ impl Table {
     }
 }
 
+/// An index on columns of a table.
+///
+/// Its entries are ordered by the columns and then by the primary key, and follow from the table's rows
+/// ([`Index::entries`]). A unique index has besides one row per key that is taken ([`Index::unique_entries`]), which
+/// transactions write like any row: who takes a key that is taken is stopped at its place in the order.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Index {
+    /// Its number; tables and indexes share the numbers.
+    pub number: u32,
+    /// Its name, which no table and no other index has.
+    pub name: String,
+    /// Ordinals of its columns, in order.
+    pub columns: Vec<u16>,
+    /// No two rows have the same values without a NULL.
+    pub unique: bool,
+    /// It was made by a UNIQUE constraint.
+    pub constraint: bool,
+}
+
+impl Index {
+    /// Where its ordered entries stand.
+    pub fn entries(&self) -> TableId {
+        TableId(self.number | TableId::ENTRIES)
+    }
+
+    /// Where the keys stand that are taken, of a unique index.
+    pub fn unique_entries(&self) -> TableId {
+        TableId(self.number | TableId::UNIQUE)
+    }
+
+    /// Its columns as a set.
+    pub fn column_set(&self) -> ColumnSet {
+        self.columns.iter().fold(ColumnSet::EMPTY, |set, c| set | ColumnSet::column(usize::from(*c)))
+    }
+
+    /// Whether two images of a row have the same entry.
+    pub fn is_same_entry(&self, before: &[Value], after: &[Value]) -> bool {
+        self.columns.iter().all(|ordinal| before[usize::from(*ordinal)] == after[usize::from(*ordinal)])
+    }
+
+    /// The ordered entry of the row with this primary key.
+    pub fn entry(&self, key: &Key, row: &[Value]) -> Key {
+        Key::index_entry(self.columns.iter().map(|ordinal| &row[usize::from(*ordinal)]), key)
+    }
+
+    /// The key that a row takes in a unique index; `None` where one of its columns is NULL.
+    ///
+    /// # Errors
+    /// `54000` where it is too long.
+    pub fn unique_entry(&self, row: &[Value]) -> Result<Option<Key>, SqlError> {
+        let values = || self.columns.iter().map(|ordinal| &row[usize::from(*ordinal)]);
+        if values().any(Value::is_null) {
+            return Ok(None);
+        }
+        Key::encode(values()).map(Some).map_err(|error| SqlError {
+            message: error
+                .message
+                .replace("the primary key has", &format!("the key in index \"{}\" has", self.name)),
+            hint: Some("Use shorter values in the columns of the index.".into()),
+            ..error
+        })
+    }
+}
+
+/// What becomes of the rows that reference a key which goes or changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, BorshSerialize, BorshDeserialize)]
+pub enum ReferentialAction {
+    /// An error, at the end of the statement.
+    #[default]
+    NoAction,
+    /// An error, at once.
+    Restrict,
+    /// They go, or change, too.
+    Cascade,
+    /// Their columns become NULL.
+    SetNull,
+    /// Their columns get their defaults.
+    SetDefault,
+}
+
+/// A FOREIGN KEY constraint: where none of `columns` is NULL, a row of `parent` has these values in `referenced`.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ForeignKey {
+    /// Its number, which no table, index or other constraint has: they are looked at in this order.
+    pub number: u32,
+    /// The name that an error shows.
+    pub name: String,
+    /// Ordinals of the columns that reference.
+    pub columns: Vec<u16>,
+    /// The table that is referenced.
+    pub parent: TableId,
+    /// Ordinals of its columns: those of its primary key or of a unique index, in that order.
+    pub referenced: Vec<u16>,
+    /// Number of the unique index that has them; `None`: the primary key.
+    pub index: Option<u32>,
+    /// ON DELETE
+    pub on_delete: ReferentialAction,
+    /// ON UPDATE
+    pub on_update: ReferentialAction,
+}
+
 /// How an argument travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum ParameterMode {
@@ -102,10 +221,14 @@ pub struct Procedure {
 pub struct Catalog {
     /// Counts the changes.
     pub version: u64,
-    /// The number that the next table gets.
+    /// The number that the next table or index gets.
     pub next_table: u32,
     /// Tables by name.
     pub tables: BTreeMap<String, Arc<Table>>,
+    /// Indexes by table, in the order of their numbers; no entry for a table without any.
+    pub indexes: BTreeMap<TableId, Vec<Index>>,
+    /// FOREIGN KEY constraints by the table that references, in the order of their numbers; as `indexes`.
+    pub foreign_keys: BTreeMap<TableId, Vec<ForeignKey>>,
     /// Procedures by name; one per name.
     pub procedures: BTreeMap<String, Arc<Procedure>>,
 }
@@ -116,6 +239,25 @@ impl Catalog {
         let mut writer = DigestWriter::default();
         borsh::to_writer(&mut writer, self).expect("hashing cannot fail");
         writer.finish()
+    }
+
+    /// The indexes of a table.
+    pub fn indexes_of(&self, table: TableId) -> &[Index] {
+        self.indexes.get(&table).map_or(&[], Vec::as_slice)
+    }
+
+    /// The FOREIGN KEY constraints of a table.
+    pub fn foreign_keys_of(&self, table: TableId) -> &[ForeignKey] {
+        self.foreign_keys.get(&table).map_or(&[], Vec::as_slice)
+    }
+
+    /// Numbers under which rows stand: those of tables, and those of the entries of indexes.
+    pub fn row_tables(&self) -> impl Iterator<Item = TableId> {
+        let indexes = self.indexes.values().flatten();
+        let entries = indexes.flat_map(|index| {
+            [Some(index.entries()), index.unique.then(|| index.unique_entries())].into_iter().flatten()
+        });
+        self.tables.values().map(|table| table.id).chain(entries)
     }
 
     /// The table with this number.

@@ -28,6 +28,8 @@ impl SqlState {
     pub const BAD_COPY_FILE_FORMAT: SqlState = SqlState(*b"22P04");
     /// `23502` NULL in a NOT NULL column
     pub const NOT_NULL_VIOLATION: SqlState = SqlState(*b"23502");
+    /// A row references a key that is not there, or a key goes that a row references.
+    pub const FOREIGN_KEY_VIOLATION: SqlState = SqlState(*b"23503");
     /// `23505` a key that exists already
     pub const UNIQUE_VIOLATION: SqlState = SqlState(*b"23505");
     /// `23514` a CHECK that is false

@@ -49,6 +49,54 @@ impl Key {
         &self.0
     }
 
+    /// The entry of a row in an ordered index: the values of the index's columns ([`Key::index_prefix`]), the primary
+    /// key, and the length of the primary key in two bytes.
+    pub fn index_entry<'a>(values: impl IntoIterator<Item = &'a Value>, primary: &Key) -> Key {
+        let mut bytes = Key::index_prefix(values).0;
+        let room = bytes.len().min(limits::INDEX_BYTES_MAX);
+        bytes.truncate(room);
+        bytes.extend_from_slice(&primary.0);
+        let length = u16::try_from(primary.0.len()).expect("a key has at most KEY_BYTES_MAX bytes");
+        bytes.extend_from_slice(&length.to_be_bytes());
+        Key(bytes)
+    }
+
+    /// What the entries of rows with these values in the first columns of an index begin with: a byte for each value,
+    /// `0`, and its encoding, or `1` for NULL, which comes last. Entries have the first [`limits::INDEX_BYTES_MAX`] bytes
+    /// of it, so that there may be others between them.
+    pub fn index_prefix<'a>(values: impl IntoIterator<Item = &'a Value>) -> Key {
+        let mut bytes = SmallVec::new();
+        for value in values {
+            if value.is_null() {
+                bytes.push(1);
+                continue;
+            }
+            bytes.push(0);
+            if let Value::Text(text) = value {
+                // Beyond the limit nothing of it would be kept.
+                let text = &text.as_bytes()[..text.len().min(limits::INDEX_BYTES_MAX)];
+                push_text(&mut bytes, text);
+            } else {
+                push_value(&mut bytes, value).expect("no value but a text is too long");
+            }
+        }
+        Key(bytes)
+    }
+
+    /// The same, as much of it as entries have.
+    #[must_use]
+    pub fn cut_to_index(mut self) -> Key {
+        self.0.truncate(limits::INDEX_BYTES_MAX);
+        self
+    }
+
+    /// The primary key of the row that an entry of an ordered index belongs to; `None` where the bytes are no entry.
+    pub fn primary_of_entry(&self) -> Option<Key> {
+        let (rest, length) = self.0.split_last_chunk::<2>()?;
+        let start = rest.len().checked_sub(usize::from(u16::from_be_bytes(*length)))?;
+        Some(Key::from_bytes(&rest[start..]))
+    }
+
     /// The smallest key that is greater than every key that starts with this one; `None` where there is none.
     pub fn after_prefix(&self) -> Option<Key> {
         let mut bytes = self.0.clone();

@@ -18,6 +18,12 @@ pub const PROCEDURES_MAX: usize = 10_000;
 pub const ROW_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of an encoded primary key.
 pub const KEY_BYTES_MAX: usize = 2_700;
+/// Bytes of the columns of an ordered index by which its entries are told apart; longer ones stand side by side.
+pub const INDEX_BYTES_MAX: usize = 512;
+/// Indexes of a table.
+pub const INDEXES_MAX: usize = 32;
+/// Columns of an index, as in PostgreSQL.
+pub const INDEX_COLUMNS_MAX: usize = 32;
 /// Organisations of a ledger.
 pub const ORGANISATIONS_MAX: usize = 128;
 /// Bytes of an endorsement policy, as written and in its canonical text.

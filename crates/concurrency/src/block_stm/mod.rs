@@ -199,6 +199,7 @@ impl<'a> Speculation<'a> {
         let shards = self.memory.into_rows(history.serial.len() as u32).into_par_iter();
         let mut changes: Vec<AfterImage> = shards
             .flat_map_iter(|rows| rows.into_iter().map(|(row, value)| AfterImage { row, value }))
+            .filter(|change| !change.row.table.is_index())
             .filter(|change| {
                 let before = self.base.get(change.row.table, &change.row.key);
                 differs(before.as_ref(), change.value.as_ref())
@@ -235,7 +236,8 @@ fn apply(commands: &[Command], view: &View<'_>) -> Result<Vec<(RowId, Option<Row
             }
         }
     }
-    let changes = state.into_changes().into_iter().map(|AfterImage { row, value }| (row, value));
+    // Entries of indexes are written like rows: others look rows up by them.
+    let changes = state.into_all_changes().into_iter().map(|AfterImage { row, value }| (row, value));
     let changed =
         |(row, value): &(RowId, Option<Row>)| differs(view.get(row.table, &row.key).as_ref(), value.as_ref());
     Ok(changes.filter(changed).collect())

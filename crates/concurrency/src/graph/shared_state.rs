@@ -6,7 +6,7 @@
 
 use crate::execution::{Step, differs, shard_of, step};
 use rayon::prelude::*;
-use state::{AfterImage, Command, KeyRange, Overlay, RowId, Snapshot};
+use state::{AfterImage, Command, KeyRange, Overlay, RowId, Snapshot, entry_changes};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -32,16 +32,23 @@ impl Shard {
 pub(super) struct SharedState<'a> {
     base: &'a dyn Snapshot,
     shards: Vec<Shard>,
+    /// Of the entries of indexes. Whoever holds a lock of a row may take one of these, never the other way round.
+    entries: Vec<Shard>,
 }
 
 impl<'a> SharedState<'a> {
     /// Nothing changed yet.
     pub(super) fn new(base: &'a dyn Snapshot) -> SharedState<'a> {
-        SharedState { base, shards: (0..SHARDS).map(|_| Shard::default()).collect() }
+        let shards = || (0..SHARDS).map(|_| Shard::default()).collect();
+        SharedState { base, shards: shards(), entries: shards() }
+    }
+
+    fn shards_of(&self, table: TableId) -> &[Shard] {
+        if table.is_index() { &self.entries } else { &self.shards }
     }
 
     fn shard(&self, row: &RowId) -> &Shard {
-        &self.shards[shard_of(row, SHARDS)]
+        &self.shards_of(row.table)[shard_of(row, SHARDS)]
     }
 
     /// Applies the commands of a transaction that was simulated on this state and conflicts with nobody who runs.
@@ -60,6 +67,10 @@ impl<'a> SharedState<'a> {
             match step(command, current) {
                 Step::Unchanged => true,
                 Step::Changed(after) => {
+                    // Under the lock of the row, so that entries change in the order in which it does.
+                    for entry in entry_changes(self.base.catalog(), &command.row, current, after.as_ref()) {
+                        self.shard(&entry.row).write().insert(entry.row, entry.value);
+                    }
                     rows.insert(command.row.clone(), after);
                     true
                 }
@@ -107,7 +118,7 @@ impl Snapshot for SharedState<'_> {
         }
         let bounds = range.of_table(table);
         let mut changes = Vec::new();
-        for shard in &self.shards {
+        for shard in self.shards_of(table) {
             let rows = shard.read();
             let rows = rows.range(bounds.clone());
             changes.extend(rows.map(|(row, value)| AfterImage { row: row.clone(), value: value.clone() }));

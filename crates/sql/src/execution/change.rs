@@ -4,10 +4,9 @@ use super::Execution;
 use super::select::Given;
 use crate::command::insert_command;
 use crate::expression::Environment;
-use crate::predicate::Condition;
 use crate::statement::{
-    Access, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, InsertSource, OnConflict, Returning,
-    StatementOutput, resolve_key, resolve_range,
+    Access, Arbiter, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, ConflictAction, InsertSource,
+    OnConflict, Returning, StatementOutput, resolve_key,
 };
 use crate::table::TablePlan;
 use std::collections::BTreeSet;
@@ -60,6 +59,7 @@ impl Execution<'_> {
             }
         }
         output.columns = returning_columns(&insert.returning);
+        self.settle_references()?;
         Ok(output)
     }
 
@@ -73,24 +73,34 @@ impl Execution<'_> {
         touched: &mut BTreeSet<Key>,
     ) -> Result<Option<Row>, SqlError> {
         let table = &insert.table;
-        if table.key.is_empty() {
-            self.insert_row(table, row.clone())?;
-            return Ok(Some(row));
-        }
         self.charge(1)?;
         table.check_row(&row)?;
-        let key = Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?;
-        let looks = match on_conflict {
-            OnConflict::Nothing => ColumnSet::EXISTS,
-            OnConflict::Update { uses, .. } => *uses,
+        let looks = match &on_conflict.action {
+            ConflictAction::Nothing => ColumnSet::EXISTS,
+            ConflictAction::Update { uses, .. } => *uses,
         };
-        self.register_read(table.id, &key, looks);
-        let Some(existing) = self.current(table.id, &key) else {
-            touched.insert(key.clone());
-            self.apply(insert_command(table, key, row.clone()))?;
+        let mut found = None;
+        for arbiter in &on_conflict.arbiters {
+            let key = match arbiter {
+                Arbiter::Key => {
+                    Some(Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?)
+                }
+                Arbiter::Unique(index) => self.taken_by(table, index, &row)?,
+            };
+            let Some(key) = key else { continue };
+            self.register_read(table.id, &key, looks);
+            if let Some(existing) = self.current(table.id, &key) {
+                found = Some((key, existing));
+                break;
+            }
+        }
+        let Some((key, existing)) = found else {
+            touched.insert(self.insert_checked(table, row.clone())?);
             return Ok(Some(row));
         };
-        let OnConflict::Update { plan, values, condition, uses: _ } = on_conflict else { return Ok(None) };
+        let ConflictAction::Update { plan, values, condition, uses: _ } = &on_conflict.action else {
+            return Ok(None);
+        };
         if touched.contains(&key) {
             let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
             return Err(SqlError::new(SqlState(*b"21000"), message).hint(
@@ -116,25 +126,35 @@ impl Execution<'_> {
         let environment = self.environment(&[], &assigned);
         let known = plan.known_values(&environment);
         let command = plan.command(key.clone(), &known, &environment)?;
-        self.apply(command)?;
+        self.apply_update(plan, command)?;
         if let Some(returning) = &insert.returning {
             self.register_read(table.id, &key, returning.uses);
         }
         Ok(self.current(table.id, &key))
     }
 
-    /// Inserts a row whose values have the types of the columns.
+    /// Inserts a row whose values have the types of the columns. What it references is looked at when the statement ends
+    /// ([`Execution::settle_references`]).
     ///
     /// # Errors
     /// NOT NULL, CHECK, a key that exists, a limit.
     pub fn insert_row(&mut self, table: &Arc<TablePlan>, row: Row) -> Result<(), SqlError> {
         self.charge(1)?;
         table.check_row(&row)?;
+        self.insert_checked(table, row).map(drop)
+    }
+
+    /// The same for a row that keeps NOT NULL and CHECK. Gives its key.
+    fn insert_checked(&mut self, table: &Arc<TablePlan>, row: Row) -> Result<Key, SqlError> {
         let key = match table.key.as_slice() {
             [] => self.draw_key()?,
             key => Key::encode(key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?,
         };
-        self.apply(insert_command(table, key, row)).map(|_| ())
+        self.apply(insert_command(table, key.clone(), row.clone()))?;
+        if !table.constrained.is_empty() {
+            self.row_changed(table, None, Some(&row))?;
+        }
+        Ok(key)
     }
 
     /// A hidden key that no other row has and that keeps the order of insertion.
@@ -164,8 +184,7 @@ impl Execution<'_> {
             let known = update.plan.known_values(&environment);
             let command = update.plan.command(key, &known, &environment)?;
             self.update_row(update, command, &mut output, frame)?;
-            self.guard_returned(update.returning.is_some());
-            return Ok(output);
+            return self.finish_change(update.returning.is_some(), output);
         }
         if let Access::Found(select) = &update.access {
             for (key, row) in self.found(table, select, frame)? {
@@ -175,25 +194,29 @@ impl Execution<'_> {
                 let command = update.plan.command(key, &known, &environment)?;
                 self.update_row(update, command, &mut output, frame)?;
             }
-            self.guard_returned(update.returning.is_some());
-            return Ok(output);
+            return self.finish_change(update.returning.is_some(), output);
         }
-        let keys =
-            self.keys_to_change(table, &update.access, &update.filter, update.filter_columns, frame)?;
+        // All found before the first is changed.
+        let keys = self.matching_keys(table, &update.access, &update.filter, update.filter_columns, frame)?;
         let known = update.plan.known_values(&environment);
         for key in keys {
             let command = update.plan.command(key, &known, &environment)?;
             self.update_row(update, command, &mut output, frame)?;
         }
-        self.guard_returned(update.returning.is_some());
-        Ok(output)
+        self.finish_change(update.returning.is_some(), output)
     }
 
-    /// Who sees the rows of RETURNING sees whether there was one.
-    fn guard_returned(&mut self, returning: bool) {
+    /// The end of an UPDATE or DELETE. Who sees the rows of RETURNING sees whether there was one.
+    fn finish_change(
+        &mut self,
+        returning: bool,
+        output: StatementOutput,
+    ) -> Result<StatementOutput, SqlError> {
+        self.settle_references()?;
         if returning {
             self.look_at_matched();
         }
+        Ok(output)
     }
 
     fn update_row(
@@ -205,11 +228,11 @@ impl Execution<'_> {
     ) -> Result<(), SqlError> {
         self.charge(1)?;
         let Some(returning) = &update.returning else {
-            output.affected += u64::from(self.apply(command)?);
+            output.affected += u64::from(self.apply_update(&update.plan, command)?);
             return Ok(());
         };
         let key = command.row.key.clone();
-        let matched = self.apply(command)?;
+        let matched = self.apply_update(&update.plan, command)?;
         let table = &update.plan.table;
         self.register_read(table.id, &key, returning.uses);
         if let Some(row) = self.current(table.id, &key).filter(|_| matched) {
@@ -234,41 +257,24 @@ impl Execution<'_> {
             Access::Found(select) => {
                 self.found(table, select, frame)?.into_iter().map(|(key, _)| key).collect::<Vec<Key>>()
             }
-            access => self.keys_to_change(table, access, &delete.filter, delete.filter_columns, frame)?,
+            access => self.matching_keys(table, access, &delete.filter, delete.filter_columns, frame)?,
         };
         for key in keys {
             self.charge(1)?;
             let command = delete.plan.command(key.clone(), &environment)?;
             let Some(returning) = &delete.returning else {
-                output.affected += u64::from(self.apply(command)?);
+                output.affected += u64::from(self.apply_delete(&delete.plan, command)?);
                 continue;
             };
             self.register_read(table.id, &key, returning.uses | delete.plan.uses);
             let row = self.current(table.id, &key);
-            let matched = self.apply(command)?;
+            let matched = self.apply_delete(&delete.plan, command)?;
             if let Some(row) = row.filter(|_| matched) {
                 output.affected += 1;
                 output.rows.push(self.returned(returning, &row, frame)?);
             }
         }
-        self.guard_returned(delete.returning.is_some());
-        Ok(output)
-    }
-
-    /// The rows that an UPDATE or DELETE changes, all found before the first is changed.
-    fn keys_to_change(
-        &mut self,
-        table: &TablePlan,
-        access: &Access,
-        filter: &Option<Condition>,
-        filter_columns: ColumnSet,
-        frame: &[Value],
-    ) -> Result<Vec<Key>, SqlError> {
-        let Access::Range { equal, lower, upper } = access else { return Ok(Vec::new()) };
-        match resolve_range(equal, lower, upper, &self.environment(&[], frame))? {
-            Some(range) => self.matching_keys(table, range, filter, filter_columns, frame),
-            None => Ok(Vec::new()),
-        }
+        self.finish_change(delete.returning.is_some(), output)
     }
 
     /// What a query has found, by the key that its rows begin with; of several with the same key the first.

@@ -1,9 +1,11 @@
 //! Running bound statements on a snapshot, and what that leaves as effects.
 
 mod change;
+mod constraint;
 mod fused;
 mod own;
 mod relation;
+mod scan;
 mod select;
 
 pub(crate) use select::check_result_rows;
@@ -12,10 +14,12 @@ use crate::expression::{Environment, Expression};
 use crate::library::Library;
 use crate::plpgsql;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
+use constraint::Unsettled;
 pub(crate) use own::without;
 use own::{OwnRow, OwnRows};
 use select::KnownSubqueries;
 use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use types::{
     ColumnSet, EndorsedEffects, Key, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
@@ -95,6 +99,8 @@ pub(crate) struct Execution<'a> {
     working: Vec<(usize, Rc<Vec<Vec<Value>>>)>,
     /// Hidden keys given out.
     draws: u32,
+    /// What the running statement has left to do about references.
+    unsettled: VecDeque<Unsettled>,
 }
 
 impl<'a> Execution<'a> {
@@ -119,6 +125,7 @@ impl<'a> Execution<'a> {
             subqueries: KnownSubqueries::default(),
             working: Vec::new(),
             draws: 0,
+            unsettled: VecDeque::new(),
         }
     }
 
@@ -139,6 +146,11 @@ impl<'a> Execution<'a> {
                 .hint("Pass the value as an argument, or choose execution = \"execute-order-validate\" in the charter.")
         })?;
         oracles.value(name).map(Value::text)
+    }
+
+    /// What it runs on.
+    pub fn snapshot(&self) -> &'a dyn Snapshot {
+        self.snapshot
     }
 
     /// For queries whose reads nobody asks for.

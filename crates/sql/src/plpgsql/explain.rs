@@ -102,7 +102,7 @@ impl Explained<'_> {
                 parts.iter().enumerate().map(|(position, part)| key(position, "=", &part.value)).collect()
             }
             // The filter has all the conditions.
-            Access::Range { .. } => Vec::new(),
+            Access::Range(_) | Access::Index(_) => Vec::new(),
             Access::Found(select) => vec![format!("found by a query of {}", select.tables().join(", "))],
         };
         conditions.extend(filter);
@@ -196,7 +196,7 @@ impl Explained<'_> {
         if let Access::Found(select) = access {
             self.read_with(select, "it finds the rows");
         }
-        if matches!(access, Access::Range { .. }) {
+        if matches!(access, Access::Range(_) | Access::Index(_)) {
             let scanned = columns(table, filter_columns | ColumnSet::EXISTS);
             self.lines.push(format!("Scan: columns {scanned} of {} to find the rows", table.name));
             self.lines.push(format!("  not avoided: {}", Obstacle::NotByKey.describe(&|_| String::new())));

@@ -1,29 +1,49 @@
-//! How a statement finds its rows: by primary key, or over an interval of it.
+//! How a statement finds its rows: by primary key, or over an interval of it or of an index.
 
 use super::BoundSelect;
 use crate::expression::{Comparison, Environment, Expression, Kind};
 use crate::table::TablePlan;
 use state::KeyRange;
 use std::ops::Bound;
-use types::{DataType, Key, SqlError, Value, cast};
+use std::sync::Arc;
+use types::{ColumnSet, DataType, Index, Key, SqlError, Value, cast, limits};
 
 /// How rows are found.
 #[derive(Debug)]
 pub(crate) enum Access {
     /// At most one row: every column of the key equals a value.
     Key(Vec<KeyPart>),
-    /// The rows whose key begins with `equal`, and whose next key column lies between the bounds.
-    Range {
-        /// Values of the first key columns.
-        equal: Vec<KeyPart>,
-        /// Of the next key column; the flag: inclusive.
-        lower: Option<(KeyPart, bool)>,
-        /// Of the next key column; the flag: inclusive.
-        upper: Option<(KeyPart, bool)>,
-    },
+    /// The rows in an interval of the primary key.
+    Range(Interval),
+    /// The rows in an interval of an index.
+    Index(Box<IndexAccess>),
     /// Of UPDATE and DELETE: a query finds them. Its rows have the columns of the key first, then whatever the change
     /// needs; of several rows with the same key the first one counts.
     Found(Box<BoundSelect>),
+}
+
+/// An interval of ordered columns: the first ones equal values, the next one lies between bounds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interval {
+    /// Values of the first columns.
+    pub equal: Vec<KeyPart>,
+    /// Of the next column; the flag: inclusive.
+    pub lower: Option<(KeyPart, bool)>,
+    /// Of the next column; the flag: inclusive.
+    pub upper: Option<(KeyPart, bool)>,
+}
+
+/// An interval of an index.
+#[derive(Debug)]
+pub(crate) struct IndexAccess {
+    /// Which.
+    pub index: Arc<Index>,
+    /// Over its columns.
+    pub interval: Interval,
+    /// What the same conditions say of the primary key: no row outside of it is looked for.
+    pub within: Interval,
+    /// The rows are wanted in the order of the index. Otherwise they come in that of the primary key.
+    pub in_order: bool,
 }
 
 /// What a column of the key is compared with.
@@ -60,10 +80,85 @@ impl Access {
             let rest = rest.into_iter().filter_map(|index| conditions[index].take()).collect();
             return (Access::Key(equal), rest);
         }
-        let (mut lower, mut upper) = (None, None);
-        if let Some(ordinal) = table.key.get(equal.len()) {
+        let within = Interval::plan(table, &table.key, &conditions);
+        let mut best: Option<(&Arc<Index>, Interval)> = None;
+        for index in &table.indexes {
+            let interval = Interval::plan(table, &index.columns, &conditions);
+            let finds_one = |interval: &Interval, index: &Index| {
+                index.unique && interval.equal.len() == index.columns.len()
+            };
+            let (than, one) = match &best {
+                None => (within.narrowness(), false),
+                Some((index, interval)) => (interval.narrowness(), finds_one(interval, index)),
+            };
+            if (finds_one(&interval, index), interval.narrowness()) > (one, than) {
+                best = Some((index, interval));
+            }
+        }
+        let access = match best {
+            None => Access::Range(within),
+            Some((index, interval)) => Access::Index(Box::new(IndexAccess {
+                index: index.clone(),
+                interval,
+                within,
+                in_order: false,
+            })),
+        };
+        (access, conditions)
+    }
+
+    /// What columns are compared with.
+    pub fn parts(&self) -> impl Iterator<Item = &KeyPart> {
+        let (equal, intervals) = match self {
+            Access::Key(parts) => (parts.as_slice(), [None, None]),
+            Access::Range(interval) => (&[][..], [Some(interval), None]),
+            Access::Index(access) => (&[][..], [Some(&access.interval), Some(&access.within)]),
+            Access::Found(_) => (&[][..], [None, None]),
+        };
+        equal.iter().chain(intervals.into_iter().flatten().flat_map(Interval::parts))
+    }
+
+    /// Columns that the access itself looks at besides the primary key: those of an index.
+    pub fn columns(&self) -> ColumnSet {
+        match self {
+            Access::Index(access) => access.index.column_set(),
+            Access::Key(_) | Access::Range(_) | Access::Found(_) => ColumnSet::EMPTY,
+        }
+    }
+
+    /// The order in which rows can be read: columns of which the first so many are the same for all rows found.
+    pub fn order(&self, table: &TablePlan) -> (Vec<u16>, usize) {
+        match self {
+            Access::Key(parts) => (table.key.clone(), parts.len()),
+            Access::Range(interval) => (table.key.clone(), interval.equal.len()),
+            Access::Index(access) => {
+                let rest = table.key.iter().filter(|ordinal| !access.index.columns.contains(ordinal));
+                let columns = access.index.columns.iter().chain(rest).copied().collect();
+                (columns, access.interval.equal.len())
+            }
+            Access::Found(_) => (Vec::new(), 0),
+        }
+    }
+}
+
+impl Interval {
+    /// What conditions, all of which must be true, say of ordered columns of a table.
+    fn plan(table: &TablePlan, columns: &[u16], conditions: &[Expression]) -> Interval {
+        let mut equal = Vec::new();
+        for ordinal in columns {
+            let found =
+                conditions.iter().find_map(|condition| match comparison_with_column(condition, *ordinal) {
+                    Some((Comparison::Equal, value)) => Some(value),
+                    _ => None,
+                });
+            let Some(value) = found else { break };
             let data_type = table.columns[usize::from(*ordinal)].data_type;
-            for condition in &conditions {
+            equal.push(KeyPart { value: value.clone(), data_type });
+        }
+        let (mut lower, mut upper) = (None, None);
+        if let Some(ordinal) = columns.get(equal.len()) {
+            let data_type = table.columns[usize::from(*ordinal)].data_type;
+            for condition in conditions {
                 let Some((comparison, value)) = comparison_with_column(condition, *ordinal) else { continue };
                 let part = || KeyPart { value: value.clone(), data_type };
                 match comparison {
@@ -75,26 +170,23 @@ impl Access {
                 }
             }
         }
-        (Access::Range { equal, lower, upper }, conditions)
+        Interval { equal, lower, upper }
     }
 
-    /// What columns of the key are compared with.
+    /// True where it holds every row.
+    pub fn is_whole(&self) -> bool {
+        self.parts().next().is_none()
+    }
+
+    /// How few rows it promises to hold, without statistics: equalities, then bounds.
+    fn narrowness(&self) -> usize {
+        2 * self.equal.len() + usize::from(self.lower.is_some() || self.upper.is_some())
+    }
+
+    /// What columns are compared with.
     pub fn parts(&self) -> impl Iterator<Item = &KeyPart> {
-        let (equal, bounds) = match self {
-            Access::Key(parts) => (parts.as_slice(), [&None, &None]),
-            Access::Range { equal, lower, upper } => (equal.as_slice(), [lower, upper]),
-            Access::Found(_) => (&[][..], [&None, &None]),
-        };
-        equal.iter().chain(bounds.into_iter().flatten().map(|(part, _)| part))
-    }
-
-    /// How many of the first key columns are the same for all rows found.
-    pub fn fixed_key_columns(&self) -> usize {
-        match self {
-            Access::Key(parts) => parts.len(),
-            Access::Range { equal, .. } => equal.len(),
-            Access::Found(_) => 0,
-        }
+        let bounds = [&self.lower, &self.upper].into_iter().flatten().map(|(part, _)| part);
+        self.equal.iter().chain(bounds)
     }
 }
 
@@ -217,61 +309,89 @@ fn encode_lookup(values: &[Value]) -> Result<Option<Key>, SqlError> {
     }
 }
 
-/// The interval that these parts say; `None` where it holds no row.
-///
-/// # Errors
-/// What evaluation raises.
-pub(crate) fn resolve_range(
-    equal: &[KeyPart],
-    lower: &Option<(KeyPart, bool)>,
-    upper: &Option<(KeyPart, bool)>,
-    environment: &Environment<'_>,
-) -> Result<Option<KeyRange>, SqlError> {
-    let mut values = Vec::with_capacity(equal.len() + 1);
-    for part in equal {
-        match part.place(environment)? {
-            Placed::At(value) => values.push(value),
-            _ => return Ok(None),
-        }
+impl Interval {
+    /// The primary keys that it holds; `None` where it holds no row.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    pub fn resolve(&self, environment: &Environment<'_>) -> Result<Option<KeyRange>, SqlError> {
+        self.resolve_with(environment, encode_lookup)
     }
-    let Some(prefix) = encode_lookup(&values)? else { return Ok(None) };
-    let whole = if values.is_empty() { KeyRange::ALL } else { KeyRange::prefix(prefix) };
-    let mut with = |value: Value| {
-        values.push(value);
-        let key = encode_lookup(&values);
-        values.pop();
-        key
-    };
-    let after = |key: Key| key.after_prefix().map_or(Bound::Unbounded, Bound::Included);
-    let before_next = |key: Key| key.after_prefix().map_or(Bound::Unbounded, Bound::Excluded);
-    let start = match lower {
-        None => whole.start,
-        Some((part, inclusive)) => match part.place(environment)? {
-            Placed::Null | Placed::Above => return Ok(None),
-            Placed::Below => whole.start,
-            Placed::At(value) => match with(value)? {
-                Some(key) if *inclusive => Bound::Included(key),
-                Some(key) => after(key),
-                None => whole.start,
+
+    /// The entries that it holds of the index whose columns it is over; there may be others between them.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    pub fn resolve_entries(&self, environment: &Environment<'_>) -> Result<Option<KeyRange>, SqlError> {
+        let Some(whole) = self.resolve_with(environment, |values| Ok(Some(Key::index_prefix(values))))?
+        else {
+            return Ok(None);
+        };
+        // Entries have the first bytes of their values only.
+        let start = match whole.start {
+            Bound::Included(key) | Bound::Excluded(key) => Bound::Included(key.cut_to_index()),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let end = match whole.end {
+            Bound::Excluded(key) if key.as_bytes().len() > limits::INDEX_BYTES_MAX => {
+                key.cut_to_index().after_prefix().map_or(Bound::Unbounded, Bound::Excluded)
+            }
+            end => end,
+        };
+        Ok(Some(KeyRange { start, end }))
+    }
+
+    fn resolve_with(
+        &self,
+        environment: &Environment<'_>,
+        encode: impl Fn(&[Value]) -> Result<Option<Key>, SqlError>,
+    ) -> Result<Option<KeyRange>, SqlError> {
+        let mut values = Vec::with_capacity(self.equal.len() + 1);
+        for part in &self.equal {
+            match part.place(environment)? {
+                Placed::At(value) => values.push(value),
+                _ => return Ok(None),
+            }
+        }
+        let Some(prefix) = encode(&values)? else { return Ok(None) };
+        let whole = if values.is_empty() { KeyRange::ALL } else { KeyRange::prefix(prefix) };
+        let mut with = |value: Value| {
+            values.push(value);
+            let key = encode(&values);
+            values.pop();
+            key
+        };
+        let after = |key: Key| key.after_prefix().map_or(Bound::Unbounded, Bound::Included);
+        let before_next = |key: Key| key.after_prefix().map_or(Bound::Unbounded, Bound::Excluded);
+        let start = match &self.lower {
+            None => whole.start,
+            Some((part, inclusive)) => match part.place(environment)? {
+                Placed::Null | Placed::Above => return Ok(None),
+                Placed::Below => whole.start,
+                Placed::At(value) => match with(value)? {
+                    Some(key) if *inclusive => Bound::Included(key),
+                    Some(key) => after(key),
+                    None => whole.start,
+                },
+                Placed::After(value) => with(value)?.map_or(whole.start, after),
             },
-            Placed::After(value) => with(value)?.map_or(whole.start, after),
-        },
-    };
-    let end = match upper {
-        None => whole.end,
-        Some((part, inclusive)) => match part.place(environment)? {
-            Placed::Null | Placed::Below => return Ok(None),
-            Placed::Above => whole.end,
-            Placed::At(value) => match with(value)? {
-                Some(key) if *inclusive => before_next(key),
-                Some(key) => Bound::Excluded(key),
-                None => whole.end,
+        };
+        let end = match &self.upper {
+            None => whole.end,
+            Some((part, inclusive)) => match part.place(environment)? {
+                Placed::Null | Placed::Below => return Ok(None),
+                Placed::Above => whole.end,
+                Placed::At(value) => match with(value)? {
+                    Some(key) if *inclusive => before_next(key),
+                    Some(key) => Bound::Excluded(key),
+                    None => whole.end,
+                },
+                Placed::After(value) => with(value)?.map_or(whole.end, before_next),
             },
-            Placed::After(value) => with(value)?.map_or(whole.end, before_next),
-        },
-    };
-    let range = KeyRange { start, end };
-    Ok((!range.is_empty()).then_some(range))
+        };
+        let range = KeyRange { start, end };
+        Ok((!range.is_empty()).then_some(range))
+    }
 }
 
 #[cfg(test)]
@@ -309,7 +429,8 @@ mod tests {
         let range = |lower: Option<(&str, bool)>, upper: Option<(&str, bool)>| {
             let bound =
                 |bound: Option<(&str, bool)>| bound.map(|(text, inclusive)| (part(numeric(text)), inclusive));
-            resolve_range(&[], &bound(lower), &bound(upper), &NOTHING).expect("no error")
+            let interval = Interval { equal: Vec::new(), lower: bound(lower), upper: bound(upper) };
+            interval.resolve(&NOTHING).expect("no error")
         };
         let between = range(Some(("1.5", true)), Some(("3.5", false))).expect("2 and 3");
         assert!(!between.contains(&key(1)) && between.contains(&key(2)) && between.contains(&key(3)));

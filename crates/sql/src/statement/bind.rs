@@ -1,9 +1,11 @@
 //! Binding of statements.
 
-use super::change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, OnConflict, Returning};
+use super::change::{
+    Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
+};
 use super::from::bind_from;
 use super::query::{bind_query, close_literals, finding, in_statement};
-use super::{Access, BoundCall, BoundStatement};
+use super::{Access, BoundCall, BoundStatement, Interval};
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source, output_name};
 use crate::predicate::Condition;
@@ -15,7 +17,7 @@ use sqlparser::ast::{
     TableWithJoins, UpdateTableFromKind,
 };
 use std::sync::Arc;
-use types::{ColumnSet, DataType, OutputColumn, SqlError, SqlState, Value};
+use types::{ColumnSet, DataType, Index, OutputColumn, SqlError, SqlState, Value};
 
 /// Binds SELECT, INSERT, UPDATE, DELETE or CALL.
 ///
@@ -47,7 +49,6 @@ fn unsupported_statement(statement: &Statement) -> SqlError {
     let error = SqlError::unsupported(if name.is_empty() { "this statement" } else { name.as_str() });
     match statement {
         Statement::CreateFunction(_) => error.hint("Use CREATE PROCEDURE with LANGUAGE plpgsql."),
-        Statement::CreateIndex(_) => error.hint("Tables are read by primary key or by a range of it."),
         Statement::CreateSequence { .. } => error.hint("Choose keys in the client."),
         Statement::AlterTable(_) => error.hint("Drop the table and create it again."),
         Statement::Explain { .. } | Statement::ExplainTable { .. } => {
@@ -186,11 +187,18 @@ fn bind_on_conflict(
     scope: &VariableScope,
     on_conflict: &ast::OnConflict,
 ) -> Result<OnConflict, SqlError> {
-    if let Some(target) = &on_conflict.conflict_target {
-        check_conflict_target(table, target)?;
-    }
+    let arbiters = match &on_conflict.conflict_target {
+        Some(target) => vec![conflict_target(table, target)?],
+        None => {
+            let unique = table.indexes.iter().filter(|index| index.unique);
+            let unique = unique.map(|index| Arbiter::Unique(index.clone()));
+            (!table.key.is_empty()).then_some(Arbiter::Key).into_iter().chain(unique).collect()
+        }
+    };
     let update = match &on_conflict.action {
-        OnConflictAction::DoNothing => return Ok(OnConflict::Nothing),
+        OnConflictAction::DoNothing => {
+            return Ok(OnConflict { arbiters, action: ConflictAction::Nothing });
+        }
         OnConflictAction::DoUpdate(update) => update,
     };
     if on_conflict.conflict_target.is_none() {
@@ -250,12 +258,16 @@ fn bind_on_conflict(
             return Err(SqlError::unsupported(what).hint("Read the value into a variable first."));
         }
         let plan = Arc::new(UpdatePlan::new(table.clone(), Vec::new(), slots));
-        Ok(OnConflict::Update { plan, values, condition, uses })
+        Ok(OnConflict { arbiters, action: ConflictAction::Update { plan, values, condition, uses } })
     })
 }
 
-/// The primary key is the only thing that rows can conflict in.
-fn check_conflict_target(table: &TablePlan, target: &ConflictTarget) -> Result<(), SqlError> {
+/// In what ON CONFLICT says that rows conflict.
+fn conflict_target(table: &TablePlan, target: &ConflictTarget) -> Result<Arbiter, SqlError> {
+    let unique = |is: &dyn Fn(&Index) -> bool| {
+        let index = table.indexes.iter().find(|index| index.unique && is(index));
+        index.map(|index| Arbiter::Unique(index.clone()))
+    };
     match target {
         ConflictTarget::Columns(columns) => {
             let mut named = Vec::with_capacity(columns.len());
@@ -268,21 +280,29 @@ fn check_conflict_target(table: &TablePlan, target: &ConflictTarget) -> Result<(
             }
             named.sort_unstable();
             named.dedup();
-            let mut key = table.key.clone();
-            key.sort_unstable();
-            if !key.is_empty() && named == key {
-                return Ok(());
+            let names = |columns: &[u16]| {
+                let mut columns = columns.to_vec();
+                columns.sort_unstable();
+                named == columns
+            };
+            if !table.key.is_empty() && names(&table.key) {
+                return Ok(Arbiter::Key);
             }
-            let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-            Err(SqlError::new(SqlState(*b"42P10"), message))
+            unique(&|index| names(&index.columns)).ok_or_else(|| {
+                let message =
+                    "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+                SqlError::new(SqlState(*b"42P10"), message)
+            })
         }
         ConflictTarget::OnConstraint(name) => {
             let name = table_name(name)?;
             if !table.key.is_empty() && name == table.key_name {
-                return Ok(());
+                return Ok(Arbiter::Key);
             }
-            let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name);
-            Err(SqlError::new(SqlState(*b"42704"), message))
+            unique(&|index| index.constraint && index.name == name).ok_or_else(|| {
+                let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name);
+                SqlError::new(SqlState(*b"42704"), message)
+            })
         }
     }
 }
@@ -303,9 +323,17 @@ fn bind_truncate(
         return Err(SqlError::unsupported("this form of TRUNCATE").hint("Use TRUNCATE table, or DELETE."));
     }
     let table = find_table(tables, scope, &target.name)?;
+    let referenced = tables.foreign_keys().of_parent(table.id);
+    if let Some(foreign_key) = referenced.iter().find(|foreign_key| foreign_key.child.id != table.id) {
+        let (child, parent) = (&foreign_key.child.name, &table.name);
+        let message = "cannot truncate a table referenced in a foreign key constraint";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+            .detail(format!("Table \"{child}\" references \"{parent}\"."))
+            .hint(format!("Use DELETE, or truncate \"{child}\" and drop the constraint first.")));
+    }
     Ok(BoundDelete {
         plan: Arc::new(DeletePlan::new(table.clone(), Vec::new())),
-        access: Access::Range { equal: Vec::new(), lower: None, upper: None },
+        access: Access::Range(Interval::default()),
         filter: None,
         filter_columns: ColumnSet::EMPTY,
         returning: None,
@@ -607,10 +635,10 @@ fn bind_update(
     let assignments = bind_assignments(table, &binder, &update.assignments)?;
     let conditions = bind_where(&binder, update.selection.as_ref())?;
     let (access, rest) = Access::plan(table, conditions);
-    let filter_columns = columns_of(&rest);
+    let filter_columns = columns_of(&rest) | access.columns();
     let (asked_by_command, filter) = match access {
         Access::Key(_) => (rest, None),
-        Access::Range { .. } | Access::Found(_) => (Vec::new(), Condition::all(rest)),
+        Access::Range(_) | Access::Index(_) | Access::Found(_) => (Vec::new(), Condition::all(rest)),
     };
     let plan = Arc::new(UpdatePlan::new(table.clone(), asked_by_command, assignments));
     Ok(BoundUpdate { plan, access, filter, filter_columns, returning })
@@ -724,10 +752,10 @@ fn bind_delete(
     let binder = Binder::new(scope, Source::Table { table, name: &known_as });
     let conditions = bind_where(&binder, delete.selection.as_ref())?;
     let (access, rest) = Access::plan(table, conditions);
-    let filter_columns = columns_of(&rest);
+    let filter_columns = columns_of(&rest) | access.columns();
     let (asked_by_command, filter) = match access {
         Access::Key(_) => (rest, None),
-        Access::Range { .. } | Access::Found(_) => (Vec::new(), Condition::all(rest)),
+        Access::Range(_) | Access::Index(_) | Access::Found(_) => (Vec::new(), Condition::all(rest)),
     };
     let plan = Arc::new(DeletePlan::new(table.clone(), asked_by_command));
     Ok(BoundDelete { plan, access, filter, filter_columns, returning, truncates: false })

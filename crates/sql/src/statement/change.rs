@@ -6,7 +6,7 @@ use crate::expression::Expression;
 use crate::predicate::Condition;
 use crate::table::TablePlan;
 use std::sync::Arc;
-use types::{ColumnSet, OutputColumn};
+use types::{ColumnSet, Index, OutputColumn};
 
 /// An INSERT.
 #[derive(Debug)]
@@ -21,9 +21,27 @@ pub(crate) struct BoundInsert {
     pub returning: Option<Returning>,
 }
 
-/// What becomes of a row whose key exists already.
+/// ON CONFLICT.
 #[derive(Debug)]
-pub(crate) enum OnConflict {
+pub(crate) struct OnConflict {
+    /// In what rows conflict: looked at in this order.
+    pub arbiters: Vec<Arbiter>,
+    /// What becomes of a row that conflicts with one that exists.
+    pub action: ConflictAction,
+}
+
+/// What no two rows may have the same of.
+#[derive(Debug)]
+pub(crate) enum Arbiter {
+    /// The primary key.
+    Key,
+    /// The columns of a unique index.
+    Unique(Arc<Index>),
+}
+
+/// What becomes of a row that conflicts with one that exists.
+#[derive(Debug)]
+pub(crate) enum ConflictAction {
     /// It is left out.
     Nothing,
     /// The row that exists is changed.
@@ -55,7 +73,7 @@ pub(crate) struct BoundUpdate {
     pub plan: Arc<UpdatePlan>,
     /// How rows are found.
     pub access: Access,
-    /// With [`Access::Range`]: what must be true of a row. With [`Access::Key`] the command asks it.
+    /// With [`Access::Range`] and [`Access::Index`]: what must be true of a row. With [`Access::Key`] the command asks it.
     pub filter: Option<Condition>,
     /// Columns of the filter.
     pub filter_columns: ColumnSet,

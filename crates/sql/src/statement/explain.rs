@@ -1,8 +1,8 @@
 //! EXPLAIN of a statement: how rows are found and joined, and what that registers for conflict detection.
 
 use super::{
-    Access, BoundSelect, BoundStatement, Distinctness, From, InsertSource, JoinKind, OnConflict, Relation,
-    Scanned, SetOperation, SortKey,
+    Access, BoundSelect, BoundStatement, ConflictAction, Distinctness, From, InsertSource, JoinKind,
+    OnConflict, Relation, Scanned, SetOperation, SortKey,
 };
 use crate::expression::{Capture, Expression, Names};
 use crate::predicate::Condition;
@@ -19,8 +19,10 @@ pub(crate) fn explain(statement: &BoundStatement) -> Option<Vec<String>> {
             plan.depth += 1;
             match &insert.on_conflict {
                 None => {}
-                Some(OnConflict::Nothing) => plan.line("a row whose key exists is left out: reads existence"),
-                Some(OnConflict::Update { uses, .. }) => {
+                Some(OnConflict { action: ConflictAction::Nothing, .. }) => {
+                    plan.line("a row whose key exists is left out: reads existence")
+                }
+                Some(OnConflict { action: ConflictAction::Update { uses, .. }, .. }) => {
                     let uses = columns(&insert.table, *uses);
                     plan.line(format!("a row whose key exists is changed: reads {uses} of it"));
                 }
@@ -162,10 +164,11 @@ impl Plan {
         let conditions =
             conditions(table, access, filter.as_ref().map(|filter| (&*filter.expression, &filter.capture)));
         let how = match access {
-            Access::Key(_) => "Row by key of",
-            Access::Range { equal, lower: None, upper: None } if equal.is_empty() => "Scan of",
-            Access::Range { .. } => "Scan of a range of the key of",
-            Access::Found(_) => "Rows of",
+            Access::Key(_) => "Row by key of".to_string(),
+            Access::Range(interval) if interval.is_whole() => "Scan of".to_string(),
+            Access::Range(_) => "Scan of a range of the key of".to_string(),
+            Access::Index(access) => format!("Scan of a range of the index {} of", access.index.name),
+            Access::Found(_) => "Rows of".to_string(),
         };
         let backwards = if reverse { ", backwards" } else { "" };
         let registers = match access {
@@ -182,12 +185,19 @@ impl Plan {
             Access::Key(_) => {
                 self.line(format!("Row by key{}; registers nothing", conditions(table, access, None)));
             }
-            Access::Range { .. } => {
+            Access::Range(_) | Access::Index(_) => {
                 let asked = filter.map(|filter| (&*filter.expression, &filter.capture));
                 let looked_at =
                     columns(table, asked.map_or(ColumnSet::EXISTS, |(expression, _)| expression.columns()));
                 let conditions = conditions(table, access, asked);
-                self.line(format!("Scan of {}{conditions}; registers a scan of {looked_at}", table.name));
+                let how = match access {
+                    Access::Index(access) => format!("a range of the index {} of ", access.index.name),
+                    _ => String::new(),
+                };
+                self.line(format!(
+                    "Scan of {how}{}{conditions}; registers a scan of {looked_at}",
+                    table.name
+                ));
             }
             Access::Found(select) => {
                 self.line("Rows that a query finds");
@@ -243,7 +253,7 @@ fn conditions(table: &TablePlan, access: &Access, filter: Option<(&Expression, &
                 .collect()
         }
         // The filter has all the conditions.
-        Access::Range { .. } | Access::Found(_) => Vec::new(),
+        Access::Range(_) | Access::Index(_) | Access::Found(_) => Vec::new(),
     };
     found.extend(filter.map(|(expression, capture)| text(expression, Some(capture))));
     if found.is_empty() { String::new() } else { format!(" WHERE {}", found.join(" AND ")) }

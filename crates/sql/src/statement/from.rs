@@ -531,7 +531,8 @@ fn plan_table(
     let looks_left_in = |access: &Access| {
         let equal = match access {
             Access::Key(parts) => parts.as_slice(),
-            Access::Range { equal, .. } => equal.as_slice(),
+            Access::Range(interval) => interval.equal.as_slice(),
+            Access::Index(access) => access.interval.equal.as_slice(),
             Access::Found(_) => &[],
         };
         let is_left = |inner: &Expression| matches!(inner.kind, Kind::Left(_));
@@ -551,7 +552,7 @@ fn plan_table(
         let (access, rest) = Access::plan(&table, relatives(now, first));
         (access, rest, [later, left_over].concat())
     };
-    let filter_columns = super::bind::columns_of(&rest);
+    let filter_columns = super::bind::columns_of(&rest) | access.columns();
     let columns = filter_columns | ColumnSet::EXISTS;
     let filter = Condition::all(rest);
     (Relation::Table(Scanned { table, access, filter, columns, filter_columns }), later)

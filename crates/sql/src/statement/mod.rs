@@ -11,9 +11,11 @@ mod select;
 mod select_query;
 mod slots;
 
-pub(crate) use access::{Access, KeyPart, resolve_key, resolve_range};
+pub(crate) use access::{Access, Interval, KeyPart, resolve_key};
 pub(crate) use bind::{bind_statement, default_row, no_column, table_name};
-pub(crate) use change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, OnConflict, Returning};
+pub(crate) use change::{
+    Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
+};
 pub(crate) use explain::explain;
 pub(crate) use query::{Level, QueryScope, bind_nested};
 pub(crate) use relation::{Join, JoinKind, Relation, SetOperation};

@@ -16,7 +16,7 @@ use sqlparser::ast::{
     SelectItem, Spanned, Value as Literal,
 };
 use std::collections::BTreeSet;
-use types::{DataType, OutputColumn, SqlError, SqlState};
+use types::{DataType, OutputColumn, SqlError, SqlState, limits};
 
 pub(super) fn bind_select(
     scope: QueryScope<'_>,
@@ -85,10 +85,17 @@ pub(super) fn bind_select(
     let (source, filter) = match item {
         None => (From::Nothing, conjunction(conditions)),
         Some(item) => match plan_from(item, conditions, used) {
-            (Relation::Table(scanned), left_over) if left_over.is_empty() && !has_subqueries => {
-                let Scanned { table, access, .. } = &scanned;
-                if !grouped && distinct == Distinctness::All && follows_key(table, access, &order) {
-                    reverse = order.first().is_some_and(|_| reads_backwards(table, access, &order));
+            (Relation::Table(mut scanned), left_over) if left_over.is_empty() && !has_subqueries => {
+                let Scanned { table, access, .. } = &mut scanned;
+                if !grouped
+                    && distinct == Distinctness::All
+                    && !order.is_empty()
+                    && let Some(backwards) = read_in_order(table, access, &order)
+                {
+                    if let Access::Index(access) = access {
+                        access.in_order = true;
+                    }
+                    reverse = backwards;
                     order.clear();
                 }
                 (From::Table(scanned), None)
@@ -430,35 +437,49 @@ fn in_subquery(error: SqlError, argument: &Expression, names: &Relations) -> Sql
     }
 }
 
-/// True where the rows come in the wanted order already, forwards or backwards.
-fn follows_key(table: &TablePlan, access: &Access, order: &[SortKey]) -> bool {
-    if matches!(access, Access::Key(_)) || order.is_empty() {
-        return true;
+/// Where the rows can be read in the wanted order: whether backwards.
+fn read_in_order(table: &TablePlan, access: &Access, order: &[SortKey]) -> Option<bool> {
+    if matches!(access, Access::Key(_)) {
+        return Some(false);
     }
-    let fixed = &table.key[..access.fixed_key_columns()];
-    let mut rest = table.key[access.fixed_key_columns()..].iter();
-    let mut direction = None;
+    let (columns, fixed) = access.order(table);
+    let (fixed, varying) = columns.split_at(fixed);
+    let mut rest = varying.iter();
+    let mut backwards = None;
     for key in order {
-        let Kind::Column(ordinal) = key.expression.kind else { return false };
+        let Kind::Column(ordinal) = key.expression.kind else { return None };
         if fixed.contains(&ordinal) {
             continue;
         }
         match rest.next() {
-            Some(next) if *next == ordinal && direction.is_none_or(|known| known == key.descending) => {
-                direction = Some(key.descending);
+            Some(next) if *next == ordinal && backwards.is_none_or(|known| known == key.descending) => {
+                // An index has NULLs last, and first where it is read backwards.
+                if !table.columns[usize::from(ordinal)].not_null && key.nulls_first != key.descending {
+                    return None;
+                }
+                backwards = Some(key.descending);
             }
             // All columns of the key have gone before: no two rows are equal in them.
-            None if !table.key.is_empty() => return true,
-            _ => return false,
+            None if !table.key.is_empty() => break,
+            _ => return None,
         }
     }
-    true
+    let backwards = backwards.unwrap_or(false);
+    let Access::Index(access) = access else { return Some(backwards) };
+    let named = fixed.len() + (varying.len() - rest.len());
+    let all_named = named >= access.index.columns.len();
+    // Rows that are equal in the wanted order come by their primary key, which stands last in an entry.
+    let ties = backwards && (rest.next().is_some() || table.key.is_empty());
+    let cut = access.index.columns.iter().map(|ordinal| table.columns[usize::from(*ordinal)].data_type);
+    let cut = cut.map(entry_bytes_max).fold(0, usize::saturating_add) > limits::INDEX_BYTES_MAX;
+    (all_named && !ties && !cut).then_some(backwards)
 }
 
-/// For an order that follows the key: whether backwards.
-fn reads_backwards(table: &TablePlan, access: &Access, order: &[SortKey]) -> bool {
-    let fixed = &table.key[..access.fixed_key_columns()];
-    let varying =
-        |key: &&SortKey| !matches!(key.expression.kind, Kind::Column(ordinal) if fixed.contains(&ordinal));
-    order.iter().find(varying).is_some_and(|key| key.descending)
+/// Bytes that a value of this type takes in an entry of an index at most.
+fn entry_bytes_max(data_type: DataType) -> usize {
+    match data_type {
+        DataType::Text(Some(characters)) => (characters as usize).saturating_mul(4).saturating_add(2),
+        DataType::Text(None) | DataType::Unknown => usize::MAX,
+        _ => 32,
+    }
 }

@@ -1,8 +1,8 @@
 //! Which variables a bound statement reads. Fusion relies on this list being complete.
 
 use super::{
-    Access, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, Distinctness, From,
-    InsertSource, OnConflict, Returning, Scanned,
+    Access, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, ConflictAction, Distinctness,
+    From, InsertSource, OnConflict, Returning, Scanned,
 };
 use crate::expression::{Capture, Expression, Kind, Subquery};
 use crate::predicate::Condition;
@@ -130,7 +130,9 @@ impl BoundInsert {
                 visit_all(targets, visit);
             }
         }
-        if let Some(OnConflict::Update { plan: _, values, condition, uses: _ }) = &self.on_conflict {
+        if let Some(OnConflict { action: ConflictAction::Update { values, condition, .. }, .. }) =
+            &self.on_conflict
+        {
             visit_all(values.iter().chain(condition), visit);
         }
         visit_returning(self.returning.as_ref(), visit);

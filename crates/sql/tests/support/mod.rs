@@ -97,10 +97,7 @@ impl Database {
             assert!(state.tables == self.state.tables, "endorsed effects do the same");
         }
         if let Some(catalog) = effects.catalog {
-            let gone: Vec<_> =
-                self.state.tables.keys().copied().filter(|id| catalog.table(*id).is_none()).collect();
-            gone.iter().for_each(|id| drop(self.state.tables.remove(id)));
-            self.state.catalog = catalog.clone();
+            self.state.change_catalog(catalog.clone());
             self.library = Arc::new(Library::new(catalog).expect("what a schema change made compiles"));
         }
         Ok(results)

@@ -9,6 +9,8 @@ pub(crate) enum Obstacle {
     TooLong,
     /// It reads an interval, not one row by its whole primary key.
     NotByKey,
+    /// It changes columns in a UNIQUE or FOREIGN KEY constraint, whose values must be known at simulation.
+    Constrained,
     /// It reads one row, but with grouping, DISTINCT, ORDER BY, LIMIT or OFFSET.
     NotPlain,
     /// A FOR loop goes through the rows.
@@ -55,6 +57,10 @@ impl Obstacle {
             Obstacle::SwitchedOff => "fusion is switched off".to_string(),
             Obstacle::TooLong => "the procedure is too long to be analysed".to_string(),
             Obstacle::NotByKey => "it does not give the whole primary key".to_string(),
+            Obstacle::Constrained => {
+                "it changes columns in a UNIQUE or FOREIGN KEY constraint, whose values must be known"
+                    .to_string()
+            }
             Obstacle::NotPlain => {
                 "it groups, sorts or limits; only a plain SELECT of one row is fused".to_string()
             }

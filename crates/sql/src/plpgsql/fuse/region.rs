@@ -124,13 +124,21 @@ pub(super) fn find(code: &[Instruction], flow: &Flow<'_>, start: usize) -> Resul
 pub(super) fn named_row(instruction: &Instruction) -> Result<NamedRow<'_>, Obstacle> {
     let (table, access) = match instruction {
         Instruction::Change(statement) => match statement.as_ref() {
+            BoundStatement::Update(update)
+                if update.plan.writes.intersects(update.plan.table.constrained) =>
+            {
+                return Err(Obstacle::Constrained);
+            }
             BoundStatement::Update(update) => (&update.plan.table, &update.access),
+            BoundStatement::Delete(delete) if delete.plan.table.holds_keys => {
+                return Err(Obstacle::Constrained);
+            }
             BoundStatement::Delete(delete) => (&delete.plan.table, &delete.access),
             _ => return Err(Obstacle::NotByKey),
         },
         Instruction::RowsStart(_) => return Err(Obstacle::RowLoop),
         _ => match query_of(instruction).and_then(|query| Some((query, query.source.table()?))) {
-            Some((query, source)) if matches!(source.access, Access::Range { .. }) || is_plain(query) => {
+            Some((query, source)) if !matches!(source.access, Access::Key(_)) || is_plain(query) => {
                 (&source.table, &source.access)
             }
             Some(_) => return Err(Obstacle::NotPlain),
@@ -139,7 +147,7 @@ pub(super) fn named_row(instruction: &Instruction) -> Result<NamedRow<'_>, Obsta
     };
     match access {
         Access::Key(key) => Ok(NamedRow { table, key }),
-        Access::Range { .. } | Access::Found(_) => Err(Obstacle::NotByKey),
+        Access::Range(_) | Access::Index(_) | Access::Found(_) => Err(Obstacle::NotByKey),
     }
 }
 

@@ -1,0 +1,282 @@
+//! FOREIGN KEY constraints: making and dropping them.
+
+use super::{Rows, constraint_exists, generated_name, take_number};
+use crate::constraint::ForeignKeys;
+use crate::expression::Environment;
+use crate::scope::name_of;
+use crate::statement::{resolve_key, table_name};
+use crate::table::Tables;
+use sqlparser::ast::{self, ConstraintReferenceMatchKind};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use types::{
+    Catalog, DataType, ForeignKey, Index, Key, ReferentialAction, SqlError, SqlState, Table, TableId, Value,
+};
+
+/// A FOREIGN KEY as a statement describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct ForeignKeyDraft {
+    /// Its name; `None`: PostgreSQL's.
+    pub name: Option<String>,
+    /// Names of the columns that reference.
+    pub columns: Vec<String>,
+    /// The table that is referenced.
+    pub parent: String,
+    /// Names of its columns; none: its primary key.
+    pub referenced: Vec<String>,
+    /// ON DELETE
+    pub on_delete: ReferentialAction,
+    /// ON UPDATE
+    pub on_update: ReferentialAction,
+}
+
+/// FOREIGN KEY. `column`: the column that it stands at.
+pub(super) fn bind_foreign_key(
+    foreign_key: &ast::ForeignKeyConstraint,
+    column: Option<&str>,
+) -> Result<ForeignKeyDraft, SqlError> {
+    if foreign_key.characteristics.is_some() {
+        return Err(SqlError::unsupported("DEFERRABLE"));
+    }
+    match &foreign_key.match_kind {
+        None | Some(ConstraintReferenceMatchKind::Simple) => {}
+        Some(other) => {
+            return Err(SqlError::unsupported(format_args!("{other}")).hint("Use MATCH SIMPLE and NOT NULL."));
+        }
+    }
+    let names = |idents: &[ast::Ident]| idents.iter().map(name_of).collect::<Result<Vec<_>, _>>();
+    let columns = match column {
+        Some(column) => vec![column.to_string()],
+        None => names(&foreign_key.columns)?,
+    };
+    Ok(ForeignKeyDraft {
+        name: foreign_key.name.as_ref().map(name_of).transpose()?,
+        columns,
+        parent: table_name(&foreign_key.foreign_table)?,
+        referenced: names(&foreign_key.referred_columns)?,
+        on_delete: action(foreign_key.on_delete.as_ref()),
+        on_update: action(foreign_key.on_update.as_ref()),
+    })
+}
+
+fn action(action: Option<&ast::ReferentialAction>) -> ReferentialAction {
+    match action {
+        None | Some(ast::ReferentialAction::NoAction) => ReferentialAction::NoAction,
+        Some(ast::ReferentialAction::Restrict) => ReferentialAction::Restrict,
+        Some(ast::ReferentialAction::Cascade) => ReferentialAction::Cascade,
+        Some(ast::ReferentialAction::SetNull) => ReferentialAction::SetNull,
+        Some(ast::ReferentialAction::SetDefault) => ReferentialAction::SetDefault,
+    }
+}
+
+/// Adds a constraint to a table of the catalog.
+///
+/// # Errors
+/// Unknown table or columns, columns that are no key there or of other types; rows that reference nothing.
+pub(super) fn create_foreign_key(
+    catalog: &mut Catalog,
+    table: &Arc<Table>,
+    draft: &ForeignKeyDraft,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let Some(parent) = catalog.tables.get(&draft.parent).cloned() else {
+        let message = format!("relation \"{}\" does not exist", draft.parent);
+        return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+    };
+    let columns = ordinals(table, &draft.columns)?;
+    let referenced = match draft.referenced.as_slice() {
+        [] if parent.primary_key.is_empty() => {
+            let message = format!("there is no primary key for referenced table \"{}\"", parent.name);
+            return Err(SqlError::new(SqlState(*b"42704"), message));
+        }
+        [] => parent.primary_key.clone(),
+        names => ordinals(&parent, names)?,
+    };
+    let index = referenced_key(catalog, &parent, &referenced)?;
+    if referenced.len() != columns.len() {
+        let message = "number of referencing and referenced columns for foreign key disagree";
+        return Err(SqlError::new(SqlState(*b"42830"), message));
+    }
+    let name = match &draft.name {
+        Some(name) if constraint_exists(catalog, table, name) => {
+            let message = format!("constraint \"{name}\" for relation \"{}\" already exists", table.name);
+            return Err(SqlError::new(SqlState(*b"42710"), message));
+        }
+        Some(name) => name.clone(),
+        None => {
+            let candidates = (0..).map(|number: u32| {
+                let label = if number == 0 { "fkey".to_string() } else { format!("fkey{number}") };
+                generated_name(&table.name, &draft.columns.join("_"), &label)
+            });
+            candidates.into_iter().find(|name| !constraint_exists(catalog, table, name)).unwrap_or_default()
+        }
+    };
+    check_types(table, &parent, &name, &columns, &referenced)?;
+    let (on_delete, on_update) = (draft.on_delete, draft.on_update);
+    let assigns = |action: ReferentialAction| {
+        matches!(action, ReferentialAction::SetNull | ReferentialAction::SetDefault)
+    };
+    let changes_key = assigns(on_delete) || assigns(on_update) || on_update == ReferentialAction::Cascade;
+    // Columns of a primary key do not change, so neither do the rows that reference one.
+    let may_change = assigns(on_delete) || index.is_some();
+    if changes_key && may_change && columns.iter().any(|ordinal| table.primary_key.contains(ordinal)) {
+        return Err(SqlError::unsupported("a FOREIGN KEY that assigns columns of the primary key")
+            .hint("Use ON DELETE NO ACTION, RESTRICT or CASCADE, and ON UPDATE NO ACTION or RESTRICT."));
+    }
+    let number = take_number(catalog)?;
+    let foreign_key =
+        ForeignKey { number, name, columns, parent: parent.id, referenced, index, on_delete, on_update };
+    catalog.foreign_keys.entry(table.id).or_default().push(foreign_key.clone());
+    check_rows(catalog, table, &foreign_key, rows)
+}
+
+fn ordinals(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlError> {
+    let ordinal = |name: &String| {
+        table.ordinal(name).map(|ordinal| ordinal as u16).ok_or_else(|| {
+            let message = format!("column \"{name}\" referenced in foreign key constraint does not exist");
+            SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+        })
+    };
+    names.iter().map(ordinal).collect()
+}
+
+/// The unique index that has these columns; `None`: the primary key has.
+fn referenced_key(catalog: &Catalog, parent: &Table, columns: &[u16]) -> Result<Option<u32>, SqlError> {
+    let same = |key: &[u16]| {
+        let (mut key, mut columns) = (key.to_vec(), columns.to_vec());
+        key.sort_unstable();
+        columns.sort_unstable();
+        key == columns
+    };
+    if same(&parent.primary_key) {
+        return Ok(None);
+    }
+    let index = catalog.indexes_of(parent.id).iter().find(|index| index.unique && same(&index.columns));
+    index.map(|index| Some(index.number)).ok_or_else(|| {
+        let message = format!(
+            "there is no unique constraint matching given keys for referenced table \"{}\"",
+            parent.name
+        );
+        SqlError::new(SqlState(*b"42830"), message)
+    })
+}
+
+fn check_types(
+    child: &Table,
+    parent: &Table,
+    name: &str,
+    columns: &[u16],
+    referenced: &[u16],
+) -> Result<(), SqlError> {
+    for (ordinal, referenced) in columns.iter().zip(referenced) {
+        let (column, referenced) =
+            (&child.columns[usize::from(*ordinal)], &parent.columns[usize::from(*referenced)]);
+        let (one, other) = (column.data_type.family(), referenced.data_type.family());
+        let number = |data_type: DataType| {
+            matches!(data_type, DataType::Integer | DataType::BigInt | DataType::Numeric(_))
+        };
+        if one == other || (number(one) && number(other)) {
+            continue;
+        }
+        let message = format!("foreign key constraint \"{name}\" cannot be implemented");
+        return Err(SqlError::new(SqlState(*b"42804"), message).detail(format!(
+            "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+            column.name, referenced.name, one, other
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses rows that reference nothing.
+fn check_rows(
+    catalog: &Catalog,
+    table: &Table,
+    foreign_key: &ForeignKey,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    // Binds it in any case: what is wrong is said now.
+    let tables = Tables::new(catalog)?;
+    let foreign_keys: &ForeignKeys = tables.foreign_keys();
+    let Some(plan) = foreign_keys.of_child(table.id).iter().find(|plan| plan.name == foreign_key.name) else {
+        return Ok(());
+    };
+    let snapshot = rows.snapshot();
+    // The keys of an index that is as new as the constraint stand nowhere yet.
+    let mut new_keys = None;
+    let index =
+        catalog.indexes_of(foreign_key.parent).iter().find(|index| Some(index.number) == foreign_key.index);
+    let known = snapshot.catalog().indexes_of(foreign_key.parent);
+    if let Some(index) = index.filter(|index| known.iter().all(|known| known.number != index.number)) {
+        let mut keys = BTreeSet::new();
+        rows.visit(foreign_key.parent, &mut |row| {
+            keys.extend(index.unique_entry(row)?);
+            Ok(())
+        })?;
+        new_keys = Some(keys);
+    }
+    rows.visit(table.id, &mut |row| {
+        let values: Vec<Value> =
+            plan.columns.iter().map(|ordinal| row[usize::from(*ordinal)].clone()).collect();
+        if values.iter().any(Value::is_null) {
+            return Ok(());
+        }
+        let key = resolve_key(&plan.key, &Environment::new(&[], &values, 0))?;
+        let is_there = |key: &Key| match &new_keys {
+            Some(keys) => keys.contains(key),
+            None => snapshot.get(plan.keys, key).is_some(),
+        };
+        if key.as_ref().is_some_and(is_there) { Ok(()) } else { Err(plan.not_present(&values)) }
+    })
+}
+
+/// Refuses to drop an index that a FOREIGN KEY references. `what`: what is dropped; `depends_on`: what the constraint
+/// depends on.
+pub(super) fn refuse_needed(
+    catalog: &Catalog,
+    index: &Index,
+    what: &str,
+    depends_on: &str,
+) -> Result<(), SqlError> {
+    let needs = |foreign_key: &ForeignKey| foreign_key.index == Some(index.number);
+    refuse_dependents(catalog, &needs, what, depends_on, None)
+}
+
+/// Refuses to drop a table that a FOREIGN KEY of another one references.
+pub(super) fn refuse_referenced(
+    catalog: &Catalog,
+    table: &Table,
+    dropped: &[TableId],
+) -> Result<(), SqlError> {
+    let needs = |foreign_key: &ForeignKey| foreign_key.parent == table.id;
+    let what = format!("table {}", table.name);
+    refuse_dependents(catalog, &needs, &what, &what, Some(dropped))
+}
+
+fn refuse_dependents(
+    catalog: &Catalog,
+    needs: &dyn Fn(&ForeignKey) -> bool,
+    what: &str,
+    depends_on: &str,
+    but_of: Option<&[TableId]>,
+) -> Result<(), SqlError> {
+    for (child, foreign_keys) in &catalog.foreign_keys {
+        if but_of.is_some_and(|dropped| dropped.contains(child)) {
+            continue;
+        }
+        let Some(foreign_key) = foreign_keys.iter().find(|foreign_key| needs(foreign_key)) else { continue };
+        let child = catalog.table(*child).map(|table| table.name.clone()).unwrap_or_default();
+        let message = format!("cannot drop {what} because other objects depend on it");
+        return Err(SqlError::new(SqlState(*b"2BP01"), message)
+            .detail(format!("constraint {} on table {child} depends on {depends_on}", foreign_key.name))
+            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+    }
+    Ok(())
+}
+
+/// Takes out the constraints that meet a condition.
+pub(super) fn remove_foreign_keys(catalog: &mut Catalog, goes: impl Fn(TableId, &ForeignKey) -> bool) {
+    for (child, foreign_keys) in &mut catalog.foreign_keys {
+        foreign_keys.retain(|foreign_key| !goes(*child, foreign_key));
+    }
+    catalog.foreign_keys.retain(|_, foreign_keys| !foreign_keys.is_empty());
+}

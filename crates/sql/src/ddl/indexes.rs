@@ -1,0 +1,202 @@
+//! CREATE INDEX, DROP INDEX and UNIQUE.
+
+use super::{Rows, generated_name, relation_exists, take_number};
+use crate::scope::name_of;
+use crate::statement::table_name;
+use crate::table::TablePlan;
+use crate::table::{describe_key, listed_columns};
+use sqlparser::ast::{self, Expr, IndexColumn, IndexType};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use types::{Catalog, Index, SqlError, SqlState, Table, Value, limits};
+
+/// An index as a statement describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexDraft {
+    /// Its name; `None`: PostgreSQL's.
+    pub name: Option<String>,
+    /// Names of its columns.
+    pub columns: Vec<String>,
+    /// UNIQUE
+    pub unique: bool,
+    /// It is a UNIQUE constraint.
+    pub constraint: bool,
+}
+
+/// CREATE INDEX: the table, and the index.
+pub(super) fn bind_create_index(create: &ast::CreateIndex) -> Result<(String, IndexDraft), SqlError> {
+    let refused = [
+        (create.predicate.is_some(), "a partial index (WHERE)"),
+        (!create.include.is_empty(), "INCLUDE"),
+        (create.nulls_distinct == Some(false), "NULLS NOT DISTINCT"),
+        (!create.index_options.is_empty() || !create.alter_options.is_empty(), "this form of CREATE INDEX"),
+    ];
+    if let Some((_, what)) = refused.into_iter().find(|(found, _)| *found) {
+        return Err(SqlError::unsupported(what));
+    }
+    match &create.using {
+        None | Some(IndexType::BTree) => {}
+        Some(other) => {
+            return Err(SqlError::unsupported(format_args!("an index USING {other}"))
+                .hint("Indexes are ordered: leave USING out, or write USING btree."));
+        }
+    }
+    let name = create.name.as_ref().map(table_name).transpose()?;
+    let columns = create.columns.iter().map(column_name).collect::<Result<_, _>>()?;
+    let draft = IndexDraft { name, columns, unique: create.unique, constraint: false };
+    Ok((table_name(&create.table_name)?, draft))
+}
+
+/// UNIQUE as a constraint of a table.
+pub(super) fn bind_unique(unique: &ast::UniqueConstraint) -> Result<IndexDraft, SqlError> {
+    if unique.characteristics.is_some() {
+        return Err(SqlError::unsupported("DEFERRABLE"));
+    }
+    if !unique.index_options.is_empty() {
+        return Err(SqlError::unsupported("this form of UNIQUE"));
+    }
+    if matches!(unique.nulls_distinct, ast::NullsDistinctOption::NotDistinct) {
+        return Err(SqlError::unsupported("NULLS NOT DISTINCT"));
+    }
+    let name = unique.name.as_ref().map(name_of).transpose()?;
+    let columns = unique.columns.iter().map(column_name).collect::<Result<_, _>>()?;
+    Ok(IndexDraft { name, columns, unique: true, constraint: true })
+}
+
+/// The column that an index is on. It can be read in both directions, so that ASC and DESC are the same.
+fn column_name(column: &IndexColumn) -> Result<String, SqlError> {
+    let Expr::Identifier(ident) = &column.column.expr else {
+        return Err(SqlError::unsupported("an index on an expression")
+            .hint("Keep the value in a column, and index that."));
+    };
+    if column.operator_class.is_some() {
+        return Err(SqlError::unsupported("an operator class of an index"));
+    }
+    name_of(ident)
+}
+
+/// Adds an index to a table of the catalog.
+///
+/// # Errors
+/// A name that is taken, unknown columns, too many indexes; rows that have the same key already.
+pub(super) fn create_index(
+    catalog: &mut Catalog,
+    table: &Arc<Table>,
+    draft: &IndexDraft,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let mut columns: Vec<u16> = Vec::with_capacity(draft.columns.len());
+    for name in &draft.columns {
+        let Some(ordinal) = table.ordinal(name) else {
+            let named = if draft.constraint { " named in key" } else { "" };
+            let message = format!("column \"{name}\"{named} does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+        };
+        if draft.constraint && columns.contains(&(ordinal as u16)) {
+            let message = format!("column \"{name}\" appears twice in unique constraint");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        columns.push(ordinal as u16);
+    }
+    if columns.len() > limits::INDEX_COLUMNS_MAX {
+        let message = format!(
+            "cannot use more than {} columns in an index (INDEX_COLUMNS_MAX)",
+            limits::INDEX_COLUMNS_MAX
+        );
+        return Err(SqlError::new(SqlState(*b"54011"), message));
+    }
+    let known = catalog.indexes_of(table.id);
+    if known.len() >= limits::INDEXES_MAX {
+        let message = format!("a table has at most {} indexes (INDEXES_MAX)", limits::INDEXES_MAX);
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    if draft.constraint && known.iter().any(|known| known.constraint && known.columns == columns) {
+        // As PostgreSQL: the same UNIQUE twice is one.
+        return Ok(());
+    }
+    let name = match &draft.name {
+        Some(name) if relation_exists(catalog, name) => {
+            let message = format!("relation \"{name}\" already exists");
+            return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
+        }
+        Some(name) => name.clone(),
+        None => {
+            let label = if draft.constraint { "key" } else { "idx" };
+            let columns = draft.columns.join("_");
+            let candidates = (0..).map(|number: u32| {
+                let label = if number == 0 { label.to_string() } else { format!("{label}{number}") };
+                generated_name(&table.name, &columns, &label)
+            });
+            candidates.into_iter().find(|name| !relation_exists(catalog, name)).unwrap_or_default()
+        }
+    };
+    let number = take_number(catalog)?;
+    let index = Index { number, name, columns, unique: draft.unique, constraint: draft.constraint };
+    if index.unique {
+        check_unique(catalog, table, &index, rows)?;
+    }
+    catalog.indexes.entry(table.id).or_default().push(index);
+    Ok(())
+}
+
+/// Refuses a unique index on rows of which two have the same key, and keys that are too long.
+fn check_unique(
+    catalog: &Catalog,
+    table: &Table,
+    index: &Index,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let mut seen = BTreeSet::new();
+    rows.visit(table.id, &mut |row| {
+        let Some(key) = index.unique_entry(row)? else { return Ok(()) };
+        if seen.insert(key) {
+            return Ok(());
+        }
+        let values: Vec<Value> =
+            index.columns.iter().map(|ordinal| row[usize::from(*ordinal)].clone()).collect();
+        let columns = listed_columns(&TablePlan::new(table, catalog)?, &index.columns);
+        let message = format!("could not create unique index \"{}\"", index.name);
+        let detail = format!("{} is duplicated.", describe_key(&columns, &values));
+        Err(SqlError::new(SqlState::UNIQUE_VIOLATION, message).detail(detail))
+    })
+}
+
+/// DROP INDEX.
+///
+/// # Errors
+/// It is not there, or a constraint needs it.
+pub(super) fn drop_index(catalog: &mut Catalog, if_exists: bool, name: &str) -> Result<(), SqlError> {
+    let found = catalog.indexes.iter().find_map(|(table, indexes)| {
+        indexes.iter().find(|index| index.name == name).map(|index| (*table, index.clone()))
+    });
+    let Some((table, index)) = found else {
+        if if_exists {
+            return Ok(());
+        }
+        let (state, message) = match relation_exists(catalog, name) {
+            true => (SqlState(*b"42809"), format!("\"{name}\" is not an index")),
+            false => (SqlState(*b"42704"), format!("index \"{name}\" does not exist")),
+        };
+        return Err(SqlError::new(state, message));
+    };
+    let table_name = catalog.table(table).map(|table| table.name.clone()).unwrap_or_default();
+    if index.constraint {
+        let message =
+            format!("cannot drop index {name} because constraint {name} on table {table_name} requires it");
+        return Err(SqlError::new(SqlState(*b"2BP01"), message)
+            .hint(format!("You can drop constraint {name} on table {table_name} instead.")));
+    }
+    super::foreign_keys::refuse_needed(catalog, &index, &format!("index {name}"), &format!("index {name}"))?;
+    remove_index(catalog, table, &index);
+    Ok(())
+}
+
+/// Takes an index out of the catalog.
+pub(super) fn remove_index(catalog: &mut Catalog, table: types::TableId, index: &Index) {
+    if let Some(indexes) = catalog.indexes.get_mut(&table) {
+        indexes.retain(|known| known.number != index.number);
+        if indexes.is_empty() {
+            catalog.indexes.remove(&table);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The entries of ordered indexes, which follow from the rows.
+//!
+//! Nobody writes them and nothing stores them: whoever changes a row in front of a snapshot, or in the state itself,
+//! changes the entries with it ([`entry_changes`]). An entry has no columns; its key says which row it belongs to.
+
+use crate::{AfterImage, KeyRange, RowId, Snapshot};
+use std::ops::ControlFlow;
+use types::{Catalog, Index, Key, Row, TableId};
+
+/// What a change of a row makes of the entries of its table's indexes.
+pub fn entry_changes<'c>(
+    catalog: &'c Catalog,
+    row: &'c RowId,
+    before: Option<&'c Row>,
+    after: Option<&'c Row>,
+) -> impl Iterator<Item = AfterImage> + 'c {
+    let changed = move |index: &&Index| match (before, after) {
+        (Some(before), Some(after)) => !index.is_same_entry(before, after),
+        (before, after) => before.is_some() || after.is_some(),
+    };
+    catalog.indexes_of(row.table).iter().filter(changed).flat_map(move |index| {
+        let entry = |of: &Row| RowId { table: index.entries(), key: index.entry(&row.key, of) };
+        let gone = before.map(|before| AfterImage { row: entry(before), value: None });
+        let new = after.map(|after| AfterImage { row: entry(after), value: Some(Row::default()) });
+        gone.into_iter().chain(new)
+    })
+}
+
+/// What changes of rows make of entries, by table and key. `before`: the state in front of which the changes stand.
+pub(crate) fn all_entry_changes(
+    catalog: &Catalog,
+    changes: &[AfterImage],
+    before: impl Fn(TableId, &Key) -> Option<Row>,
+) -> Vec<AfterImage> {
+    let mut entries = Vec::new();
+    if catalog.indexes.is_empty() {
+        return entries;
+    }
+    for change in changes {
+        if catalog.indexes_of(change.row.table).is_empty() {
+            continue;
+        }
+        let before = before(change.row.table, &change.row.key);
+        entries.extend(entry_changes(catalog, &change.row, before.as_ref(), change.value.as_ref()));
+    }
+    in_order(entries)
+}
+
+/// The entries of an index that is new, for every row of its table, and the keys that are taken in it.
+pub(crate) fn new_entries(index: &Index, table: TableId, rows: &dyn Snapshot) -> Vec<AfterImage> {
+    let mut entries = Vec::new();
+    rows.scan(table, &KeyRange::ALL, false, &mut |key, row| {
+        let mut put = |table: TableId, key: Key| {
+            entries.push(AfterImage { row: RowId { table, key }, value: Some(Row::default()) });
+        };
+        put(index.entries(), index.entry(key, row));
+        if index.unique
+            && let Ok(Some(taken)) = index.unique_entry(row)
+        {
+            put(index.unique_entries(), taken);
+        }
+        ControlFlow::Continue(())
+    });
+    in_order(entries)
+}
+
+fn in_order(mut entries: Vec<AfterImage>) -> Vec<AfterImage> {
+    entries.sort_unstable_by(|a, b| a.row.cmp(&b.row));
+    entries
+}
+
+/// The indexes of `after` that `before` does not have, with their tables.
+pub(crate) fn indexes_made<'c>(
+    before: &'c Catalog,
+    after: &'c Catalog,
+) -> impl Iterator<Item = (TableId, &'c Index)> + 'c {
+    after.indexes.iter().flat_map(move |(table, indexes)| {
+        let known = before.indexes_of(*table);
+        let made = move |index: &&Index| !known.iter().any(|known| known.number == index.number);
+        indexes.iter().filter(made).map(|index| (*table, index))
+    })
+}
