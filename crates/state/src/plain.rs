@@ -1,5 +1,5 @@
 use crate::indexes::{indexes_made, new_entries};
-use crate::{AfterImage, KeyRange, Snapshot, entry_changes};
+use crate::{AfterImage, KeyRange, RowId, Snapshot, entry_changes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -43,11 +43,16 @@ impl PlainState {
     }
 
     fn put(&mut self, image: &AfterImage) {
-        let table = self.tables.entry(image.row.table).or_default();
-        match &image.value {
-            Some(row) => table.insert(image.row.key.clone(), row.clone()),
-            None => table.remove(&image.row.key),
-        };
+        let RowId { table, key } = &image.row;
+        if let Some(row) = &image.value {
+            self.tables.entry(*table).or_default().insert(key.clone(), row.clone());
+        } else if let Some(rows) = self.tables.get_mut(table) {
+            rows.remove(key);
+            // Equal states are equal maps, whatever was there before.
+            if rows.is_empty() {
+                self.tables.remove(table);
+            }
+        }
     }
 }
 
