@@ -2,12 +2,13 @@
 
 use crypto::{SecretKey, Signature};
 use engine::{Engine, EngineError, ExecutedBlock, VerifiedBlock, VerifiedTransaction};
+use state::LiveRequests;
 use std::sync::Arc;
 use types::{
     BlockHeader, Charter, Credential, Organisation, Outcome, Payload, ProtocolOptions, RequestId,
     SignedTransaction, Transaction,
 };
-use workloads::{Invariant, Workload};
+use workloads::{Condition, Invariant, Workload};
 
 /// How many blocks a transaction stays valid, counted from when it was made.
 const EXPIRY_BLOCKS: u64 = 50_000;
@@ -114,9 +115,8 @@ impl Chain {
 
     /// Creates the tables and procedures and loads the rows.
     pub(crate) fn set_up(&mut self, workload: &dyn Workload) -> Result<(), EngineBenchError> {
-        let script = |sql: &str| Payload::Script { sql: sql.to_string(), parameters: vec![] };
         for statement in workload.set_up() {
-            self.set_up_with(script(statement))?;
+            self.execute_script(statement)?;
         }
         for rows in workload.portions() {
             self.set_up_with(Payload::Insert {
@@ -126,6 +126,11 @@ impl Chain {
             })?;
         }
         Ok(())
+    }
+
+    /// A block with one script.
+    pub(crate) fn execute_script(&mut self, sql: &str) -> Result<(), EngineBenchError> {
+        self.set_up_with(Payload::Script { sql: sql.to_string(), parameters: vec![] })
     }
 
     fn set_up_with(&mut self, payload: Payload) -> Result<(), EngineBenchError> {
@@ -139,6 +144,29 @@ impl Chain {
                 Err(EngineBenchError::SetUp { statement, outcome: Box::new(outcome) })
             }
         }
+    }
+
+    /// The same ledger from here on under another protocol.
+    pub(crate) fn under(self, protocol: &str, options: ProtocolOptions) -> Result<Chain, EngineError> {
+        let mut charter = Charter::clone(&self.charter);
+        charter.protocol = protocol.to_string();
+        charter.concurrency = options;
+        let charter = Arc::new(charter);
+        let (state, digest) = (self.engine.state().clone(), self.engine.state_digest());
+        let live = LiveRequests::at(self.engine.height());
+        let engine = Engine::at(charter.clone(), state, live, self.engine.height(), digest)?;
+        Ok(Chain { engine, charter, ..self })
+    }
+
+    /// The names of those conditions that do not hold.
+    pub(crate) fn breaks(&self, conditions: &[Condition]) -> Vec<String> {
+        let snapshot = self.engine.state().snapshot();
+        let holds = |condition: &Condition| {
+            let prepared = sql::prepare(self.engine.library(), &condition.query, &[]);
+            let results = prepared.and_then(|prepared| prepared.query(snapshot.as_ref(), &[], u64::MAX, 0));
+            results.is_ok_and(|results| results.iter().all(|result| result.rows.is_empty()))
+        };
+        conditions.iter().filter(|condition| !holds(condition)).map(|broken| broken.name.clone()).collect()
     }
 
     /// The sum that the invariant is about, asked in SQL; `None` where a query has no number as its answer.

@@ -3,6 +3,7 @@
 //! - [`engine_alone`]: the deterministic core without network, signatures and disk.
 //! - [`laboratory()`]: the experiments of `docs/experiments.toml`, protocols side by side and beside PostgreSQL.
 //! - [`endorse()`]: execute–order–validate in one process, the experiments of `docs/endorse.toml`.
+//! - [`tpcc()`]: TPC-C, all protocols and PostgreSQL in one run.
 //! - [`Load`]: signed transactions through the gateways of a running network, closed or open loop.
 
 mod arguments;
@@ -18,6 +19,7 @@ mod memory;
 mod paper;
 mod postgres;
 mod report;
+mod tpcc;
 
 pub use arguments::ExperimentArguments;
 pub use chain::EngineBenchError;
@@ -28,6 +30,7 @@ pub use laboratory::{LaboratoryArguments, LaboratoryCommand, Measurement, Record
 pub use load::{Load, LoadError, LoadOptions, LoadProgress, LoadReport, Pace};
 pub use memory::peak_memory_bytes;
 pub use report::grouped;
+pub use tpcc::{TpccArguments, TpccRecord, tpcc, tpcc_table};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;

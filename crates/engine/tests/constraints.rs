@@ -43,7 +43,8 @@ fn library(statements: &[&str]) -> Arc<Library> {
     let mut library = Arc::new(Library::new(Arc::new(Catalog::default())).expect("nothing compiles"));
     for sql in statements {
         let state = PlainState::new(library.catalog().clone());
-        let effects = Invocation::new(library.clone(), context(1, 0), script(sql.to_string())).simulate(&state);
+        let effects =
+            Invocation::new(library.clone(), context(1, 0), script(sql.to_string())).simulate(&state);
         let catalog = effects.catalog.unwrap_or_else(|| panic!("{sql}: {:?}", effects.result));
         library = Arc::new(Library::new(catalog).expect("it compiles"));
     }
@@ -271,9 +272,8 @@ fn random_transactions_keep_constraints_and_end_as_in_a_serial_run() {
         let mut random = StdRng::seed_from_u64(seed);
         let initial = initial(&mut random, &indexed);
         check_constraints(&initial);
-        let history: Vec<Vec<Arc<Payload>>> = (0..BATCHES)
-            .map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect())
-            .collect();
+        let history: Vec<Vec<Arc<Payload>>> =
+            (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
         for (id, count) in protocols.iter().zip(&mut counts) {
             let (committed, aborted) = run(id, &indexed, &plain, &initial, &history);
             (count.0, count.1) = (count.0 + committed, count.1 + aborted);

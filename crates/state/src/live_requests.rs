@@ -83,7 +83,7 @@ impl LiveRequests {
     }
 
     /// Nothing is live after the block at `height`.
-    pub(crate) fn at(height: u64) -> LiveRequests {
+    pub fn at(height: u64) -> LiveRequests {
         LiveRequests {
             hasher: KeyHasher::new(),
             height,

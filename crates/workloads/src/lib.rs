@@ -7,13 +7,15 @@ mod contention;
 mod hot_accounts;
 mod parameters;
 pub mod smallbank;
+mod tpcc;
 mod workload;
 mod ycsb;
 
 pub use contention::Contention;
 pub use hot_accounts::HotAccounts;
 pub use parameters::ParameterError;
-pub use workload::{Invariant, WORKLOADS, Workload, workload};
+pub use tpcc::Tpcc;
+pub use workload::{Condition, Invariant, WORKLOADS, Workload, workload};
 pub use ycsb::{Ycsb, YcsbHotspot};
 
 use types::{Payload, Value};

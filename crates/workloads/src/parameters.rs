@@ -1,3 +1,6 @@
+/// Rows of a workload at most, where it has no other bound.
+pub(crate) const ROWS_MAX: u64 = 1_000_000_000;
+
 /// Why a workload cannot have these parameters.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum ParameterError {
@@ -7,13 +10,15 @@ pub enum ParameterError {
         /// What came.
         found: String,
     },
-    /// Customers, keys or wallets.
-    #[error("{workload} needs {least} to 1000000000 rows, found {found}; change the number of rows")]
+    /// Customers, keys, wallets, warehouses.
+    #[error("{workload} needs {least} to {most} rows, found {found}; change the number of rows")]
     Rows {
         /// Id of the workload.
         workload: &'static str,
         /// The fewest that it can do with.
         least: u64,
+        /// The most.
+        most: u64,
         /// What came.
         found: u64,
     },

@@ -1,12 +1,13 @@
 use crate::contention::Contention;
 use crate::smallbank::Smallbank;
+use crate::tpcc::Tpcc;
 use crate::ycsb::{Ycsb, YcsbHotspot};
 use crate::{Call, ParameterError, Rows};
 use rand::rngs::StdRng;
 use types::{Outcome, Value};
 
 /// The ids that [`workload()`] knows.
-pub const WORKLOADS: [&str; 4] = ["smallbank", "ycsb", "ycsb-hotspot", "contention"];
+pub const WORKLOADS: [&str; 5] = ["smallbank", "ycsb", "ycsb-hotspot", "contention", "tpcc"];
 
 /// Rows of one table that are loaded by one transaction.
 pub(crate) const ROWS_PER_PORTION: u64 = 1_000;
@@ -40,6 +41,20 @@ pub trait Workload: Send + Sync {
 
     /// What must hold after any run.
     fn invariant(&self) -> Invariant;
+
+    /// What else must hold after any run.
+    fn conditions(&self) -> Vec<Condition> {
+        Vec::new()
+    }
+}
+
+/// A query that must give no row.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// What must hold.
+    pub name: String,
+    /// For what breaks it.
+    pub query: String,
 }
 
 /// A sum over the database that changes by exactly what the committed calls say.
@@ -53,9 +68,9 @@ pub struct Invariant {
     pub change: fn(&str, &[Value], &Outcome) -> i128,
 }
 
-/// The workload of this id, with `rows` rows (customers, keys, wallets). `skew` is Zipf's exponent for `smallbank` and
+/// The workload of this id, with `rows` rows (customers, keys, wallets, warehouses). `skew` is Zipf's exponent for `smallbank` and
 /// `ycsb`, the probability of the hot rows for `ycsb-hotspot`, the share of transfers between the same two wallets for
-/// `contention`.
+/// `contention`; `tpcc` has warehouses and no skew.
 ///
 /// # Errors
 /// An unknown id, or parameters out of range.
@@ -65,6 +80,7 @@ pub fn workload(id: &str, rows: u64, skew: f64) -> Result<Box<dyn Workload>, Par
         "ycsb" => Box::new(Ycsb::new(rows, skew)?),
         "ycsb-hotspot" => Box::new(YcsbHotspot::new(rows, skew)?),
         "contention" => Box::new(Contention::new(rows, skew)?),
+        "tpcc" => Box::new(Tpcc::new(rows)?),
         _ => return Err(ParameterError::Workload { found: id.to_string() }),
     })
 }
@@ -89,7 +105,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn all() -> impl Iterator<Item = Box<dyn Workload>> {
-        WORKLOADS.into_iter().map(|id| workload(id, 2_500, 0.5).expect("valid parameters"))
+        let ids = WORKLOADS.into_iter().filter(|id| *id != "tpcc");
+        ids.map(|id| workload(id, 2_500, 0.5).expect("valid parameters"))
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The id of the database beside the protocols.
 pub(super) const POSTGRES: &str = "postgres";
 /// Commands that an entry may name: the first two are this harness, the others measure elsewhere.
-const COMMANDS: [&str; 5] = ["protocols", "ablation", "endorse", "engine", "demo"];
+const COMMANDS: [&str; 6] = ["protocols", "ablation", "endorse", "engine", "tpcc", "demo"];
 /// What the horizontal axis of a plot may be.
 const AXES: [&str; 3] = ["skew", "block_size", "threads"];
 /// What may be measured.
@@ -137,6 +137,14 @@ pub(super) fn parse(text: &str) -> Result<Vec<Experiment>, LaboratoryError> {
         }
     }
     Ok(experiment)
+}
+
+/// Options under which a protocol does on a conflict what it does in its own paper, as the built-in experiments say.
+pub(crate) fn paper_options(protocol: &str) -> ProtocolOptions {
+    let file: File = toml::from_str(super::run::BUILT_IN).expect("the built-in experiments are valid");
+    let default = ProtocolOptions::default();
+    let on_conflict = file.on_conflict.get(protocol).copied().unwrap_or(default.on_conflict);
+    ProtocolOptions { on_conflict, ..default }
 }
 
 impl Experiment {

@@ -23,4 +23,5 @@ pub use arguments::{LaboratoryArguments, LaboratoryCommand};
 pub use measurement::{Measurement, Record};
 pub use run::run;
 
-pub(crate) use timing::Timed;
+pub(crate) use experiments::paper_options;
+pub(crate) use timing::{Arrival, Pace, Source, Timed, run_on};

@@ -7,7 +7,7 @@ use engine::{ExecutedBlock, VerifiedTransaction};
 use hdrhistogram::Histogram;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{Outcome, Payload};
@@ -27,16 +27,16 @@ const WARM_UP_BLOCKS: usize = 1;
 
 /// How transactions come.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pace {
-    pub(super) arrival: Arrival,
+pub(crate) struct Pace {
+    pub(crate) arrival: Arrival,
     /// What a client waits between an answer and what it submits next.
-    pub(super) delay: Duration,
+    pub(crate) delay: Duration,
     /// Whether what was given up because of a conflict is submitted again.
-    pub(super) resubmit: bool,
+    pub(crate) resubmit: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Arrival {
+pub(crate) enum Arrival {
     /// So many clients, each waiting for its answer; by default twice the transactions of a block.
     Closed { clients: Option<usize> },
     /// So many transactions per second, whether answered or not.
@@ -57,6 +57,8 @@ pub(crate) struct Timed {
     pub(crate) cpu_seconds: f64,
     /// Microseconds from the first submission to the end of the block that committed it.
     pub(crate) latency: Histogram<u64>,
+    /// Committed calls by procedure.
+    pub(crate) calls: BTreeMap<String, u64>,
     pub(crate) invariant_holds: bool,
 }
 
@@ -73,12 +75,21 @@ impl Timed {
             cpu_seconds: 0.0,
             // Microseconds up to ten minutes, three digits.
             latency: Histogram::new_with_bounds(1, 600_000_000, 3).expect("valid bounds"),
+            calls: BTreeMap::new(),
             invariant_holds: true,
         }
     }
 
     pub(crate) fn committed_tps(&self) -> f64 {
         self.committed as f64 / self.seconds.max(1e-9)
+    }
+
+    /// A call of this procedure has committed.
+    pub(crate) fn count_call(&mut self, procedure: &str) {
+        match self.calls.get_mut(procedure) {
+            Some(count) => *count += 1,
+            None => drop(self.calls.insert(procedure.to_string(), 1)),
+        }
     }
 
     pub(crate) fn add(&mut self, other: &Timed) {
@@ -91,6 +102,9 @@ impl Timed {
         self.seconds += other.seconds;
         self.cpu_seconds += other.cpu_seconds;
         self.latency.add(&other.latency).expect("the same bounds");
+        for (procedure, count) in &other.calls {
+            *self.calls.entry(procedure.clone()).or_default() += count;
+        }
         self.invariant_holds &= other.invariant_holds;
     }
 }
@@ -110,39 +124,58 @@ pub(super) fn round(
     pool.install(|| {
         let mut chain = Chain::new(&point.protocol, point.options, point.block_size, seed)?;
         chain.set_up(workload)?;
-        let size = point.block_size as usize;
-        let block = size * (BLOCK_TRANSACTIONS / size).clamp(1, BLOCK_BATCHES);
-        let invariant = workload.invariant();
-        let mut source = Source { workload, random: StdRng::seed_from_u64(seed), number: 0, left: 0 };
-        source.left = WARM_UP_BLOCKS * block;
-        let saturated = Pace {
-            arrival: Arrival::Closed { clients: Some(2 * block) },
-            delay: Duration::ZERO,
-            resubmit: false,
-        };
-        let (mut warm, change) = Clients::new(&mut chain, saturated, block, &mut source, &invariant).run()?;
-        let default = Pace { arrival: Arrival::Closed { clients: None }, ..saturated };
-        if warm.seconds > 2.0 * seconds && pace == default {
-            // So slow is only who runs most transactions dozens of times: a second block would tell nothing new.
-            warm.invariant_holds = chain.sum(&invariant) == Some(invariant.initial + change);
-            return Ok(warm);
-        }
-        let wanted = match pace.arrival {
-            Arrival::Closed { .. } => warm.transactions as f64 / warm.seconds * seconds,
-            Arrival::Open { rate } => rate * seconds,
-        };
-        source.left = match pace.arrival {
-            Arrival::Closed { .. } => (wanted as usize / block).max(1) * block,
-            Arrival::Open { .. } => (wanted as usize).max(1),
-        };
-        let (mut timed, changed) = Clients::new(&mut chain, pace, block, &mut source, &invariant).run()?;
-        timed.invariant_holds = chain.sum(&invariant) == Some(invariant.initial + change + changed);
-        Ok(timed)
+        let mut source = Source::new(workload, seed);
+        run_on(&mut chain, point.block_size, &mut source, pace, seconds)
     })
 }
 
+/// Runs calls on a chain that is set up, for about `seconds`, and checks what must hold afterwards.
+pub(crate) fn run_on(
+    chain: &mut Chain,
+    block_size: u32,
+    source: &mut Source<'_>,
+    pace: Pace,
+    seconds: f64,
+) -> Result<Timed, EngineBenchError> {
+    let size = block_size as usize;
+    let block = size * (BLOCK_TRANSACTIONS / size).clamp(1, BLOCK_BATCHES);
+    let workload = source.workload;
+    let invariant = workload.invariant();
+    let before = chain.sum(&invariant);
+    source.left = WARM_UP_BLOCKS * block;
+    let saturated = Pace {
+        arrival: Arrival::Closed { clients: Some(2 * block) },
+        delay: Duration::ZERO,
+        resubmit: false,
+    };
+    let (mut warm, change) = Clients::new(chain, saturated, block, source, &invariant).run()?;
+    let default = Pace { arrival: Arrival::Closed { clients: None }, ..saturated };
+    let holds = |chain: &Chain, change: i128| {
+        let expected = before.map(|before| before + change);
+        expected.is_some()
+            && chain.sum(&invariant) == expected
+            && chain.breaks(&workload.conditions()).is_empty()
+    };
+    if warm.seconds > 2.0 * seconds && pace == default {
+        // So slow is only who runs most transactions dozens of times: a second block would tell nothing new.
+        warm.invariant_holds = holds(chain, change);
+        return Ok(warm);
+    }
+    let wanted = match pace.arrival {
+        Arrival::Closed { .. } => warm.transactions as f64 / warm.seconds * seconds,
+        Arrival::Open { rate } => rate * seconds,
+    };
+    source.left = match pace.arrival {
+        Arrival::Closed { .. } => (wanted as usize / block).max(1) * block,
+        Arrival::Open { .. } => (wanted as usize).max(1),
+    };
+    let (mut timed, changed) = Clients::new(chain, pace, block, source, &invariant).run()?;
+    timed.invariant_holds = holds(chain, change + changed);
+    Ok(timed)
+}
+
 /// Calls in the workload's order.
-struct Source<'a> {
+pub(crate) struct Source<'a> {
     workload: &'a dyn Workload,
     random: StdRng,
     number: u64,
@@ -150,7 +183,11 @@ struct Source<'a> {
     left: usize,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    pub(crate) fn new(workload: &'a dyn Workload, seed: u64) -> Source<'a> {
+        Source { workload, random: StdRng::seed_from_u64(seed), number: 0, left: 0 }
+    }
+
     fn prepare(&mut self, chain: &mut Chain, most: usize) -> VecDeque<Arc<VerifiedTransaction>> {
         let count = most.min(self.left);
         self.left -= count;
@@ -386,6 +423,9 @@ impl<'a, 'w> Clients<'a, 'w> {
                 }
                 timed.transactions += u64::from(!self.pace.resubmit || receipt.outcome != Outcome::Conflict);
                 if matches!(receipt.outcome, Outcome::Committed(_)) {
+                    if let Payload::Call { procedure, .. } = submitted.transaction.payload.as_ref() {
+                        timed.count_call(procedure);
+                    }
                     timed.latency.saturating_record((at - submitted.at).as_micros() as u64);
                 }
             }

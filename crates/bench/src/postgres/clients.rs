@@ -1,5 +1,7 @@
 use super::{CLIENTS, PostgresError};
 use crate::laboratory::Timed;
+use bytes::Bytes;
+use futures::SinkExt;
 use futures::future::try_join_all;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -10,8 +12,8 @@ use std::time::{Duration, Instant};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Statement};
-use types::{Outcome, SqlError, StatementResult, Value};
-use workloads::{Invariant, Workload};
+use types::{DataType, Outcome, SqlError, StatementResult, Value};
+use workloads::{Condition, Invariant, Workload};
 
 /// Calls that are made before time begins, per second of the round; one that is faster takes them again from the first.
 const CALLS_PER_SECOND: f64 = 25_000.0;
@@ -22,8 +24,11 @@ const WARM_UP: Duration = Duration::from_millis(200);
 struct Prepared {
     procedure: &'static str,
     values: Vec<Value>,
-    arguments: Vec<i64>,
+    arguments: Vec<Argument>,
 }
+
+/// An argument on the wire.
+type Argument = Box<dyn ToSql + Send + Sync>;
 
 /// What all clients know.
 struct Plan {
@@ -33,7 +38,7 @@ struct Plan {
     change: fn(&str, &[Value], &Outcome) -> i128,
 }
 
-/// Loads the workload, runs its calls from [`CLIENTS`] connections for `time`, and checks its invariant.
+/// Loads the workload, runs its calls from [`CLIENTS`] connections for `time`, and checks what must hold.
 pub(super) async fn round(
     socket: &Path,
     workload: &dyn Workload,
@@ -41,9 +46,26 @@ pub(super) async fn round(
     seed: u64,
     processor_seconds: &dyn Fn() -> f64,
 ) -> Result<Timed, PostgresError> {
+    load(socket, workload).await?;
+    run(socket, workload, time, seed, processor_seconds).await
+}
+
+/// Tables, procedures and rows of the workload, and nothing else.
+pub(super) async fn load(socket: &Path, workload: &dyn Workload) -> Result<(), PostgresError> {
+    set_up(&connect(socket).await?, workload).await
+}
+
+/// Runs the calls of a workload that is loaded.
+pub(super) async fn run(
+    socket: &Path,
+    workload: &dyn Workload,
+    time: Duration,
+    seed: u64,
+    processor_seconds: &dyn Fn() -> f64,
+) -> Result<Timed, PostgresError> {
     let control = connect(socket).await?;
-    set_up(&control, workload).await?;
     let invariant = workload.invariant();
+    let before = sum(&control, &invariant).await?;
     let plan = Arc::new(plan(workload, seed, time, invariant.change)?);
     let mut clients = Vec::with_capacity(CLIENTS);
     for number in 0..CLIENTS {
@@ -67,8 +89,23 @@ pub(super) async fn round(
     // The connections are still open, so that their processes are still there to be counted.
     all.cpu_seconds = (processor_seconds() - cpu) * all.seconds / elapsed.max(all.seconds);
     drop(callers);
-    all.invariant_holds = sum(&control, &invariant).await? == Some(invariant.initial + change);
+    all.invariant_holds = before.is_some()
+        && sum(&control, &invariant).await? == before.map(|before| before + change)
+        && conditions_hold(&control, &workload.conditions()).await?;
     Ok(all)
+}
+
+async fn conditions_hold(client: &Client, conditions: &[Condition]) -> Result<bool, PostgresError> {
+    for Condition { query, .. } in conditions {
+        let broken = client
+            .query(query.as_str(), &[])
+            .await
+            .map_err(|error| PostgresError::Statement { statement: query.clone(), error })?;
+        if !broken.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 async fn connect(socket: &Path) -> Result<Client, PostgresError> {
@@ -98,11 +135,18 @@ async fn set_up(client: &Client, workload: &dyn Workload) -> Result<(), Postgres
     }
     let mut tables: Vec<&str> = Vec::new();
     for portion in workload.portions() {
-        let row = |row: &Vec<Value>| format!("({})", row.iter().map(literal).collect::<Vec<_>>().join(", "));
-        let rows: Vec<String> = portion.rows.iter().map(row).collect();
-        let columns = portion.columns.join(", ");
-        let statement = format!("INSERT INTO {} ({columns}) VALUES {}", portion.table, rows.join(", "));
-        execute(client, &statement).await?;
+        let statement = format!("COPY {} ({}) FROM STDIN", portion.table, portion.columns.join(", "));
+        let refused = |error| PostgresError::Statement { statement: statement.clone(), error };
+        let sink = client.copy_in(&statement).await.map_err(refused)?;
+        let mut sink = std::pin::pin!(sink);
+        let mut text = String::new();
+        for row in &portion.rows {
+            let values: Vec<String> = row.iter().map(copied).collect();
+            text += &values.join("\t");
+            text.push('\n');
+        }
+        sink.send(Bytes::from(text)).await.map_err(refused)?;
+        sink.finish().await.map_err(refused)?;
         if !tables.contains(&portion.table) {
             tables.push(portion.table);
         }
@@ -111,11 +155,10 @@ async fn set_up(client: &Client, workload: &dyn Workload) -> Result<(), Postgres
     execute(client, "CHECKPOINT").await
 }
 
-fn literal(value: &Value) -> String {
-    match types::format_value(value) {
-        Some(text) => format!("'{}'", text.replace('\'', "''")),
-        None => "NULL".to_string(),
-    }
+/// A value in COPY's text format.
+fn copied(value: &Value) -> String {
+    let Some(text) = types::format_value(value) else { return "\\N".to_string() };
+    text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n")
 }
 
 fn plan(
@@ -131,26 +174,35 @@ fn plan(
     let statements = workload.set_up();
     for number in 0..count {
         let call = workload.call(number, &mut random);
-        let arguments = call.arguments.iter().map(|value| match value {
-            Value::BigInt(value) => Ok(*value),
-            other => Err(PostgresError::Argument {
+        let arguments = call.arguments.iter().map(|value| {
+            argument(value).ok_or_else(|| PostgresError::Argument {
                 procedure: call.procedure.to_string(),
-                found: format!("{other:?}"),
-            }),
+                found: format!("{value:?}"),
+            })
         });
-        let arguments: Vec<i64> = arguments.collect::<Result<_, _>>()?;
+        let arguments: Vec<Argument> = arguments.collect::<Result<_, _>>()?;
+        let types: Vec<DataType> = call.arguments.iter().map(Value::data_type).collect();
         texts
             .entry(call.procedure)
-            .or_insert_with(|| text(call.procedure, arguments.len(), outputs(&statements, call.procedure)));
+            .or_insert_with(|| text(call.procedure, &types, outputs(&statements, call.procedure)));
         calls.push(Prepared { procedure: call.procedure, values: call.arguments, arguments });
     }
     Ok(Plan { calls, texts, change })
 }
 
+fn argument(value: &Value) -> Option<Argument> {
+    Some(match value {
+        Value::BigInt(value) => Box::new(*value),
+        Value::Integer(value) => Box::new(*value),
+        Value::Text(value) => Box::new(value.to_string()),
+        _ => return None,
+    })
+}
+
 /// `CALL p($1, $2, NULL)`: PostgreSQL wants an argument for OUT parameters too.
-fn text(procedure: &str, inputs: usize, outputs: usize) -> String {
-    let inputs = (1..=inputs).map(|number| format!("${number}::bigint"));
-    let arguments: Vec<String> = inputs.chain((0..outputs).map(|_| "NULL::bigint".to_string())).collect();
+fn text(procedure: &str, inputs: &[DataType], outputs: usize) -> String {
+    let inputs = (1..).zip(inputs).map(|(number, data_type)| format!("${number}::{data_type}"));
+    let arguments: Vec<String> = inputs.chain((0..outputs).map(|_| "NULL".to_string())).collect();
     format!("CALL {procedure}({})", arguments.join(", "))
 }
 
@@ -228,6 +280,7 @@ impl Caller {
             match outcome {
                 Outcome::Committed(_) => {
                     timed.committed += 1;
+                    timed.count_call(call.procedure);
                     timed.latency.saturating_record(start.elapsed().as_micros() as u64);
                 }
                 _ => timed.business_aborts += 1,
@@ -240,7 +293,7 @@ impl Caller {
     /// Calls that meet in hot rows in different orders deadlock, which PostgreSQL looks for after a second.
     async fn call(&self, call: &Prepared, until: Instant) -> Result<(Outcome, u64), PostgresError> {
         let parameters: Vec<&(dyn ToSql + Sync)> =
-            call.arguments.iter().map(|argument| argument as &(dyn ToSql + Sync)).collect();
+            call.arguments.iter().map(|argument| argument.as_ref() as &(dyn ToSql + Sync)).collect();
         let statement = &self.statements[call.procedure];
         let mut attempts = 0;
         loop {
@@ -248,8 +301,13 @@ impl Caller {
             let error = match self.client.query(statement, &parameters).await {
                 Ok(rows) => {
                     let row = rows.first().map(|row| {
-                        let value =
-                            |column| row.get::<_, Option<i64>>(column).map_or(Value::Null, Value::BigInt);
+                        // What invariants look at is bigint.
+                        let value = |column| {
+                            row.try_get::<_, Option<i64>>(column)
+                                .ok()
+                                .flatten()
+                                .map_or(Value::Null, Value::BigInt)
+                        };
                         (0..row.len()).map(value).collect()
                     });
                     let rows = row.into_iter().collect();
@@ -295,7 +353,8 @@ mod tests {
         let ycsb = workloads::workload("ycsb", 10_000, 0.0).expect("valid");
         assert_eq!(outputs(&ycsb.set_up(), "ycsb_5"), 1);
         assert_eq!(outputs(&ycsb.set_up(), "ycsb_10"), 0);
-        assert_eq!(text("p", 2, 1), "CALL p($1::bigint, $2::bigint, NULL::bigint)");
+        let types = [DataType::BigInt, DataType::Text(None)];
+        assert_eq!(text("p", &types, 1), "CALL p($1::bigint, $2::text, NULL)");
     }
 
     #[test]

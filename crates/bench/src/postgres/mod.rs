@@ -50,7 +50,9 @@ pub enum PostgresError {
         error: tokio_postgres::Error,
     },
     /// A value that the comparator cannot send.
-    #[error("expected bigint arguments of {procedure}, found {found}; teach `postgres::clients` the type")]
+    #[error(
+        "expected bigint, integer or text as arguments of {procedure}, found {found}; teach `postgres::clients` the type"
+    )]
     Argument {
         /// The procedure.
         procedure: String,
@@ -88,6 +90,23 @@ impl Postgres {
         let time = Duration::from_secs_f64(seconds);
         let cpu = || self.server.processor_seconds();
         self.runtime.block_on(clients::round(&socket, workload, time, seed, &cpu))
+    }
+
+    /// Loads a workload, for [`Postgres::run`].
+    pub(crate) fn load(&self, workload: &dyn Workload) -> Result<(), PostgresError> {
+        self.runtime.block_on(clients::load(&self.server.socket_folder(), workload))
+    }
+
+    /// Runs a workload that is loaded for so many seconds.
+    pub(crate) fn run(
+        &self,
+        workload: &dyn Workload,
+        seconds: f64,
+        seed: u64,
+    ) -> Result<Timed, PostgresError> {
+        let time = Duration::from_secs_f64(seconds);
+        let cpu = || self.server.processor_seconds();
+        self.runtime.block_on(clients::run(&self.server.socket_folder(), workload, time, seed, &cpu))
     }
 
     /// Where the server lives while it does.

@@ -19,7 +19,7 @@ impl Table {
     }
 
     /// For other documents.
-    pub(super) fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | ").replace('\n', " "));
         let rule = format!("|{}\n", " --- |".repeat(self.columns.len()));
         line(&self.columns) + &rule + &self.rows.iter().map(|row| line(row)).collect::<String>()

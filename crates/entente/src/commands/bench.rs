@@ -1,7 +1,7 @@
 use crate::CommandError;
 use bench::{
-    EngineOptions, EngineRecord, ExperimentArguments, LaboratoryArguments, LaboratoryCommand, endorse,
-    engine_alone, laboratory,
+    EngineOptions, EngineRecord, ExperimentArguments, LaboratoryArguments, LaboratoryCommand, TpccArguments,
+    endorse, engine_alone, laboratory, tpcc, tpcc_table,
 };
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ pub(crate) enum BenchCommand {
     ///
     /// Runs the experiments of docs/endorse.toml. Example: entente bench endorse --quick --json endorse.json
     Endorse(ExperimentArguments),
+    Tpcc(TpccArguments),
 }
 
 /// Measure the engine alone: no network, no signatures, no disk.
@@ -76,6 +77,16 @@ pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
             let measurements = endorse(arguments, &mut |text| eprintln!("{text}"))?;
             print_report(measurements.len(), &arguments.out);
             Ok(())
+        }
+        BenchCommand::Tpcc(arguments) => {
+            let records = tpcc(arguments, &mut |text| eprintln!("{text}"))?;
+            println!("{}", tpcc_table(&records));
+            match records.iter().find(|record| !record.consistency_holds) {
+                None => Ok(()),
+                Some(record) => {
+                    Err(format!("a consistency condition of TPC-C is broken by {}", record.protocol).into())
+                }
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Contention as XOX measures it: transfers between two wallets, a share of them between the same two, the rest on
 //! pairs that nobody else uses for a long time.
 
+use crate::parameters::ROWS_MAX;
 use crate::workload::{portions_of, statements};
 use crate::{Call, Invariant, ParameterError, Rows, Workload};
 use rand::RngExt;
@@ -31,8 +32,13 @@ impl Contention {
     /// # Errors
     /// Fewer than four wallets or too many; a share outside 0 to 1.
     pub fn new(wallets: u64, share: f64) -> Result<Contention, ParameterError> {
-        if !(4..=1_000_000_000).contains(&wallets) {
-            return Err(ParameterError::Rows { workload: "contention", least: 4, found: wallets });
+        if !(4..=ROWS_MAX).contains(&wallets) {
+            return Err(ParameterError::Rows {
+                workload: "contention",
+                least: 4,
+                most: ROWS_MAX,
+                found: wallets,
+            });
         }
         if !(0.0..=1.0).contains(&share) {
             return Err(ParameterError::Share { workload: "contention", found: share });

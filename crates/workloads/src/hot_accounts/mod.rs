@@ -1,6 +1,7 @@
 //! Fabric++'s own workload (Sharma et al., SIGMOD 2019, 6.2.2): transactions that read and write a few accounts, some of
 //! which are hot.
 
+use crate::parameters::ROWS_MAX;
 use crate::workload::{portions_of, statements};
 use crate::{Call, Invariant, ParameterError, Rows, Workload};
 use rand::RngExt;
@@ -31,8 +32,13 @@ impl HotAccounts {
     /// # Errors
     /// Which one is out of range.
     pub fn check(self) -> Result<HotAccounts, ParameterError> {
-        if !(100..=1_000_000_000).contains(&self.accounts) {
-            return Err(ParameterError::Rows { workload: "hot-accounts", least: 100, found: self.accounts });
+        if !(100..=ROWS_MAX).contains(&self.accounts) {
+            return Err(ParameterError::Rows {
+                workload: "hot-accounts",
+                least: 100,
+                most: ROWS_MAX,
+                found: self.accounts,
+            });
         }
         for found in [self.hot_reads, self.hot_writes, self.hot_share] {
             if !(0.0..=1.0).contains(&found) {

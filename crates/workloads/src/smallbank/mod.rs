@@ -2,6 +2,7 @@
 //! by Zipf's law.
 
 pub use crate::ParameterError;
+use crate::parameters::ROWS_MAX;
 use crate::workload::portions_of;
 use crate::{Call, Invariant, Rows, Workload};
 use rand::rngs::StdRng;
@@ -34,8 +35,13 @@ impl Smallbank {
     /// # Errors
     /// Fewer than two customers; a skew that is negative, above 10 or no number.
     pub fn new(customers: u64, skew: f64) -> Result<Smallbank, ParameterError> {
-        if !(2..=1_000_000_000).contains(&customers) {
-            return Err(ParameterError::Rows { workload: "smallbank", least: 2, found: customers });
+        if !(2..=ROWS_MAX).contains(&customers) {
+            return Err(ParameterError::Rows {
+                workload: "smallbank",
+                least: 2,
+                most: ROWS_MAX,
+                found: customers,
+            });
         }
         if !(0.0..=10.0).contains(&skew) {
             return Err(ParameterError::Skew(skew));
@@ -210,7 +216,7 @@ mod tests {
         }
         assert_eq!(
             Smallbank::new(1, 0.0).err(),
-            Some(ParameterError::Rows { workload: "smallbank", least: 2, found: 1 })
+            Some(ParameterError::Rows { workload: "smallbank", least: 2, most: ROWS_MAX, found: 1 })
         );
         assert!(Smallbank::new(2, f64::NAN).is_err());
     }

@@ -2,6 +2,7 @@
 //! whose value is looked at or an UPDATE by command, keys by Zipf's law. And its hot-spot variant: ten UPDATEs, each of
 //! which hits one of the 1 % hot rows with a given probability.
 
+use crate::parameters::ROWS_MAX;
 use crate::workload::{portions_of, statements};
 use crate::{Call, Invariant, ParameterError, Rows, Workload};
 use rand::RngExt;
@@ -123,10 +124,10 @@ impl Workload for YcsbHotspot {
 }
 
 fn check_rows(workload: &'static str, found: u64, least: u64) -> Result<(), ParameterError> {
-    if (least..=1_000_000_000).contains(&found) {
+    if (least..=ROWS_MAX).contains(&found) {
         Ok(())
     } else {
-        Err(ParameterError::Rows { workload, least, found })
+        Err(ParameterError::Rows { workload, least, most: ROWS_MAX, found })
     }
 }
 
