@@ -18,7 +18,7 @@ use crate::{EngineBenchError, LaboratoryError};
 use arguments::POSTGRES;
 use serde::Serialize;
 use std::time::Duration;
-use types::ProtocolOptions;
+use types::{OnConflict, ProtocolOptions};
 use workloads::Tpcc;
 
 /// What `entente bench tpcc --json` promises, one per protocol and number of warehouses.
@@ -32,7 +32,8 @@ pub struct TpccRecord {
     pub committed_tps: f64,
     /// Committed New-Order transactions per minute, the median over the rounds.
     pub new_orders_per_minute: f64,
-    /// Of all attempts, the share that was given up because of a conflict.
+    /// Of all attempts, the share that was given up because of a conflict, and tried again: by the client, or, in Aria,
+    /// in the next batch.
     pub conflict_abort_rate: f64,
     /// Whether all consistency conditions held after every round.
     pub consistency_holds: bool,
@@ -156,13 +157,19 @@ fn record(protocol: &str, warehouses: u64, rounds: &[Timed]) -> TpccRecord {
     let new_orders = |timed: &Timed| timed.calls.get("tpcc_new_order").copied().unwrap_or(0) as f64;
     let mut all = Timed::nothing();
     rounds.iter().for_each(|round| all.add(round));
-    let attempts = all.transactions + all.conflict_aborts;
+    // Who requeues executes once more for each time that it gives up.
+    let requeues = paper_options(protocol).on_conflict == OnConflict::Requeue;
+    let given_up = match requeues {
+        true => all.executions.saturating_sub(all.transactions),
+        false => all.conflict_aborts,
+    };
+    let attempts = all.transactions + given_up;
     TpccRecord {
         protocol: protocol.to_string(),
         warehouses,
         committed_tps: per_round(&Timed::committed_tps),
         new_orders_per_minute: per_round(&|timed| new_orders(timed) * 60.0 / timed.seconds.max(1e-9)),
-        conflict_abort_rate: all.conflict_aborts as f64 / attempts.max(1) as f64,
+        conflict_abort_rate: given_up as f64 / attempts.max(1) as f64,
         consistency_holds: all.invariant_holds,
     }
 }

@@ -3,12 +3,12 @@ use workloads::Workload;
 
 fn arguments(protocols: &[&str]) -> TpccArguments {
     TpccArguments {
-        warehouses: vec![1, 2],
+        warehouses: vec![2],
         protocols: protocols.iter().map(|id| id.to_string()).collect(),
-        block_size: 100,
+        block_size: 20,
         threads: Some(2),
         rounds: Some(1),
-        seconds: Some(0.3),
+        seconds: Some(0.1),
         customers: Some(30),
         items: Some(200),
         seed: 1,
@@ -20,7 +20,7 @@ fn arguments(protocols: &[&str]) -> TpccArguments {
 #[test]
 fn every_protocol_keeps_the_consistency_conditions() {
     let records = tpcc(&arguments(&concurrency::IDS), &mut |_| {}).expect("it runs");
-    assert_eq!(records.len(), 2 * concurrency::IDS.len());
+    assert_eq!(records.len(), concurrency::IDS.len());
     for record in &records {
         assert!(record.consistency_holds && record.committed_tps > 0.0, "{record:?}");
         assert!(record.new_orders_per_minute > record.committed_tps * 60.0 * 0.3, "{record:?}");
@@ -28,7 +28,9 @@ fn every_protocol_keeps_the_consistency_conditions() {
         let gives_up = ["aria", "ssi"].contains(&record.protocol.as_str());
         assert!(gives_up || record.conflict_abort_rate == 0.0, "{record:?}");
     }
-    assert!(tpcc_table(&records).contains("| harmony |"), "{}", tpcc_table(&records));
+    let table = tpcc_table(&records);
+    eprintln!("{table}");
+    assert!(table.contains("| harmony |"));
 }
 
 #[test]
