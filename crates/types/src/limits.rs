@@ -18,6 +18,8 @@ pub const PROCEDURES_MAX: usize = 10_000;
 pub const ROW_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of an encoded primary key.
 pub const KEY_BYTES_MAX: usize = 2_700;
+/// Elements of an array.
+pub const ARRAY_ELEMENTS_MAX: usize = 16 * 1024;
 /// Organisations of a ledger.
 pub const ORGANISATIONS_MAX: usize = 128;
 /// Bytes of an endorsement policy, as written and in its canonical text.

@@ -175,16 +175,15 @@ fn tables(objects: &Objects) -> Vec<NamedRow> {
 }
 
 /// Name and internal name of a type by its object identifier.
-fn type_names(oid: i32) -> (&'static str, &'static str) {
+fn type_names(oid: i32) -> (String, &'static str) {
     match oid {
-        16 => ("boolean", "bool"),
-        20 => ("bigint", "int8"),
-        23 => ("integer", "int4"),
-        701 => ("double precision", "float8"),
-        1043 => ("character varying", "varchar"),
-        1184 => ("timestamp with time zone", "timestamptz"),
-        1700 => ("numeric", "numeric"),
-        _ => ("text", "text"),
+        1043 => ("character varying".to_string(), "varchar"),
+        // Every array has the same name.
+        _ => match u32::try_from(oid).ok().and_then(DataType::from_oid) {
+            Some(array @ DataType::Array(_)) => ("ARRAY".to_string(), array.internal_name()),
+            Some(data_type) => (data_type.to_string(), data_type.internal_name()),
+            None => ("text".to_string(), "text"),
+        },
     }
 }
 
@@ -198,6 +197,8 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
             let numeric = attribute.type_oid == 1700 && modifier >= 0;
             let (precision, scale) = match attribute.type_oid {
                 20 => (Some(64), Some(0)),
+                21 => (Some(16), Some(0)),
+                700 => (Some(24), None),
                 23 => (Some(32), Some(0)),
                 701 => (Some(53), None),
                 _ if numeric => (Some(modifier >> 16), Some(modifier & 0xffff)),
@@ -212,7 +213,7 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
                 ("data_type", name.into()),
                 (
                     "character_maximum_length",
-                    known((attribute.type_oid == 1043 && modifier >= 0).then_some(modifier)),
+                    known((matches!(attribute.type_oid, 1042 | 1043) && modifier >= 0).then_some(modifier)),
                 ),
                 ("numeric_precision", known(precision)),
                 ("numeric_scale", known(scale)),
@@ -319,6 +320,7 @@ fn parameters(catalog: &Catalog) -> Vec<NamedRow> {
             let named = !parameter.name.is_empty();
             let data_type = match parameter.data_type {
                 DataType::Text(Some(_)) => "character varying".to_string(),
+                DataType::Array(_) => "ARRAY".to_string(),
                 other => other.family().to_string(),
             };
             let mut row = routine_of(&procedure.name);

@@ -4,6 +4,7 @@ mod change;
 mod fused;
 mod own;
 mod relation;
+mod row_function;
 mod select;
 
 pub(crate) use select::check_result_rows;
