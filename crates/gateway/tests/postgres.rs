@@ -77,7 +77,13 @@ async fn text_results_are_what_postgresql_prints() {
     let (rows, counts) = simple(&client, "select every_type").await;
     let row: Vec<&str> = rows[0].iter().map(|value| value.as_deref().expect("no NULL")).collect();
     assert_eq!(row[..7], ["t", "-7", "1099511627776", "-12345.678", "0.1", "naïve\ttext", "short"]);
-    assert_eq!(row[7..], ["2000-01-02 00:00:00+00", "unknown"]);
+    assert_eq!(row[7..12], ["2000-01-02 00:00:00+00", "unknown", "-2", "0.1", "1999-12-31"]);
+    assert_eq!(
+        row[12..15],
+        ["2000-01-02 00:00:00.000001", "01:00:00", "1 year 2 mons -3 days +00:00:00.000001"]
+    );
+    assert_eq!(row[15..17], ["a  ", "\\x00ff"]);
+    assert_eq!(row[17..], ["a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a0a0", "{1,NULL}", "{\"a b\",\"NULL\"}"]);
     assert!(rows[1].iter().all(Option::is_none));
     assert_eq!(counts, [2]);
 }
@@ -89,7 +95,28 @@ async fn binary_results_have_the_types_that_are_described() {
     let types: Vec<&str> = statement.columns().iter().map(|column| column.type_().name()).collect();
     assert_eq!(
         types,
-        ["bool", "int4", "int8", "numeric", "float8", "text", "varchar", "timestamptz", "text"]
+        [
+            "bool",
+            "int4",
+            "int8",
+            "numeric",
+            "float8",
+            "text",
+            "varchar",
+            "timestamptz",
+            "text",
+            "int2",
+            "float4",
+            "date",
+            "timestamp",
+            "time",
+            "interval",
+            "bpchar",
+            "bytea",
+            "uuid",
+            "_int4",
+            "_text"
+        ]
     );
     let rows = client.query(&statement, &[]).await.expect("rows");
     let row = &rows[0];
@@ -101,7 +128,49 @@ async fn binary_results_have_the_types_that_are_described() {
     );
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(946_684_800 + 86_400);
     assert_eq!((row.get::<_, SystemTime>(7), row.get::<_, &str>(8)), (time, "unknown"));
+    assert_eq!((row.get::<_, i16>(9), row.get::<_, f32>(10)), (-2, 0.1));
+    assert_eq!(row.get::<_, Raw>(11).0, (-1_i32).to_be_bytes());
+    let timestamp = SystemTime::UNIX_EPOCH + Duration::from_micros(946_771_200_000_001);
+    assert_eq!(row.get::<_, SystemTime>(12), timestamp);
+    assert_eq!(row.get::<_, Raw>(13).0, 3_600_000_000_i64.to_be_bytes());
+    // SELECT encode(interval_send('1 year 2 mons -3 days 00:00:00.000001'), 'hex') on PostgreSQL 15.
+    assert_eq!(row.get::<_, Raw>(14).0, [0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xfd, 0, 0, 0, 14]);
+    assert_eq!((row.get::<_, &str>(15), row.get::<_, &[u8]>(16)), ("a  ", &[0, 255][..]));
+    assert_eq!(row.get::<_, Raw>(17).0, [0xa0; 16]);
+    assert_eq!(row.get::<_, Vec<Option<i32>>>(18), [Some(1), None]);
+    assert_eq!(row.get::<_, Vec<&str>>(19), ["a b", "NULL"]);
     assert_eq!(rows[1].get::<_, Option<i64>>(2), None);
+    assert_eq!(rows[1].get::<_, Option<Vec<i32>>>(18), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn binary_parameters_of_the_later_types_come_back_as_they_were() {
+    let (_, client) = started().await;
+    let types =
+        [Type::INT2, Type::FLOAT4, Type::DATE, Type::TIMESTAMP, Type::TIME, Type::INTERVAL, Type::BPCHAR];
+    let statement =
+        client.prepare_typed("select $1, $2, $3, $4, $5, $6, $7", &types).await.expect("prepared");
+    let raw = |bytes: &[u8]| Raw(bytes.to_vec());
+    let (date, time) = (raw(&9_820_i32.to_be_bytes()), raw(&1_i64.to_be_bytes()));
+    let interval = raw(&[0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 3, 0xff, 0xff, 0xff, 0xff]);
+    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    let parameters: [&(dyn ToSql + Sync); 7] = [&-3_i16, &0.25_f32, &date, &at, &time, &interval, &"ab "];
+    let row = client.query_one(&statement, &parameters).await.expect("a row");
+    assert_eq!((row.get::<_, i16>(0), row.get::<_, f32>(1)), (-3, 0.25));
+    assert_eq!((row.get::<_, Raw>(2), row.get::<_, SystemTime>(3)), (date, at));
+    assert_eq!((row.get::<_, Raw>(4), row.get::<_, Raw>(5), row.get::<_, &str>(6)), (time, interval, "ab "));
+
+    let types = [Type::BYTEA, Type::UUID, Type::INT4_ARRAY, Type::TEXT_ARRAY, Type::INT8_ARRAY];
+    let statement = client.prepare_typed("select $1, $2, $3, $4, $5", &types).await.expect("prepared");
+    let uuid = raw(&[7; 16]);
+    let numbers = vec![Some(1_i32), None, Some(-5)];
+    let texts = vec!["a", "", "NULL"];
+    let none: Vec<i64> = Vec::new();
+    let bytes: &[u8] = &[0, 1, 255];
+    let row = client.query_one(&statement, &[&bytes, &uuid, &numbers, &texts, &none]).await.expect("a row");
+    assert_eq!((row.get::<_, &[u8]>(0), row.get::<_, Raw>(1)), (bytes, uuid));
+    assert_eq!(row.get::<_, Vec<Option<i32>>>(2), numbers);
+    assert_eq!((row.get::<_, Vec<&str>>(3), row.get::<_, Vec<i64>>(4)), (texts, none));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,7 +184,7 @@ async fn binary_parameters_arrive_as_values_of_their_types() {
     let numeric = Raw(NUMERIC.to_vec());
     let parameters: [&(dyn ToSql + Sync); 7] = [&true, &3_i16, &(-5_i64), &numeric, &1.5_f64, &"text", &time];
     let row = client.query_one(&statement, &parameters).await.expect("a row");
-    assert_eq!((row.get::<_, bool>(0), row.get::<_, i32>(1), row.get::<_, i64>(2)), (true, 3, -5));
+    assert_eq!((row.get::<_, bool>(0), row.get::<_, i16>(1), row.get::<_, i64>(2)), (true, 3, -5));
     assert_eq!((row.get::<_, Raw>(3), row.get::<_, f64>(4)), (numeric, 1.5));
     assert_eq!((row.get::<_, &str>(5), row.get::<_, SystemTime>(6)), ("text", time));
 

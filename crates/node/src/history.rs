@@ -134,9 +134,17 @@ fn call_text(payload: &Payload) -> String {
 fn literal(value: &Value) -> String {
     match (value, format_value(value)) {
         (_, None) => "NULL".to_string(),
-        (Value::Text(text), _) => format!("'{}'", text.replace('\'', "''")),
-        (Value::TimestampTz(_), Some(text)) => format!("'{text}'"),
-        (_, Some(text)) => text,
+        (
+            Value::Boolean(_)
+            | Value::SmallInt(_)
+            | Value::Integer(_)
+            | Value::BigInt(_)
+            | Value::Numeric(_)
+            | Value::Real(_)
+            | Value::Double(_),
+            Some(text),
+        ) => text,
+        (_, Some(text)) => format!("'{}'", text.replace('\'', "''")),
     }
 }
 

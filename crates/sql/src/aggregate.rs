@@ -55,14 +55,17 @@ impl AggregateFunction {
 
     /// Type of the argument after a cast, and of the result; `None` where there is no such function.
     pub fn types(self, argument: DataType) -> Option<(DataType, DataType)> {
-        use DataType::{BigInt, Boolean, Double, Integer, Numeric};
+        use DataType::{BigInt, Boolean, Bytea, Double, Integer, Interval, Numeric, Real, SmallInt, Uuid};
         let result = match (self, argument.family()) {
             (AggregateFunction::Count, _) => BigInt,
-            (AggregateFunction::Sum, Integer) => BigInt,
+            (AggregateFunction::Sum, SmallInt | Integer) => BigInt,
+            (AggregateFunction::Sum, Real) => Real,
+            (AggregateFunction::Sum | AggregateFunction::Average, Interval) => Interval,
             (AggregateFunction::Sum | AggregateFunction::Average, BigInt | Numeric(_)) => Numeric(None),
-            (AggregateFunction::Average, Integer) => Numeric(None),
+            (AggregateFunction::Average, SmallInt | Integer) => Numeric(None),
+            (AggregateFunction::Average, Real) => Double,
             (AggregateFunction::Sum | AggregateFunction::Average, Double) => Double,
-            (AggregateFunction::Minimum | AggregateFunction::Maximum, Boolean) => return None,
+            (AggregateFunction::Minimum | AggregateFunction::Maximum, Boolean | Uuid | Bytea) => return None,
             (AggregateFunction::Minimum | AggregateFunction::Maximum, other) => other,
             (AggregateFunction::And | AggregateFunction::Or, Boolean) => Boolean,
             _ => return None,
@@ -138,6 +141,7 @@ impl<'a> Accumulator<'a> {
             AggregateFunction::Count => Ok(Value::BigInt(self.count)),
             AggregateFunction::Average => match &self.value {
                 Value::Double(sum) => Ok(Value::Double(sum / self.count as f64)),
+                sum @ Value::Interval(_) => divide(sum, &Value::Double(self.count as f64)),
                 sum => divide(sum, &Value::Numeric(Numeric::from(self.count))),
             },
             _ => Ok(self.value),

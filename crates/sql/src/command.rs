@@ -213,16 +213,9 @@ impl UpdatePlan {
         (ordinal, minus, amount): &(u16, bool, Expression),
         environment: &Environment<'_>,
     ) -> Option<Addition> {
-        let amount = match amount.evaluate(environment).ok()? {
-            Value::Integer(amount) => i64::from(amount),
-            Value::BigInt(amount) => amount,
-            _ => return None,
-        };
+        let amount = amount.evaluate(environment).ok()?.as_integer()?;
         let amount = if *minus { amount.checked_neg()? } else { amount };
-        let (smallest, largest) = match self.table.columns[usize::from(*ordinal)].data_type {
-            DataType::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
-            _ => (i64::MIN, i64::MAX),
-        };
+        let (smallest, largest) = self.table.columns[usize::from(*ordinal)].data_type.integer_range()?;
         Some(Addition::new(*ordinal, amount, smallest, largest).with_check(!self.checks.is_empty()))
     }
 }

@@ -107,13 +107,12 @@ fn command(table: &Arc<TablePlan>, endorsed: &EndorsedWrite) -> Result<Command, 
             CommandKind::Update { known: values.clone() }
         }
         RowWrite::Add { ordinal, amount } => {
-            let (smallest, largest) = match not_in_key(table, *ordinal)? {
-                DataType::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
-                DataType::BigInt => (i64::MIN, i64::MAX),
-                other => {
-                    return Err(broken(format!("an amount is added to a column of type {other}")));
-                }
-            };
+            let data_type = not_in_key(table, *ordinal)?;
+            let (smallest, largest) =
+                data_type
+                    .integer_range()
+                    .filter(|_| data_type != DataType::SmallInt)
+                    .ok_or_else(|| broken(format!("an amount is added to a column of type {data_type}")))?;
             uses |= write.columns();
             addition = Some(Addition::new(*ordinal, *amount, smallest, largest));
             CommandKind::Update { known: Vec::new() }

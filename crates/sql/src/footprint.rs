@@ -105,7 +105,7 @@ impl KnownFrame {
 fn is_same(a: &Value, b: &Value) -> bool {
     a == b
         && match a {
-            Value::Numeric(_) | Value::Double(_) => format_value(a) == format_value(b),
+            Value::Numeric(_) | Value::Double(_) | Value::Real(_) => format_value(a) == format_value(b),
             _ => true,
         }
 }

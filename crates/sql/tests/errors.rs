@@ -131,7 +131,7 @@ fn refusals_say_what_to_use_instead() {
         ("SELECT random()", "Pass a random number as an argument."),
         ("SELECT clock_timestamp()", "Use now(), the time of the block."),
         ("SELECT gen_random_uuid()", "Pass the identifier as an argument."),
-        ("CREATE TABLE t (a timestamp)", "Use timestamptz."),
+        ("CREATE TABLE t (a time with time zone)", "Use time or timestamptz."),
         ("SELECT id FROM account FOR UPDATE", "Leave it out: every transaction is serializable."),
     ] {
         let error = refused(sql);

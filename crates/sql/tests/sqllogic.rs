@@ -142,3 +142,33 @@ fn aggregates() {
 fn refusals() {
     run("refusals");
 }
+
+#[test]
+fn dates() {
+    run("dates");
+}
+
+#[test]
+fn small_numbers() {
+    run("small_numbers");
+}
+
+#[test]
+fn arrays() {
+    run("arrays");
+}
+
+#[test]
+fn formatting() {
+    run("formatting");
+}
+
+#[test]
+fn bytes() {
+    run("bytes");
+}
+
+#[test]
+fn array_procedures() {
+    run("array_procedures");
+}

@@ -1,9 +1,9 @@
-use crate::{DataType, SqlError, SqlState, Value, cast, text};
+use crate::{DataType, SqlError, SqlState, Value, cast, datetime, real, text};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// A binary operator on numbers.
+/// A binary operator on numbers, dates, times and intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum ArithmeticOperator {
     /// `+`
@@ -30,28 +30,97 @@ impl fmt::Display for ArithmeticOperator {
     }
 }
 
-/// The type of `left op right`; `None` where PostgreSQL has no such operator.
+/// What an operator takes and gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OperatorTypes {
+    /// What the left operand is cast to. Integers of all widths may stay as they are.
+    pub left: DataType,
+    /// What the right operand is cast to.
+    pub right: DataType,
+    /// The result.
+    pub result: DataType,
+}
+
+/// The operator that PostgreSQL calls for `left op right`; `None` where it has none, or cannot choose among several.
 ///
-/// The wider of both types in the order integer, bigint, numeric, double precision. An operand of type
-/// [`DataType::Unknown`] takes the type of the other side.
-pub fn arithmetic_result(op: ArithmeticOperator, left: DataType, right: DataType) -> Option<DataType> {
+/// Of two numbers it is that of the wider type in the order smallint, integer, bigint, numeric, double precision; real
+/// stays real among itself only. An operand of type [`DataType::Unknown`] takes the type of the other side where there
+/// is such an operator.
+pub fn operator_types(op: ArithmeticOperator, left: DataType, right: DataType) -> Option<OperatorTypes> {
+    use ArithmeticOperator::{Add, Divide, Multiply, Remainder, Subtract};
+    use DataType::{Date, Double, Integer, Interval, Real, SmallInt, Time, Timestamp, TimestampTz, Unknown};
+    let with = |known: DataType| match (known, op) {
+        (Date | Time, Subtract) => Some(known),
+        (Timestamp | TimestampTz, Add) => Some(Interval),
+        (Timestamp | TimestampTz, Subtract) => Some(known),
+        (Interval, Add | Subtract) => Some(Interval),
+        (Interval, Multiply | Divide) => Some(Double),
+        _ => number_rank(known).map(|_| known),
+    };
     let (left, right) = match (left.family(), right.family()) {
-        (DataType::Unknown, right) => (right, right),
-        (left, DataType::Unknown) => (left, left),
+        (Unknown, Unknown) => return None,
+        (Unknown, right) => (with(right)?, right),
+        (left, Unknown) => (left, with(left)?),
         both => both,
     };
-    let result = if number_rank(left)? >= number_rank(right)? { left } else { right };
-    let exists = op != ArithmeticOperator::Remainder || result != DataType::Double;
-    exists.then_some(result)
+    let of = |left, right, result| Some(OperatorTypes { left, right, result });
+    if let (Some(left_rank), Some(right_rank)) = (number_rank(left), number_rank(right)) {
+        let widest = match (left, right) {
+            (Real, Real) => Real,
+            (Real, _) | (_, Real) => Double,
+            _ if left_rank >= right_rank => left,
+            _ => right,
+        };
+        let exists = op != Remainder || !matches!(widest, Real | Double);
+        return exists.then_some(OperatorTypes { left: widest, right: widest, result: widest });
+    }
+    match (left, op, right) {
+        (Date, Add | Subtract, SmallInt | Integer) => of(Date, Integer, Date),
+        (SmallInt | Integer, Add, Date) => of(Integer, Date, Date),
+        (Date, Subtract, Date) => of(Date, Date, Integer),
+        (Date, Add, Time) | (Time, Add, Date) => of(left, right, Timestamp),
+        (Date, Add | Subtract, Interval) | (Interval, Add, Date) => of(left, right, Timestamp),
+        (Date, Subtract, Time) => of(left, Interval, Timestamp),
+        (Timestamp | TimestampTz, Add | Subtract, Interval) => of(left, right, left),
+        (Interval, Add, Timestamp | TimestampTz) => of(left, right, right),
+        (Timestamp, Subtract, Timestamp) => of(left, right, Interval),
+        (TimestampTz, Subtract, TimestampTz) => of(left, right, Interval),
+        (Date | Timestamp, Subtract, Date | Timestamp) => of(Timestamp, Timestamp, Interval),
+        (Date | Timestamp | TimestampTz, Subtract, Date | Timestamp | TimestampTz) => {
+            of(TimestampTz, TimestampTz, Interval)
+        }
+        (Time, Add | Subtract, Interval) => of(left, right, Time),
+        (Interval, Add, Time) => of(left, right, Time),
+        (Time, Subtract, Time) => of(left, right, Interval),
+        (Interval, Add | Subtract, Interval) => of(left, right, Interval),
+        // Elsewhere a time counts as an interval.
+        (Timestamp | TimestampTz, Add | Subtract, Time) => of(left, Interval, left),
+        (Time, Add, Timestamp | TimestampTz) => of(Interval, right, right),
+        (Interval, Subtract, Time) => of(Interval, Interval, Interval),
+        (Interval | Time, Multiply | Divide, number) if number_rank(number).is_some() => {
+            of(Interval, Double, Interval)
+        }
+        (number, Multiply, Interval | Time) if number_rank(number).is_some() => {
+            of(Double, Interval, Interval)
+        }
+        _ => None,
+    }
+}
+
+/// The type of `left op right`; as [`operator_types`].
+pub fn arithmetic_result(op: ArithmeticOperator, left: DataType, right: DataType) -> Option<DataType> {
+    operator_types(op, left, right).map(|types| types.result)
 }
 
 /// The position of a type among the numbers, widest last.
 pub(crate) fn number_rank(data_type: DataType) -> Option<u8> {
     match data_type {
-        DataType::Integer => Some(0),
-        DataType::BigInt => Some(1),
-        DataType::Numeric(_) => Some(2),
-        DataType::Double => Some(3),
+        DataType::SmallInt => Some(0),
+        DataType::Integer => Some(1),
+        DataType::BigInt => Some(2),
+        DataType::Numeric(_) => Some(3),
+        DataType::Real => Some(4),
+        DataType::Double => Some(5),
         _ => None,
     }
 }
@@ -84,23 +153,71 @@ fn bigint(result: Option<i64>) -> Result<Value, SqlError> {
     result.map(Value::BigInt).ok_or_else(|| out_of_range("bigint"))
 }
 
-/// Operands of different types, widened to the type of the result, go through `operation` again.
+/// The types that came later, out of the way of the common ones, and operands of different types, which are cast to
+/// those of the operator.
 #[cold]
-fn widened(
-    op: ArithmeticOperator,
-    left: &Value,
-    right: &Value,
-    operation: fn(&Value, &Value) -> Result<Value, SqlError>,
-) -> Result<Value, SqlError> {
-    if left.is_null() || right.is_null() {
-        return Ok(Value::Null);
+fn others(op: ArithmeticOperator, left: &Value, right: &Value) -> Result<Value, SqlError> {
+    let done = match (left, right) {
+        (Value::Null, _) | (_, Value::Null) => return Ok(Value::Null),
+        (Value::SmallInt(a), Value::SmallInt(b)) => Some(smallints(op, *a, *b)),
+        (Value::Real(a), Value::Real(b)) => reals(op, *a, *b),
+        _ => match op {
+            ArithmeticOperator::Add => datetime::plus(left, right),
+            ArithmeticOperator::Subtract => datetime::minus(left, right),
+            _ => scaled_interval(op, left, right),
+        },
+    };
+    if let Some(done) = done {
+        return done;
     }
-    match arithmetic_result(op, left.data_type(), right.data_type()) {
-        Some(target) if left.data_type() != right.data_type() => {
-            operation(&cast(left.clone(), target)?, &cast(right.clone(), target)?)
+    match operator_types(op, left.data_type(), right.data_type()) {
+        Some(types) if types.left != left.data_type() || types.right != right.data_type() => {
+            arithmetic(op, &cast(left.clone(), types.left)?, &cast(right.clone(), types.right)?)
         }
         _ => Err(no_operator(op, left, right)),
     }
+}
+
+fn smallints(op: ArithmeticOperator, a: i16, b: i16) -> Result<Value, SqlError> {
+    let result = match op {
+        ArithmeticOperator::Add => a.checked_add(b),
+        ArithmeticOperator::Subtract => a.checked_sub(b),
+        ArithmeticOperator::Multiply => a.checked_mul(b),
+        ArithmeticOperator::Divide | ArithmeticOperator::Remainder if b == 0 => {
+            return Err(division_by_zero());
+        }
+        ArithmeticOperator::Divide => a.checked_div(b),
+        // As of the wider integers.
+        ArithmeticOperator::Remainder => Some(a.wrapping_rem(b)),
+    };
+    result.map(Value::SmallInt).ok_or_else(|| out_of_range("smallint"))
+}
+
+fn reals(op: ArithmeticOperator, a: f32, b: f32) -> Option<Result<Value, SqlError>> {
+    let infinite = a.is_infinite() || b.is_infinite();
+    let result = match op {
+        ArithmeticOperator::Add => real::check(a + b, infinite, true),
+        ArithmeticOperator::Subtract => real::check(a - b, infinite, true),
+        ArithmeticOperator::Multiply => real::check(a * b, infinite, a == 0.0 || b == 0.0),
+        ArithmeticOperator::Divide if b == 0.0 && !a.is_nan() => Err(division_by_zero()),
+        ArithmeticOperator::Divide => real::check(a / b, a.is_infinite(), a == 0.0 || b.is_infinite()),
+        ArithmeticOperator::Remainder => return None,
+    };
+    Some(result.map(Value::Real))
+}
+
+fn scaled_interval(op: ArithmeticOperator, left: &Value, right: &Value) -> Option<Result<Value, SqlError>> {
+    let scaled = match (op, left, right) {
+        (ArithmeticOperator::Multiply, Value::Interval(interval), Value::Double(factor))
+        | (ArithmeticOperator::Multiply, Value::Double(factor), Value::Interval(interval)) => {
+            datetime::multiply_interval(*interval, *factor)
+        }
+        (ArithmeticOperator::Divide, Value::Interval(interval), Value::Double(divisor)) => {
+            datetime::divide_interval(*interval, *divisor)
+        }
+        _ => return None,
+    };
+    Some(scaled.map(Value::Interval))
 }
 
 /// `left op right`; NULL where either is NULL.
@@ -131,7 +248,7 @@ pub fn add(left: &Value, right: &Value) -> Result<Value, SqlError> {
         (Value::Integer(a), Value::BigInt(b)) => bigint(i64::from(*a).checked_add(*b)),
         (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_add(*b)?)),
         (Value::Double(a), Value::Double(b)) => double(a + b, a.is_infinite() || b.is_infinite(), true),
-        _ => widened(ArithmeticOperator::Add, left, right, add),
+        _ => others(ArithmeticOperator::Add, left, right),
     }
 }
 
@@ -148,7 +265,7 @@ pub fn subtract(left: &Value, right: &Value) -> Result<Value, SqlError> {
         (Value::Integer(a), Value::BigInt(b)) => bigint(i64::from(*a).checked_sub(*b)),
         (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_sub(*b)?)),
         (Value::Double(a), Value::Double(b)) => double(a - b, a.is_infinite() || b.is_infinite(), true),
-        _ => widened(ArithmeticOperator::Subtract, left, right, subtract),
+        _ => others(ArithmeticOperator::Subtract, left, right),
     }
 }
 
@@ -167,7 +284,7 @@ pub fn multiply(left: &Value, right: &Value) -> Result<Value, SqlError> {
         (Value::Double(a), Value::Double(b)) => {
             double(a * b, a.is_infinite() || b.is_infinite(), *a == 0.0 || *b == 0.0)
         }
-        _ => widened(ArithmeticOperator::Multiply, left, right, multiply),
+        _ => others(ArithmeticOperator::Multiply, left, right),
     }
 }
 
@@ -186,7 +303,7 @@ pub fn divide(left: &Value, right: &Value) -> Result<Value, SqlError> {
         (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_div(*b)?)),
         (Value::Double(a), Value::Double(b)) if *b == 0.0 && !a.is_nan() => Err(division_by_zero()),
         (Value::Double(a), Value::Double(b)) => double(a / b, a.is_infinite(), *a == 0.0 || b.is_infinite()),
-        _ => widened(ArithmeticOperator::Divide, left, right, divide),
+        _ => others(ArithmeticOperator::Divide, left, right),
     }
 }
 
@@ -209,7 +326,7 @@ pub fn remainder(left: &Value, right: &Value) -> Result<Value, SqlError> {
         (Value::BigInt(a), Value::Integer(b)) => remainder_bigints(*a, i64::from(*b)),
         (Value::Integer(a), Value::BigInt(b)) => remainder_bigints(i64::from(*a), *b),
         (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_rem(*b)?)),
-        _ => widened(ArithmeticOperator::Remainder, left, right, remainder),
+        _ => others(ArithmeticOperator::Remainder, left, right),
     }
 }
 
@@ -230,6 +347,14 @@ pub fn negate(value: &Value) -> Result<Value, SqlError> {
         Value::Integer(value) => integer(value.checked_neg()),
         Value::Numeric(value) => Ok(Value::Numeric(value.negated())),
         Value::Double(value) => Ok(Value::Double(-value)),
+        Value::SmallInt(value) => {
+            value.checked_neg().map(Value::SmallInt).ok_or_else(|| out_of_range("smallint"))
+        }
+        Value::Real(value) => Ok(Value::Real(-value)),
+        Value::Interval(value) => value
+            .checked_neg()
+            .map(Value::Interval)
+            .ok_or_else(|| SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, "interval out of range")),
         other => {
             let message = format!("operator does not exist: - {}", other.data_type());
             Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
@@ -248,6 +373,10 @@ pub fn absolute(value: &Value) -> Result<Value, SqlError> {
         Value::Integer(value) => integer(value.checked_abs()),
         Value::Numeric(value) => Ok(Value::Numeric(value.abs())),
         Value::Double(value) => Ok(Value::Double(value.abs())),
+        Value::SmallInt(value) => {
+            value.checked_abs().map(Value::SmallInt).ok_or_else(|| out_of_range("smallint"))
+        }
+        Value::Real(value) => Ok(Value::Real(value.abs())),
         other => {
             let message = format!("function abs({}) does not exist", other.data_type());
             Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
@@ -255,11 +384,15 @@ pub fn absolute(value: &Value) -> Result<Value, SqlError> {
     }
 }
 
-/// `left || right`: values that are not text are cast to it; NULL where either is NULL.
+/// `left || right`: of two `bytea` their bytes; other values that are not text are cast to it. NULL where either is NULL.
 ///
 /// # Errors
 /// `54000` where the text is longer than [`crate::limits::TEXT_BYTES_MAX`].
 pub fn concatenate(left: &Value, right: &Value) -> Result<Value, SqlError> {
+    if let (Value::Bytea(left), Value::Bytea(right)) = (left, right) {
+        crate::check_bytes_length(left.len() + right.len())?;
+        return Ok(Value::Bytea([&left[..], &right[..]].concat().into()));
+    }
     let (Some(left), Some(right)) = (as_text(left), as_text(right)) else {
         return Ok(Value::Null);
     };
@@ -274,6 +407,7 @@ pub fn concatenate(left: &Value, right: &Value) -> Result<Value, SqlError> {
 fn as_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::Text(text) => Some(Cow::Borrowed(text)),
+        Value::Char(text) => Some(Cow::Borrowed(text::unpadded(text))),
         Value::Boolean(value) => Some(Cow::Borrowed(if *value { "true" } else { "false" })),
         other => text::format_value(other).map(Cow::Owned),
     }

@@ -1,6 +1,9 @@
 use crate::arithmetic::{number_rank, out_of_range};
-use crate::text::{check_text_length, fit_length, format_value, parse_value, truncate};
-use crate::{DataType, Numeric, SqlError, SqlState, Value};
+use crate::datetime::{date_of_timestamp, time_of_timestamp, timestamp_of_date};
+use crate::text::{
+    check_text_length, fit_char, fit_length, format_value, pad_to, parse_value, truncate, unpadded,
+};
+use crate::{Array, DataType, ElementType, Interval, Numeric, SqlError, SqlState, Value};
 use std::sync::Arc;
 
 /// What asks for a cast.
@@ -12,32 +15,62 @@ enum Context {
     Assignment,
 }
 
-/// True where PostgreSQL casts by itself anywhere in an expression: towards the wider number, and a literal of unknown
-/// type to anything.
+/// True where PostgreSQL casts by itself anywhere in an expression: towards the wider number and the more exact point in
+/// time, between `char(n)` and text, and a literal of unknown type to anything.
 pub fn can_cast_implicitly(from: DataType, to: DataType) -> bool {
     let (from, to) = (from.family(), to.family());
     if from == to || from == DataType::Unknown {
         return true;
     }
+    use DataType::{Char, Date, Interval, Text, Time, Timestamp, TimestampTz};
     matches!((number_rank(from), number_rank(to)), (Some(from), Some(to)) if from < to)
+        || matches!(
+            (from, to),
+            (Date, Timestamp | TimestampTz)
+                | (Timestamp, TimestampTz)
+                | (Time, Interval)
+                | (Text(_), Char(_))
+                | (Char(_), Text(_))
+        )
+        || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_implicitly(from, to))
 }
 
-/// True where PostgreSQL casts by itself when a value is stored in a column or variable: between all numbers, and
-/// anything to text.
+/// True where PostgreSQL casts by itself when a value is stored in a column or variable: between all numbers, from a
+/// point in time to its date or time, and anything to text.
 pub fn can_cast_in_assignment(from: DataType, to: DataType) -> bool {
+    use DataType::{Char, Date, Interval, Text, Time, Timestamp, TimestampTz};
     can_cast_implicitly(from, to)
-        || matches!(to, DataType::Text(_))
+        || matches!(to, Text(_) | Char(_))
         || (number_rank(from).is_some() && number_rank(to).is_some())
+        || matches!(
+            (from, to),
+            (TimestampTz, Timestamp | Date | Time) | (Timestamp, Date | Time) | (Interval, Time)
+        )
+        || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_in_assignment(from, to))
 }
 
 /// True where PostgreSQL has a cast that has to be written: text to anything, and between boolean and integer.
 pub fn can_cast_explicitly(from: DataType, to: DataType) -> bool {
     can_cast_in_assignment(from, to)
-        || matches!(from, DataType::Text(_))
+        || matches!(from, DataType::Text(_) | DataType::Char(_))
         || matches!(
             (from, to),
             (DataType::Boolean, DataType::Integer) | (DataType::Integer, DataType::Boolean)
         )
+        || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_explicitly(from, to))
+}
+
+/// The type in which values of two types compare, by PostgreSQL's operators; `None` where there is none.
+pub fn comparison_type(left: DataType, right: DataType) -> Option<DataType> {
+    use DataType::{Char, Double, Interval, Real, Text, Time};
+    match (left, right) {
+        (Real, Real) => Some(Real),
+        // There are operators of real among themselves and with double precision, and the latter is preferred.
+        (Real, other) | (other, Real) if number_rank(other).is_some() => Some(Double),
+        (Char(_), Text(_)) | (Text(_), Char(_)) => Some(Text(None)),
+        (Time, Interval) | (Interval, Time) => Some(Interval),
+        _ => common_type([left, right]),
+    }
 }
 
 /// The type that values of these types have together in CASE, COALESCE, IN, VALUES, UNION and comparisons, by
@@ -55,6 +88,9 @@ pub fn common_type(types: impl IntoIterator<Item = DataType>) -> Option<DataType
         common = Some(match common {
             None => next,
             Some(known) if known == next => known,
+            // There is a cast, but these are of different kinds.
+            Some(DataType::Time) if next == DataType::Interval => return None,
+            Some(DataType::Interval) if next == DataType::Time => return None,
             Some(known) if can_cast_implicitly(next, known) => known.family(),
             Some(known) if can_cast_implicitly(known, next) => next.family(),
             Some(_) => return None,
@@ -66,7 +102,7 @@ pub fn common_type(types: impl IntoIterator<Item = DataType>) -> Option<DataType
     }
 }
 
-/// `CAST(value AS target)`: a text too long for `varchar(n)` is cut off.
+/// `CAST(value AS target)`: a text too long for `varchar(n)` or `char(n)` is cut off.
 ///
 /// # Errors
 /// `42846` where there is no such cast, `22003` (`22008`) where the value is out of range, `22P02` (`22007`) where a
@@ -108,38 +144,107 @@ fn convert(value: Value, target: DataType, context: Context) -> Result<Value, Sq
 
 fn convert_between(value: Value, target: DataType, context: Context) -> Result<Value, SqlError> {
     match target {
-        DataType::Text(length) => to_text(value, length, context),
-        _ if matches!(value, Value::Text(_)) => match &value {
-            Value::Text(text) => parse_value(text, target),
-            _ => Ok(value),
-        },
-        DataType::Integer => match &value {
-            Value::BigInt(number) => {
-                i32::try_from(*number).map(Value::Integer).map_err(|_| out_of_range("integer"))
-            }
-            Value::Numeric(number) => number.to_i32().map(Value::Integer),
-            Value::Double(number) => Ok(Value::Integer(double_to_i64(*number, 31, "integer")? as i32)),
-            Value::Boolean(truth) if context == Context::Explicit => Ok(Value::Integer(i32::from(*truth))),
-            _ => Err(no_cast(&value, target, context)),
-        },
-        DataType::BigInt => match &value {
-            Value::Numeric(number) => number.to_i64().map(Value::BigInt),
-            Value::Double(number) => double_to_i64(*number, 63, "bigint").map(Value::BigInt),
-            _ => Err(no_cast(&value, target, context)),
-        },
-        DataType::Numeric(modifier) => to_numeric(&value, modifier, target, context),
-        DataType::Double => match &value {
-            Value::Integer(number) => Ok(Value::Double(f64::from(*number))),
-            Value::BigInt(number) => Ok(Value::Double(*number as f64)),
-            Value::Numeric(number) => Ok(Value::Double(number.to_f64())),
-            _ => Err(no_cast(&value, target, context)),
-        },
-        DataType::Boolean => match &value {
-            Value::Integer(number) if context == Context::Explicit => Ok(Value::Boolean(*number != 0)),
-            _ => Err(no_cast(&value, target, context)),
-        },
-        DataType::TimestampTz | DataType::Unknown => Err(no_cast(&value, target, context)),
+        DataType::Text(length) => return to_text(value, length, context),
+        DataType::Char(length) => return to_char(value, length, context),
+        _ => {}
     }
+    let converted = match &value {
+        Value::Text(text) | Value::Char(text) => return parse_value(text, target),
+        _ if target.integer_range().is_some() => to_integer(&value, target, context)?,
+        _ => match target {
+            DataType::Numeric(modifier) => return to_numeric(&value, modifier, target, context),
+            DataType::Double => to_double(&value),
+            DataType::Real => to_real(&value)?,
+            DataType::Boolean => match &value {
+                Value::Integer(number) if context == Context::Explicit => Some(Value::Boolean(*number != 0)),
+                _ => None,
+            },
+            DataType::Array(element) => to_array(&value, element, context)?,
+            _ => to_point_in_time(&value, target)?,
+        },
+    };
+    match converted {
+        Some(converted) => Ok(converted),
+        None if value.data_type() == target => Ok(value),
+        None => Err(no_cast(&value, target, context)),
+    }
+}
+
+fn to_integer(value: &Value, target: DataType, context: Context) -> Result<Option<Value>, SqlError> {
+    let number = match value {
+        Value::SmallInt(_) | Value::Integer(_) | Value::BigInt(_) => value.as_integer(),
+        Value::Numeric(number) => Some(match target {
+            DataType::SmallInt => number.to_i16()?.into(),
+            DataType::Integer => number.to_i32()?.into(),
+            _ => number.to_i64()?,
+        }),
+        Value::Double(number) => Some(double_to_i64(*number, target)?),
+        Value::Real(number) => Some(double_to_i64(f64::from(*number), target)?),
+        Value::Boolean(truth) if context == Context::Explicit && target == DataType::Integer => {
+            Some(i64::from(*truth))
+        }
+        _ => None,
+    };
+    let narrowed = |number: i64| match target {
+        DataType::SmallInt => i16::try_from(number).map(Value::SmallInt),
+        DataType::Integer => i32::try_from(number).map(Value::Integer),
+        _ => Ok(Value::BigInt(number)),
+    };
+    number.map(|number| narrowed(number).map_err(|_| out_of_range(&target.to_string()))).transpose()
+}
+
+fn to_double(value: &Value) -> Option<Value> {
+    Some(Value::Double(match value {
+        Value::SmallInt(number) => f64::from(*number),
+        Value::Integer(number) => f64::from(*number),
+        Value::BigInt(number) => *number as f64,
+        Value::Numeric(number) => number.to_f64(),
+        Value::Real(number) => f64::from(*number),
+        _ => return None,
+    }))
+}
+
+fn to_real(value: &Value) -> Result<Option<Value>, SqlError> {
+    Ok(Some(match value {
+        Value::SmallInt(number) => Value::Real(f32::from(*number)),
+        Value::Integer(number) => Value::Real(*number as f32),
+        Value::BigInt(number) => Value::Real(*number as f32),
+        Value::Numeric(number) => Value::Real(crate::real::parse_real(&number.to_string())?),
+        Value::Double(number) => Value::Real(crate::real::narrow(*number)?),
+        _ => return Ok(None),
+    }))
+}
+
+/// Dates, times and timestamps of one another, in UTC.
+fn to_point_in_time(value: &Value, target: DataType) -> Result<Option<Value>, SqlError> {
+    Ok(Some(match (value, target) {
+        (Value::Date(date), DataType::Timestamp) => Value::Timestamp(timestamp_of_date(*date)?),
+        (Value::Date(date), DataType::TimestampTz) => Value::TimestampTz(timestamp_of_date(*date)?),
+        (Value::Timestamp(at), DataType::TimestampTz) => Value::TimestampTz(*at),
+        (Value::TimestampTz(at), DataType::Timestamp) => Value::Timestamp(*at),
+        (Value::Timestamp(at) | Value::TimestampTz(at), DataType::Date) => {
+            Value::Date(date_of_timestamp(*at)?)
+        }
+        (Value::Timestamp(at) | Value::TimestampTz(at), DataType::Time) => {
+            Value::Time(time_of_timestamp(*at))
+        }
+        (Value::Time(time), DataType::Interval) => {
+            Value::Interval(Interval { microseconds: *time, ..Interval::default() })
+        }
+        (Value::Interval(interval), DataType::Time) => Value::Time(time_of_timestamp(interval.microseconds)),
+        _ => return Ok(None),
+    }))
+}
+
+fn to_array(value: &Value, element: ElementType, context: Context) -> Result<Option<Value>, SqlError> {
+    let Value::Array(array) = value else { return Ok(None) };
+    let target = element.data_type();
+    if array.element() == element {
+        return Ok(Some(value.clone()));
+    }
+    let elements = array.values().iter().map(|value| convert(value.clone(), target, context));
+    let array = Array::new(element, elements.collect::<Result<_, _>>()?)?;
+    Ok(Some(Value::Array(Arc::new(array))))
 }
 
 fn to_numeric(
@@ -149,8 +254,10 @@ fn to_numeric(
     context: Context,
 ) -> Result<Value, SqlError> {
     let numeric = match (value, modifier) {
+        (Value::SmallInt(number), _) => Numeric::from(i32::from(*number)),
         (Value::Integer(number), _) => Numeric::from(*number),
         (Value::BigInt(number), _) => Numeric::from(*number),
+        (Value::Real(number), _) => Numeric::from_f32(*number)?,
         (Value::Numeric(number), _) => *number,
         (Value::Double(number), None) => return Numeric::from_f64(*number).map(Value::Numeric),
         (Value::Double(number), Some((precision, scale))) => {
@@ -165,12 +272,7 @@ fn to_numeric(
 }
 
 fn to_text(value: Value, length: Option<u32>, context: Context) -> Result<Value, SqlError> {
-    let text: Arc<str> = match value {
-        Value::Text(text) => text,
-        Value::Boolean(truth) => Arc::from(if truth { "true" } else { "false" }),
-        other => Arc::from(format_value(&other).unwrap_or_default()),
-    };
-    check_text_length(text.len())?;
+    let text = text_of(value)?;
     let Some(length) = length else {
         return Ok(Value::Text(text));
     };
@@ -181,13 +283,46 @@ fn to_text(value: Value, length: Option<u32>, context: Context) -> Result<Value,
     Ok(Value::Text(if kept.len() == text.len() { text } else { Arc::from(kept) }))
 }
 
-/// Rounds halves to even as PostgreSQL does; `bits` without the sign bit.
-fn double_to_i64(value: f64, bits: i32, type_name: &str) -> Result<i64, SqlError> {
+/// The cast to text of any length.
+fn text_of(value: Value) -> Result<Arc<str>, SqlError> {
+    let text: Arc<str> = match value {
+        Value::Text(text) => text,
+        Value::Char(text) => Arc::from(unpadded(&text)),
+        Value::Boolean(truth) => Arc::from(if truth { "true" } else { "false" }),
+        other => Arc::from(format_value(&other).unwrap_or_default()),
+    };
+    check_text_length(text.len())?;
+    Ok(text)
+}
+
+fn to_char(value: Value, length: Option<u32>, context: Context) -> Result<Value, SqlError> {
+    let text = match value {
+        Value::Char(text) => text,
+        other => text_of(other)?,
+    };
+    let kept = match (context, length) {
+        (Context::Explicit, Some(length)) => truncate(&text, length),
+        _ => fit_char(&text, length)?,
+    };
+    let missing = length.is_some_and(|length| kept.chars().count() < length as usize);
+    Ok(Value::Char(match missing {
+        false if kept.len() == text.len() => text,
+        _ => Arc::from(pad_to(kept, length)?),
+    }))
+}
+
+/// Rounds halves to even as PostgreSQL does.
+fn double_to_i64(value: f64, target: DataType) -> Result<i64, SqlError> {
+    let bits = match target {
+        DataType::SmallInt => 15,
+        DataType::Integer => 31,
+        _ => 63,
+    };
     let rounded = value.round_ties_even();
     // A power of two is exact as a double.
     let end = (1u64 << bits) as f64;
     // NaN is in no range.
-    if (-end..end).contains(&rounded) { Ok(rounded as i64) } else { Err(out_of_range(type_name)) }
+    if (-end..end).contains(&rounded) { Ok(rounded as i64) } else { Err(out_of_range(&target.to_string())) }
 }
 
 #[cold]

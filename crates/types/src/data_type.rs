@@ -1,3 +1,4 @@
+use crate::ElementType;
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::fmt;
 
@@ -20,6 +21,26 @@ pub enum DataType {
     TimestampTz,
     /// The type of a bare `NULL` and of a string literal whose type the context decides.
     Unknown,
+    /// `smallint`, 16 bits
+    SmallInt,
+    /// `real`, 32 bits
+    Real,
+    /// `date`, days since 2000-01-01
+    Date,
+    /// `timestamp without time zone`, microseconds since 2000-01-01 00:00
+    Timestamp,
+    /// `time without time zone`, microseconds since midnight
+    Time,
+    /// `interval`: months, days and microseconds
+    Interval,
+    /// `char(n)`, `n` in characters; `None` is `bpchar`, of any length
+    Char(Option<u32>),
+    /// `bytea`
+    Bytea,
+    /// `uuid`
+    Uuid,
+    /// A one-dimensional array
+    Array(ElementType),
 }
 
 impl DataType {
@@ -28,7 +49,37 @@ impl DataType {
         match self {
             DataType::Numeric(_) => DataType::Numeric(None),
             DataType::Text(_) => DataType::Text(None),
+            DataType::Char(_) => DataType::Char(None),
+            DataType::Array(element) => DataType::Array(element.family()),
             other => other,
+        }
+    }
+
+    /// The type of the elements, where it is an array.
+    pub fn element(self) -> Option<DataType> {
+        match self {
+            DataType::Array(element) => Some(element.data_type()),
+            _ => None,
+        }
+    }
+
+    /// The type of arrays of this type; `None` for arrays and unknown types.
+    pub fn array(self) -> Option<DataType> {
+        ElementType::new(self).map(DataType::Array)
+    }
+
+    /// True for `smallint`, `integer` and `bigint`, whose values meet in arithmetic and comparisons as they are.
+    pub fn is_integer(self) -> bool {
+        matches!(self, DataType::SmallInt | DataType::Integer | DataType::BigInt)
+    }
+
+    /// The smallest and the largest value of a type of integers.
+    pub fn integer_range(self) -> Option<(i64, i64)> {
+        match self {
+            DataType::SmallInt => Some((i64::from(i16::MIN), i64::from(i16::MAX))),
+            DataType::Integer => Some((i64::from(i32::MIN), i64::from(i32::MAX))),
+            DataType::BigInt => Some((i64::MIN, i64::MAX)),
+            _ => None,
         }
     }
 
@@ -44,6 +95,66 @@ impl DataType {
             DataType::Text(Some(_)) => 1043,
             DataType::TimestampTz => 1184,
             DataType::Unknown => 705,
+            DataType::SmallInt => 21,
+            DataType::Real => 700,
+            DataType::Date => 1082,
+            DataType::Timestamp => 1114,
+            DataType::Time => 1083,
+            DataType::Interval => 1186,
+            DataType::Char(_) => 1042,
+            DataType::Bytea => 17,
+            DataType::Uuid => 2950,
+            DataType::Array(element) => element.array_oid(),
+        }
+    }
+
+    /// The type with this object identifier, as clients name it; `None` for those that Entente does not have.
+    pub fn from_oid(oid: u32) -> Option<DataType> {
+        Some(match oid {
+            16 => DataType::Boolean,
+            21 => DataType::SmallInt,
+            23 => DataType::Integer,
+            // oid
+            20 | 26 => DataType::BigInt,
+            1700 => DataType::Numeric(None),
+            700 => DataType::Real,
+            701 => DataType::Double,
+            // "char", name
+            18 | 19 | 25 | 1043 => DataType::Text(None),
+            1042 => DataType::Char(None),
+            1082 => DataType::Date,
+            1083 => DataType::Time,
+            1114 => DataType::Timestamp,
+            1184 => DataType::TimestampTz,
+            1186 => DataType::Interval,
+            17 => DataType::Bytea,
+            2950 => DataType::Uuid,
+            _ => return ElementType::from_array_oid(oid).map(DataType::Array),
+        })
+    }
+
+    /// PostgreSQL's internal name, as in `pg_type.typname`; that of arrays begins with `_`.
+    pub fn internal_name(self) -> &'static str {
+        match self {
+            DataType::Boolean => "bool",
+            DataType::Integer => "int4",
+            DataType::BigInt => "int8",
+            DataType::Numeric(_) => "numeric",
+            DataType::Double => "float8",
+            DataType::Text(None) => "text",
+            DataType::Text(Some(_)) => "varchar",
+            DataType::TimestampTz => "timestamptz",
+            DataType::Unknown => "unknown",
+            DataType::SmallInt => "int2",
+            DataType::Real => "float4",
+            DataType::Date => "date",
+            DataType::Timestamp => "timestamp",
+            DataType::Time => "time",
+            DataType::Interval => "interval",
+            DataType::Char(_) => "bpchar",
+            DataType::Bytea => "bytea",
+            DataType::Uuid => "uuid",
+            DataType::Array(element) => element.array_name(),
         }
     }
 }
@@ -62,6 +173,17 @@ impl fmt::Display for DataType {
             DataType::Text(Some(length)) => write!(f, "character varying({length})"),
             DataType::TimestampTz => f.write_str("timestamp with time zone"),
             DataType::Unknown => f.write_str("unknown"),
+            DataType::SmallInt => f.write_str("smallint"),
+            DataType::Real => f.write_str("real"),
+            DataType::Date => f.write_str("date"),
+            DataType::Timestamp => f.write_str("timestamp without time zone"),
+            DataType::Time => f.write_str("time without time zone"),
+            DataType::Interval => f.write_str("interval"),
+            DataType::Char(None) => f.write_str("character"),
+            DataType::Char(Some(length)) => write!(f, "character({length})"),
+            DataType::Bytea => f.write_str("bytea"),
+            DataType::Uuid => f.write_str("uuid"),
+            DataType::Array(element) => write!(f, "{}[]", element.data_type()),
         }
     }
 }

@@ -14,9 +14,13 @@ use std::io;
 /// | type | bytes |
 /// |------|-------|
 /// | boolean | 1: `0` or `1` |
-/// | integer, bigint, timestamptz | 4, 8, 8: big-endian with the sign bit flipped |
-/// | double precision | 8: big-endian bits; sign bit flipped, negative values complemented; one zero, one NaN |
-/// | text | the bytes, then `00`; in them `00` becomes `01 01` and `01` becomes `01 02` |
+/// | smallint, integer, bigint | 2, 4, 8: big-endian with the sign bit flipped |
+/// | date, time, timestamp, timestamptz | 4, 8, 8, 8: likewise |
+/// | interval | 16: likewise, of its microseconds with months of 30 days |
+/// | double precision, real | 8, 4: big-endian bits; sign bit flipped, negative values complemented; one zero, one NaN |
+/// | text, bytea, char | the bytes, then `00`; in them `00` becomes `01 01` and `01` becomes `01 02`; a char without the spaces at its end |
+/// | uuid | 16: its bytes |
+/// | array | `01` and its encoding for each element, `02` for NULL, then `00` |
 /// | numeric | sign and decimal exponent in one byte, then two digits per byte: see `push_numeric` |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Key(SmallVec<[u8; 16]>);
@@ -72,13 +76,7 @@ impl Key {
                 continue;
             }
             bytes.push(0);
-            if let Value::Text(text) = value {
-                // Beyond the limit nothing of it would be kept.
-                let text = &text.as_bytes()[..text.len().min(limits::INDEX_BYTES_MAX)];
-                push_text(&mut bytes, text);
-            } else {
-                push_value(&mut bytes, value).expect("no value but a text is too long");
-            }
+            push_indexed(&mut bytes, value);
         }
         Key(bytes)
     }
@@ -163,13 +161,98 @@ fn push_value(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlEr
         Value::Numeric(value) => push_numeric(bytes, *value),
         Value::Double(value) => bytes.extend_from_slice(&double_bits(*value).to_be_bytes()),
         Value::Text(text) => {
-            if text.len() > limits::KEY_BYTES_MAX {
-                return Err(too_long(bytes.len() + text.len()));
-            }
-            push_text(bytes, text.as_bytes());
+            push_bounded(bytes, text.as_bytes())?;
         }
+        other => push_other(bytes, other)?,
     }
     Ok(())
+}
+
+/// The encoding in an index: of a long value as much as tells entries apart, and a little more.
+fn push_indexed(bytes: &mut SmallVec<[u8; 16]>, value: &Value) {
+    let cut = |content: &'_ [u8]| content.len().min(limits::INDEX_BYTES_MAX);
+    match value {
+        Value::Text(text) => push_text(bytes, &text.as_bytes()[..cut(text.as_bytes())]),
+        Value::Char(text) => {
+            let text = crate::text::unpadded(text).as_bytes();
+            push_text(bytes, &text[..cut(text)]);
+        }
+        Value::Bytea(content) => push_text(bytes, &content[..cut(content)]),
+        Value::Array(array) => {
+            for element in array.values() {
+                if bytes.len() > limits::INDEX_BYTES_MAX {
+                    return;
+                }
+                if element.is_null() {
+                    bytes.push(2);
+                } else {
+                    bytes.push(1);
+                    push_indexed(bytes, element);
+                }
+            }
+            bytes.push(0);
+        }
+        other => push_value(bytes, other).expect("values of the other types are short and not NULL"),
+    }
+}
+
+/// The types that came later, out of the way of the common ones.
+fn push_other(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlError> {
+    match value {
+        Value::SmallInt(value) => bytes.extend_from_slice(&(*value ^ i16::MIN).to_be_bytes()),
+        Value::Date(value) => bytes.extend_from_slice(&(*value ^ i32::MIN).to_be_bytes()),
+        Value::Timestamp(value) | Value::Time(value) => {
+            bytes.extend_from_slice(&(*value ^ i64::MIN).to_be_bytes());
+        }
+        Value::Interval(value) => {
+            bytes.extend_from_slice(&(value.normalised() ^ i128::MIN).to_be_bytes());
+        }
+        Value::Real(value) => bytes.extend_from_slice(&real_bits(*value).to_be_bytes()),
+        Value::Char(text) => push_bounded(bytes, crate::text::unpadded(text).as_bytes())?,
+        Value::Bytea(content) => push_bounded(bytes, content)?,
+        Value::Uuid(content) => bytes.extend_from_slice(content),
+        Value::Array(array) => {
+            for element in array.values() {
+                if element.is_null() {
+                    bytes.push(2);
+                } else {
+                    bytes.push(1);
+                    push_value(bytes, element)?;
+                }
+                if bytes.len() > limits::KEY_BYTES_MAX {
+                    return Err(too_long(bytes.len()));
+                }
+            }
+            bytes.push(0);
+        }
+        Value::Null
+        | Value::Boolean(_)
+        | Value::Integer(_)
+        | Value::BigInt(_)
+        | Value::Numeric(_)
+        | Value::Double(_)
+        | Value::Text(_)
+        | Value::TimestampTz(_) => unreachable!("push_value has these"),
+    }
+    Ok(())
+}
+
+fn push_bounded(bytes: &mut SmallVec<[u8; 16]>, content: &[u8]) -> Result<(), SqlError> {
+    if content.len() > limits::KEY_BYTES_MAX {
+        return Err(too_long(bytes.len() + content.len()));
+    }
+    push_text(bytes, content);
+    Ok(())
+}
+
+fn real_bits(value: f32) -> u32 {
+    const SIGN: u32 = 1 << 31;
+    let value = if value.is_nan() { f32::NAN.abs() } else { value };
+    match value.to_bits() {
+        SIGN => SIGN,
+        bits if bits & SIGN != 0 => !bits,
+        bits => bits | SIGN,
+    }
 }
 
 fn double_bits(value: f64) -> u64 {

@@ -8,13 +8,16 @@
 //! **Limits.** Every length that comes from outside is bounded by a constant of [`limits`].
 
 mod arithmetic;
+mod array;
 mod block;
+mod bytes;
 mod cast;
 mod catalog;
 mod charter;
 mod columns;
 mod concurrency;
 mod data_type;
+mod element_type;
 mod endorsement;
 mod error;
 mod execution_model;
@@ -23,21 +26,27 @@ mod key;
 mod numeric;
 mod policy;
 mod proposal;
+mod real;
 mod receipt;
 mod submission;
 mod text;
-mod timestamp;
 mod transaction;
 mod value;
 
+pub mod datetime;
 pub mod limits;
 
 pub use arithmetic::{
-    ArithmeticOperator, absolute, add, arithmetic, arithmetic_result, concatenate, divide, multiply, negate,
-    remainder, subtract,
+    ArithmeticOperator, OperatorTypes, absolute, add, arithmetic, arithmetic_result, concatenate, divide,
+    multiply, negate, operator_types, remainder, subtract,
 };
+pub use array::Array;
 pub use block::{Block, BlockError, BlockHeader, transactions_root};
-pub use cast::{assign, can_cast_explicitly, can_cast_implicitly, can_cast_in_assignment, cast, common_type};
+pub use bytes::{check_bytes_length, format_hexadecimal, parse_escaped, parse_hexadecimal};
+pub use cast::{
+    assign, can_cast_explicitly, can_cast_implicitly, can_cast_in_assignment, cast, common_type,
+    comparison_type,
+};
 pub use catalog::{
     Catalog, Check, Column, ForeignKey, Index, Parameter, ParameterMode, Procedure, ReferentialAction, Table,
     TableId,
@@ -46,6 +55,8 @@ pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation}
 pub use columns::ColumnSet;
 pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};
 pub use data_type::DataType;
+pub use datetime::Interval;
+pub use element_type::ElementType;
 pub use endorsement::{
     EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedSimulation, EndorsedWrite, Endorsement,
     EndorsementFault, KeyBound, OracleValue, RowWrite, endorse, endorsement_leaf, endorsement_message,

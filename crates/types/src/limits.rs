@@ -24,6 +24,8 @@ pub const INDEX_BYTES_MAX: usize = 512;
 pub const INDEXES_MAX: usize = 32;
 /// Columns of an index, as in PostgreSQL.
 pub const INDEX_COLUMNS_MAX: usize = 32;
+/// Elements of an array.
+pub const ARRAY_ELEMENTS_MAX: usize = 16 * 1024;
 /// Organisations of a ledger.
 pub const ORGANISATIONS_MAX: usize = 128;
 /// Bytes of an endorsement policy, as written and in its canonical text.

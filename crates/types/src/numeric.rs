@@ -358,6 +358,14 @@ impl Numeric {
         }
     }
 
+    /// The value as `smallint`, rounded half away from zero.
+    ///
+    /// # Errors
+    /// `22003` "smallint out of range".
+    pub fn to_i16(self) -> Result<i16, SqlError> {
+        self.to_integer("smallint out of range")
+    }
+
     /// The value as `integer`, rounded half away from zero.
     ///
     /// # Errors
@@ -391,6 +399,18 @@ impl Numeric {
     /// `0A000` for NaN and Infinity, `22003` where there are too many digits.
     pub fn from_f64(value: f64) -> Result<Numeric, SqlError> {
         Numeric::read_f64(value, None)
+    }
+
+    /// A `real` as PostgreSQL makes it a numeric: its first 6 significant digits.
+    ///
+    /// # Errors
+    /// As [`Numeric::from_f64`].
+    pub fn from_f32(value: f32) -> Result<Numeric, SqlError> {
+        let rounded = match value.is_finite() {
+            true => format!("{value:.5e}").parse().expect("Rust's scientific notation is a double's text"),
+            false => f64::from(value),
+        };
+        Numeric::read_f64(rounded, None)
     }
 
     /// [`Numeric::from_f64`] followed by [`Numeric::coerce`], for values with too many digits in between as well.

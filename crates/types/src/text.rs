@@ -1,5 +1,12 @@
-use crate::timestamp::{format_timestamp, parse_timestamp};
+use crate::array::{format_array, parse_array};
+use crate::bytes::{format_bytea, format_uuid, parse_bytea, parse_uuid};
+use crate::datetime::{
+    format_date, format_interval, format_time, format_timestamp, parse_date, parse_interval, parse_time,
+    parse_timestamp,
+};
+use crate::real::{format_real, parse_real};
 use crate::{DataType, Numeric, SqlError, SqlState, Value, limits};
+use std::sync::Arc;
 
 /// Reads `text` as a value of `data_type`, as PostgreSQL's input functions do; [`DataType::Unknown`] reads text.
 ///
@@ -31,7 +38,24 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
                 None => text,
             })
         }
-        DataType::TimestampTz => Value::TimestampTz(parse_timestamp(text)?),
+        DataType::TimestampTz => Value::TimestampTz(parse_timestamp(text, data_type)?),
+        DataType::SmallInt => Value::SmallInt(
+            parse_integer(text, "smallint", i64::from(i16::MIN), i64::from(i16::MAX))?
+                .try_into()
+                .expect("the range was checked"),
+        ),
+        DataType::Real => Value::Real(parse_real(text)?),
+        DataType::Date => Value::Date(parse_date(text)?),
+        DataType::Timestamp => Value::Timestamp(parse_timestamp(text, data_type)?),
+        DataType::Time => Value::Time(parse_time(text)?),
+        DataType::Interval => Value::Interval(parse_interval(text)?),
+        DataType::Char(length) => {
+            check_text(text)?;
+            Value::Char(Arc::from(pad_to(fit_char(text, length)?, length)?))
+        }
+        DataType::Bytea => Value::Bytea(parse_bytea(text)?),
+        DataType::Uuid => Value::Uuid(parse_uuid(text)?),
+        DataType::Array(element) => Value::Array(Arc::new(parse_array(text, element)?)),
         DataType::Unknown => {
             check_text(text)?;
             Value::text(text)
@@ -52,7 +76,17 @@ pub fn format_value(value: &Value) -> Option<String> {
         Value::Numeric(value) => value.to_string(),
         Value::Double(value) => format_double(*value),
         Value::Text(text) => text.to_string(),
-        Value::TimestampTz(microseconds) => format_timestamp(*microseconds),
+        Value::TimestampTz(microseconds) => format_timestamp(*microseconds, "+00"),
+        Value::SmallInt(value) => value.to_string(),
+        Value::Real(value) => format_real(*value),
+        Value::Date(days) => format_date(*days),
+        Value::Timestamp(microseconds) => format_timestamp(*microseconds, ""),
+        Value::Time(microseconds) => format_time(*microseconds),
+        Value::Interval(interval) => format_interval(*interval),
+        Value::Char(text) => text.to_string(),
+        Value::Bytea(bytes) => format_bytea(bytes),
+        Value::Uuid(bytes) => format_uuid(bytes),
+        Value::Array(array) => format_array(array),
     })
 }
 
@@ -107,6 +141,33 @@ pub(crate) fn fit_length(text: &str, length: u32) -> Result<&str, SqlError> {
     }
     let message = format!("value too long for type character varying({length})");
     Err(SqlError::new(SqlState::STRING_DATA_RIGHT_TRUNCATION, message))
+}
+
+/// The text as a `char(length)`, not yet filled up: spaces beyond the length are dropped, anything else is an error.
+pub(crate) fn fit_char(text: &str, length: Option<u32>) -> Result<&str, SqlError> {
+    let Some(length) = length else { return Ok(text) };
+    fit_length(text, length).map_err(|error| SqlError {
+        message: format!("value too long for type character({length})"),
+        ..error
+    })
+}
+
+/// Filled up with spaces to `length` characters.
+///
+/// # Errors
+/// `54000` where that is longer than a text may be.
+pub(crate) fn pad_to(text: &str, length: Option<u32>) -> Result<String, SqlError> {
+    let missing = (length.unwrap_or(0) as usize).saturating_sub(text.chars().count());
+    check_text_length(text.len() + missing)?;
+    let mut padded = String::with_capacity(text.len() + missing);
+    padded.push_str(text);
+    padded.extend(std::iter::repeat_n(' ', missing));
+    Ok(padded)
+}
+
+/// A `char(n)` without the spaces at its end.
+pub(crate) fn unpadded(text: &str) -> &str {
+    text.trim_end_matches(' ')
 }
 
 /// Any prefix of a word that tells it from the others, in any case.
@@ -182,9 +243,13 @@ pub(crate) fn format_double(value: f64) -> String {
     if value.is_infinite() {
         return format!("{sign}Infinity");
     }
-    let scientific = shortest_digits(value.abs());
-    let (digits, exponent) = split_exponent(&scientific);
-    if !(-4..15).contains(&exponent) {
+    write_decimal(sign, &shortest_digits(value.abs()), 15)
+}
+
+/// Digits in scientific notation as PostgreSQL shows them: with an exponent below 10^−4 and from `10^exponent_from`.
+pub(crate) fn write_decimal(sign: &str, scientific: &str, exponent_from: i32) -> String {
+    let (digits, exponent) = split_exponent(scientific);
+    if !(-4..exponent_from).contains(&exponent) {
         let exponent_sign = if exponent < 0 { '-' } else { '+' };
         return format!("{sign}{digits}e{exponent_sign}{:02}", exponent.abs());
     }
@@ -234,7 +299,7 @@ fn even_of_two(value: f64, digits_after_first: usize) -> Option<String> {
     (tie && even).then(|| format!("{kept}e{exponent}"))
 }
 
-fn split_exponent(scientific: &str) -> (&str, i32) {
+pub(crate) fn split_exponent(scientific: &str) -> (&str, i32) {
     let (digits, exponent) = scientific.split_once('e').expect("scientific notation has an exponent");
     (digits, exponent.parse().expect("an exponent is an integer"))
 }

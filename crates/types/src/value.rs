@@ -1,4 +1,4 @@
-use crate::{DataType, Numeric};
+use crate::{Array, DataType, ElementType, Interval, Numeric};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -29,6 +29,26 @@ pub enum Value {
     Text(Arc<str>),
     /// Microseconds since 2000-01-01 00:00 UTC.
     TimestampTz(i64),
+    /// `smallint`
+    SmallInt(i16),
+    /// `real`
+    Real(#[borsh(serialize_with = "write_real", deserialize_with = "read_real")] f32),
+    /// Days since 2000-01-01.
+    Date(i32),
+    /// Microseconds since 2000-01-01 00:00.
+    Timestamp(i64),
+    /// Microseconds since midnight; 24:00:00 is a time.
+    Time(i64),
+    /// `interval`
+    Interval(Interval),
+    /// `char(n)`, filled up with spaces, which do not count in comparisons.
+    Char(Arc<str>),
+    /// `bytea`
+    Bytea(Arc<[u8]>),
+    /// `uuid`
+    Uuid([u8; 16]),
+    /// A one-dimensional array.
+    Array(Arc<Array>),
 }
 
 // Rows are many, and most of what a transaction costs is memory: two values and the counts of an `Arc` fill a cache line.
@@ -46,6 +66,21 @@ fn read_double<R: std::io::Read>(reader: &mut R) -> std::io::Result<f64> {
     reader.read_exact(&mut bytes)?;
     let value = f64::from_bits(u64::from_le_bytes(bytes));
     if value.is_nan() && value.to_bits() != f64::NAN.to_bits() {
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "expected the canonical NaN"));
+    }
+    Ok(value)
+}
+
+fn write_real<W: std::io::Write>(value: &f32, writer: &mut W) -> std::io::Result<()> {
+    let bits = if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() };
+    writer.write_all(&bits.to_le_bytes())
+}
+
+fn read_real<R: std::io::Read>(reader: &mut R) -> std::io::Result<f32> {
+    let mut bytes = [0; 4];
+    reader.read_exact(&mut bytes)?;
+    let value = f32::from_bits(u32::from_le_bytes(bytes));
+    if value.is_nan() && value.to_bits() != f32::NAN.to_bits() {
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "expected the canonical NaN"));
     }
     Ok(value)
@@ -73,14 +108,25 @@ impl Value {
             Value::Double(_) => DataType::Double,
             Value::Text(_) => DataType::Text(None),
             Value::TimestampTz(_) => DataType::TimestampTz,
+            Value::SmallInt(_) => DataType::SmallInt,
+            Value::Real(_) => DataType::Real,
+            Value::Date(_) => DataType::Date,
+            Value::Timestamp(_) => DataType::Timestamp,
+            Value::Time(_) => DataType::Time,
+            Value::Interval(_) => DataType::Interval,
+            Value::Char(_) => DataType::Char(None),
+            Value::Bytea(_) => DataType::Bytea,
+            Value::Uuid(_) => DataType::Uuid,
+            Value::Array(array) => DataType::Array(ElementType::family(array.element())),
         }
     }
 
     /// Compares two values of one type as PostgreSQL does; `None` where either is NULL.
     ///
     /// Text compares by bytes (the C collation), NaN equals NaN and is greater than every other number, `-0` equals
-    /// `0`. Values of different types do not meet here: the planner has cast them; if they do, the order is that of
-    /// the types, so that sorting stays total.
+    /// `0`, spaces at the end of a `char(n)` do not count, a month of an interval has 30 days and a day 24 hours.
+    /// Integers of all widths compare with one another; other values of different types do not meet here: the planner
+    /// has cast them; if they do, the order is that of the types, so that sorting stays total.
     pub fn compare(&self, other: &Value) -> Option<Ordering> {
         use Value::*;
         Some(match (self, other) {
@@ -94,8 +140,40 @@ impl Value {
             (Double(a), Double(b)) => compare_doubles(*a, *b),
             (Text(a), Text(b)) => a.as_bytes().cmp(b.as_bytes()),
             (TimestampTz(a), TimestampTz(b)) => a.cmp(b),
-            _ => self.rank().cmp(&other.rank()),
+            _ => return Some(self.compare_others(other)),
         })
+    }
+
+    /// The types that came later, out of the way of the common ones.
+    fn compare_others(&self, other: &Value) -> Ordering {
+        use Value::*;
+        match (self, other) {
+            (SmallInt(a), SmallInt(b)) => a.cmp(b),
+            (Real(a), Real(b)) => compare_doubles(f64::from(*a), f64::from(*b)),
+            (Date(a), Date(b)) => a.cmp(b),
+            (Timestamp(a), Timestamp(b)) | (Time(a), Time(b)) => a.cmp(b),
+            (Interval(a), Interval(b)) => a.normalised().cmp(&b.normalised()),
+            (Char(a), Char(b)) => {
+                crate::text::unpadded(a).as_bytes().cmp(crate::text::unpadded(b).as_bytes())
+            }
+            (Bytea(a), Bytea(b)) => a.cmp(b),
+            (Uuid(a), Uuid(b)) => a.cmp(b),
+            (Array(a), Array(b)) => a.compare(b),
+            _ => match (self.as_integer(), other.as_integer()) {
+                (Some(a), Some(b)) => a.cmp(&b),
+                _ => self.rank().cmp(&other.rank()),
+            },
+        }
+    }
+
+    /// The number, where it is a `smallint`, `integer` or `bigint`.
+    pub fn as_integer(&self) -> Option<i64> {
+        match self {
+            Value::SmallInt(value) => Some(i64::from(*value)),
+            Value::Integer(value) => Some(i64::from(*value)),
+            Value::BigInt(value) => Some(*value),
+            _ => None,
+        }
     }
 
     /// The order of `ORDER BY … ASC`: as [`Value::compare`], NULLs last.
@@ -113,6 +191,16 @@ impl Value {
             Value::Double(_) => 5,
             Value::Text(_) => 6,
             Value::TimestampTz(_) => 7,
+            Value::SmallInt(_) => 8,
+            Value::Real(_) => 9,
+            Value::Date(_) => 10,
+            Value::Timestamp(_) => 11,
+            Value::Time(_) => 12,
+            Value::Interval(_) => 13,
+            Value::Char(_) => 14,
+            Value::Bytea(_) => 15,
+            Value::Uuid(_) => 16,
+            Value::Array(_) => 17,
         }
     }
 }
@@ -132,7 +220,15 @@ impl PartialEq for Value {
             (Numeric(a), Numeric(b)) => a.is_identical(b),
             (Double(a), Double(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
             (Text(a), Text(b)) => a == b,
-            (TimestampTz(a), TimestampTz(b)) => a == b,
+            (TimestampTz(a), TimestampTz(b)) | (Timestamp(a), Timestamp(b)) | (Time(a), Time(b)) => a == b,
+            (SmallInt(a), SmallInt(b)) => a == b,
+            (Real(a), Real(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+            (Date(a), Date(b)) => a == b,
+            (Interval(a), Interval(b)) => a == b,
+            (Char(a), Char(b)) => a == b,
+            (Bytea(a), Bytea(b)) => a == b,
+            (Uuid(a), Uuid(b)) => a == b,
+            (Array(a), Array(b)) => a == b,
             _ => false,
         }
     }

@@ -67,6 +67,19 @@ fn data_type(name: &str) -> DataType {
         "text" | "character varying" => DataType::Text(None),
         "timestamp with time zone" => DataType::TimestampTz,
         "unknown" => DataType::Unknown,
+        "smallint" => DataType::SmallInt,
+        "real" => DataType::Real,
+        "date" => DataType::Date,
+        "timestamp without time zone" => DataType::Timestamp,
+        "time without time zone" => DataType::Time,
+        "interval" => DataType::Interval,
+        "character" => DataType::Char(None),
+        "character(5)" => DataType::Char(Some(5)),
+        "bytea" => DataType::Bytea,
+        "uuid" => DataType::Uuid,
+        _ if name.ends_with("[]") => {
+            data_type(name.trim_end_matches("[]")).array().expect("a type that has arrays")
+        }
         _ => match (modifier("numeric"), modifier("character varying")) {
             (Some(parts), _) => DataType::Numeric(Some((parts[0] as u8, parts[1] as u8))),
             (_, Some(parts)) => DataType::Text(Some(parts[0])),
@@ -145,7 +158,9 @@ fn refusal(row: &Expectation) -> Option<&'static str> {
         return None;
     }
     match row.result_type.as_str() {
-        "timestamp with time zone" if special(&row.result) => Some("0A000"),
+        "timestamp with time zone" | "timestamp without time zone" | "date" if special(&row.result) => {
+            Some("0A000")
+        }
         _ if numeric && (special(&row.result) || special(&row.left)) => Some("0A000"),
         "numeric" => {
             let digits =

@@ -4,7 +4,9 @@ use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
 use proptest::prelude::*;
 use std::cmp::Ordering;
-use types::{DataType, Key, Numeric, Value, assign, cast, format_value, limits, parse_value};
+use types::{
+    Array, DataType, Interval, Key, Numeric, Value, assign, cast, format_value, limits, parse_value,
+};
 
 fn numeric() -> impl Strategy<Value = Numeric> {
     let any = (any::<i128>(), 0u32..39, 0u8..=Numeric::SCALE_MAX);
@@ -33,10 +35,37 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
             prop_oneof!["[\u{0}-\u{2}a]{0,4}", "[a-c]{0,3}", ".{0,6}"].prop_map(Value::text).boxed()
         }
         DataType::TimestampTz => any::<i64>().prop_map(Value::TimestampTz).boxed(),
+        DataType::SmallInt => prop_oneof![any::<i16>(), -3i16..3].prop_map(Value::SmallInt).boxed(),
+        DataType::Real => double().prop_map(|number| Value::Real(number as f32)).boxed(),
+        DataType::Date => (-2_451_545i32..2_145_031_949).prop_map(Value::Date).boxed(),
+        DataType::Timestamp => any::<i64>().prop_map(Value::Timestamp).boxed(),
+        DataType::Time => (0i64..=86_400_000_000).prop_map(Value::Time).boxed(),
+        DataType::Interval => interval().prop_map(Value::Interval).boxed(),
+        DataType::Char(_) => "[a-c]{0,2} {0,2}".prop_map(|text| Value::Char(text.into())).boxed(),
+        DataType::Bytea => {
+            prop::collection::vec(0u8..4, 0..4).prop_map(|bytes| Value::Bytea(bytes.into())).boxed()
+        }
+        DataType::Uuid => any::<[u8; 16]>().prop_map(Value::Uuid).boxed(),
+        DataType::Array(element) => {
+            let element_value = prop_oneof![4 => value(element.data_type()), 1 => Just(Value::Null)];
+            prop::collection::vec(element_value, 0..4)
+                .prop_map(move |values| Value::Array(Array::new(element, values).expect("small").into()))
+                .boxed()
+        }
     }
 }
 
-const TYPES: [DataType; 7] = [
+fn interval() -> impl Strategy<Value = Interval> {
+    let near = (-2i32..2, -40i32..40, -3i64..3).prop_map(|(months, days, hours)| Interval {
+        months,
+        days,
+        microseconds: hours * 12 * 3_600_000_000,
+    });
+    let any = any::<(i32, i32, i64)>();
+    prop_oneof![near, any.prop_map(|(months, days, microseconds)| Interval { months, days, microseconds })]
+}
+
+const TYPES: [DataType; 16] = [
     DataType::Boolean,
     DataType::Integer,
     DataType::BigInt,
@@ -44,11 +73,27 @@ const TYPES: [DataType; 7] = [
     DataType::Double,
     DataType::Text(None),
     DataType::TimestampTz,
+    DataType::SmallInt,
+    DataType::Real,
+    DataType::Date,
+    DataType::Timestamp,
+    DataType::Time,
+    DataType::Interval,
+    DataType::Char(None),
+    DataType::Bytea,
+    DataType::Uuid,
 ];
+
+/// The types, and arrays of some of them.
+fn all_types() -> impl Strategy<Value = DataType> {
+    let arrays = [DataType::Integer, DataType::Text(None), DataType::Numeric(None), DataType::Bytea];
+    let arrays = arrays.map(|element| element.array().expect("a type that has arrays"));
+    prop::sample::select(TYPES.into_iter().chain(arrays).collect::<Vec<_>>())
+}
 
 /// Two rows of values with the same types.
 fn row_pairs() -> impl Strategy<Value = Vec<(Value, Value)>> {
-    let pair = prop::sample::select(TYPES.to_vec()).prop_flat_map(|data_type| {
+    let pair = all_types().prop_flat_map(|data_type| {
         let (a, b) = (value(data_type), value(data_type));
         // Equal values are rare among random ones, and needed for the columns behind them to matter.
         prop_oneof![1 => (a.clone(), b).boxed(), 1 => a.prop_map(|a| (a.clone(), a)).boxed()]
@@ -94,11 +139,15 @@ proptest! {
     }
 
     #[test]
-    fn texts_read_back((data_type, value) in prop::sample::select(TYPES.to_vec()).prop_flat_map(|t| (Just(t), value(t)))) {
+    fn texts_read_back((data_type, value) in all_types().prop_flat_map(|t| (Just(t), value(t)))) {
         let text = format_value(&value).expect("not NULL");
         match (&value, parse_value(&text, data_type)) {
+            (Value::Interval(_), Ok(read)) => prop_assert_eq!(read.compare(&value), Some(Ordering::Equal)),
+            // A smallest number of months, days or hours has no positive counterpart to be written with.
+            (Value::Interval(_), Err(error)) => prop_assert_eq!(error.state.to_string(), "22015"),
+            (Value::Array(_), Err(error)) => prop_assert!(text.contains('\0'), "{}", error),
             (Value::Text(text), Err(error)) => prop_assert!(text.contains('\0'), "{}", error),
-            (Value::TimestampTz(_), Err(error)) => prop_assert_eq!(error.state, types::SqlState::DATETIME_FIELD_OVERFLOW),
+            (Value::TimestampTz(_) | Value::Timestamp(_), Err(error)) => prop_assert_eq!(error.state, types::SqlState::DATETIME_FIELD_OVERFLOW),
             (_, read) => prop_assert_eq!(read, Ok(value)),
         }
     }
@@ -121,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn any_value_is_cast_or_refused(value in prop::sample::select(TYPES.to_vec()).prop_flat_map(value)) {
+    fn any_value_is_cast_or_refused(value in all_types().prop_flat_map(value)) {
         for target in TYPES.into_iter().chain([DataType::Numeric(Some((38, 38))), DataType::Text(Some(0))]) {
             for result in [cast(value.clone(), target), assign(value.clone(), target)].into_iter().flatten() {
                 prop_assert_eq!(result.data_type(), target.family());
@@ -196,6 +245,29 @@ fn keys_keep_their_bytes() {
         (Value::Integer(-1), "0x7fffffff"),
         (Value::BigInt(1), "0x8000000000000001"),
         (Value::TimestampTz(0), "0x8000000000000000"),
+        (Value::SmallInt(-1), "0x7fff"),
+        (Value::Real(1.0), "0xbf800000"),
+        (Value::Date(0), "0x80000000"),
+        (Value::Timestamp(-1), "0x7fffffffffffffff"),
+        (Value::Time(0), "0x8000000000000000"),
+        (
+            Value::Interval(Interval { months: 0, days: 1, microseconds: 1 }),
+            "0x8000000000000000000000141dd76001",
+        ),
+        (Value::Char("a ".into()), "0x6100"),
+        (Value::Bytea([0, 255].into()), "0x0101ff00"),
+        (Value::Uuid([7; 16]), "0x07070707070707070707070707070707"),
+        (
+            Value::Array(
+                Array::new(
+                    types::ElementType::new(DataType::SmallInt).expect("an element type"),
+                    vec![Value::SmallInt(1), Value::Null],
+                )
+                .expect("small")
+                .into(),
+            ),
+            "0x0180010200",
+        ),
         (Value::Double(-0.0), "0x8000000000000000"),
         (Value::Double(1.0), "0xbff0000000000000"),
         (Value::Double(-1.0), "0x400fffffffffffff"),

@@ -147,13 +147,16 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
     let routines = &objects.routines;
     let arguments: Vec<(i32, String)> = routines.iter().map(|r| (r.oid, r.arguments.clone())).collect();
     let definitions = routines.iter().map(|r| (r.oid, r.definition.clone())).collect();
-    let indexes = objects.relations.iter().filter_map(|relation| relation.index.as_ref());
+    let indexes = objects.relations.iter().flat_map(|relation| &relation.indexes);
     let indexes = indexes.map(|index| (index.oid, index.definition.clone())).collect();
     let constraints = objects.relations.iter().flat_map(|relation| &relation.constraints);
     let constraints = constraints.map(|constraint| (constraint.oid, constraint.definition.clone())).collect();
     let visible = objects.relations.iter().filter(|relation| [PUBLIC, PG_CATALOG].contains(&relation.schema));
     let mut visible: BTreeSet<i64> = visible
-        .flat_map(|relation| [Some(relation.oid), relation.index.as_ref().map(|index| index.oid)])
+        .flat_map(|relation| {
+            let indexes = relation.indexes.iter().map(|index| Some(index.oid));
+            std::iter::once(Some(relation.oid)).chain(indexes)
+        })
         .flatten()
         .map(i64::from)
         .collect();

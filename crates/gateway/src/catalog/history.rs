@@ -113,7 +113,7 @@ pub(super) fn relations() -> Vec<Relation> {
             .map(|(name, data_type)| Attribute::new(name, *data_type))
             .collect(),
         constraints: Vec::new(),
-        index: None,
+        indexes: Vec::new(),
     };
     TABLES.iter().enumerate().map(relation).collect()
 }

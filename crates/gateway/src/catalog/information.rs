@@ -1,7 +1,9 @@
 //! The schema `information_schema`, as far as drivers and tools ask for it.
 
 use super::batch::{Cell, NamedRow, batch};
-use super::objects::{DATABASE, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, SCHEMAS};
+use super::objects::{
+    DATABASE, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, SCHEMAS, action_name,
+};
 use datafusion::arrow::datatypes::{DataType as Arrow, Field, Schema};
 use datafusion::catalog::{MemTable, MemorySchemaProvider, SchemaProvider};
 use datafusion::error::Result;
@@ -77,8 +79,37 @@ pub(super) fn schema(objects: &Objects, catalog: &Catalog) -> Result<Arc<dyn Sch
                 ("table_name", TEXT),
                 ("column_name", TEXT),
                 ("ordinal_position", NUMBER),
+                ("position_in_unique_constraint", NUMBER),
             ],
             key_columns(objects),
+        ),
+        (
+            "referential_constraints",
+            &[
+                ("constraint_catalog", TEXT),
+                ("constraint_schema", TEXT),
+                ("constraint_name", TEXT),
+                ("unique_constraint_catalog", TEXT),
+                ("unique_constraint_schema", TEXT),
+                ("unique_constraint_name", TEXT),
+                ("match_option", TEXT),
+                ("update_rule", TEXT),
+                ("delete_rule", TEXT),
+            ],
+            references(objects),
+        ),
+        (
+            "constraint_column_usage",
+            &[
+                ("table_catalog", TEXT),
+                ("table_schema", TEXT),
+                ("table_name", TEXT),
+                ("column_name", TEXT),
+                ("constraint_catalog", TEXT),
+                ("constraint_schema", TEXT),
+                ("constraint_name", TEXT),
+            ],
+            used_columns(objects),
         ),
         (
             "check_constraints",
@@ -175,16 +206,15 @@ fn tables(objects: &Objects) -> Vec<NamedRow> {
 }
 
 /// Name and internal name of a type by its object identifier.
-fn type_names(oid: i32) -> (&'static str, &'static str) {
+fn type_names(oid: i32) -> (String, &'static str) {
     match oid {
-        16 => ("boolean", "bool"),
-        20 => ("bigint", "int8"),
-        23 => ("integer", "int4"),
-        701 => ("double precision", "float8"),
-        1043 => ("character varying", "varchar"),
-        1184 => ("timestamp with time zone", "timestamptz"),
-        1700 => ("numeric", "numeric"),
-        _ => ("text", "text"),
+        1043 => ("character varying".to_string(), "varchar"),
+        // Every array has the same name.
+        _ => match u32::try_from(oid).ok().and_then(DataType::from_oid) {
+            Some(array @ DataType::Array(_)) => ("ARRAY".to_string(), array.internal_name()),
+            Some(data_type) => (data_type.to_string(), data_type.internal_name()),
+            None => ("text".to_string(), "text"),
+        },
     }
 }
 
@@ -198,6 +228,8 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
             let numeric = attribute.type_oid == 1700 && modifier >= 0;
             let (precision, scale) = match attribute.type_oid {
                 20 => (Some(64), Some(0)),
+                21 => (Some(16), Some(0)),
+                700 => (Some(24), None),
                 23 => (Some(32), Some(0)),
                 701 => (Some(53), None),
                 _ if numeric => (Some(modifier >> 16), Some(modifier & 0xffff)),
@@ -212,7 +244,7 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
                 ("data_type", name.into()),
                 (
                     "character_maximum_length",
-                    known((attribute.type_oid == 1043 && modifier >= 0).then_some(modifier)),
+                    known((matches!(attribute.type_oid, 1042 | 1043) && modifier >= 0).then_some(modifier)),
                 ),
                 ("numeric_precision", known(precision)),
                 ("numeric_scale", known(scale)),
@@ -242,7 +274,12 @@ fn constraints(objects: &Objects) -> Vec<NamedRow> {
         for constraint in &relation.constraints {
             let mut row = constraint_of(relation, &constraint.name);
             row.extend(of(relation));
-            let kind = if constraint.kind == "p" { "PRIMARY KEY" } else { "CHECK" };
+            let kind = match constraint.kind {
+                "p" => "PRIMARY KEY",
+                "u" => "UNIQUE",
+                "f" => "FOREIGN KEY",
+                _ => "CHECK",
+            };
             row.push(("constraint_type", kind.into()));
             row.push(("is_deferrable", "NO".into()));
             row.push(("initially_deferred", "NO".into()));
@@ -255,14 +292,63 @@ fn constraints(objects: &Objects) -> Vec<NamedRow> {
 fn key_columns(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in listed(objects) {
-        let Some(index) = &relation.index else { continue };
-        for (number, column) in index.columns.iter().enumerate() {
-            let Some(attribute) = relation.attributes.get(*column as usize - 1) else { continue };
-            let mut row = constraint_of(relation, &index.name);
-            row.extend(of(relation));
-            row.push(("column_name", attribute.name.clone().into()));
-            row.push(("ordinal_position", (number as i32 + 1).into()));
+        for constraint in relation.constraints.iter().filter(|constraint| constraint.kind != "c") {
+            for (number, column) in constraint.columns.iter().enumerate() {
+                let Some(attribute) = relation.attributes.get(*column as usize - 1) else { continue };
+                let mut row = constraint_of(relation, &constraint.name);
+                row.extend(of(relation));
+                row.push(("column_name", attribute.name.clone().into()));
+                row.push(("ordinal_position", (number as i32 + 1).into()));
+                // Of the constraint that is referenced, whose columns have the same order there.
+                let referenced = constraint.references.is_some();
+                let position = if referenced { Cell::from(number as i32 + 1) } else { Cell::Null };
+                row.push(("position_in_unique_constraint", position));
+                rows.push(row);
+            }
+        }
+    }
+    rows
+}
+
+fn references(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in listed(objects) {
+        for constraint in &relation.constraints {
+            let Some(references) = &constraint.references else { continue };
+            let mut row = constraint_of(relation, &constraint.name);
+            row.extend([
+                ("unique_constraint_catalog", Cell::from(DATABASE)),
+                ("unique_constraint_schema", "public".into()),
+                ("unique_constraint_name", references.constraint.clone().into()),
+                ("match_option", "NONE".into()),
+                ("update_rule", action_name(references.on_update).into()),
+                ("delete_rule", action_name(references.on_delete).into()),
+            ]);
             rows.push(row);
+        }
+    }
+    rows
+}
+
+/// The columns that a constraint is about: of a FOREIGN KEY those that are referenced.
+fn used_columns(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in listed(objects) {
+        for constraint in &relation.constraints {
+            let (table, columns) = match &constraint.references {
+                Some(references) => {
+                    let table = objects.relations.iter().find(|known| known.name == references.table);
+                    (table.unwrap_or(relation), &references.columns)
+                }
+                None => (relation, &constraint.columns),
+            };
+            for column in columns {
+                let Some(attribute) = table.attributes.get(*column as usize - 1) else { continue };
+                let mut row = of(table);
+                row.push(("column_name", attribute.name.clone().into()));
+                row.extend(constraint_of(relation, &constraint.name));
+                rows.push(row);
+            }
         }
     }
     rows
@@ -319,6 +405,7 @@ fn parameters(catalog: &Catalog) -> Vec<NamedRow> {
             let named = !parameter.name.is_empty();
             let data_type = match parameter.data_type {
                 DataType::Text(Some(_)) => "character varying".to_string(),
+                DataType::Array(_) => "ARRAY".to_string(),
                 other => other.family().to_string(),
             };
             let mut row = routine_of(&procedure.name);

@@ -2,10 +2,11 @@
 //! the functions that print definitions agree on.
 //!
 //! Object identifiers are computed from the numbers that the ledger gives, so they are the same on every node: a table
-//! has `20000 + 4 × number`, its index, constraint and row type the three numbers after it.
+//! has `20000 + 4 × number`, the index of its primary key, that constraint and its row type the three numbers after it.
+//! Other indexes and constraints have numbers of their own, and the same places behind them.
 
 use crate::postgres::encode::{type_length, type_modifier};
-use types::{Catalog, DataType, ParameterMode, Procedure, Table};
+use types::{Catalog, DataType, ForeignKey, ParameterMode, Procedure, ReferentialAction, Table};
 
 /// Name of the database that every session is connected to, whatever it asked for.
 pub(super) const DATABASE: &str = "entente";
@@ -62,19 +63,37 @@ impl Attribute {
 pub(super) struct Constraint {
     pub(super) oid: i32,
     pub(super) name: String,
-    /// `p` or `c`.
+    /// `p`, `u`, `f` or `c`.
     pub(super) kind: &'static str,
     pub(super) columns: Vec<i64>,
     pub(super) definition: String,
+    /// The index that it has or references.
+    pub(super) index: i32,
+    /// What a FOREIGN KEY references.
+    pub(super) references: Option<References>,
 }
 
-/// The index behind a primary key.
+/// What a FOREIGN KEY references.
+#[derive(Clone, Debug)]
+pub(super) struct References {
+    pub(super) oid: i32,
+    pub(super) table: String,
+    /// Name of the constraint, or of the index, that makes the columns a key.
+    pub(super) constraint: String,
+    pub(super) columns: Vec<i64>,
+    pub(super) on_update: ReferentialAction,
+    pub(super) on_delete: ReferentialAction,
+}
+
+/// An index.
 #[derive(Clone, Debug)]
 pub(super) struct Index {
     pub(super) oid: i32,
     pub(super) name: String,
     pub(super) columns: Vec<i64>,
     pub(super) definition: String,
+    pub(super) unique: bool,
+    pub(super) primary: bool,
 }
 
 /// A table as `pg_class` shows it.
@@ -87,12 +106,12 @@ pub(super) struct Relation {
     pub(super) kind: &'static str,
     pub(super) attributes: Vec<Attribute>,
     pub(super) constraints: Vec<Constraint>,
-    pub(super) index: Option<Index>,
+    pub(super) indexes: Vec<Index>,
 }
 
 impl Relation {
     /// A table of the ledger.
-    pub(super) fn of_table(table: &Table) -> Relation {
+    pub(super) fn of_table(table: &Table, catalog: &Catalog) -> Relation {
         let oid = object_identifier(20_000, 4, table.id.0);
         let attributes = table
             .columns
@@ -104,43 +123,130 @@ impl Relation {
                 ..Attribute::new(&column.name, column.data_type)
             })
             .collect();
-        let columns: Vec<i64> = table.primary_key.iter().map(|column| i64::from(*column) + 1).collect();
-        let names: Vec<String> = table
-            .primary_key
-            .iter()
-            .map(|column| quoted(&table.columns[usize::from(*column)].name))
-            .collect();
-        let names = names.join(", ");
         let mut constraints = Vec::new();
-        let mut index = None;
-        if !columns.is_empty() {
-            let name = table.primary_key_name.clone();
-            let definition = format!(
-                "CREATE UNIQUE INDEX {} ON public.{} USING btree ({names})",
-                quoted(&name),
-                quoted(&table.name)
-            );
-            index = Some(Index { oid: oid + 1, name: name.clone(), columns: columns.clone(), definition });
-            let definition = format!("PRIMARY KEY ({names})");
-            constraints.push(Constraint { oid: oid + 2, name, kind: "p", columns, definition });
+        let mut indexes = Vec::new();
+        if !table.primary_key.is_empty() {
+            let name = &table.primary_key_name;
+            indexes.push(index(table, oid + 1, name, &table.primary_key, (true, true)));
+            let definition = format!("PRIMARY KEY ({})", names(table, &table.primary_key));
+            constraints.push(constraint(oid + 2, name, "p", &table.primary_key, definition, oid + 1));
+        }
+        for own in catalog.indexes_of(table.id) {
+            let oid = object_identifier(20_000, 4, own.number) + 1;
+            indexes.push(index(table, oid, &own.name, &own.columns, (own.unique, false)));
+            if own.constraint {
+                let definition = format!("UNIQUE ({})", names(table, &own.columns));
+                constraints.push(constraint(oid + 1, &own.name, "u", &own.columns, definition, oid));
+            }
+        }
+        for foreign_key in catalog.foreign_keys_of(table.id) {
+            constraints.extend(foreign_key_constraint(table, foreign_key, catalog));
         }
         for (number, check) in table.checks.iter().enumerate() {
             let oid = object_identifier(100_000_000, 1_000, table.id.0) + number as i32;
             let definition = format!("CHECK ({})", without_parentheses(&check.condition));
-            constraints.push(Constraint {
-                oid,
-                name: check.name.clone(),
-                kind: "c",
-                columns: Vec::new(),
-                definition,
-            });
+            constraints.push(constraint(oid, &check.name, "c", &[], definition, 0));
         }
-        Relation { oid, schema: PUBLIC, name: table.name.clone(), kind: "r", attributes, constraints, index }
+        Relation {
+            oid,
+            schema: PUBLIC,
+            name: table.name.clone(),
+            kind: "r",
+            attributes,
+            constraints,
+            indexes,
+        }
     }
 
     /// Object identifier of the type of its rows.
     pub(super) fn row_type(&self) -> i32 {
         if self.schema == PUBLIC { self.oid + 3 } else { 0 }
+    }
+}
+
+/// Numbers of columns as the catalogue counts them.
+fn numbers(columns: &[u16]) -> Vec<i64> {
+    columns.iter().map(|column| i64::from(*column) + 1).collect()
+}
+
+/// Names of columns, as SQL lists them.
+fn names(table: &Table, columns: &[u16]) -> String {
+    let names = columns.iter().map(|column| quoted(&table.columns[usize::from(*column)].name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn index(table: &Table, oid: i32, name: &str, columns: &[u16], (unique, primary): (bool, bool)) -> Index {
+    let definition = format!(
+        "CREATE {}INDEX {} ON public.{} USING btree ({})",
+        if unique { "UNIQUE " } else { "" },
+        quoted(name),
+        quoted(&table.name),
+        names(table, columns)
+    );
+    Index { oid, name: name.to_string(), columns: numbers(columns), definition, unique, primary }
+}
+
+fn constraint(
+    oid: i32,
+    name: &str,
+    kind: &'static str,
+    columns: &[u16],
+    definition: String,
+    index: i32,
+) -> Constraint {
+    Constraint {
+        oid,
+        name: name.to_string(),
+        kind,
+        columns: numbers(columns),
+        definition,
+        index,
+        references: None,
+    }
+}
+
+/// `None` where the table that is referenced is not there.
+fn foreign_key_constraint(table: &Table, foreign_key: &ForeignKey, catalog: &Catalog) -> Option<Constraint> {
+    let parent = catalog.table(foreign_key.parent)?;
+    let mut definition = format!(
+        "FOREIGN KEY ({}) REFERENCES {}({})",
+        names(table, &foreign_key.columns),
+        quoted(&parent.name),
+        names(parent, &foreign_key.referenced)
+    );
+    for (event, action) in [("UPDATE", foreign_key.on_update), ("DELETE", foreign_key.on_delete)] {
+        let action = match action {
+            ReferentialAction::NoAction => continue,
+            other => action_name(other),
+        };
+        definition += &format!(" ON {event} {action}");
+    }
+    let index = catalog.indexes_of(parent.id).iter().find(|index| Some(index.number) == foreign_key.index);
+    let key = match index {
+        Some(index) => (object_identifier(20_000, 4, index.number) + 1, index.name.clone()),
+        None => (object_identifier(20_000, 4, parent.id.0) + 1, parent.primary_key_name.clone()),
+    };
+    let oid = object_identifier(20_000, 4, foreign_key.number) + 2;
+    let references = References {
+        oid: object_identifier(20_000, 4, parent.id.0),
+        table: parent.name.clone(),
+        constraint: key.1,
+        columns: numbers(&foreign_key.referenced),
+        on_update: foreign_key.on_update,
+        on_delete: foreign_key.on_delete,
+    };
+    let constraint = constraint(oid, &foreign_key.name, "f", &foreign_key.columns, definition, key.0);
+    Some(Constraint { references: Some(references), ..constraint })
+}
+
+/// As SQL writes it.
+pub(super) fn action_name(action: ReferentialAction) -> &'static str {
+    match action {
+        ReferentialAction::NoAction => "NO ACTION",
+        ReferentialAction::Restrict => "RESTRICT",
+        ReferentialAction::Cascade => "CASCADE",
+        ReferentialAction::SetNull => "SET NULL",
+        ReferentialAction::SetDefault => "SET DEFAULT",
     }
 }
 
@@ -254,7 +360,7 @@ impl Objects {
     /// Tables and procedures of `catalog`, and `more` relations.
     pub(super) fn new(catalog: &Catalog, more: Vec<Relation>) -> Objects {
         let mut relations: Vec<Relation> =
-            catalog.tables.values().map(|table| Relation::of_table(table)).collect();
+            catalog.tables.values().map(|table| Relation::of_table(table, catalog)).collect();
         relations.extend(more);
         let procedures = catalog.procedures.values().enumerate();
         let routines =

@@ -4,7 +4,7 @@
 use super::batch::{Cell, NamedRow, batch, extended};
 use super::objects::{
     DATABASE, DATABASE_OID, ENTENTE, INFORMATION_SCHEMA, Objects, PG_CATALOG, PLPGSQL, PUBLIC, ROLE,
-    ROLE_OID, Relation, SCHEMAS,
+    ROLE_OID, References, Relation, SCHEMAS,
 };
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
@@ -15,6 +15,7 @@ use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::pg_catalog::{PG_CATALOG_TABLES, PgCatalogSchemaProvider, PgCatalogStaticTables};
 use std::collections::HashMap;
 use std::sync::Arc;
+use types::ReferentialAction;
 
 type Provider = PgCatalogSchemaProvider<Arc<dyn CatalogProviderList>, EmptyContextProvider>;
 
@@ -130,7 +131,7 @@ fn relation_row(relation: &Relation) -> NamedRow {
         ("relam", if relation.kind == "r" { 2.into() } else { 0.into() }),
         ("relfilenode", relation.oid.into()),
         ("reltuples", Cell::Integer(-1)),
-        ("relhasindex", relation.index.is_some().into()),
+        ("relhasindex", (!relation.indexes.is_empty()).into()),
         ("relpersistence", "p".into()),
         ("relkind", relation.kind.into()),
         ("relnatts", (relation.attributes.len() as i32).into()),
@@ -144,7 +145,7 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in &objects.relations {
         rows.push(relation_row(relation));
-        if let Some(index) = &relation.index {
+        for index in &relation.indexes {
             rows.push(vec![
                 ("oid", index.oid.into()),
                 ("relname", index.name.clone().into()),
@@ -168,7 +169,7 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
             kind: "r",
             attributes: Vec::new(),
             constraints: Vec::new(),
-            index: None,
+            indexes: Vec::new(),
         };
         rows.push(relation_row(&relation));
     }
@@ -199,19 +200,20 @@ fn attributes(objects: &Objects) -> Vec<NamedRow> {
                 ("attislocal", true.into()),
             ]);
         }
-        let Some(index) = &relation.index else { continue };
-        for (number, column) in index.columns.iter().enumerate() {
-            let Some(attribute) = relation.attributes.get(*column as usize - 1) else { continue };
-            rows.push(vec![
-                ("attrelid", index.oid.into()),
-                ("attname", attribute.name.clone().into()),
-                ("atttypid", attribute.type_oid.into()),
-                ("attlen", i32::from(attribute.length).into()),
-                ("attnum", (number as i32 + 1).into()),
-                ("atttypmod", attribute.modifier.into()),
-                ("attidentity", "".into()),
-                ("attgenerated", "".into()),
-            ]);
+        for index in &relation.indexes {
+            for (number, column) in index.columns.iter().enumerate() {
+                let Some(attribute) = relation.attributes.get(*column as usize - 1) else { continue };
+                rows.push(vec![
+                    ("attrelid", index.oid.into()),
+                    ("attname", attribute.name.clone().into()),
+                    ("atttypid", attribute.type_oid.into()),
+                    ("attlen", i32::from(attribute.length).into()),
+                    ("attnum", (number as i32 + 1).into()),
+                    ("atttypmod", attribute.modifier.into()),
+                    ("attidentity", "".into()),
+                    ("attgenerated", "".into()),
+                ]);
+            }
         }
     }
     rows
@@ -237,8 +239,16 @@ fn constraints(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in &objects.relations {
         for constraint in &relation.constraints {
-            let index = relation.index.as_ref().filter(|_| constraint.kind == "p");
             let columns = constraint.columns.clone();
+            let references = constraint.references.as_ref();
+            let action = |of: fn(&References) -> ReferentialAction| match references.map(of) {
+                None => " ",
+                Some(ReferentialAction::NoAction) => "a",
+                Some(ReferentialAction::Restrict) => "r",
+                Some(ReferentialAction::Cascade) => "c",
+                Some(ReferentialAction::SetNull) => "n",
+                Some(ReferentialAction::SetDefault) => "d",
+            };
             rows.push(vec![
                 ("oid", constraint.oid.into()),
                 ("conname", constraint.name.clone().into()),
@@ -246,13 +256,15 @@ fn constraints(objects: &Objects) -> Vec<NamedRow> {
                 ("contype", constraint.kind.into()),
                 ("convalidated", true.into()),
                 ("conrelid", relation.oid.into()),
-                ("conindid", index.map_or(0, |index| index.oid).into()),
-                ("confupdtype", " ".into()),
-                ("confdeltype", " ".into()),
-                ("confmatchtype", " ".into()),
+                ("conindid", constraint.index.into()),
+                ("confrelid", references.map_or(0, |references| references.oid).into()),
+                ("confupdtype", action(|references| references.on_update).into()),
+                ("confdeltype", action(|references| references.on_delete).into()),
+                ("confmatchtype", if references.is_some() { "s".into() } else { " ".into() }),
                 ("conislocal", true.into()),
-                ("connoinherit", (constraint.kind == "p").into()),
+                ("connoinherit", (constraint.kind != "c").into()),
                 ("conkey", Cell::Integers(columns)),
+                ("confkey", references.map_or(Cell::Null, |found| Cell::Integers(found.columns.clone()))),
                 ("conbin", Cell::Null),
             ]);
         }
@@ -261,8 +273,10 @@ fn constraints(objects: &Objects) -> Vec<NamedRow> {
 }
 
 fn indexes(objects: &Objects) -> Vec<NamedRow> {
-    let with_index =
-        objects.relations.iter().filter_map(|relation| Some((relation, relation.index.as_ref()?)));
+    let with_index = objects
+        .relations
+        .iter()
+        .flat_map(|relation| relation.indexes.iter().map(move |index| (relation, index)));
     let row = |(relation, index): (&Relation, &super::objects::Index)| {
         let zeros = vec![0; index.columns.len()];
         vec![
@@ -270,8 +284,8 @@ fn indexes(objects: &Objects) -> Vec<NamedRow> {
             ("indrelid", relation.oid.into()),
             ("indnatts", (index.columns.len() as i32).into()),
             ("indnkeyatts", (index.columns.len() as i32).into()),
-            ("indisunique", true.into()),
-            ("indisprimary", true.into()),
+            ("indisunique", index.unique.into()),
+            ("indisprimary", index.primary.into()),
             ("indimmediate", true.into()),
             ("indisvalid", true.into()),
             ("indisready", true.into()),
@@ -367,7 +381,7 @@ fn table_list(objects: &Objects) -> Vec<NamedRow> {
                 ("schemaname", schema(relation.schema).into()),
                 ("tablename", relation.name.clone().into()),
                 ("tableowner", ROLE.into()),
-                ("hasindexes", relation.index.is_some().into()),
+                ("hasindexes", (!relation.indexes.is_empty()).into()),
             ]
         })
         .collect()

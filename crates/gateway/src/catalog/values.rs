@@ -39,7 +39,19 @@ pub(super) fn arrow_type(data_type: DataType) -> Arrow {
         }
         DataType::Numeric(_) => Arrow::Decimal128(38, 10),
         DataType::Double => Arrow::Float64,
-        DataType::Text(_) | DataType::Unknown => Arrow::Utf8,
+        DataType::SmallInt => Arrow::Int16,
+        DataType::Real => Arrow::Float32,
+        DataType::Date => Arrow::Date32,
+        DataType::Timestamp => Arrow::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Time => Arrow::Time64(TimeUnit::Microsecond),
+        DataType::Bytea => Arrow::Binary,
+        // What Arrow has no type for that means the same.
+        DataType::Text(_)
+        | DataType::Unknown
+        | DataType::Char(_)
+        | DataType::Interval
+        | DataType::Uuid
+        | DataType::Array(_) => Arrow::Utf8,
         DataType::TimestampTz => Arrow::Timestamp(TimeUnit::Microsecond, Some(Arc::from("+00:00"))),
     }
 }
@@ -98,7 +110,7 @@ fn column(array: &ArrayRef) -> Result<Vec<Value>, ArrowError> {
             let array = array.as_primitive::<TimestampMicrosecondType>();
             all(&|index| Value::TimestampTz(array.value(index) - EPOCH_MICROSECONDS))
         }
-        DataType::Text(_) | DataType::Unknown => texts(array)?,
+        _ => texts(array)?,
     })
 }
 
@@ -147,6 +159,19 @@ pub(super) fn scalar(value: &Value) -> ScalarValue {
         Value::TimestampTz(value) => {
             ScalarValue::TimestampMicrosecond(Some(value + EPOCH_MICROSECONDS), Some(Arc::from("+00:00")))
         }
+        Value::SmallInt(value) => ScalarValue::Int16(Some(*value)),
+        Value::Real(value) => ScalarValue::Float32(Some(*value)),
+        Value::Timestamp(value) => {
+            ScalarValue::TimestampMicrosecond(Some(value.saturating_add(EPOCH_MICROSECONDS)), None)
+        }
+        // The catalogue has no columns of these types.
+        Value::Date(_)
+        | Value::Time(_)
+        | Value::Interval(_)
+        | Value::Char(_)
+        | Value::Bytea(_)
+        | Value::Uuid(_)
+        | Value::Array(_) => ScalarValue::Utf8(format_value(value)),
     }
 }
 

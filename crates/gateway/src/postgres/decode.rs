@@ -2,8 +2,12 @@
 
 use super::encode::Format;
 use bytes::Buf;
-use types::limits::{NUMERIC_PRECISION_MAX, TEXT_BYTES_MAX};
-use types::{DataType, Numeric, SqlError, SqlState, Value, format_value, parse_value};
+use std::sync::Arc;
+use types::limits::{ARRAY_ELEMENTS_MAX, NUMERIC_PRECISION_MAX, TEXT_BYTES_MAX};
+use types::{
+    Array, DataType, ElementType, Interval, Numeric, SqlError, SqlState, Value, check_bytes_length,
+    format_value, parse_value,
+};
 
 /// `22P03` binary parameter that is no value of its type.
 pub(super) const INVALID_BINARY_REPRESENTATION: SqlState = SqlState(*b"22P03");
@@ -12,16 +16,7 @@ pub(super) const CHARACTER_NOT_IN_REPERTOIRE: SqlState = SqlState(*b"22021");
 
 /// The type that a client means by an object identifier; `Unknown` for those that Entente does not have.
 pub(super) fn type_of_oid(oid: u32) -> DataType {
-    match oid {
-        16 => DataType::Boolean,
-        21 | 23 => DataType::Integer,
-        20 | 26 => DataType::BigInt,
-        1700 => DataType::Numeric(None),
-        700 | 701 => DataType::Double,
-        18 | 19 | 25 | 1042 | 1043 => DataType::Text(None),
-        1114 | 1184 => DataType::TimestampTz,
-        _ => DataType::Unknown,
-    }
+    DataType::from_oid(oid).unwrap_or(DataType::Unknown)
 }
 
 /// Reads parameter number `index` (from 0). `oid` says how its bytes are meant, `data_type` what the statement wants.
@@ -72,6 +67,18 @@ fn parse(text: &str, data_type: DataType) -> Result<Value, SqlError> {
 /// The value as one of `data_type`; what fits is converted as an assignment would.
 fn coerce(value: Value, data_type: DataType) -> Result<Value, SqlError> {
     match (&value, data_type) {
+        (Value::SmallInt(number), DataType::Integer) => Ok(Value::Integer(i32::from(*number))),
+        (Value::Real(number), DataType::Double) => Ok(Value::Double(f64::from(*number))),
+        // By the rules of assignment where it is another point in time, an array of others, or of a length.
+        (
+            Value::Date(_)
+            | Value::Timestamp(_)
+            | Value::TimestampTz(_)
+            | Value::Time(_)
+            | Value::Interval(_)
+            | Value::Array(_),
+            wanted,
+        ) if wanted != DataType::Unknown => types::assign(value, wanted),
         (Value::Integer(number), DataType::BigInt) => Ok(Value::BigInt(i64::from(*number))),
         (Value::Integer(number), DataType::Double) => Ok(Value::Double(f64::from(*number))),
         (_, DataType::Unknown) => Ok(value),
@@ -95,22 +102,97 @@ fn decode_binary(index: usize, bytes: &[u8], oid: u32) -> Result<Value, SqlError
             [1] => Value::Boolean(true),
             _ => return Err(wrong()),
         },
-        21 => Value::Integer(i32::from(i16::from_be_bytes(bytes.try_into().map_err(|_| wrong())?))),
+        21 => Value::SmallInt(i16::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
         23 => Value::Integer(i32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
         26 => Value::BigInt(i64::from(u32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?))),
         20 => Value::BigInt(i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
-        700 => Value::Double(f64::from(f32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?))),
+        700 => Value::Real(f32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
         701 => Value::Double(f64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
-        1114 | 1184 => Value::TimestampTz(i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
+        1082 => Value::Date(i32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
+        1083 | 1114 | 1184 => {
+            let microseconds = i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?);
+            match oid {
+                1083 => Value::Time(microseconds),
+                1114 => Value::Timestamp(microseconds),
+                _ => Value::TimestampTz(microseconds),
+            }
+        }
+        1186 => Value::Interval(decode_interval(bytes).ok_or_else(wrong)?),
         1700 => Value::Numeric(decode_numeric(bytes)?),
+        17 => {
+            check_bytes_length(bytes.len())?;
+            Value::Bytea(Arc::from(bytes))
+        }
+        2950 => Value::Uuid(bytes.try_into().map_err(|_| wrong())?),
         0 | 18 | 19 | 25 | 705 | 1042 | 1043 => Value::text(text(bytes)?),
+        array if ElementType::from_array_oid(array).is_some() => {
+            decode_array(index, bytes)?.ok_or_else(wrong)?
+        }
         other => {
             let message = format!("parameter {} has the type with the object identifier {other}", index + 1);
             return Err(SqlError::unsupported(message).hint(
-                "use boolean, smallint, integer, bigint, numeric, real, double precision, text or timestamptz, or send text",
+                "use boolean, a number, text, bytea, uuid, a date, time, timestamp or interval, an array of these, or send text",
             ));
         }
     })
+}
+
+/// PostgreSQL's `interval_recv`: microseconds, days, months.
+fn decode_interval(bytes: &[u8]) -> Option<Interval> {
+    let mut rest = bytes;
+    (bytes.len() == 16).then(|| Interval {
+        microseconds: rest.get_i64(),
+        days: rest.get_i32(),
+        months: rest.get_i32(),
+    })
+}
+
+/// PostgreSQL's `array_recv`, for arrays of one dimension; `None` where the bytes are none.
+fn decode_array(index: usize, bytes: &[u8]) -> Result<Option<Value>, SqlError> {
+    let mut rest = bytes;
+    if rest.len() < 12 {
+        return Ok(None);
+    }
+    let (dimensions, _has_nulls, oid) = (rest.get_i32(), rest.get_i32(), rest.get_u32());
+    let Some(element) = DataType::from_oid(oid).and_then(ElementType::new) else { return Ok(None) };
+    let count = match dimensions {
+        0 => 0,
+        1 if rest.len() >= 8 => {
+            let (count, first) = (rest.get_i32(), rest.get_i32());
+            if first != 1 {
+                let what = format_args!("an array that begins at subscript {first}");
+                return Err(SqlError::unsupported(what).hint("Subscripts begin at 1."));
+            }
+            count
+        }
+        1 => return Ok(None),
+        _ => return Err(SqlError::unsupported("an array of more than one dimension")),
+    };
+    let Ok(count) = usize::try_from(count) else { return Ok(None) };
+    let mut values = Vec::new();
+    for _ in 0..count {
+        if rest.len() < 4 {
+            return Ok(None);
+        }
+        let length = rest.get_i32();
+        if length == -1 {
+            values.push(Value::Null);
+        } else {
+            let Some(length) = usize::try_from(length).ok().filter(|length| *length <= rest.len()) else {
+                return Ok(None);
+            };
+            let (value, after) = rest.split_at(length);
+            values.push(coerce(decode_binary(index, value, oid)?, element.family().data_type())?);
+            rest = after;
+        }
+        if values.len() > ARRAY_ELEMENTS_MAX {
+            break;
+        }
+    }
+    if values.len() == count && !rest.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Value::Array(Arc::new(Array::new(element, values)?))))
 }
 
 /// PostgreSQL's `numeric_recv`, for numbers of at most 38 digits.

@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 use pgwire::messages::data::{FieldDescription, RowDescription};
-use types::{DataType, Numeric, OutputColumn, Value, format_value};
+use types::{Array, DataType, Numeric, OutputColumn, Value, format_value};
 
 /// How a value travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -40,7 +40,16 @@ pub(crate) fn type_length(data_type: DataType) -> i16 {
         DataType::Boolean => 1,
         DataType::Integer => 4,
         DataType::BigInt | DataType::Double | DataType::TimestampTz => 8,
-        DataType::Numeric(_) | DataType::Text(_) | DataType::Unknown => -1,
+        DataType::SmallInt => 2,
+        DataType::Real | DataType::Date => 4,
+        DataType::Timestamp | DataType::Time => 8,
+        DataType::Interval | DataType::Uuid => 16,
+        DataType::Numeric(_)
+        | DataType::Text(_)
+        | DataType::Unknown
+        | DataType::Char(_)
+        | DataType::Bytea
+        | DataType::Array(_) => -1,
     }
 }
 
@@ -48,7 +57,10 @@ pub(crate) fn type_length(data_type: DataType) -> i16 {
 pub(crate) fn type_modifier(data_type: DataType) -> i32 {
     match data_type {
         DataType::Numeric(Some((precision, scale))) => ((i32::from(precision) << 16) | i32::from(scale)) + 4,
-        DataType::Text(Some(length)) => i32::try_from(length).unwrap_or(i32::MAX - 4) + 4,
+        DataType::Text(Some(length)) | DataType::Char(Some(length)) => {
+            i32::try_from(length).unwrap_or(i32::MAX - 4).min(i32::MAX - 4) + 4
+        }
+        DataType::Array(element) => type_modifier(element.data_type()),
         _ => -1,
     }
 }
@@ -114,8 +126,39 @@ fn put_binary(output: &mut BytesMut, value: &Value, data_type: DataType) {
         (Value::Numeric(value), DataType::Numeric(_)) => put_numeric(output, value),
         (Value::Double(value), DataType::Double) => output.put_f64(*value),
         (Value::TimestampTz(value), DataType::TimestampTz) => output.put_i64(*value),
+        (Value::SmallInt(value), DataType::SmallInt) => output.put_i16(*value),
+        (Value::SmallInt(value), _) => put_binary(output, &Value::Integer(i32::from(*value)), data_type),
+        (Value::Real(value), DataType::Real) => output.put_f32(*value),
+        (Value::Real(value), DataType::Double) => output.put_f64(f64::from(*value)),
+        (Value::Date(value), DataType::Date) => output.put_i32(*value),
+        (Value::Timestamp(value), DataType::Timestamp) | (Value::Time(value), DataType::Time) => {
+            output.put_i64(*value);
+        }
+        (Value::Interval(value), DataType::Interval) => {
+            output.put_i64(value.microseconds);
+            output.put_i32(value.days);
+            output.put_i32(value.months);
+        }
+        (Value::Bytea(value), DataType::Bytea) => output.put_slice(value),
+        (Value::Uuid(value), DataType::Uuid) => output.put_slice(value),
+        (Value::Array(array), DataType::Array(_)) => put_array(output, array),
         (value, _) => output.put_slice(format_value(value).unwrap_or_default().as_bytes()),
     }
+}
+
+/// PostgreSQL's `array_send`: dimensions (none for an empty array), whether there are NULLs, the elements' type, for
+/// each dimension its length and first subscript (all i32), then the elements with their lengths in front.
+fn put_array(output: &mut BytesMut, array: &Array) {
+    let element = array.element().data_type();
+    let values = array.values();
+    output.put_i32(i32::from(!values.is_empty()));
+    output.put_i32(i32::from(values.iter().any(Value::is_null)));
+    output.put_u32(element.oid());
+    if !values.is_empty() {
+        output.put_i32(values.len() as i32);
+        output.put_i32(1);
+    }
+    values.iter().for_each(|value| put_value(output, value, element, Format::Binary));
 }
 
 /// PostgreSQL's `numeric_send`: count of digits, weight, sign, display scale (all i16), then digits in base 10,000.

@@ -20,10 +20,10 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
-    Catalog, Check, Column, DataType, Numeric, Outcome, OutputColumn, Parameter, ParameterMode, Payload,
-    Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest, Receipt, RequestId,
-    SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply, Table,
-    TableId, TransactionId, Value,
+    Array, Catalog, Check, Column, DataType, ElementType, Interval, Numeric, Outcome, OutputColumn,
+    Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest,
+    Receipt, RequestId, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
+    SubmissionReply, Table, TableId, TransactionId, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -102,6 +102,11 @@ impl Default for Fake {
     }
 }
 
+fn array(element: DataType, values: Vec<Value>) -> Value {
+    let element = ElementType::new(element).expect("a type that has arrays");
+    Value::Array(Arc::new(Array::new(element, values).expect("small")))
+}
+
 /// A row with a value of every type, and one of NULLs.
 pub fn every_type() -> (Vec<OutputColumn>, Vec<Vec<Value>>) {
     let columns = [
@@ -114,6 +119,17 @@ pub fn every_type() -> (Vec<OutputColumn>, Vec<Vec<Value>>) {
         ("v", DataType::Text(Some(20))),
         ("z", DataType::TimestampTz),
         ("u", DataType::Unknown),
+        ("s", DataType::SmallInt),
+        ("r", DataType::Real),
+        ("a", DataType::Date),
+        ("p", DataType::Timestamp),
+        ("m", DataType::Time),
+        ("e", DataType::Interval),
+        ("c", DataType::Char(Some(3))),
+        ("y", DataType::Bytea),
+        ("q", DataType::Uuid),
+        ("ia", DataType::Integer.array().expect("a type that has arrays")),
+        ("ta", DataType::Text(None).array().expect("a type that has arrays")),
     ];
     let columns = columns.map(|(name, data_type)| OutputColumn { name: name.into(), data_type }).to_vec();
     let values = vec![
@@ -126,6 +142,17 @@ pub fn every_type() -> (Vec<OutputColumn>, Vec<Vec<Value>>) {
         Value::text("short"),
         Value::TimestampTz(86_400_000_000),
         Value::text("unknown"),
+        Value::SmallInt(-2),
+        Value::Real(0.1),
+        Value::Date(-1),
+        Value::Timestamp(86_400_000_001),
+        Value::Time(3_600_000_000),
+        Value::Interval(Interval { months: 14, days: -3, microseconds: 1 }),
+        Value::Char("a  ".into()),
+        Value::Bytea([0, 255].into()),
+        Value::Uuid([0xa0; 16]),
+        array(DataType::Integer, vec![Value::Integer(1), Value::Null]),
+        array(DataType::Text(None), vec![Value::text("a b"), Value::text("NULL")]),
     ];
     let nulls = vec![Value::Null; values.len()];
     (columns, vec![values, nulls])

@@ -172,9 +172,8 @@ fn check_types(
         let (column, referenced) =
             (&child.columns[usize::from(*ordinal)], &parent.columns[usize::from(*referenced)]);
         let (one, other) = (column.data_type.family(), referenced.data_type.family());
-        let number = |data_type: DataType| {
-            matches!(data_type, DataType::Integer | DataType::BigInt | DataType::Numeric(_))
-        };
+        let number =
+            |data_type: DataType| data_type.is_integer() || matches!(data_type, DataType::Numeric(_));
         if one == other || (number(one) && number(other)) {
             continue;
         }

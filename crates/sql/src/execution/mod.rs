@@ -5,6 +5,7 @@ mod constraint;
 mod fused;
 mod own;
 mod relation;
+mod row_function;
 mod scan;
 mod select;
 

@@ -10,13 +10,13 @@ use crate::expression::{Expression, broken};
 use crate::statement::{BoundSelect, Join, JoinKind, Relation, SetOperation};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use types::{DataType, SqlError, SqlState, Value};
+use types::{SqlError, SqlState, Value};
 
 /// Values that the relations of a query may hold in memory together.
-const VALUES_MAX: usize = 1 << 23;
+pub(super) const VALUES_MAX: usize = 1 << 23;
 
 /// Rows of a relation.
-type Rows = Vec<Vec<Value>>;
+pub(super) type Rows = Vec<Vec<Value>>;
 
 impl Execution<'_> {
     /// The rows of a relation.
@@ -40,7 +40,7 @@ impl Execution<'_> {
             Relation::Values(rows) => {
                 rows.iter().map(|row| self.evaluate_all(row, given)).collect::<Result<_, _>>()?
             }
-            Relation::Series { bounds, data_type } => self.series(bounds, *data_type, given)?,
+            Relation::Function { function, arguments } => self.function_rows(function, arguments, given)?,
             Relation::Set { operation, all, sides } => {
                 self.enter_query()?;
                 let left = self.select_given(&sides[0], given, None);
@@ -98,7 +98,11 @@ impl Execution<'_> {
         Ok(rows)
     }
 
-    fn evaluate_all(&mut self, expressions: &[Expression], given: Given<'_>) -> Result<Vec<Value>, SqlError> {
+    pub(super) fn evaluate_all(
+        &mut self,
+        expressions: &[Expression],
+        given: Given<'_>,
+    ) -> Result<Vec<Value>, SqlError> {
         self.with_subqueries(&[], given, |environment| {
             expressions.iter().map(|expression| expression.evaluate(environment)).collect()
         })
@@ -112,44 +116,6 @@ impl Execution<'_> {
             }
         }
         Ok(kept)
-    }
-
-    fn series(
-        &mut self,
-        bounds: &[Expression; 3],
-        data_type: DataType,
-        given: Given<'_>,
-    ) -> Result<Rows, SqlError> {
-        let mut numbers = [0i64; 3];
-        for (number, value) in numbers.iter_mut().zip(self.evaluate_all(bounds, given)?) {
-            *number = match value {
-                Value::Integer(value) => i64::from(value),
-                Value::BigInt(value) => value,
-                // NULL gives no rows.
-                _ => return Ok(Vec::new()),
-            };
-        }
-        let [start, stop, step] = numbers;
-        if step == 0 {
-            let message = "step size cannot equal zero";
-            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
-        }
-        let mut rows = Vec::new();
-        let mut next = Some(start);
-        while let Some(number) =
-            next.filter(|number| if step > 0 { *number <= stop } else { *number >= stop })
-        {
-            self.charge(1)?;
-            rows.push(vec![match data_type {
-                DataType::Integer => Value::Integer(number as i32),
-                _ => Value::BigInt(number),
-            }]);
-            if rows.len() > VALUES_MAX {
-                break;
-            }
-            next = number.checked_add(step);
-        }
-        Ok(rows)
     }
 
     fn joined(&mut self, join: &Join, given: Given<'_>) -> Result<Rows, SqlError> {

@@ -233,15 +233,19 @@ impl Truths {
 }
 
 fn is_total_cast(from: DataType, to: DataType) -> bool {
-    use DataType::{BigInt, Boolean, Double, Integer, Numeric, Text};
+    use DataType::{BigInt, Boolean, Double, Integer, Numeric, Real, SmallInt, Text, Timestamp, TimestampTz};
     from == to
         || matches!(
             (from, to),
-            (Integer, BigInt | Double | Numeric(None))
+            (SmallInt, Integer | BigInt | Double | Real | Numeric(None))
+                | (Integer, BigInt | Double | Real | Numeric(None))
                 | (BigInt, Double | Numeric(None))
                 | (Numeric(_), Numeric(None) | Double)
                 | (Text(_), Text(None))
-                | (Integer | BigInt | Boolean | Numeric(_) | Double, Text(None))
+                | (Real, Double)
+                | (Timestamp, TimestampTz)
+                | (TimestampTz, Timestamp)
+                | (SmallInt | Integer | BigInt | Boolean | Numeric(_) | Real | Double, Text(None))
         )
 }
 

@@ -1,5 +1,6 @@
 //! Binding: syntax tree to expression, with PostgreSQL's types and errors.
 
+use super::bind_array::is_empty_array;
 use super::convert::fold;
 use super::names::bind_data_type;
 use super::{Comparison, Expression, Kind, LikeForm, Relations};
@@ -11,8 +12,8 @@ use sqlparser::ast::{self, BinaryOperator, Expr, Ident, Spanned, UnaryOperator, 
 use sqlparser::tokenizer::Span;
 use std::cell::{Cell, RefCell};
 use types::{
-    ArithmeticOperator, DataType, Numeric, SqlError, SqlState, Value, arithmetic_result, common_type, limits,
-    negate,
+    ArithmeticOperator, DataType, Numeric, OperatorTypes, SqlError, SqlState, Value, arithmetic_result,
+    common_type, comparison_type, limits, negate, operator_types,
 };
 
 /// The row that column names are looked up in.
@@ -100,8 +101,8 @@ impl<'a> Binder<'a> {
     /// As [`Binder::bind`].
     pub fn bind_towards(&self, expr: &Expr, target: DataType) -> Result<Expression, SqlError> {
         match (target, written_number(expr)) {
-            (DataType::Double, Some(text)) => {
-                Ok(Expression::constant(types::parse_value(&text, DataType::Double)?, DataType::Double))
+            (DataType::Double | DataType::Real, Some(text)) => {
+                Ok(Expression::constant(types::parse_value(&text, target)?, target))
             }
             _ => self.bind(expr),
         }
@@ -164,6 +165,8 @@ impl<'a> Binder<'a> {
             Expr::BinaryOp { left, op, right } => self.bind_binary(expr, left, op, right),
             Expr::UnaryOp { op, expr } => self.bind_unary(*op, expr),
             Expr::Cast { .. } | Expr::TypedString(_) => self.bind_cast(expr),
+            Expr::Interval(interval) => self.bind_interval(interval),
+            Expr::AtTimeZone { timestamp, time_zone } => self.bind_at_time_zone(timestamp, time_zone),
             Expr::Function(function) => self.bind_function(function),
             Expr::IsNull(_)
             | Expr::IsNotNull(_)
@@ -193,6 +196,14 @@ impl<'a> Binder<'a> {
             | Expr::Trim { .. }
             | Expr::Extract { .. } => self.bind_syntax_function(expr),
             Expr::Collate { expr: inner, collation } => self.bind_collate(inner, collation),
+            Expr::Array(array) => self.bind_array(array),
+            Expr::CompoundFieldAccess { root, access_chain } => self.bind_access(root, access_chain),
+            Expr::AnyOp { left, compare_op, right, .. } if !is_query(right) => {
+                self.bind_quantified(left, compare_op, right, true)
+            }
+            Expr::AllOp { left, compare_op, right } if !is_query(right) => {
+                self.bind_quantified(left, compare_op, right, false)
+            }
             Expr::Subquery(_)
             | Expr::Exists { .. }
             | Expr::InSubquery { .. }
@@ -438,6 +449,9 @@ impl<'a> Binder<'a> {
             BinaryOperator::PGNotLikeMatch => return self.bind_like(true, false, left, right, None),
             BinaryOperator::PGILikeMatch => return self.bind_like(false, true, left, right, None),
             BinaryOperator::PGNotILikeMatch => return self.bind_like(true, true, left, right, None),
+            BinaryOperator::AtArrow | BinaryOperator::ArrowAt | BinaryOperator::PGOverlap => {
+                return self.bind_array_operator(left, op, right);
+            }
             other => Comparison::of(other),
         };
         let Some(comparison) = comparison else {
@@ -495,31 +509,41 @@ impl<'a> Binder<'a> {
         right: Expression,
     ) -> Result<Expression, SqlError> {
         let (from, to) = (left.data_type, right.data_type);
-        if from == DataType::Unknown && to == DataType::Unknown {
-            let message = format!("operator is not unique: unknown {op} unknown");
-            return Err(SqlError::new(SqlState(*b"42725"), message).hint(
-                "Could not choose a best candidate operator. You might need to add explicit type casts.",
-            ));
-        }
-        let Some(data_type) = arithmetic_result(op, from, to) else {
-            return Err(no_operator(&format!("{from} {op} {to}")));
+        let Some(OperatorTypes { left: left_type, right: right_type, result }) = operator_types(op, from, to)
+        else {
+            let form = format!("{} {op} {}", from.family(), to.family());
+            return Err(if is_ambiguous(op, from, to) { not_unique(&form) } else { no_operator(&form) });
         };
-        let left = self.number_operand(left, data_type)?;
-        let right = self.number_operand(right, data_type)?;
-        Ok(Expression { kind: Kind::Arithmetic(op, Box::new([left, right])), data_type })
+        let left = self.number_operand(left, left_type)?;
+        let right = self.number_operand(right, right_type)?;
+        Ok(Expression { kind: Kind::Arithmetic(op, Box::new([left, right])), data_type: result })
     }
 
-    /// Integers of both widths meet as they are: arithmetic and comparison know how.
+    /// Integers of all widths meet as they are: arithmetic and comparison know how.
     fn number_operand(&self, operand: Expression, target: DataType) -> Result<Expression, SqlError> {
-        match (operand.data_type, target) {
-            (DataType::Integer | DataType::BigInt, DataType::Integer | DataType::BigInt) => Ok(operand),
-            _ => self.cast_to(operand, target.family()),
+        match operand.data_type.is_integer() && target.is_integer() {
+            true => Ok(operand),
+            false => self.cast_to(operand, target.family()),
         }
     }
 
     fn bind_concatenation(&self, left: &Expr, right: &Expr) -> Result<Expression, SqlError> {
         let (left, right) = (self.bind(left)?, self.bind(right)?);
-        let text = |operand: &Expression| matches!(operand.data_type, DataType::Text(_) | DataType::Unknown);
+        if left.data_type.element().is_some() || right.data_type.element().is_some() {
+            return self.concatenate_arrays(left, right);
+        }
+        let text = |operand: &Expression| {
+            matches!(operand.data_type, DataType::Text(_) | DataType::Char(_) | DataType::Unknown)
+        };
+        if left.data_type == DataType::Bytea || right.data_type == DataType::Bytea {
+            let bytes = |operand: Expression| self.argument(operand, DataType::Bytea);
+            let form = format!("{} || {}", left.data_type, right.data_type);
+            let (Some(left), Some(right)) = (bytes(left), bytes(right)) else {
+                return Err(no_operator(&form));
+            };
+            let operands = Box::new([left, right]);
+            return Ok(Expression { kind: Kind::Concatenate(operands), data_type: DataType::Bytea });
+        }
         if !text(&left) && !text(&right) {
             return Err(no_operator(&format!("{} || {}", left.data_type, right.data_type)));
         }
@@ -544,8 +568,12 @@ impl<'a> Binder<'a> {
         left: Expression,
         right: Expression,
     ) -> Result<[Expression; 2], SqlError> {
-        let Some(common) = common_type([left.data_type, right.data_type]) else {
-            return Err(no_operator(&format!("{} {symbol} {}", left.data_type, right.data_type)));
+        let Some(common) = comparison_type(left.data_type, right.data_type) else {
+            return Err(no_operator(&format!(
+                "{} {symbol} {}",
+                left.data_type.family(),
+                right.data_type.family()
+            )));
         };
         Ok([self.number_operand(left, common)?, self.number_operand(right, common)?])
     }
@@ -631,8 +659,13 @@ impl<'a> Binder<'a> {
             }
         };
         let (text, pattern) = (self.bind(text)?, self.bind(pattern)?);
-        let is_text =
-            |operand: &Expression| matches!(operand.data_type, DataType::Text(_) | DataType::Unknown);
+        let is_text = |operand: &Expression| {
+            matches!(operand.data_type, DataType::Text(_) | DataType::Char(_) | DataType::Unknown)
+        };
+        // A pattern is compared with all of a char(n), with the spaces at its end.
+        if text.data_type.family() == DataType::Char(None) {
+            return Err(SqlError::unsupported("LIKE on a character(n)").hint("Cast it to text."));
+        }
         if !is_text(&text) || !is_text(&pattern) {
             let symbol = match (negated, ignore_case) {
                 (false, false) => "~~",
@@ -684,6 +717,11 @@ impl<'a> Binder<'a> {
                 format: None,
             } => {
                 let target = bind_data_type(data_type)?;
+                if is_empty_array(expr)
+                    && let Some(array) = self.bind_empty_array(target)
+                {
+                    return Ok(array);
+                }
                 let operand = self.bind_towards(expr, target)?;
                 self.explicit_cast(operand, target).map_err(|error| self.at(error, expr.span()))
             }
@@ -694,6 +732,14 @@ impl<'a> Binder<'a> {
             }
             other => Err(unsupported_expression(other)),
         }
+    }
+}
+
+fn is_query(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_query(inner),
+        Expr::Subquery(_) => true,
+        _ => false,
     }
 }
 
@@ -758,6 +804,25 @@ pub(crate) fn too_deep() -> SqlError {
     SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message).hint("Split it, or use a list with IN.")
 }
 
+/// What PostgreSQL cannot choose an operator for, because several would do.
+fn is_ambiguous(op: ArithmeticOperator, left: DataType, right: DataType) -> bool {
+    let unclear =
+        |data_type: DataType| matches!(data_type, DataType::Date | DataType::Time | DataType::Unknown);
+    match (left, right) {
+        (DataType::Unknown, DataType::Unknown) => true,
+        (DataType::Unknown, other) | (other, DataType::Unknown) => {
+            op == ArithmeticOperator::Add && unclear(other)
+        }
+        (DataType::Time, DataType::Time) => op == ArithmeticOperator::Add,
+        _ => false,
+    }
+}
+
+fn not_unique(form: &str) -> SqlError {
+    SqlError::new(SqlState(*b"42725"), format!("operator is not unique: {form}"))
+        .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
+}
+
 pub(super) fn no_operator(form: &str) -> SqlError {
     SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {form}")).hint(
         "No operator matches the given name and argument types. You might need to add explicit type casts.",
@@ -766,15 +831,12 @@ pub(super) fn no_operator(form: &str) -> SqlError {
 
 pub(super) fn unsupported_expression(expr: &Expr) -> SqlError {
     match expr {
-        Expr::Subquery(_) | Expr::InSubquery { .. } | Expr::Exists { .. } => {
-            SqlError::unsupported("a subquery in an expression")
-                .hint("Read it into a variable first, with SELECT … INTO in a procedure.")
-        }
-        Expr::Interval(_) => SqlError::unsupported("INTERVAL"),
-        Expr::AtTimeZone { .. } => SqlError::unsupported("AT TIME ZONE"),
-        Expr::Array(_) => SqlError::unsupported("ARRAY"),
-        Expr::AnyOp { .. } => SqlError::unsupported("ANY").hint("Use a list with IN."),
-        Expr::AllOp { .. } => SqlError::unsupported("ALL with an operator"),
+        Expr::Subquery(_)
+        | Expr::InSubquery { .. }
+        | Expr::Exists { .. }
+        | Expr::AnyOp { .. }
+        | Expr::AllOp { .. } => SqlError::unsupported("a subquery in an expression")
+            .hint("Read it into a variable first, with SELECT … INTO in a procedure."),
         Expr::SimilarTo { .. } => SqlError::unsupported("SIMILAR TO").hint("Use LIKE."),
         Expr::RLike { .. } => SqlError::unsupported("a regular expression").hint("Use LIKE."),
         Expr::Tuple(_) => SqlError::unsupported("a row constructor"),

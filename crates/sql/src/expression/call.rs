@@ -55,6 +55,9 @@ impl Binder<'_> {
             FunctionArguments::Subquery(_) => {
                 return Err(SqlError::unsupported("a subquery as an argument"));
             }
+            FunctionArguments::List(list) if name == "make_interval" => {
+                self.bind_interval_parts(&list.args)?
+            }
             FunctionArguments::List(list) => {
                 if function.filter.is_some() || list.duplicate_treatment.is_some() {
                     let message =
@@ -78,6 +81,16 @@ impl Binder<'_> {
         match (name, arguments.len()) {
             ("now" | "transaction_timestamp" | "current_timestamp", 0) => {
                 Ok(Expression { kind: Kind::Now, data_type: DataType::TimestampTz })
+            }
+            ("current_date", 0) => Ok(self.now_as(DataType::Date)),
+            ("localtimestamp", 0) => Ok(self.now_as(DataType::Timestamp)),
+            ("localtime", 0) => Ok(self.now_as(DataType::Time)),
+            ("age", 1) => {
+                let mut arguments = arguments;
+                match arguments.pop() {
+                    Some(since) => self.bind_age(since),
+                    None => Err(no_function(name, &[])),
+                }
             }
             ("current_timestamp", 1) => Err(SqlError::unsupported("current_timestamp with a precision")),
             ("coalesce", 1..) => {
@@ -111,6 +124,15 @@ impl Binder<'_> {
             }
             _ => self.call_resolved(name, arguments, span),
         }
+    }
+
+    /// A call of a function of the table, without a place in the source.
+    pub(super) fn call_by_name(
+        &self,
+        name: &str,
+        arguments: Vec<Expression>,
+    ) -> Result<Expression, SqlError> {
+        self.call_resolved(name, arguments, Span::empty())
     }
 
     fn call_resolved(

@@ -75,7 +75,7 @@ impl Expression {
                 format!("{}({})", if *largest { "greatest" } else { "least" }, joined(operands, ", "))
             }
             Kind::Function(function, arguments) => {
-                format!("{}({})", format!("{function:?}").to_lowercase(), joined(arguments, ", "))
+                format!("{}({})", function.name(), joined(arguments, ", "))
             }
             Kind::Aggregate(number) => format!("aggregate {}", number + 1),
         }
@@ -85,7 +85,10 @@ impl Expression {
 fn literal(value: &Value) -> String {
     match (value, format_value(value)) {
         (_, None) => "NULL".to_string(),
-        (Value::Integer(_) | Value::BigInt(_) | Value::Numeric(_) | Value::Boolean(_), Some(text)) => text,
+        (
+            Value::SmallInt(_) | Value::Integer(_) | Value::BigInt(_) | Value::Numeric(_) | Value::Boolean(_),
+            Some(text),
+        ) => text,
         (_, Some(text)) => format!("'{}'", text.replace('\'', "''")),
     }
 }

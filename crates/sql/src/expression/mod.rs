@@ -2,7 +2,9 @@
 
 mod analysis;
 mod bind;
+mod bind_array;
 mod bind_subquery;
+mod bind_time;
 mod call;
 mod convert;
 mod describe;
@@ -12,14 +14,13 @@ mod names;
 mod pattern;
 mod relations;
 mod subquery;
-mod text;
-mod time;
 
 pub(crate) use analysis::Capture;
 pub(crate) use bind::{Binder, OPERATORS_MAX, Source, shortened, too_deep};
+pub(crate) use bind_array::element_assigned;
 pub(crate) use describe::Names;
 pub(crate) use evaluate::{Environment, QueryEnvironment, RunSubquery, broken};
-pub(crate) use functions::Function;
+pub(crate) use functions::{ArrayFunction, Function};
 pub(crate) use names::{bind_data_type, output_name};
 pub(crate) use relations::{Merged, NamedRelation, Relations};
 pub(crate) use subquery::{Subquery, SubqueryForm};

@@ -20,24 +20,33 @@ pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlE
         Sql::Float(Info::Precision(25..=53)) => DataType::Double,
         Sql::Text => DataType::Text(None),
         Sql::Varchar(length) | Sql::CharacterVarying(length) | Sql::CharVarying(length) => text_type(length)?,
-        Sql::Timestamp(None, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => DataType::TimestampTz,
-        Sql::Timestamp(Some(6), TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => DataType::TimestampTz,
-        Sql::Timestamp(None, _) => {
+        // A precision of 6 digits says nothing: that is how exact they are.
+        Sql::Timestamp(None | Some(6), TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
+            DataType::TimestampTz
+        }
+        Sql::Timestamp(None | Some(6), _) => DataType::Timestamp,
+        Sql::Time(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => DataType::Time,
+        Sql::Time(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
             return Err(
-                SqlError::unsupported("the type timestamp without time zone").hint("Use timestamptz.")
+                SqlError::unsupported("the type time with time zone").hint("Use time or timestamptz.")
             );
         }
-        Sql::Real | Sql::Float4 | Sql::Float(_) => {
-            return Err(SqlError::unsupported("the type real").hint("Use double precision."));
-        }
-        Sql::SmallInt(_) | Sql::Int2(_) => {
-            return Err(SqlError::unsupported("the type smallint").hint("Use integer."));
-        }
-        Sql::Char(_) | Sql::Character(_) => {
-            return Err(SqlError::unsupported("the type character").hint("Use varchar(n) or text."));
+        Sql::Date => DataType::Date,
+        Sql::Interval { fields: None, precision: None | Some(6) } => DataType::Interval,
+        Sql::Real | Sql::Float4 | Sql::Float(Info::Precision(1..=24)) => DataType::Real,
+        Sql::SmallInt(None) | Sql::Int2(None) => DataType::SmallInt,
+        Sql::Char(length) | Sql::Character(length) => char_type(length)?,
+        Sql::Bytea => DataType::Bytea,
+        Sql::Uuid => DataType::Uuid,
+        Sql::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => {
+            let element = bind_data_type(element)?;
+            element.array().ok_or_else(|| {
+                SqlError::unsupported("an array of more than one dimension").hint("Use a table.")
+            })?
         }
         Sql::Custom(name, modifiers) if modifiers.is_empty() => {
             match name.to_string().to_ascii_lowercase().as_str() {
+                "bpchar" => DataType::Char(None),
                 "serial" | "bigserial" | "smallserial" => {
                     return Err(SqlError::unsupported(format_args!("the type {name}"))
                     .hint("Choose keys in the client, or leave the primary key out: rows keep the order of insertion."));
@@ -74,20 +83,26 @@ fn numeric_type(info: &ast::ExactNumberInfo) -> Result<DataType, SqlError> {
 }
 
 fn text_type(length: &Option<ast::CharacterLength>) -> Result<DataType, SqlError> {
+    Ok(DataType::Text(character_length(length, "varchar")?))
+}
+
+/// Without a length it is one character.
+fn char_type(length: &Option<ast::CharacterLength>) -> Result<DataType, SqlError> {
+    Ok(DataType::Char(Some(character_length(length, "char")?.unwrap_or(1))))
+}
+
+fn character_length(length: &Option<ast::CharacterLength>, name: &str) -> Result<Option<u32>, SqlError> {
+    let error = |what: &str| {
+        Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("length for type {name} {what}")))
+    };
     match length {
-        None => Ok(DataType::Text(None)),
+        None => Ok(None),
         Some(ast::CharacterLength::IntegerLength { length, unit: None }) => match u32::try_from(*length) {
-            Ok(0) => {
-                let message = "length for type varchar must be at least 1";
-                Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message))
-            }
-            Ok(length) if length <= 10_485_760 => Ok(DataType::Text(Some(length))),
-            _ => {
-                let message = "length for type varchar cannot exceed 10485760";
-                Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message))
-            }
+            Ok(0) => error("must be at least 1"),
+            Ok(length) if length <= 10_485_760 => Ok(Some(length)),
+            _ => error("cannot exceed 10485760"),
         },
-        Some(other) => Err(SqlError::unsupported(format_args!("the type varchar({other})"))),
+        Some(other) => Err(SqlError::unsupported(format_args!("the type {name}({other})"))),
     }
 }
 
@@ -123,6 +138,10 @@ fn figured_name(expr: &Expr) -> Option<(String, u8)> {
         Expr::Position { .. } => strong("position"),
         Expr::Substring { shorthand, .. } => strong(if *shorthand { "substr" } else { "substring" }),
         Expr::Extract { .. } => strong("extract"),
+        Expr::Interval(_) => Some(("interval".to_string(), 1)),
+        Expr::AtTimeZone { .. } => strong("timezone"),
+        Expr::Array(_) => strong("array"),
+        Expr::CompoundFieldAccess { root, .. } => figured_name(root),
         Expr::Trim { trim_where, .. } => strong(match trim_where {
             Some(ast::TrimWhereField::Leading) => "ltrim",
             Some(ast::TrimWhereField::Trailing) => "rtrim",
@@ -153,18 +172,13 @@ fn name_of_query(query: &ast::Query) -> Option<(String, u8)> {
 }
 
 fn internal_type_name(data_type: &ast::DataType) -> Option<String> {
-    let name = match bind_data_type(data_type).ok()? {
-        DataType::Boolean => "bool",
-        DataType::Integer => "int4",
-        DataType::BigInt => "int8",
-        DataType::Numeric(_) => "numeric",
-        DataType::Double => "float8",
-        DataType::Text(_) => match data_type {
-            ast::DataType::Text => "text",
-            _ => "varchar",
-        },
-        DataType::TimestampTz => "timestamptz",
-        DataType::Unknown => return None,
+    let name = match (bind_data_type(data_type).ok()?, data_type) {
+        (DataType::Unknown, _) => return None,
+        (DataType::Text(None), ast::DataType::Text) => "text",
+        (DataType::Text(_), _) => "varchar",
+        // A cast to an array has the name of its elements' type.
+        (DataType::Array(element), _) => element.data_type().internal_name(),
+        (bound, _) => bound.internal_name(),
     };
     Some(name.to_string())
 }

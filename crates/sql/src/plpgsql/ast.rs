@@ -132,6 +132,8 @@ pub enum StatementKind {
     Assign {
         /// The variable.
         target: Target,
+        /// The element of it, where it is an array and one is assigned.
+        subscript: Option<Expression>,
         /// Its new value.
         value: Expression,
     },

@@ -275,7 +275,10 @@ impl<'a> Compiler<'a> {
     fn statement(&mut self, statement: &Statement) -> Result<(), SqlError> {
         match &statement.kind {
             StatementKind::Block(block) => self.block(block),
-            StatementKind::Assign { target, value } => self.assignment(target, value),
+            StatementKind::Assign { target, subscript: None, value } => self.assignment(target, value),
+            StatementKind::Assign { target, subscript: Some(subscript), value } => {
+                self.element_assignment(target, subscript, value)
+            }
             StatementKind::If { branches, otherwise } => self.if_statement(branches, otherwise),
             StatementKind::Case { operand, branches, otherwise } => {
                 self.case_statement(operand.as_ref(), branches, otherwise.as_deref())
@@ -310,6 +313,28 @@ impl<'a> Compiler<'a> {
         if not_null {
             self.emit(Instruction::RefuseNull { slot, variable: target.text().into() });
         }
+        Ok(())
+    }
+
+    /// `array[subscript] := value`: a new array with that element.
+    fn element_assignment(
+        &mut self,
+        target: &Target,
+        subscript: &Expression,
+        value: &Expression,
+    ) -> Result<(), SqlError> {
+        let variable = self.variables.assignable(target)?;
+        let (slot, data_type) = (variable.slot, variable.data_type);
+        let Some(element) = data_type.element() else {
+            let message =
+                format!("cannot subscript type {data_type} because it does not support subscripting");
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).at(target.position()));
+        };
+        let subscript = self.expression_of(subscript, DataType::Integer, "a subscript")?;
+        let value = self.expression_of(value, element, &format!("an element of \"{}\"", variable.name))?;
+        let array = expression::Expression::slot(usize::from(slot), data_type);
+        let value = expression::element_assigned(array, subscript, value);
+        self.emit(Instruction::Assign { slot, value });
         Ok(())
     }
 

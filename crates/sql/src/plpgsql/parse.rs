@@ -67,6 +67,17 @@ impl<'b> BodyParser<'b> {
 
     /// `name.name.…`, or `$n`.
     pub(super) fn target(&mut self, what: &str) -> Result<Target, SqlError> {
+        let target = self.target_name(what)?;
+        if self.tokens.peek(0) == Some(&Token::LBracket) {
+            let error = SqlError::unsupported("an element of an array here")
+                .hint("Use a variable, and assign it to the element afterwards.");
+            return Err(error.at(self.tokens.position()));
+        }
+        Ok(target)
+    }
+
+    /// A name as [`BodyParser::target`], which may be followed by a subscript.
+    pub(super) fn target_name(&mut self, what: &str) -> Result<Target, SqlError> {
         if let Some(Token::Placeholder(text)) = self.tokens.peek(0) {
             let part = Name { text: text.clone(), position: self.tokens.position() };
             self.tokens.next += 1;
@@ -75,9 +86,6 @@ impl<'b> BodyParser<'b> {
         let mut parts = vec![self.name(what)?];
         while self.tokens.accept(&Token::Period) {
             parts.push(self.name("a name behind the dot")?);
-        }
-        if self.tokens.peek(0) == Some(&Token::LBracket) {
-            return Err(SqlError::unsupported("an array").at(self.tokens.position()));
         }
         Ok(Target { parts })
     }
@@ -256,9 +264,6 @@ impl<'b> BodyParser<'b> {
             return Err(SqlError::unsupported("COLLATE").at(self.tokens.position_at(end)));
         }
         let data_type = self.tokens.data_type(end)?;
-        if matches!(data_type, sql::DataType::Array(_)) {
-            return Err(SqlError::unsupported("an array").at(position));
-        }
         Ok(DeclaredType::Scalar(data_type, position))
     }
 
@@ -687,8 +692,7 @@ mod tests {
             ("BEGIN ^COMMIT; END", "COMMIT"),
             ("BEGIN ^ROLLBACK; END", "ROLLBACK"),
             ("DECLARE r ^accounts%ROWTYPE; BEGIN END", "%ROWTYPE"),
-            ("DECLARE a ^integer[]; BEGIN END", "array"),
-            ("BEGIN a^[1] := 2; END", "array"),
+            ("BEGIN SELECT 1 INTO a^[1]; END", "array"),
             ("BEGIN ^CREATE TABLE t (a integer); END", "CREATE"),
             ("BEGIN ^TRUNCATE t; END", "TRUNCATE"),
             ("BEGIN GET ^STACKED DIAGNOSTICS x = MESSAGE_TEXT; END", "STACKED"),

@@ -101,12 +101,19 @@ impl BodyParser<'_> {
     }
 
     fn assignment(&mut self) -> Result<StatementKind, SqlError> {
-        let target = self.target("a variable")?;
+        let target = self.target_name("a variable")?;
+        let mut subscript = None;
+        if self.tokens.accept(&Token::LBracket) {
+            let end =
+                |tokens: &super::tokens::Tokens<'_>, ahead| tokens.peek(ahead) == Some(&Token::RBracket);
+            subscript = Some(self.expression_until("]", end)?);
+            self.tokens.expect(&Token::RBracket)?;
+        }
         if !self.tokens.accept(&Token::Assignment) {
             self.tokens.expect(&Token::Eq)?;
         }
         let value = self.expression_until_semicolon()?;
-        Ok(StatementKind::Assign { target, value })
+        Ok(StatementKind::Assign { target, subscript, value })
     }
 
     /// Nothing that begins a statement; a word in front of the wrong one is what PostgreSQL would point at.

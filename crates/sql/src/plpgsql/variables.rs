@@ -440,7 +440,11 @@ pub(super) fn coercion(from: DataType, to: DataType, what: &str) -> Result<Coerc
     if is_text || can_cast_in_assignment(from, to) {
         return Ok(Coercion::Assign(to));
     }
-    if from == DataType::Boolean || from == DataType::TimestampTz || to == DataType::TimestampTz {
+    let through_text = |data_type: DataType| {
+        types::arithmetic_result(types::ArithmeticOperator::Divide, data_type, data_type).is_some()
+            || matches!(data_type, DataType::Boolean)
+    };
+    if from == DataType::Boolean || !through_text(from) || !through_text(to) {
         let message = format!("{what} is of type {to} but expression is of type {from}");
         return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
             .hint("You will need to rewrite or cast the expression."));

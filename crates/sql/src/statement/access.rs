@@ -209,7 +209,7 @@ fn is_column(expression: &Expression, ordinal: u16) -> bool {
         Kind::Column(column) => *column == ordinal,
         Kind::Cast(operand) => {
             matches!(operand.kind, Kind::Column(column) if column == ordinal)
-                && matches!(operand.data_type, DataType::Integer | DataType::BigInt | DataType::Numeric(_))
+                && (operand.data_type.is_integer() || matches!(operand.data_type, DataType::Numeric(_)))
                 && matches!(expression.data_type, DataType::BigInt | DataType::Numeric(None))
         }
         _ => false,
@@ -231,10 +231,9 @@ enum Placed {
 }
 
 fn place(value: Value, data_type: DataType) -> Result<Placed, SqlError> {
-    let (smallest, largest) = match data_type {
-        DataType::Integer => (i128::from(i32::MIN), i128::from(i32::MAX)),
-        DataType::BigInt => (i128::from(i64::MIN), i128::from(i64::MAX)),
-        _ => {
+    let (smallest, largest) = match data_type.integer_range() {
+        Some((smallest, largest)) => (i128::from(smallest), i128::from(largest)),
+        None => {
             return Ok(if value.is_null() {
                 Placed::Null
             } else {
@@ -246,6 +245,7 @@ fn place(value: Value, data_type: DataType) -> Result<Placed, SqlError> {
         Value::Null => return Ok(Placed::Null),
         Value::Integer(number) => (i128::from(*number), true),
         Value::BigInt(number) => (i128::from(*number), true),
+        Value::SmallInt(number) => (i128::from(*number), true),
         Value::Numeric(number) => {
             let floor = number.floor()?;
             (floor.mantissa(), floor == *number)
@@ -259,6 +259,7 @@ fn place(value: Value, data_type: DataType) -> Result<Placed, SqlError> {
         return Ok(Placed::Above);
     }
     let number = match data_type {
+        DataType::SmallInt => Value::SmallInt(floor as i16),
         DataType::Integer => Value::Integer(floor as i32),
         _ => Value::BigInt(floor as i64),
     };
@@ -268,10 +269,9 @@ fn place(value: Value, data_type: DataType) -> Result<Placed, SqlError> {
 impl KeyPart {
     /// True where finding the row gives no error, whatever the variables hold.
     pub fn cannot_fail(&self) -> bool {
-        let integer = |data_type: DataType| matches!(data_type, DataType::Integer | DataType::BigInt);
         let same = self.value.data_type.family() == self.data_type.family()
             && matches!(self.data_type, DataType::Text(_) | DataType::Boolean);
-        !self.value.can_fail() && (same || (integer(self.data_type) && integer(self.value.data_type)))
+        !self.value.can_fail() && (same || (self.data_type.is_integer() && self.value.data_type.is_integer()))
     }
 
     fn place(&self, environment: &Environment<'_>) -> Result<Placed, SqlError> {

@@ -118,7 +118,7 @@ impl Plan {
                 self.depth -= 1;
             }
             Relation::Values(rows) => self.line(format!("{} given", counted(rows.len(), "row"))),
-            Relation::Series { .. } => self.line("Numbers of generate_series"),
+            Relation::Function { function, .. } => self.line(function.explanation()),
             Relation::Set { operation, all, sides } => {
                 let name = match operation {
                     SetOperation::Union => "Union",

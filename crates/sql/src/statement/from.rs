@@ -7,18 +7,16 @@
 use super::bind::{find_table, plain_table};
 use super::query::{Level, QueryScope, bind_nested};
 use super::relation::{Join, JoinKind, Relation};
+use super::row_function::{Call, RowFunction, bind_row_function, plain_arguments};
 use super::{Access, BoundSelect, Scanned};
 use crate::expression::{Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, Source};
 use crate::predicate::{Condition, conjunction};
 use crate::scope::name_of;
 use crate::table::TablePlan;
-use sqlparser::ast::{
-    self, FunctionArg, FunctionArgExpr, JoinConstraint, JoinOperator, Spanned, TableAlias, TableFactor,
-    TableWithJoins,
-};
+use sqlparser::ast::{self, JoinConstraint, JoinOperator, Spanned, TableAlias, TableFactor, TableWithJoins};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{ColumnSet, DataType, SqlError, SqlState, Value};
+use types::{ColumnSet, DataType, SqlError, SqlState};
 
 /// Relations that one FROM may join.
 const RELATIONS_MAX: usize = 64;
@@ -28,7 +26,7 @@ pub(super) enum Item {
     Table(Arc<TablePlan>),
     Query { query: Arc<BoundSelect>, arguments: Vec<Expression> },
     Working { number: usize, width: usize },
-    Series { bounds: Box<[Expression; 3]>, data_type: DataType },
+    Function { function: RowFunction, arguments: Vec<Expression> },
     Join { kind: JoinKind, sides: Box<[Item; 2]>, on: Vec<Expression> },
 }
 
@@ -39,7 +37,7 @@ impl Item {
             Item::Table(table) => table.columns.len(),
             Item::Query { query, .. } => query.columns.len(),
             Item::Working { width, .. } => *width,
-            Item::Series { .. } => 1,
+            Item::Function { function, .. } => function.width(),
             Item::Join { sides, .. } => sides.iter().map(Item::width).sum(),
         }
     }
@@ -49,7 +47,7 @@ impl Item {
         match self {
             Item::Table(_) | Item::Working { .. } => false,
             Item::Query { arguments, .. } => arguments.iter().any(|argument| looks_left(argument, first)),
-            Item::Series { bounds, .. } => bounds.iter().any(|bound| looks_left(bound, first)),
+            Item::Function { arguments, .. } => arguments.iter().any(|argument| looks_left(argument, first)),
             Item::Join { sides, .. } => sides.iter().any(|side| side.looks_before(first)),
         }
     }
@@ -201,12 +199,20 @@ fn bind_factor(
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
     match factor {
-        TableFactor::Table { name, alias, args: Some(arguments), with_ordinality: false, .. } => {
-            let arguments = arguments.args.as_slice();
-            bind_series(query, level, names, name, arguments, alias.as_ref())
+        TableFactor::Table { name, alias, args: Some(arguments), with_ordinality, .. } => {
+            let arguments = plain_arguments(&arguments.args)?;
+            let call = Call { name: name.to_string(), arguments, with_ordinality: *with_ordinality };
+            bind_row_function(query, level, names, call, alias.as_ref(), name.span())
         }
-        TableFactor::Function { lateral: _, name, args, with_ordinality: false, alias } => {
-            bind_series(query, level, names, name, args, alias.as_ref())
+        TableFactor::Function { lateral: _, name, args, with_ordinality, alias } => {
+            let arguments = plain_arguments(args)?;
+            let call = Call { name: name.to_string(), arguments, with_ordinality: *with_ordinality };
+            bind_row_function(query, level, names, call, alias.as_ref(), name.span())
+        }
+        TableFactor::UNNEST { alias, array_exprs, with_offset: false, with_ordinality, .. } => {
+            let arguments = array_exprs.iter().collect();
+            let call = Call { name: "unnest".to_string(), arguments, with_ordinality: *with_ordinality };
+            bind_row_function(query, level, names, call, alias.as_ref(), factor.span())
         }
         TableFactor::Table { name, alias, .. } => {
             plain_table(factor).map_err(|error| query.variables.located(error, name.span()))?;
@@ -264,7 +270,7 @@ fn derived(
 }
 
 /// Adds the columns under the alias, with the names that it gives them.
-fn add_relation(
+pub(super) fn add_relation(
     query: QueryScope<'_>,
     names: &mut Relations,
     name: &str,
@@ -298,61 +304,6 @@ fn add_relation(
     let table = (!name.is_empty()).then(|| name.to_string());
     names.relations.push(NamedRelation { name: known_as, table, columns, first, hidden });
     Ok(())
-}
-
-fn bind_series(
-    query: QueryScope<'_>,
-    level: &Level<'_>,
-    names: &mut Relations,
-    name: &ast::ObjectName,
-    arguments: &[FunctionArg],
-    alias: Option<&TableAlias>,
-) -> Result<Item, SqlError> {
-    if !name.to_string().eq_ignore_ascii_case("generate_series") {
-        let error = SqlError::unsupported(format_args!("the function {name} in FROM"));
-        return Err(query.variables.located(error, name.span()));
-    }
-    let visible = names.between(0);
-    let binder = query.binder(level, Source::Relations(&visible));
-    binder.in_clause(Some("functions in FROM"));
-    let mut bounds = Vec::with_capacity(3);
-    for argument in arguments {
-        let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
-            return Err(SqlError::unsupported("this form of generate_series()"));
-        };
-        bounds.push(binder.bind_known(argument)?);
-    }
-    let widest = |data_type: DataType| match data_type {
-        DataType::Integer => Some(DataType::Integer),
-        DataType::BigInt => Some(DataType::BigInt),
-        _ => None,
-    };
-    let types: Option<Vec<DataType>> = bounds.iter().map(|bound| widest(bound.data_type)).collect();
-    let Some(types) = types.filter(|types| (2..=3).contains(&types.len())) else {
-        let types: Vec<String> = bounds.iter().map(|bound| bound.data_type.family().to_string()).collect();
-        let message = format!("function generate_series({}) does not exist", types.join(", "));
-        let error = SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
-            .hint("It takes start, stop and perhaps a step, of type integer or bigint.");
-        return Err(query.variables.located(error, name.span()));
-    };
-    let data_type = match types.contains(&DataType::BigInt) {
-        true => DataType::BigInt,
-        false => DataType::Integer,
-    };
-    if bounds.len() == 2 {
-        bounds.push(Expression::constant(Value::Integer(1), DataType::Integer));
-    }
-    let bounds = bounds.into_iter().map(|bound| binder.cast_to(bound, data_type));
-    let bounds: Vec<Expression> = bounds.collect::<Result<_, _>>()?;
-    let bounds: [Expression; 3] = bounds.try_into().expect("three have been made");
-    add_relation(query, names, "generate_series", alias, vec![("generate_series".to_string(), data_type)])?;
-    if let (Some(alias), Some(relation)) = (alias, names.relations.last_mut())
-        && alias.columns.is_empty()
-    {
-        // A function's only column has the name of its alias.
-        relation.columns[0].0 = relation.name.clone();
-    }
-    Ok(Item::Series { bounds: Box::new(bounds), data_type })
 }
 
 /// Plans FROM under the conditions of WHERE. `used`: the columns that the rest of the query looks at. Gives what is left
@@ -394,7 +345,7 @@ fn look_at(relation: &mut Relation, first: usize, used: &BTreeSet<u16>) {
         }
         Relation::Query { .. }
         | Relation::Values(_)
-        | Relation::Series { .. }
+        | Relation::Function { .. }
         | Relation::Set { .. }
         | Relation::Recursive { .. }
         | Relation::Working(_) => {}
@@ -420,10 +371,10 @@ fn plan(
             (Relation::Query { query, arguments: Some(arguments), filter }, later)
         }
         Item::Working { number, .. } => (Relation::Working(number), mine),
-        Item::Series { bounds, data_type } => {
-            bounds.iter().for_each(|bound| note(bound, used));
-            let bounds = Box::new(bounds.map(|bound| relative(&bound, first)));
-            (Relation::Series { bounds, data_type }, mine)
+        Item::Function { function, arguments } => {
+            arguments.iter().for_each(|argument| note(argument, used));
+            let arguments = arguments.iter().map(|argument| relative(argument, first)).collect();
+            (Relation::Function { function, arguments }, mine)
         }
         Item::Join { kind, sides, on } => plan_join(kind, *sides, on, first, mine, used),
     };

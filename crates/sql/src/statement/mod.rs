@@ -7,6 +7,7 @@ mod explain;
 mod from;
 mod query;
 mod relation;
+mod row_function;
 mod select;
 mod select_query;
 mod slots;
@@ -19,6 +20,7 @@ pub(crate) use change::{
 pub(crate) use explain::explain;
 pub(crate) use query::{Level, QueryScope, bind_nested};
 pub(crate) use relation::{Join, JoinKind, Relation, SetOperation};
+pub(crate) use row_function::{RowFunction, RowKind, goes_up};
 pub(crate) use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
 pub(crate) use slots::VisitSlot;
 

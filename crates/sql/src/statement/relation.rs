@@ -4,11 +4,11 @@
 //! its left in the same FROM as [`Kind::Left`]: a table that is found by a key which comes from the left is looked up
 //! row by row, everything else is read once.
 
+use super::row_function::RowFunction;
 use super::slots::VisitExpression;
 use super::{BoundSelect, Scanned};
 use crate::expression::{Expression, Kind};
 use std::sync::Arc;
-use types::DataType;
 
 /// Where rows come from.
 #[derive(Debug)]
@@ -26,12 +26,12 @@ pub(crate) enum Relation {
     },
     /// VALUES.
     Values(Vec<Vec<Expression>>),
-    /// `generate_series(start, stop, step)` over integers.
-    Series {
-        /// Start, stop and step, of the same type.
-        bounds: Box<[Expression; 3]>,
-        /// `integer` or `bigint`.
-        data_type: DataType,
+    /// A function that gives rows.
+    Function {
+        /// Which.
+        function: RowFunction,
+        /// Of the types that it takes.
+        arguments: Vec<Expression>,
     },
     /// UNION, INTERSECT, EXCEPT.
     Set {
@@ -112,7 +112,7 @@ impl Relation {
                 arguments.iter().flatten().chain(filter).for_each(visit);
             }
             Relation::Values(rows) => rows.iter().flatten().for_each(visit),
-            Relation::Series { bounds, .. } => bounds.iter().for_each(visit),
+            Relation::Function { arguments, .. } => arguments.iter().for_each(visit),
             Relation::Set { .. } | Relation::Recursive { .. } | Relation::Working(_) => {}
             Relation::Join(join) => {
                 join.left.visit_expressions(visit);
@@ -144,7 +144,7 @@ impl Relation {
                 join.left.visit_queries(visit);
                 join.right.visit_queries(visit);
             }
-            Relation::Table(_) | Relation::Values(_) | Relation::Series { .. } | Relation::Working(_) => {}
+            Relation::Table(_) | Relation::Values(_) | Relation::Function { .. } | Relation::Working(_) => {}
         }
     }
 

@@ -40,6 +40,7 @@ pub(crate) struct BoundSelect {
 
 /// FROM.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "few of them, and none is moved once a plan is made")]
 pub(crate) enum From {
     /// One row without columns.
     Nothing,

@@ -478,8 +478,15 @@ fn read_in_order(table: &TablePlan, access: &Access, order: &[SortKey]) -> Optio
 /// Bytes that a value of this type takes in an entry of an index at most.
 fn entry_bytes_max(data_type: DataType) -> usize {
     match data_type {
-        DataType::Text(Some(characters)) => (characters as usize).saturating_mul(4).saturating_add(2),
-        DataType::Text(None) | DataType::Unknown => usize::MAX,
+        // A byte below 2 takes two.
+        DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {
+            (characters as usize).saturating_mul(4).saturating_add(2)
+        }
+        DataType::Text(None)
+        | DataType::Char(None)
+        | DataType::Bytea
+        | DataType::Array(_)
+        | DataType::Unknown => usize::MAX,
         _ => 32,
     }
 }

@@ -201,5 +201,93 @@ FROM (
     SELECT random() * ('1e' || exponent)::float8 FROM generate_series(-30, 30) AS exponent, generate_series(1, 5)
 ) AS doubles (value);
 
+-- The types that came later: input, casts, arithmetic and common types.
+INSERT INTO results (operation, left_type, left_text, result)
+SELECT 'parse', type, input, pg_temp.evaluate(format('%L::%s', input, type))
+FROM (VALUES
+    ('smallint', ARRAY['0', '-1', '+1', ' 12 ', '32767', '32768', '-32768', '-32769', '99999999999', '', '-', '1.0', 'abc']),
+    ('real', ARRAY['0', '-0', '1', '-1.5', '.5', '5.', '', ' 1.5 ', '1e39', '1e-46', '3.4028235e38', '1.4e-45', 'NaN', 'Infinity', '-inf', 'abc', '0.1',
+        '123456', '1234567', '999999', '0.0001', '0.00001', '16777216', '16777217', '8589973000', '1e10', '0.3333333333', '33554432', '67108864']),
+    ('date', ARRAY['2026-11-20', ' 2026-11-20 ', '2026-11-20 23:01:02', '2026-11-20 23:01:02+02', '2026-1-5', '2024-02-29', '2023-02-29', '2026-13-01',
+        '2026-01-32', '0044-03-15 BC', '4714-11-24 BC', '4714-11-23 BC', '5874897-12-31', '5874898-01-01', '10000-01-01', '2026/11/20', 'abc', '',
+        '0000-01-01', 'epoch', 'infinity', '-infinity']),
+    ('timestamp without time zone', ARRAY['2026-11-20 23:01:02.123456', '2026-11-20 23:01:02+02', '2026-11-20', '2026-11-20T23:01:02Z',
+        '2026-11-20 8:38 PM', '2026-11-20 12:00 AM', '2026-11-20 12:30 pm', '2026-11-20 13:00 PM', '294276-12-31 23:59:59.999999', '294277-01-01',
+        '4714-11-24 BC', '0044-03-15 12:00:00 BC', 'epoch', 'abc', '', 'infinity']),
+    ('time without time zone', ARRAY['23:01:02.123456', '23:01', '1:2:3', '24:00:00', '24:00:01', '23:60', '23:59:60', '23:59:61', '8:38 PM', '12:00 am',
+        '2026-11-20 10:11:12', '10:11:12+02', '10:11:12 UTC', '00:00', 'abc', '', '2026-11-20', '25:00:00', '13:00 am']),
+    ('interval', ARRAY['1 day', '1 year 2 months 3 days 04:05:06.789', '-1 days -04:00:00', '1 day -1 hour', '-1 year +2 days', '@ 1 minute ago', '1-2', '-1-2',
+        '1-12', '1 2:03:04', '2:03', '2:03.5', '-2:03:04', '1.5 days', '1.5 months', '1.5 years', '0.7 weeks', '1.55 hours', '10 seconds', '10', '-10.5', '1 s 2 s',
+        '3d12h', '1 decade', '2 centuries', '1 millennium', '1 us', '2.5 us', '1.5 ms', '5 fortnights', '', ' ', 'day', 'abc', '1 day 2 day', 'P1Y2M3DT4H5M6.5S',
+        'P1W', 'PT0S', 'P1YT', 'P', 'PT', 'P1.5D', '1 mon 1 week', '99999999999 years', '2147483647 months', '2147483648 months', '100:00:00', '1 day 1:60', '1y 1m',
+        '0', '0 days', '- 1 day', '+1 day', '1 year ago', '-1 mons 1 days', '1 mon -1 sec', '-00:00:00.5', '1 day 00:00:00.000001', '1.5', '.5 day', '5. day']),
+    ('character(5)', ARRAY['', 'a', 'abcde', 'abcde  ', 'naïve', '  a']),
+    ('bytea', ARRAY['', '\x', '\x0aFF', '\x0a ff', '\x0', '\xzz', 'abc', 'a\\b', 'a\001b', 'a\400', 'a\b', 'naïve', '\X00']),
+    ('uuid', ARRAY['a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}',
+        'a0eebc999c0b4ef8bb6d6bb9bd380a11', 'a0ee-bc99-9c0b-4ef8-bb6d-6bb9-bd38-0a11', '{a0eebc99-9c0b4ef8-bb6d6bb9-bd380a11}', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1',
+        'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a111', '{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'a-0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '', 'abc']),
+    ('integer[]', ARRAY['{}', '{1,2,3}', ' { 1 , 2 } ', '{NULL,1}', '{null}', '{1,}', '{,1}', '{1', '1}', '', '{a}', '{1} x', '{"1"}']),
+    ('text[]', ARRAY['{a,b}', '{"a b","c,d"}', '{a b}', '{"NULL",NULL,null}', '{"",a}', '{"q\"x\\"}', '{a\,b}', '{t,"{"}'])
+) AS inputs (type, inputs), unnest(inputs) AS input;
+
+CREATE TEMPORARY TABLE later_values AS SELECT type, value FROM (VALUES
+    ('smallint', ARRAY['0', '-5', '32767']),
+    ('real', ARRAY['0', '1.5', '2.5', '-1.5', '32767.4', '40000', '1e30', '0.1', '123456.79', 'NaN', '1e-30']),
+    ('date', ARRAY['2026-11-20', '0044-03-15 BC', '5874897-12-31']),
+    ('timestamp without time zone', ARRAY['2026-11-20 23:01:02.5', '0044-03-15 12:00:00 BC']),
+    ('timestamp with time zone', ARRAY['2026-11-20 23:01:02.5+00', '2026-02-28 00:00:00+00']),
+    ('time without time zone', ARRAY['23:01:02.5', '00:00:00']),
+    ('interval', ARRAY['1 year 2 mons 3 days 04:05:06', '-1 days', '30:00:00', '1 mon']),
+    ('character(5)', ARRAY['ab   ', '12   ']),
+    ('bytea', ARRAY['\x0aff', '']),
+    ('uuid', ARRAY['a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11']),
+    ('integer[]', ARRAY['{1,NULL,3}', '{}']),
+    ('text[]', ARRAY['{1,2}']),
+    ('text', ARRAY['12', '2026-11-20', '10:11:12', '1 day', '{1,2}', 'abcdefgh']),
+    ('integer', ARRAY['5', '40000', '-3']), ('bigint', ARRAY['7', '40000']), ('numeric', ARRAY['2.5', '32767.5', '1e30']),
+    ('double precision', ARRAY['0.5', '32767.5', '1e300', '1e-300', '1.1', 'NaN']),
+    ('boolean', ARRAY['t'])
+) AS inputs (type, inputs), unnest(inputs) AS value;
+CREATE TEMPORARY TABLE later_targets AS SELECT unnest(ARRAY['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'boolean', 'date',
+    'timestamp without time zone', 'timestamp with time zone', 'time without time zone', 'interval', 'character(5)', 'bytea', 'uuid', 'text', 'character varying(3)',
+    'integer[]', 'bigint[]', 'text[]']) AS target;
+INSERT INTO results (operation, left_type, left_text, right_type, result)
+SELECT 'cast', type, value, target, pg_temp.evaluate(format('CAST(%L::%s AS %s)', value, type, target)) FROM later_values, later_targets;
+INSERT INTO results (operation, left_type, left_text, right_type, result)
+SELECT 'assign', type, value, target, pg_temp.assign(format('%L::%s', value, type), target) FROM later_values, later_targets;
+
+INSERT INTO results (operation, left_type, left_text, right_type, right_text, result)
+SELECT op, a.type, a.value, b.type, b.value, pg_temp.evaluate(format('%L::%s %s %L::%s', a.value, a.type, op, b.value, b.type))
+FROM (VALUES ('smallint', '7'), ('smallint', '-32768'), ('smallint', '0'), ('integer', '-1'), ('integer', '30'), ('bigint', '3'), ('numeric', '2.50'), ('real', '0.1'),
+        ('real', '3e38'), ('double precision', '0.1'), ('date', '2026-01-31'), ('date', '2024-02-29'), ('timestamp without time zone', '2026-01-31 12:00:00.5'),
+        ('timestamp with time zone', '2026-03-01 00:00:00+00'), ('time without time zone', '23:30:00'), ('interval', '1 mon'), ('interval', '-1 mons 1 day 25:00:00'),
+        ('interval', '1 year 40 days 00:00:00.000001')) AS a (type, value),
+    (VALUES ('smallint', '-1'), ('smallint', '0'), ('smallint', '2'), ('integer', '30'), ('bigint', '2'), ('numeric', '0.30'), ('real', '0.3'), ('real', '0'),
+        ('double precision', '1.5'), ('date', '2024-03-01'), ('timestamp without time zone', '2026-01-30 13:00:00'),
+        ('timestamp with time zone', '2026-02-28 00:00:01+00'), ('time without time zone', '01:00:00.25'), ('interval', '1 mon'), ('interval', '-30:00:00'),
+        ('interval', '1.5 years -3 days')) AS b (type, value),
+    unnest(ARRAY['+', '-', '*', '/', '%']) AS op
+-- PostgreSQL cannot choose between date + time and interval + time.
+WHERE NOT (op = '+' AND a.type = b.type AND a.type = 'time without time zone');
+INSERT INTO results (operation, left_type, left_text, right_type, right_text, result)
+SELECT op, 'interval', a, 'double precision', b, pg_temp.evaluate(format('%L::interval %s %L::float8', a, op, b))
+FROM unnest(ARRAY['1 mon', '1 day', '01:00:00', '1 year 2 mons 3 days 04:05:06.789', '-1 mons -1 days -00:00:01', '178000000 years', '1 mon -1 day']) AS a,
+    unnest(ARRAY['0', '1', '0.1', '0.3', '-1.5', '2.7', '100', '1e9', '1e-3', 'NaN', 'Infinity']) AS b, unnest(ARRAY['*', '/']) AS op;
+INSERT INTO results (operation, left_type, left_text, result)
+SELECT function, type, value, pg_temp.evaluate(format('%s(%L::%s)', function, value, type))
+FROM (VALUES ('smallint', ARRAY['-', 'abs'], ARRAY['0', '5', '-5', '-32768']), ('real', ARRAY['-', 'abs'], ARRAY['0', '-1.5', 'Infinity']),
+    ('interval', ARRAY['-'], ARRAY['1 mon -1 day 00:00:01', '0'])) AS operands (type, functions, operands), unnest(functions) AS function, unnest(operands) AS value;
+
+INSERT INTO results (operation, left_text, result)
+SELECT 'common', concat_ws(',', a, b), pg_temp.evaluate(format('COALESCE(%s, %s)', 'NULL::' || a, 'NULL::' || b))
+FROM (SELECT unnest(ARRAY['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'date', 'timestamp without time zone', 'timestamp with time zone',
+        'time without time zone', 'interval', 'character', 'text', 'bytea', 'uuid', 'integer[]', 'text[]'])) AS first (a),
+    (SELECT unnest(ARRAY['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'date', 'timestamp without time zone', 'timestamp with time zone',
+        'time without time zone', 'interval', 'character', 'text', 'bytea', 'uuid', 'integer[]', 'text[]'])) AS second (b);
+INSERT INTO results (operation, left_type, left_text, right_type, right_text, result)
+SELECT '||', 'text', 'a', type, value, pg_temp.evaluate(format('%L::text || %L::%s', 'a', value, type))
+FROM (VALUES ('smallint', '5'), ('real', '0.1'), ('date', '2026-11-20'), ('timestamp without time zone', '2026-11-20 10:00:00'), ('time without time zone', '10:00:00'),
+    ('interval', '1 day'), ('character(5)', 'ab'), ('uuid', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11')) AS operands (type, value);
+
 COPY (SELECT operation, coalesce(left_type, ''), coalesce(left_text, ''), coalesce(right_type, ''), coalesce(right_text, ''), result[1], result[2]
     FROM results ORDER BY number) TO STDOUT;

@@ -1,94 +1,25 @@
-use crate::{SqlError, SqlState};
+//! Input of dates, times and timestamps.
 
-const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
-const SECONDS_PER_DAY: i64 = 86_400;
-const MICROSECONDS_PER_DAY: i64 = SECONDS_PER_DAY * MICROSECONDS_PER_SECOND;
-
-/// 1970-01-01 00:00 UTC in microseconds since 2000-01-01 00:00 UTC.
-const UNIX_EPOCH: i64 = -10_957 * MICROSECONDS_PER_DAY;
-
-/// 4714-11-24 00:00 BC, PostgreSQL's first instant.
-const TIMESTAMP_MIN: i64 = -211_813_488_000_000_000;
-/// 294277-01-01 00:00, the first instant after PostgreSQL's last.
-const TIMESTAMP_END: i64 = 9_223_371_331_200_000_000;
+use super::calendar::{check_date, days_from_date, days_in_month};
+use super::{
+    MICROSECONDS_PER_DAY, MICROSECONDS_PER_SECOND, TIMESTAMP_END, TIMESTAMP_MIN, UNIX_EPOCH,
+    time_of_timestamp,
+};
+use crate::{DataType, SqlError, SqlState};
 
 /// The largest time zone displacement that PostgreSQL reads is 15:59:59.
 const ZONE_HOURS_MAX: i64 = 15;
 
-/// Days from 2000-01-01 to this day of the proleptic Gregorian calendar; year 0 is 1 BC.
-///
-/// Years begin in March, so that the leap day is the last of a year; 400 years are 146,097 days.
-fn days_from_date(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    // 2000-01-01 is 306 days after 1999-03-01, which is day 730,119 from 0000-03-01.
-    era * 146_097 + day_of_era - 730_425
-}
-
-/// The inverse of [`days_from_date`].
-fn date_from_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 730_425;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12 + 1;
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
-}
-
-fn days_in_month(year: i64, month: i64) -> i64 {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Writes microseconds since 2000-01-01 00:00 UTC as PostgreSQL does with `DateStyle` ISO in UTC:
-/// `2026-11-20 23:01:02.123456+00`, without zeros at the end of the fraction.
-pub(crate) fn format_timestamp(microseconds: i64) -> String {
-    match microseconds {
-        i64::MIN => return "-infinity".to_string(),
-        i64::MAX => return "infinity".to_string(),
-        _ => {}
-    }
-    let (days, time) =
-        (microseconds.div_euclid(MICROSECONDS_PER_DAY), microseconds.rem_euclid(MICROSECONDS_PER_DAY));
-    let (year, month, day) = date_from_days(days);
-    let (year, era) = if year > 0 { (year, "") } else { (1 - year, " BC") };
-    let (seconds, fraction) = (time / MICROSECONDS_PER_SECOND, time % MICROSECONDS_PER_SECOND);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let mut text = format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}");
-    if fraction != 0 {
-        let digits = format!(".{fraction:06}");
-        text.push_str(digits.trim_end_matches('0'));
-    }
-    text + "+00" + era
-}
-
-/// Reads an ISO 8601 date with an optional time and zone, in UTC where there is no zone.
-pub(crate) fn parse_timestamp(text: &str) -> Result<i64, SqlError> {
-    let mut reader = Reader { text, rest: crate::text::trim(text).as_bytes() };
-    match reader.word().as_str() {
-        "" => {}
-        "epoch" if reader.rest.len() == "epoch".len() => return Ok(UNIX_EPOCH),
-        word @ ("now" | "today" | "tomorrow" | "yesterday" | "allballs") => {
-            let what = format_args!("'{word}' as a value of type timestamp with time zone");
-            return Err(SqlError::unsupported(what).hint("Use now(), the time of the block."));
-        }
-        "infinity" | "inf" => return Err(reader.infinity()),
-        _ => return Err(reader.invalid()),
-    }
-    if text.contains("infinity") {
-        return Err(reader.infinity());
+/// Reads an ISO 8601 date with an optional time and zone. Of a timestamp with time zone that is UTC where there is no
+/// zone; otherwise the zone does not count.
+pub(crate) fn parse_timestamp(text: &str, data_type: DataType) -> Result<i64, SqlError> {
+    let mut reader = Reader::new(text, data_type);
+    if reader.special()? {
+        return Ok(UNIX_EPOCH);
     }
     let date = reader.date()?;
     let time = reader.time()?;
-    let zone = reader.zone()?;
+    let zone = if data_type == DataType::TimestampTz { reader.zone()? } else { reader.zone().map(|_| 0)? };
     let days = reader.days(date)?;
     let microseconds = days
         .checked_mul(MICROSECONDS_PER_DAY)
@@ -99,23 +30,106 @@ pub(crate) fn parse_timestamp(text: &str) -> Result<i64, SqlError> {
     }
 }
 
+/// Reads an ISO 8601 date; a time and a zone behind it do not count.
+pub(crate) fn parse_date(text: &str) -> Result<i32, SqlError> {
+    let mut reader = Reader::new(text, DataType::Date);
+    if reader.special()? {
+        return check_date(Some(super::UNIX_EPOCH_DAYS));
+    }
+    let date = reader.date()?;
+    reader.time()?;
+    reader.zone()?;
+    let days = reader.days(date)?;
+    check_date(Some(days)).map_err(|_| reader.out_of_range("date out of range"))
+}
+
+/// Reads a time of day; a date in front of it and a zone behind it do not count.
+pub(crate) fn parse_time(text: &str) -> Result<i64, SqlError> {
+    let mut reader = Reader::new(text, DataType::Time);
+    if reader.special()? {
+        return Err(reader.invalid());
+    }
+    let digits = reader.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let time = match reader.rest.get(digits) {
+        Some(b':') => reader.clock()?,
+        _ => {
+            let date = reader.date()?;
+            let rest = reader.rest;
+            let time = reader.time()?;
+            if rest.len() == reader.rest.len() {
+                return Err(reader.invalid());
+            }
+            let written = reader.rest;
+            reader.rest = b"";
+            reader.days(date)?;
+            reader.rest = written;
+            time_of_timestamp(time)
+        }
+    };
+    reader.zone()?;
+    reader.skip_spaces();
+    if reader.rest.is_empty() { Ok(time) } else { Err(reader.invalid()) }
+}
+
 /// What is left of a timestamp's text.
 struct Reader<'a> {
     text: &'a str,
     rest: &'a [u8],
+    /// What it is read as, for errors.
+    data_type: DataType,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, data_type: DataType) -> Reader<'a> {
+        Reader { text, rest: crate::text::trim(text).as_bytes(), data_type }
+    }
+
+    /// True for `epoch`.
+    ///
+    /// # Errors
+    /// Refuses the other words that PostgreSQL knows, and those that it does not know.
+    fn special(&mut self) -> Result<bool, SqlError> {
+        match self.word().as_str() {
+            "" => {}
+            "epoch" if self.rest.len() == "epoch".len() => return Ok(true),
+            word @ ("now" | "today" | "tomorrow" | "yesterday" | "allballs") => {
+                let what = format_args!("'{word}' as a value of type {}", self.data_type);
+                return Err(SqlError::unsupported(what).hint("Use now(), the time of the block."));
+            }
+            "infinity" | "inf" => return Err(self.infinity()),
+            _ => return Err(self.invalid()),
+        }
+        if self.text.contains("infinity") {
+            return Err(self.infinity());
+        }
+        Ok(false)
+    }
+
     #[cold]
     fn invalid(&self) -> SqlError {
-        let message = format!("invalid input syntax for type timestamp with time zone: \"{}\"", self.text);
-        SqlError::new(SqlState::INVALID_DATETIME_FORMAT, message)
-            .hint("Write it as 2026-11-20 23:01:02.123456+00, in UTC where there is no zone.")
+        let message = format!("invalid input syntax for type {}: \"{}\"", self.type_name(), self.text);
+        let error = SqlError::new(SqlState::INVALID_DATETIME_FORMAT, message);
+        error.hint(match self.data_type {
+            DataType::Date => "Write it as 2026-11-20.",
+            DataType::Time => "Write it as 23:01:02.123456.",
+            DataType::Timestamp => "Write it as 2026-11-20 23:01:02.123456.",
+            _ => "Write it as 2026-11-20 23:01:02.123456+00, in UTC where there is no zone.",
+        })
+    }
+
+    /// The name in PostgreSQL's errors of input.
+    fn type_name(&self) -> &'static str {
+        match self.data_type {
+            DataType::Date => "date",
+            DataType::Time => "time",
+            DataType::Timestamp => "timestamp",
+            _ => "timestamp with time zone",
+        }
     }
 
     #[cold]
     fn infinity(&self) -> SqlError {
-        SqlError::unsupported("infinity as a value of type timestamp with time zone")
+        SqlError::unsupported(format_args!("infinity as a value of type {}", self.data_type))
     }
 
     #[cold]
@@ -165,7 +179,7 @@ impl Reader<'_> {
     }
 
     fn date(&mut self) -> Result<(i64, i64, i64), SqlError> {
-        let (year, digits) = self.number(6)?;
+        let (year, digits) = self.number(7)?;
         let separator = if self.skip(b'-') { b'-' } else { b'/' };
         // With fewer digits PostgreSQL asks its DateStyle which number is the year.
         if digits < 3 || (separator == b'/' && !self.skip(b'/')) {
@@ -205,13 +219,30 @@ impl Reader<'_> {
         if !(separated || self.rest.len() < spaces) || !matches!(self.rest, [b'0'..=b'9', ..]) {
             return Ok(0);
         }
-        let (hour, _) = self.number(2)?;
+        self.clock()
+    }
+
+    /// Hours, minutes and perhaps seconds.
+    fn clock(&mut self) -> Result<i64, SqlError> {
+        let (mut hour, _) = self.number(2)?;
         if !self.skip(b':') {
             return Err(self.invalid());
         }
         let (minute, _) = self.number(2)?;
         let second = if self.skip(b':') { self.number(2)?.0 } else { 0 };
         let fraction = self.fraction()?;
+        let written = self.rest;
+        self.skip_spaces();
+        match self.word().as_str() {
+            half @ ("am" | "pm") => {
+                if hour > 12 {
+                    return Err(self.field_out_of_range());
+                }
+                hour = hour % 12 + if half == "pm" { 12 } else { 0 };
+                self.rest = &self.rest[half.len()..];
+            }
+            _ => self.rest = written,
+        }
         let past_midnight = hour == 24 && (minute, second, fraction) != (0, 0, 0);
         let past_leap_second = second > 60 || (second == 60 && fraction != 0);
         if hour > 24 || minute > 59 || past_leap_second || past_midnight {

@@ -1,7 +1,19 @@
 //! Scalar functions.
 
+mod array;
+mod bytes;
+mod of_text;
+mod template;
+mod text;
+mod time;
+mod to_char;
+
+pub(crate) use array::ArrayFunction;
+pub(crate) use bytes::BytesFunction;
+pub(crate) use time::TimeFunction;
+
 use super::evaluate::broken;
-use super::{Environment, Expression, text};
+use super::{Environment, Expression};
 use smallvec::SmallVec;
 use types::{DataType, Numeric, SqlError, SqlState, Value, absolute, limits};
 
@@ -74,12 +86,12 @@ pub(crate) enum Function {
     LeastMultiple,
     /// `sqrt(number)`, which IEEE 754 rounds the same everywhere
     SquareRoot,
-    /// `date_part(field, timestamp)`
-    DatePart,
-    /// `extract(field from timestamp)`
-    Extract,
-    /// `date_trunc(field, timestamp)`
-    DateTrunc,
+    /// Of dates, times and intervals
+    Time(TimeFunction),
+    /// Of `bytea`
+    Bytes(BytesFunction),
+    /// Of arrays
+    Array(ArrayFunction),
 }
 
 impl Function {
@@ -92,10 +104,19 @@ impl Function {
         let mut values: SmallVec<[Value; 3]> = SmallVec::new();
         for argument in arguments {
             let value = argument.evaluate(environment)?;
-            if value.is_null() {
+            if value.is_null() && self.is_strict() {
                 return Ok(Value::Null);
             }
             values.push(value);
+        }
+        let grouped = match self {
+            Function::Time(function) => function.of(&values),
+            Function::Bytes(function) => function.of(&values),
+            Function::Array(function) => function.of(&values),
+            _ => None,
+        };
+        if let Some(value) = grouped {
+            return value;
         }
         if let Some(value) = self.of_values(&values)? {
             return Ok(value);
@@ -108,12 +129,34 @@ impl Function {
             }
             [Value::Text(text), Value::Text(other)] => self.of_texts(text, other),
             [Value::Text(text), Value::Text(from), Value::Text(to)] => replace(text, from, to),
-            [Value::Text(field), Value::TimestampTz(instant)] => self.of_timestamp(field, *instant),
             [Value::Numeric(number)] => self.of_numeric(*number, 0),
             [Value::Numeric(number), Value::Integer(digits)] => self.of_numeric(*number, *digits),
             [Value::Double(number)] => Ok(Value::Double(self.of_double(*number)?)),
-            [number @ (Value::Integer(_) | Value::BigInt(_))] if self == Function::Abs => absolute(number),
+            [number @ (Value::Integer(_) | Value::BigInt(_) | Value::SmallInt(_) | Value::Real(_))]
+                if self == Function::Abs =>
+            {
+                absolute(number)
+            }
             _ => Err(self.misplaced()),
+        }
+    }
+
+    /// What EXPLAIN calls it.
+    pub(super) fn name(self) -> String {
+        let shown = match self {
+            Function::Time(function) => format!("{function:?}"),
+            Function::Bytes(function) => format!("{function:?}"),
+            Function::Array(function) => format!("{function:?}"),
+            other => format!("{other:?}"),
+        };
+        shown.split('(').next().unwrap_or_default().to_lowercase()
+    }
+
+    /// True where the value is NULL if an argument is.
+    pub(super) fn is_strict(self) -> bool {
+        match self {
+            Function::Array(function) => function.is_strict(),
+            _ => true,
         }
     }
 
@@ -257,17 +300,6 @@ impl Function {
             _ => Err(self.misplaced()),
         }
     }
-
-    fn of_timestamp(self, field: &str, instant: i64) -> Result<Value, SqlError> {
-        match self {
-            Function::DateTrunc => super::time::truncate(field, instant).map(Value::TimestampTz),
-            Function::Extract => super::time::extract(field, instant).map(Value::Numeric),
-            Function::DatePart => {
-                super::time::extract(field, instant).map(|number| Value::Double(number.to_f64()))
-            }
-            _ => Err(self.misplaced()),
-        }
-    }
 }
 
 fn greatest_divisor(a: i64, b: i64) -> u64 {
@@ -335,7 +367,7 @@ pub(super) struct Signature {
 
 /// The function that PostgreSQL calls; `None` where there is none.
 pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
-    use DataType::{Double, Integer, TimestampTz};
+    use DataType::{Double, Integer, Real, SmallInt};
     const TEXT: DataType = DataType::Text(None);
     const NUMERIC: DataType = DataType::Numeric(None);
     let signature = |function, arguments: &[DataType], result| {
@@ -345,7 +377,9 @@ pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
     let number = |function| match family.as_slice() {
         [NUMERIC] => signature(function, &[NUMERIC], NUMERIC),
         // PostgreSQL prefers double precision among the types that an integer can become.
-        [Integer | DataType::BigInt | Double | DataType::Unknown] => signature(function, &[Double], Double),
+        [SmallInt | Integer | DataType::BigInt | Real | Double | DataType::Unknown] => {
+            signature(function, &[Double], Double)
+        }
         _ => None,
     };
     let trim = |function| match family.len() {
@@ -353,9 +387,15 @@ pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
         2 => signature(function, &[TEXT, TEXT], TEXT),
         _ => None,
     };
+    // They share names with functions of texts.
+    if let Some(signature) = bytes::resolve(name, &family) {
+        return Some(signature);
+    }
     match name {
         "abs" => match family.as_slice() {
-            [number @ (Integer | DataType::BigInt)] => signature(Function::Abs, &[*number], *number),
+            [number @ (SmallInt | Integer | DataType::BigInt | Real)] => {
+                signature(Function::Abs, &[*number], *number)
+            }
             _ => number(Function::Abs),
         },
         "ceil" | "ceiling" => number(Function::Ceil),
@@ -409,10 +449,7 @@ pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
             [NUMERIC] => None,
             _ => signature(Function::SquareRoot, &[Double], Double),
         },
-        "date_part" => signature(Function::DatePart, &[TEXT, TimestampTz], Double),
-        "extract" => signature(Function::Extract, &[TEXT, TimestampTz], NUMERIC),
-        "date_trunc" => signature(Function::DateTrunc, &[TEXT, TimestampTz], TimestampTz),
-        _ => None,
+        _ => time::resolve(name, arguments).or_else(|| array::resolve(name, arguments)),
     }
 }
 
@@ -425,9 +462,7 @@ pub(super) fn refused(name: &str) -> Option<&'static str> {
         "nextval" | "currval" | "lastval" | "setval" => {
             "Choose keys in the client, or leave the primary key out: rows keep the order of insertion."
         }
-        "current_date" | "current_time" | "localtime" | "localtimestamp" => {
-            "Use now(), the time of the block."
-        }
+        "current_time" => "Use localtime, the time of the block.",
         "pg_sleep" | "txid_current" | "pg_backend_pid" | "pg_current_xact_id" => {
             "Every node must compute the same; leave it out."
         }

@@ -1,0 +1,80 @@
+//! The rows of functions in FROM.
+
+use super::Execution;
+use super::relation::{Rows, VALUES_MAX};
+use super::select::Given;
+use crate::expression::{Expression, broken};
+use crate::statement::{RowFunction, RowKind, goes_up};
+use types::{SqlError, SqlState, Value, add};
+
+impl Execution<'_> {
+    pub(super) fn function_rows(
+        &mut self,
+        function: &RowFunction,
+        arguments: &[Expression],
+        given: Given<'_>,
+    ) -> Result<Rows, SqlError> {
+        let arguments = self.evaluate_all(arguments, given)?;
+        let mut rows = match &function.rows {
+            RowKind::Series(_) => self.series(&arguments)?,
+            RowKind::Elements(_) => self.elements(&arguments)?,
+        };
+        if function.with_ordinality {
+            for (number, row) in (1..).zip(&mut rows) {
+                row.push(Value::BigInt(number));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn series(&mut self, bounds: &[Value]) -> Result<Rows, SqlError> {
+        let [start, stop, step] = bounds else { return Err(broken("a series without bounds")) };
+        // NULL gives no rows.
+        if bounds.iter().any(Value::is_null) {
+            return Ok(Vec::new());
+        }
+        let up = goes_up(step)?;
+        let mut rows = Vec::new();
+        let mut next = Some(start.clone());
+        while let Some(value) = next.filter(|value| match value.compare(stop) {
+            Some(order) => {
+                if up {
+                    order.is_le()
+                } else {
+                    order.is_ge()
+                }
+            }
+            None => false,
+        }) {
+            self.charge(1)?;
+            next = match add(&value, step) {
+                Ok(next) => Some(next),
+                // The series of a type ends where the type does.
+                Err(error) if error.state == SqlState::NUMERIC_VALUE_OUT_OF_RANGE => None,
+                Err(error) => return Err(error),
+            };
+            rows.push(vec![value]);
+            if rows.len() > VALUES_MAX {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The elements of arrays side by side, NULL behind the end of the shorter ones.
+    fn elements(&mut self, arrays: &[Value]) -> Result<Rows, SqlError> {
+        let arrays: Vec<&[Value]> = arrays
+            .iter()
+            .map(|array| match array {
+                Value::Array(array) => array.values(),
+                _ => &[],
+            })
+            .collect();
+        let length = arrays.iter().map(|array| array.len()).max().unwrap_or(0);
+        self.charge(length as u64)?;
+        let row = |index: usize| {
+            arrays.iter().map(|array| array.get(index).cloned().unwrap_or_default()).collect::<Vec<Value>>()
+        };
+        Ok((0..length).map(row).collect())
+    }
+}

@@ -1,0 +1,50 @@
+//! Dates, times and intervals: the proleptic Gregorian calendar, in UTC, as PostgreSQL reckons with it.
+//!
+//! A date is a number of days since 2000-01-01, a timestamp a number of microseconds since that midnight, a time one
+//! since any midnight, an interval months, days and microseconds. There is no infinity among them.
+
+mod arithmetic;
+mod calendar;
+mod fields;
+mod format;
+mod interval;
+mod interval_text;
+mod make;
+mod parse;
+
+pub use arithmetic::{age, justify_days, justify_hours, justify_interval};
+pub use calendar::{
+    CalendarTime, date_of_timestamp, iso_week, julian_day, time_of_timestamp, timestamp_of_date, weekday,
+};
+pub use fields::{extract, truncate};
+pub use interval::Interval;
+pub use make::{make_date, make_interval, make_time, make_timestamp, timestamp_of_epoch};
+
+pub(crate) use arithmetic::{divide_interval, minus, multiply_interval, plus};
+pub(crate) use calendar::check_timestamp;
+pub(crate) use format::{format_date, format_time, format_timestamp};
+pub(crate) use interval_text::{format_interval, parse_interval};
+pub(crate) use parse::{parse_date, parse_time, parse_timestamp};
+
+/// Microseconds of a second.
+pub const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
+/// Seconds of a day.
+const SECONDS_PER_DAY: i64 = 86_400;
+/// Microseconds of an hour.
+const MICROSECONDS_PER_HOUR: i64 = 3_600 * MICROSECONDS_PER_SECOND;
+/// Microseconds of a day.
+pub const MICROSECONDS_PER_DAY: i64 = SECONDS_PER_DAY * MICROSECONDS_PER_SECOND;
+/// 1970-01-01 in days since 2000-01-01.
+const UNIX_EPOCH_DAYS: i64 = -10_957;
+/// 1970-01-01 00:00 in microseconds since 2000-01-01 00:00.
+const UNIX_EPOCH: i64 = UNIX_EPOCH_DAYS * MICROSECONDS_PER_DAY;
+/// 2000-01-01 as a Julian day.
+const EPOCH_JULIAN: i64 = 2_451_545;
+/// 4714-11-24 00:00 BC, PostgreSQL's first instant.
+const TIMESTAMP_MIN: i64 = -211_813_488_000_000_000;
+/// 294277-01-01 00:00, the first instant after PostgreSQL's last.
+const TIMESTAMP_END: i64 = 9_223_371_331_200_000_000;
+/// 4714-11-24 BC, PostgreSQL's first date.
+const DATE_MIN: i64 = -EPOCH_JULIAN;
+/// 5874898-01-01, the first date after PostgreSQL's last.
+const DATE_END: i64 = 2_147_483_494 - EPOCH_JULIAN;

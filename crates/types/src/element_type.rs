@@ -1,0 +1,142 @@
+use crate::DataType;
+use borsh::{BorshDeserialize, BorshSerialize};
+use std::io;
+
+/// The type of the elements of an array: any [`DataType`] that is neither an array nor unknown.
+///
+/// A [`DataType`] cannot hold another one and stay as small as a word, so this holds its place in a table and its
+/// length, precision and scale. Encoded it is the element's [`DataType`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct ElementType {
+    family: u8,
+    /// Length, or precision × 256 + scale, each plus one; 0 where there is none.
+    modifier: u32,
+}
+
+/// Families of elements: the type, and the object identifier and internal name of its arrays. A new one comes last.
+const FAMILIES: [(DataType, u32, &str); 16] = [
+    (DataType::Boolean, 1000, "_bool"),
+    (DataType::Integer, 1007, "_int4"),
+    (DataType::BigInt, 1016, "_int8"),
+    (DataType::Numeric(None), 1231, "_numeric"),
+    (DataType::Double, 1022, "_float8"),
+    (DataType::Text(None), 1009, "_text"),
+    (DataType::TimestampTz, 1185, "_timestamptz"),
+    (DataType::SmallInt, 1005, "_int2"),
+    (DataType::Real, 1021, "_float4"),
+    (DataType::Date, 1182, "_date"),
+    (DataType::Timestamp, 1115, "_timestamp"),
+    (DataType::Time, 1183, "_time"),
+    (DataType::Interval, 1187, "_interval"),
+    (DataType::Char(None), 1014, "_bpchar"),
+    (DataType::Bytea, 1001, "_bytea"),
+    (DataType::Uuid, 2951, "_uuid"),
+];
+
+/// Arrays of `varchar(n)`.
+const VARCHAR_ARRAY: (u32, &str) = (1015, "_varchar");
+
+impl ElementType {
+    /// The element type; `None` for arrays and unknown types.
+    pub fn new(data_type: DataType) -> Option<ElementType> {
+        let family = FAMILIES.iter().position(|(known, ..)| *known == data_type.family())?;
+        let modifier = match data_type {
+            DataType::Numeric(Some((precision, scale))) => (u32::from(precision) << 8) + u32::from(scale) + 1,
+            DataType::Text(Some(length)) | DataType::Char(Some(length)) => length.checked_add(1)?,
+            _ => 0,
+        };
+        Some(ElementType { family: family as u8, modifier })
+    }
+
+    /// The type of an element.
+    pub fn data_type(self) -> DataType {
+        let modifier = self.modifier.checked_sub(1);
+        match (FAMILIES[usize::from(self.family)].0, modifier) {
+            (DataType::Numeric(_), Some(modifier)) => {
+                DataType::Numeric(Some(((modifier >> 8) as u8, (modifier & 0xff) as u8)))
+            }
+            (DataType::Text(_), Some(length)) => DataType::Text(Some(length)),
+            (DataType::Char(_), Some(length)) => DataType::Char(Some(length)),
+            (family, _) => family,
+        }
+    }
+
+    /// The same type without length, precision and scale.
+    pub fn family(self) -> ElementType {
+        ElementType { modifier: 0, ..self }
+    }
+
+    /// Object identifier of the arrays in PostgreSQL's `pg_type`.
+    pub fn array_oid(self) -> u32 {
+        match self.data_type() {
+            DataType::Text(Some(_)) => VARCHAR_ARRAY.0,
+            _ => FAMILIES[usize::from(self.family)].1,
+        }
+    }
+
+    /// Internal name of the arrays.
+    pub fn array_name(self) -> &'static str {
+        match self.data_type() {
+            DataType::Text(Some(_)) => VARCHAR_ARRAY.1,
+            _ => FAMILIES[usize::from(self.family)].2,
+        }
+    }
+
+    /// The element type of the arrays with this object identifier.
+    pub fn from_array_oid(oid: u32) -> Option<ElementType> {
+        let oid = if oid == VARCHAR_ARRAY.0 { 1009 } else { oid };
+        let family = FAMILIES.iter().position(|(_, known, _)| *known == oid)?;
+        Some(ElementType { family: family as u8, modifier: 0 })
+    }
+}
+
+impl BorshSerialize for ElementType {
+    fn serialize<W: io::Write>(&self, writer: &mut W) -> io::Result<()> {
+        self.data_type().serialize(writer)
+    }
+}
+
+impl BorshDeserialize for ElementType {
+    fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<ElementType> {
+        // An array of arrays would be read recursively, as deep as somebody's bytes say.
+        let variant = u8::deserialize_reader(reader)?;
+        let array = borsh::to_vec(&DataType::Array(ElementType { family: 0, modifier: 0 }))?;
+        let refused = || io::Error::new(io::ErrorKind::InvalidData, "expected a type that has arrays");
+        if array.first() == Some(&variant) {
+            return Err(refused());
+        }
+        let data_type = <DataType as borsh::de::EnumExt>::deserialize_variant(reader, variant)?;
+        ElementType::new(data_type).ok_or_else(refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_keep_their_modifiers() {
+        for element in [
+            DataType::Text(Some(0)),
+            DataType::Text(None),
+            DataType::Numeric(Some((38, 10))),
+            DataType::Char(Some(3)),
+            DataType::Uuid,
+        ] {
+            let array = element.array().expect("a type that has arrays");
+            assert_eq!(array.element(), Some(element));
+            assert_eq!(crate::decode_exactly::<DataType>(&crate::encode(&array)).ok(), Some(array));
+            assert_eq!(DataType::from_oid(array.oid()).map(DataType::family), Some(array.family()));
+        }
+        assert_eq!(DataType::Integer.array().and_then(DataType::array), None);
+        assert_eq!(DataType::Unknown.array(), None);
+    }
+
+    #[test]
+    fn arrays_of_arrays_are_refused_when_read() {
+        let mut bytes = crate::encode(&DataType::Integer.array());
+        let array = bytes[1];
+        bytes.splice(2..2, std::iter::repeat_n(array, 100_000));
+        assert!(crate::decode_exactly::<Option<DataType>>(&bytes).is_err());
+    }
+}
