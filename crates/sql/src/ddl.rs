@@ -1,20 +1,19 @@
-//! Schema changes: CREATE and DROP of tables and procedures.
+//! Schema changes: CREATE and DROP of tables; those of procedures and functions stand in `ddl_routine`.
 
+use crate::ddl_routine::{DropRoutine, bind_create_routine, create_routine};
 use crate::expression::bind_data_type;
-use crate::library::CompileOptions;
-use crate::parse::{CreateProcedure, ParsedStatement};
-use crate::plpgsql;
+use crate::parse::ParsedStatement;
+use crate::routines::Routines;
 use crate::scope::name_of;
 use crate::statement::table_name;
-use crate::table::{TablePlan, Tables};
+use crate::table::TablePlan;
 use sqlparser::ast::{
-    self, ColumnOption, CreateTable, CreateTableOptions, Expr, FunctionDesc, Ident, IndexColumn, ObjectType,
-    Statement, TableConstraint,
+    self, ColumnOption, CreateTable, CreateTableOptions, Expr, Ident, IndexColumn, ObjectType, Statement,
+    TableConstraint,
 };
 use std::sync::Arc;
 use types::{
-    Catalog, Check, Column, DataType, Parameter, Policy, Procedure, SqlError, SqlState, StatementResult,
-    Table, TableId, limits,
+    Catalog, Check, Column, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId, limits,
 };
 
 /// A change of the catalog.
@@ -43,20 +42,15 @@ pub(crate) enum SchemaChange {
         /// The tables.
         names: Vec<String>,
     },
-    /// CREATE PROCEDURE.
-    CreateProcedure {
+    /// CREATE PROCEDURE and CREATE FUNCTION.
+    CreateRoutine {
         /// OR REPLACE.
         or_replace: bool,
-        /// The procedure.
+        /// The procedure or function.
         procedure: Procedure,
     },
-    /// DROP PROCEDURE, with the types of the arguments where they are given.
-    DropProcedure {
-        /// IF EXISTS.
-        if_exists: bool,
-        /// The procedures.
-        names: Vec<(String, Option<Vec<DataType>>)>,
-    },
+    /// DROP PROCEDURE and DROP FUNCTION.
+    DropRoutine(DropRoutine),
 }
 
 /// The change that a statement is; `None` where it is none.
@@ -65,7 +59,7 @@ pub(crate) enum SchemaChange {
 /// What is wrong with it; `0A000` names what is not supported.
 pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<SchemaChange>, SqlError> {
     let statement = match statement {
-        ParsedStatement::CreateProcedure(create) => return bind_create_procedure(create).map(Some),
+        ParsedStatement::CreateRoutine(create) => return bind_create_routine(create).map(Some),
         ParsedStatement::Sql(statement) => statement.as_ref(),
     };
     match statement {
@@ -84,12 +78,10 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
         }
         Statement::Drop { object_type, .. } => Err(SqlError::unsupported(format_args!("DROP {object_type}"))),
         Statement::DropProcedure { if_exists, proc_desc, .. } => {
-            let names = proc_desc.iter().map(bind_procedure_name).collect::<Result<_, _>>()?;
-            Ok(Some(SchemaChange::DropProcedure { if_exists: *if_exists, names }))
+            DropRoutine::bind(*if_exists, false, proc_desc).map(|drop| Some(SchemaChange::DropRoutine(drop)))
         }
-        Statement::CreateFunction(_) => {
-            Err(SqlError::unsupported("CREATE FUNCTION").hint("Use CREATE PROCEDURE with LANGUAGE plpgsql."))
-        }
+        Statement::DropFunction(drop) => DropRoutine::bind(drop.if_exists, true, &drop.func_desc)
+            .map(|drop| Some(SchemaChange::DropRoutine(drop))),
         Statement::CreateView(_) => Err(SqlError::unsupported("CREATE VIEW")),
         _ => Ok(None),
     }
@@ -119,7 +111,7 @@ fn table_endorsement(options: &[ast::SqlOption]) -> Result<Option<String>, SqlEr
 }
 
 /// A policy in its canonical text.
-fn bind_policy(text: &str) -> Result<Option<String>, SqlError> {
+pub(crate) fn bind_policy(text: &str) -> Result<Option<String>, SqlError> {
     if text.trim().is_empty() {
         return Ok(None);
     }
@@ -127,47 +119,6 @@ fn bind_policy(text: &str) -> Result<Option<String>, SqlError> {
         SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("the endorsement policy cannot be: {error}"))
     })?;
     Ok(Some(policy.to_string()))
-}
-
-fn bind_procedure_name(description: &FunctionDesc) -> Result<(String, Option<Vec<DataType>>), SqlError> {
-    let types = match &description.args {
-        None => None,
-        Some(arguments) => Some(
-            arguments
-                .iter()
-                .map(|argument| bind_data_type(&argument.data_type).map(DataType::family))
-                .collect::<Result<Vec<_>, _>>()?,
-        ),
-    };
-    Ok((table_name(&description.name)?, types))
-}
-
-fn bind_create_procedure(create: &CreateProcedure) -> Result<SchemaChange, SqlError> {
-    let name = match create.name.as_slice() {
-        [name] => name_of(name)?,
-        [schema, name] if name_of(schema)? == "public" => name_of(name)?,
-        _ => return Err(SqlError::unsupported("a procedure in a schema other than public")),
-    };
-    if create.parameters.len() > limits::ARGUMENTS_MAX {
-        return Err(SqlError::new(
-            SqlState(*b"54023"),
-            format!("procedures cannot have more than {} arguments (ARGUMENTS_MAX)", limits::ARGUMENTS_MAX),
-        ));
-    }
-    let mut parameters: Vec<Parameter> = Vec::with_capacity(create.parameters.len());
-    for parameter in &create.parameters {
-        let name = parameter.name.as_ref().map(name_of).transpose()?.unwrap_or_default();
-        if !name.is_empty() && parameters.iter().any(|known| known.name == name) {
-            let message = format!("parameter name \"{name}\" used more than once");
-            return Err(SqlError::new(SqlState(*b"42P13"), message));
-        }
-        // PostgreSQL drops length, precision and scale of parameters.
-        let data_type = bind_data_type(&parameter.data_type)?.family();
-        parameters.push(Parameter { name, mode: parameter.mode, data_type });
-    }
-    let endorsement = bind_policy(create.endorsement.as_deref().unwrap_or_default())?;
-    let procedure = Procedure { name, parameters, body: create.body.clone(), endorsement };
-    Ok(SchemaChange::CreateProcedure { or_replace: create.or_replace, procedure })
 }
 
 fn bind_create_table(create: &CreateTable) -> Result<SchemaChange, SqlError> {
@@ -438,16 +389,10 @@ pub(crate) fn change_catalog<'c>(
                 }
                 "DROP TABLE"
             }
-            SchemaChange::CreateProcedure { or_replace, procedure } => {
-                create_procedure(&mut catalog, *or_replace, procedure)?;
-                "CREATE PROCEDURE"
+            SchemaChange::CreateRoutine { or_replace, procedure } => {
+                create_routine(&mut catalog, *or_replace, procedure)?
             }
-            SchemaChange::DropProcedure { if_exists, names } => {
-                for (name, types) in names {
-                    drop_procedure(&mut catalog, *if_exists, name, types.as_deref())?;
-                }
-                "DROP PROCEDURE"
-            }
+            SchemaChange::DropRoutine(drop) => drop.apply(&mut catalog)?,
         };
         results.push(StatementResult { tag: tag.to_string(), ..StatementResult::default() });
     }
@@ -476,10 +421,11 @@ fn create_table(
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
     let mut table = table.clone();
-    name_checks(&mut table, unnamed_checks)?;
+    let routines = Routines::new(catalog);
+    name_checks(&mut table, unnamed_checks, &routines)?;
     table.id = TableId(catalog.next_table);
     // Binds defaults and checks: what is wrong in them is said now.
-    TablePlan::new(&table)?;
+    TablePlan::new(&table, &routines)?;
     catalog.next_table = catalog.next_table.checked_add(1).ok_or_else(|| {
         SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a ledger numbers at most 2^32 tables in its life")
     })?;
@@ -488,10 +434,10 @@ fn create_table(
 }
 
 /// Gives the CHECKs without a name PostgreSQL's: with the column where they look at one only.
-fn name_checks(table: &mut Table, unnamed: &[String]) -> Result<(), SqlError> {
-    let bare = TablePlan::new(&Table { checks: Vec::new(), ..table.clone() })?;
+fn name_checks(table: &mut Table, unnamed: &[String], routines: &Routines) -> Result<(), SqlError> {
+    let bare = TablePlan::new(&Table { checks: Vec::new(), ..table.clone() }, routines)?;
     for condition in unnamed {
-        let bound = crate::table::bind_check(&bare, condition)?;
+        let bound = crate::table::bind_check(&bare, condition, routines)?;
         let columns: Vec<&Column> = (0..table.columns.len())
             .filter(|ordinal| {
                 bound.any(&mut |expression| {
@@ -514,63 +460,4 @@ fn name_checks(table: &mut Table, unnamed: &[String]) -> Result<(), SqlError> {
     }
     table.checks.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(())
-}
-
-fn create_procedure(catalog: &mut Catalog, or_replace: bool, procedure: &Procedure) -> Result<(), SqlError> {
-    let shape = |procedure: &Procedure| -> Vec<_> {
-        procedure.parameters.iter().map(|parameter| (parameter.mode, parameter.data_type)).collect()
-    };
-    match catalog.procedures.get(&procedure.name) {
-        Some(known) if shape(known) != shape(procedure) => {
-            return Err(SqlError::unsupported(format_args!(
-                "a second procedure \"{}\" with other parameters",
-                procedure.name
-            ))
-            .hint("Drop the first one, or choose another name."));
-        }
-        Some(_) if !or_replace => {
-            let message = format!("function \"{}\" already exists with same argument types", procedure.name);
-            return Err(SqlError::new(SqlState::DUPLICATE_FUNCTION, message));
-        }
-        None if catalog.procedures.len() >= limits::PROCEDURES_MAX => {
-            let message =
-                format!("a ledger has at most {} procedures (PROCEDURES_MAX)", limits::PROCEDURES_MAX);
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-        }
-        _ => {}
-    }
-    plpgsql::compile(&Tables::new(catalog.tables.values())?, procedure, CompileOptions::default())?;
-    catalog.procedures.insert(procedure.name.clone(), Arc::new(procedure.clone()));
-    Ok(())
-}
-
-fn drop_procedure(
-    catalog: &mut Catalog,
-    if_exists: bool,
-    name: &str,
-    types: Option<&[DataType]>,
-) -> Result<(), SqlError> {
-    let fits = |procedure: &Procedure| {
-        types.is_none_or(|types| {
-            let all = procedure.parameters.iter();
-            let inputs = all.clone().filter(|parameter| parameter.mode != types::ParameterMode::Out);
-            all.map(|parameter| parameter.data_type).eq(types.iter().copied())
-                || inputs.map(|parameter| parameter.data_type).eq(types.iter().copied())
-        })
-    };
-    if catalog.procedures.get(name).is_some_and(|procedure| fits(procedure)) {
-        catalog.procedures.remove(name);
-        return Ok(());
-    }
-    if if_exists {
-        return Ok(());
-    }
-    let message = match types {
-        None => format!("could not find a procedure named \"{name}\""),
-        Some(types) => {
-            let types: Vec<String> = types.iter().map(DataType::to_string).collect();
-            format!("procedure {name}({}) does not exist", types.join(", "))
-        }
-    };
-    Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
 }

@@ -38,7 +38,10 @@ pub use arithmetic::{
 };
 pub use block::{Block, BlockError, BlockHeader, transactions_root};
 pub use cast::{assign, can_cast_explicitly, can_cast_implicitly, can_cast_in_assignment, cast, common_type};
-pub use catalog::{Catalog, Check, Column, Parameter, ParameterMode, Procedure, Table, TableId};
+pub use catalog::{
+    Catalog, Check, Column, Function, FunctionResult, Language, Parameter, ParameterMode, Procedure, Table,
+    TableId, Volatility,
+};
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use columns::ColumnSet;
 pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};

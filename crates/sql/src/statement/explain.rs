@@ -117,6 +117,7 @@ impl Plan {
             }
             Relation::Values(rows) => self.line(format!("{} given", counted(rows.len(), "row"))),
             Relation::Series { .. } => self.line("Numbers of generate_series"),
+            Relation::Call(call) => self.line(format!("Rows of {}()", call.name)),
             Relation::Set { operation, all, sides } => {
                 let name = match operation {
                     SetOperation::Union => "Union",

@@ -4,11 +4,13 @@
 //! then hands every condition to the first relation that has all it looks at: a table takes it for its key or its scan, a
 //! join keeps what compares both of its sides. An outer join keeps the conditions of its ON apart from those of WHERE.
 
-use super::bind::{find_table, plain_table};
+use super::bind::{find_table, plain_table, table_name};
 use super::query::{Level, QueryScope, bind_nested};
 use super::relation::{Join, JoinKind, Relation};
 use super::{Access, BoundSelect, Scanned};
-use crate::expression::{Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, Source};
+use crate::expression::{
+    Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source,
+};
 use crate::predicate::{Condition, conjunction};
 use crate::scope::name_of;
 use crate::table::TablePlan;
@@ -18,7 +20,7 @@ use sqlparser::ast::{
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{ColumnSet, DataType, SqlError, SqlState, Value};
+use types::{ColumnSet, DataType, Function, FunctionResult, SqlError, SqlState, Value};
 
 /// Relations that one FROM may join.
 const RELATIONS_MAX: usize = 64;
@@ -29,6 +31,7 @@ pub(super) enum Item {
     Query { query: Arc<BoundSelect>, arguments: Vec<Expression> },
     Working { number: usize, width: usize },
     Series { bounds: Box<[Expression; 3]>, data_type: DataType },
+    Call { call: RoutineCall, width: usize },
     Join { kind: JoinKind, sides: Box<[Item; 2]>, on: Vec<Expression> },
 }
 
@@ -38,7 +41,7 @@ impl Item {
         match self {
             Item::Table(table) => table.columns.len(),
             Item::Query { query, .. } => query.columns.len(),
-            Item::Working { width, .. } => *width,
+            Item::Working { width, .. } | Item::Call { width, .. } => *width,
             Item::Series { .. } => 1,
             Item::Join { sides, .. } => sides.iter().map(Item::width).sum(),
         }
@@ -50,6 +53,7 @@ impl Item {
             Item::Table(_) | Item::Working { .. } => false,
             Item::Query { arguments, .. } => arguments.iter().any(|argument| looks_left(argument, first)),
             Item::Series { bounds, .. } => bounds.iter().any(|bound| looks_left(bound, first)),
+            Item::Call { call, .. } => call.arguments.iter().any(|argument| looks_left(argument, first)),
             Item::Join { sides, .. } => sides.iter().any(|side| side.looks_before(first)),
         }
     }
@@ -203,10 +207,10 @@ fn bind_factor(
     match factor {
         TableFactor::Table { name, alias, args: Some(arguments), with_ordinality: false, .. } => {
             let arguments = arguments.args.as_slice();
-            bind_series(query, level, names, name, arguments, alias.as_ref())
+            bind_function(query, level, names, name, arguments, alias.as_ref())
         }
         TableFactor::Function { lateral: _, name, args, with_ordinality: false, alias } => {
-            bind_series(query, level, names, name, args, alias.as_ref())
+            bind_function(query, level, names, name, args, alias.as_ref())
         }
         TableFactor::Table { name, alias, .. } => {
             plain_table(factor).map_err(|error| query.variables.located(error, name.span()))?;
@@ -300,6 +304,40 @@ fn add_relation(
     Ok(())
 }
 
+/// A function in FROM.
+fn bind_function(
+    query: QueryScope<'_>,
+    level: &Level<'_>,
+    names: &mut Relations,
+    name: &ast::ObjectName,
+    arguments: &[FunctionArg],
+    alias: Option<&TableAlias>,
+) -> Result<Item, SqlError> {
+    if name.to_string().eq_ignore_ascii_case("generate_series") {
+        return bind_series(query, level, names, name, arguments, alias);
+    }
+    let known_as = table_name(name)?;
+    let visible = names.between(0);
+    let binder = query.binder(level, Source::Relations(&visible));
+    binder.in_clause(Some("functions in FROM"));
+    let arguments = binder.bind_arguments(arguments)?;
+    let missing = binder.no_routine(&known_as, &arguments, name.span());
+    let found = binder.routine_call(&known_as, arguments);
+    let (routine, call) =
+        found.map_err(|error| query.variables.located(error, name.span()))?.ok_or(missing)?;
+    let columns = routine.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    let width = routine.columns.len();
+    add_relation(query, names, &known_as, alias, columns)?;
+    if let (Some(alias), Some(relation)) = (alias, names.relations.last_mut())
+        && alias.columns.is_empty()
+        && matches!(routine.definition.function, Some(Function { result: FunctionResult::Value(_), .. }))
+    {
+        // A function's only column has the name of its alias, unless a parameter names it.
+        relation.columns[0].0 = relation.name.clone();
+    }
+    Ok(Item::Call { call, width })
+}
+
 fn bind_series(
     query: QueryScope<'_>,
     level: &Level<'_>,
@@ -308,10 +346,6 @@ fn bind_series(
     arguments: &[FunctionArg],
     alias: Option<&TableAlias>,
 ) -> Result<Item, SqlError> {
-    if !name.to_string().eq_ignore_ascii_case("generate_series") {
-        let error = SqlError::unsupported(format_args!("the function {name} in FROM"));
-        return Err(query.variables.located(error, name.span()));
-    }
     let visible = names.between(0);
     let binder = query.binder(level, Source::Relations(&visible));
     binder.in_clause(Some("functions in FROM"));
@@ -395,6 +429,7 @@ fn look_at(relation: &mut Relation, first: usize, used: &BTreeSet<u16>) {
         Relation::Query { .. }
         | Relation::Values(_)
         | Relation::Series { .. }
+        | Relation::Call(_)
         | Relation::Set { .. }
         | Relation::Recursive { .. }
         | Relation::Working(_) => {}
@@ -424,6 +459,11 @@ fn plan(
             bounds.iter().for_each(|bound| note(bound, used));
             let bounds = Box::new(bounds.map(|bound| relative(&bound, first)));
             (Relation::Series { bounds, data_type }, mine)
+        }
+        Item::Call { mut call, .. } => {
+            call.arguments.iter().for_each(|argument| note(argument, used));
+            call.arguments = call.arguments.iter().map(|argument| relative(argument, first)).collect();
+            (Relation::Call(call), mine)
         }
         Item::Join { kind, sides, on } => plan_join(kind, *sides, on, first, mine, used),
     };
@@ -483,7 +523,7 @@ fn plan_join(
 fn equality(condition: &Expression, first: usize, middle: usize) -> Option<(&Expression, &Expression)> {
     let Kind::Compare(Comparison::Equal, operands) = &condition.kind else { return None };
     let [a, b] = operands.as_ref();
-    if a.any(&mut is_subquery) || b.any(&mut is_subquery) {
+    if a.runs_anything() || b.runs_anything() {
         return None;
     }
     let on_left = |side: &Expression| {
@@ -524,8 +564,7 @@ fn plan_table(
     used: &mut BTreeSet<u16>,
 ) -> (Relation, Vec<Expression>) {
     let (asked, later): (Vec<Expression>, Vec<Expression>) = conditions.into_iter().partition(|condition| {
-        !relative(condition, first)
-            .any(&mut |inner| matches!(inner.kind, Kind::Subquery(_)) && !inner.is_row_independent())
+        !relative(condition, first).any(&mut |inner| inner.is_run() && !inner.is_row_independent())
     });
     // What must be equal finds few rows; a bound alone may find half of the table, every time.
     let looks_left_in = |access: &Access| {
@@ -555,10 +594,6 @@ fn plan_table(
     let columns = filter_columns | ColumnSet::EXISTS;
     let filter = Condition::all(rest);
     (Relation::Table(Scanned { table, access, filter, columns, filter_columns }), later)
-}
-
-fn is_subquery(expression: &Expression) -> bool {
-    matches!(expression.kind, Kind::Subquery(_))
 }
 
 /// Whether all columns that it looks at stand before this one.

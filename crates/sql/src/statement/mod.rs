@@ -15,7 +15,7 @@ pub(crate) use access::{Access, KeyPart, resolve_key, resolve_range};
 pub(crate) use bind::{bind_statement, default_row, no_column, table_name};
 pub(crate) use change::{BoundDelete, BoundInsert, BoundUpdate, InsertSource, OnConflict, Returning};
 pub(crate) use explain::explain;
-pub(crate) use query::{Level, QueryScope, bind_nested};
+pub(crate) use query::{Level, QueryScope, bind_expression, bind_nested, close_types};
 pub(crate) use relation::{Join, JoinKind, Relation, SetOperation};
 pub(crate) use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
 pub(crate) use slots::VisitSlot;
