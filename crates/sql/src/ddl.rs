@@ -1,29 +1,30 @@
-//! Schema changes: CREATE, ALTER and DROP of tables, indexes, constraints and procedures.
+//! Schema changes: CREATE, ALTER and DROP of tables, indexes and constraints; those of procedures and functions stand
+//! in `ddl_routine`.
 
 mod foreign_keys;
 mod indexes;
 
+use crate::ddl_routine::{DropRoutine, bind_create_routine, create_routine};
 use crate::execution::Execution;
 use crate::expression::{Environment, bind_data_type};
-use crate::library::CompileOptions;
-use crate::parse::{CreateProcedure, ParsedStatement};
-use crate::plpgsql;
+use crate::parse::ParsedStatement;
+use crate::routines::Routines;
 use crate::scope::name_of;
 use crate::statement::table_name;
-use crate::table::{TablePlan, Tables};
+use crate::table::TablePlan;
 use foreign_keys::{ForeignKeyDraft, bind_foreign_key, create_foreign_key, remove_foreign_keys};
 use indexes::{IndexDraft, bind_create_index, bind_unique, create_index, drop_index, remove_index};
 use sqlparser::ast::{
-    self, AlterTableOperation, ColumnOption, CreateTable, CreateTableOptions, Expr, FunctionDesc, Ident,
-    IndexColumn, ObjectType, Statement, TableConstraint,
+    self, AlterTableOperation, ColumnOption, CreateTable, CreateTableOptions, Expr, Ident, IndexColumn,
+    ObjectType, Statement, TableConstraint,
 };
 use state::KeyRange;
 use state::Snapshot;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, Check, Column, DataType, Parameter, Policy, Procedure, Row, SqlError, SqlState, StatementResult,
-    Table, TableId, limits,
+    Catalog, Check, Column, Policy, Procedure, Row, SqlError, SqlState, StatementResult, Table, TableId,
+    limits,
 };
 
 /// A change of the catalog.
@@ -92,20 +93,15 @@ pub(crate) enum SchemaChange {
         /// The tables.
         names: Vec<String>,
     },
-    /// CREATE PROCEDURE.
-    CreateProcedure {
+    /// CREATE PROCEDURE and CREATE FUNCTION.
+    CreateRoutine {
         /// OR REPLACE.
         or_replace: bool,
-        /// The procedure.
+        /// The procedure or function.
         procedure: Procedure,
     },
-    /// DROP PROCEDURE, with the types of the arguments where they are given.
-    DropProcedure {
-        /// IF EXISTS.
-        if_exists: bool,
-        /// The procedures.
-        names: Vec<(String, Option<Vec<DataType>>)>,
-    },
+    /// DROP PROCEDURE and DROP FUNCTION.
+    DropRoutine(DropRoutine),
 }
 
 /// A constraint that is added to a table.
@@ -150,7 +146,7 @@ impl<'x> Rows<'_, 'x> {
 /// What is wrong with it; `0A000` names what is not supported.
 pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<SchemaChange>, SqlError> {
     let statement = match statement {
-        ParsedStatement::CreateProcedure(create) => return bind_create_procedure(create).map(Some),
+        ParsedStatement::CreateRoutine(create) => return bind_create_routine(create).map(Some),
         ParsedStatement::Sql(statement) => statement.as_ref(),
     };
     match statement {
@@ -178,12 +174,10 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
         }
         Statement::Drop { object_type, .. } => Err(SqlError::unsupported(format_args!("DROP {object_type}"))),
         Statement::DropProcedure { if_exists, proc_desc, .. } => {
-            let names = proc_desc.iter().map(bind_procedure_name).collect::<Result<_, _>>()?;
-            Ok(Some(SchemaChange::DropProcedure { if_exists: *if_exists, names }))
+            DropRoutine::bind(*if_exists, false, proc_desc).map(|drop| Some(SchemaChange::DropRoutine(drop)))
         }
-        Statement::CreateFunction(_) => {
-            Err(SqlError::unsupported("CREATE FUNCTION").hint("Use CREATE PROCEDURE with LANGUAGE plpgsql."))
-        }
+        Statement::DropFunction(drop) => DropRoutine::bind(drop.if_exists, true, &drop.func_desc)
+            .map(|drop| Some(SchemaChange::DropRoutine(drop))),
         Statement::CreateView(_) => Err(SqlError::unsupported("CREATE VIEW")),
         _ => Ok(None),
     }
@@ -242,7 +236,7 @@ fn table_endorsement(options: &[ast::SqlOption]) -> Result<Option<String>, SqlEr
 }
 
 /// A policy in its canonical text.
-fn bind_policy(text: &str) -> Result<Option<String>, SqlError> {
+pub(crate) fn bind_policy(text: &str) -> Result<Option<String>, SqlError> {
     if text.trim().is_empty() {
         return Ok(None);
     }
@@ -250,47 +244,6 @@ fn bind_policy(text: &str) -> Result<Option<String>, SqlError> {
         SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("the endorsement policy cannot be: {error}"))
     })?;
     Ok(Some(policy.to_string()))
-}
-
-fn bind_procedure_name(description: &FunctionDesc) -> Result<(String, Option<Vec<DataType>>), SqlError> {
-    let types = match &description.args {
-        None => None,
-        Some(arguments) => Some(
-            arguments
-                .iter()
-                .map(|argument| bind_data_type(&argument.data_type).map(DataType::family))
-                .collect::<Result<Vec<_>, _>>()?,
-        ),
-    };
-    Ok((table_name(&description.name)?, types))
-}
-
-fn bind_create_procedure(create: &CreateProcedure) -> Result<SchemaChange, SqlError> {
-    let name = match create.name.as_slice() {
-        [name] => name_of(name)?,
-        [schema, name] if name_of(schema)? == "public" => name_of(name)?,
-        _ => return Err(SqlError::unsupported("a procedure in a schema other than public")),
-    };
-    if create.parameters.len() > limits::ARGUMENTS_MAX {
-        return Err(SqlError::new(
-            SqlState(*b"54023"),
-            format!("procedures cannot have more than {} arguments (ARGUMENTS_MAX)", limits::ARGUMENTS_MAX),
-        ));
-    }
-    let mut parameters: Vec<Parameter> = Vec::with_capacity(create.parameters.len());
-    for parameter in &create.parameters {
-        let name = parameter.name.as_ref().map(name_of).transpose()?.unwrap_or_default();
-        if !name.is_empty() && parameters.iter().any(|known| known.name == name) {
-            let message = format!("parameter name \"{name}\" used more than once");
-            return Err(SqlError::new(SqlState(*b"42P13"), message));
-        }
-        // PostgreSQL drops length, precision and scale of parameters.
-        let data_type = bind_data_type(&parameter.data_type)?.family();
-        parameters.push(Parameter { name, mode: parameter.mode, data_type });
-    }
-    let endorsement = bind_policy(create.endorsement.as_deref().unwrap_or_default())?;
-    let procedure = Procedure { name, parameters, body: create.body.clone(), endorsement };
-    Ok(SchemaChange::CreateProcedure { or_replace: create.or_replace, procedure })
 }
 
 fn bind_create_table(create: &CreateTable) -> Result<SchemaChange, SqlError> {
@@ -569,7 +522,7 @@ pub(crate) fn change_catalog<'c>(
                         create_foreign_key(&mut catalog, &table, draft, rows)?;
                     }
                     // Indexes bind with the table.
-                    TablePlan::new(&table, &catalog)?;
+                    TablePlan::new(&table, &catalog, &Routines::new(&catalog))?;
                 }
                 "CREATE TABLE"
             }
@@ -617,16 +570,10 @@ pub(crate) fn change_catalog<'c>(
                 drop_tables(&mut catalog, *if_exists, *cascade, names)?;
                 "DROP TABLE"
             }
-            SchemaChange::CreateProcedure { or_replace, procedure } => {
-                create_procedure(&mut catalog, *or_replace, procedure)?;
-                "CREATE PROCEDURE"
+            SchemaChange::CreateRoutine { or_replace, procedure } => {
+                create_routine(&mut catalog, *or_replace, procedure)?
             }
-            SchemaChange::DropProcedure { if_exists, names } => {
-                for (name, types) in names {
-                    drop_procedure(&mut catalog, *if_exists, name, types.as_deref())?;
-                }
-                "DROP PROCEDURE"
-            }
+            SchemaChange::DropRoutine(drop) => drop.apply(&mut catalog)?,
         };
         results.push(StatementResult { tag: tag.to_string(), ..StatementResult::default() });
     }
@@ -655,10 +602,11 @@ fn create_table(
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
     let mut table = table.clone();
-    name_checks(&mut table, unnamed_checks)?;
+    let routines = Routines::new(catalog);
+    name_checks(&mut table, unnamed_checks, &routines)?;
     table.id = TableId(catalog.next_table);
     // Binds defaults and checks: what is wrong in them is said now.
-    TablePlan::new(&table, catalog)?;
+    TablePlan::new(&table, catalog, &routines)?;
     take_number(catalog)?;
     catalog.tables.insert(table.name.clone(), Arc::new(table));
     Ok(true)
@@ -737,8 +685,9 @@ fn add_check(
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
     let mut new = Table::clone(table);
+    let routines = Routines::new(catalog);
     match name {
-        None => name_checks(&mut new, &[condition.to_string()])?,
+        None => name_checks(&mut new, &[condition.to_string()], &routines)?,
         Some(name) if constraint_exists(catalog, table, name) => {
             let message = format!("constraint \"{name}\" for relation \"{}\" already exists", table.name);
             return Err(SqlError::new(SqlState(*b"42710"), message));
@@ -748,7 +697,7 @@ fn add_check(
             new.checks.sort_by(|a, b| a.name.cmp(&b.name));
         }
     }
-    let plan = TablePlan::new(&new, catalog)?;
+    let plan = TablePlan::new(&new, catalog, &routines)?;
     let added = plan.checks.iter().find(|check| table.checks.iter().all(|known| known.name != check.name));
     if let Some(check) = added {
         rows.visit(table.id, &mut |row| match check.condition.truth(&Environment::new(row, &[], 0))? {
@@ -805,10 +754,11 @@ fn drop_constraint(
 }
 
 /// Gives the CHECKs without a name PostgreSQL's: with the column where they look at one only.
-fn name_checks(table: &mut Table, unnamed: &[String]) -> Result<(), SqlError> {
-    let bare = TablePlan::new(&Table { checks: Vec::new(), ..table.clone() }, &Catalog::default())?;
+fn name_checks(table: &mut Table, unnamed: &[String], routines: &Routines) -> Result<(), SqlError> {
+    let bare = Table { checks: Vec::new(), ..table.clone() };
+    let bare = TablePlan::new(&bare, &Catalog::default(), routines)?;
     for condition in unnamed {
-        let bound = crate::table::bind_check(&bare, condition)?;
+        let bound = crate::table::bind_check(&bare, condition, routines)?;
         let columns: Vec<&Column> = (0..table.columns.len())
             .filter(|ordinal| {
                 bound.any(&mut |expression| {
@@ -831,63 +781,4 @@ fn name_checks(table: &mut Table, unnamed: &[String]) -> Result<(), SqlError> {
     }
     table.checks.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(())
-}
-
-fn create_procedure(catalog: &mut Catalog, or_replace: bool, procedure: &Procedure) -> Result<(), SqlError> {
-    let shape = |procedure: &Procedure| -> Vec<_> {
-        procedure.parameters.iter().map(|parameter| (parameter.mode, parameter.data_type)).collect()
-    };
-    match catalog.procedures.get(&procedure.name) {
-        Some(known) if shape(known) != shape(procedure) => {
-            return Err(SqlError::unsupported(format_args!(
-                "a second procedure \"{}\" with other parameters",
-                procedure.name
-            ))
-            .hint("Drop the first one, or choose another name."));
-        }
-        Some(_) if !or_replace => {
-            let message = format!("function \"{}\" already exists with same argument types", procedure.name);
-            return Err(SqlError::new(SqlState::DUPLICATE_FUNCTION, message));
-        }
-        None if catalog.procedures.len() >= limits::PROCEDURES_MAX => {
-            let message =
-                format!("a ledger has at most {} procedures (PROCEDURES_MAX)", limits::PROCEDURES_MAX);
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-        }
-        _ => {}
-    }
-    plpgsql::compile(&Tables::new(catalog)?, procedure, CompileOptions::default())?;
-    catalog.procedures.insert(procedure.name.clone(), Arc::new(procedure.clone()));
-    Ok(())
-}
-
-fn drop_procedure(
-    catalog: &mut Catalog,
-    if_exists: bool,
-    name: &str,
-    types: Option<&[DataType]>,
-) -> Result<(), SqlError> {
-    let fits = |procedure: &Procedure| {
-        types.is_none_or(|types| {
-            let all = procedure.parameters.iter();
-            let inputs = all.clone().filter(|parameter| parameter.mode != types::ParameterMode::Out);
-            all.map(|parameter| parameter.data_type).eq(types.iter().copied())
-                || inputs.map(|parameter| parameter.data_type).eq(types.iter().copied())
-        })
-    };
-    if catalog.procedures.get(name).is_some_and(|procedure| fits(procedure)) {
-        catalog.procedures.remove(name);
-        return Ok(());
-    }
-    if if_exists {
-        return Ok(());
-    }
-    let message = match types {
-        None => format!("could not find a procedure named \"{name}\""),
-        Some(types) => {
-            let types: Vec<String> = types.iter().map(DataType::to_string).collect();
-            format!("procedure {name}({}) does not exist", types.join(", "))
-        }
-    };
-    Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
 }

@@ -20,15 +20,15 @@
 //! error may show the row (NOT NULL, CHECK, a numeric overflow), or that may make it too long, reads all columns:
 //! the answer of the client depends on them.
 //!
-//! **Refused** with `0A000`: a CALL of a procedure that is already being called (its regions would have to be followed
-//! through data); more than [`STEPS_MAX`] instructions in all calls together (places where ways meet count
+//! **Refused** with `0A000`: a call of a procedure or function that is already being called (its regions would have to be
+//! followed through data); EXECUTE of a text that is computed; more than [`STEPS_MAX`] instructions in all calls together (places where ways meet count
 //! by their variables); a change of the schema, which is
 //! alone in its batch anyway. All other statements name their table when they are bound, so nothing else is left to
 //! refuse. What ends with an error before it touches anything has an empty footprint and ends with that error when it
 //! runs.
 
 use crate::execution::Context;
-use crate::expression::{Environment, Expression, Kind};
+use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use crate::library::Library;
 use crate::plpgsql::{self, FusedStatement};
 use crate::statement::{
@@ -88,9 +88,12 @@ impl KnownFrame {
     fn knows(&self, expression: &Expression) -> bool {
         !expression.any(&mut |inner| match inner.kind {
             Kind::Slot(slot) => !self.known.get(usize::from(slot)).copied().unwrap_or(false),
-            Kind::Column(_) | Kind::Aggregate(_) | Kind::Argument(_) | Kind::Left(_) | Kind::Subquery(_) => {
-                true
-            }
+            Kind::Column(_)
+            | Kind::Aggregate(_)
+            | Kind::Argument(_)
+            | Kind::Left(_)
+            | Kind::Subquery(_)
+            | Kind::Call(_) => true,
             _ => false,
         })
     }
@@ -174,10 +177,10 @@ impl<'a> Analysis<'a> {
     /// `0A000` for what is refused.
     pub fn statement(&mut self, statement: &BoundStatement, frame: &KnownFrame) -> Result<(), SqlError> {
         match statement {
-            BoundStatement::Select(select) => self.select(select, frame),
-            BoundStatement::Insert(insert) => self.insert(insert, frame),
-            BoundStatement::Update(update) => self.update(update, frame),
-            BoundStatement::Delete(delete) => self.delete(delete, frame),
+            BoundStatement::Select(select) => self.select(select, frame)?,
+            BoundStatement::Insert(insert) => self.insert(insert, frame)?,
+            BoundStatement::Update(update) => self.update(update, frame)?,
+            BoundStatement::Delete(delete) => self.delete(delete, frame)?,
             BoundStatement::Call(call) => return self.call_bound(call, frame),
             // It shows a procedure, which changes only alone in a batch.
             BoundStatement::Explain(_) => {}
@@ -186,42 +189,78 @@ impl<'a> Analysis<'a> {
     }
 
     /// What a SELECT may touch.
-    pub fn select(&mut self, select: &BoundSelect, frame: &KnownFrame) {
+    ///
+    /// # Errors
+    /// `0A000` for what is refused.
+    pub fn select(&mut self, select: &BoundSelect, frame: &KnownFrame) -> Result<(), SqlError> {
+        let mut calls = Vec::new();
+        select.visit_calls(&mut |call| calls.push(call.clone()));
+        self.calls_of(&calls, frame)?;
         select.visit_tables(&mut |scanned| {
             let Some(range) = self.range(&scanned.access, frame) else { return };
             let columns = scanned.columns | scanned.filter_columns | ColumnSet::EXISTS;
             self.read(&scanned.table, range, columns);
         });
+        Ok(())
     }
 
-    fn insert(&mut self, insert: &BoundInsert, frame: &KnownFrame) {
+    /// What functions may touch that a statement calls, any number of times.
+    fn calls_of(&mut self, calls: &[RoutineCall], frame: &KnownFrame) -> Result<(), SqlError> {
+        for call in calls {
+            let known = |argument: &Expression| match argument.is_row_independent() {
+                true => self.evaluate(argument, frame),
+                false => None,
+            };
+            let arguments = call.arguments.iter().map(known).collect();
+            self.call(&call.name, arguments)?;
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, insert: &BoundInsert, frame: &KnownFrame) -> Result<(), SqlError> {
         if let Some(OnConflict { action: ConflictAction::Update { values, condition, .. }, .. }) =
             &insert.on_conflict
         {
-            values.iter().chain(condition).for_each(|value| self.subqueries(value, frame));
+            values.iter().chain(condition).try_for_each(|value| self.expression(value, frame))?;
         }
+        self.returning(&insert.returning, frame)?;
         match &insert.source {
             InsertSource::Rows(rows) => {
                 for row in rows {
-                    row.iter().for_each(|value| self.subqueries(value, frame));
+                    row.iter().try_for_each(|value| self.expression(value, frame))?;
                     self.insert_row(insert, row, frame);
                 }
             }
             InsertSource::Select(select, targets) => {
-                self.select(select, frame);
+                self.select(select, frame)?;
+                targets.iter().try_for_each(|value| self.expression(value, frame))?;
                 self.insert_row(insert, targets, frame);
             }
         }
+        Ok(())
     }
 
-    /// What the queries inside of an expression may touch.
-    fn subqueries(&mut self, expression: &Expression, frame: &KnownFrame) {
+    fn returning(&mut self, returning: &Option<Returning>, frame: &KnownFrame) -> Result<(), SqlError> {
+        let expressions = returning.iter().flat_map(|returning| &returning.projection);
+        expressions.into_iter().try_for_each(|expression| self.expression(expression, frame))
+    }
+
+    /// What the queries and functions inside of an expression may touch.
+    ///
+    /// # Errors
+    /// `0A000` for what is refused.
+    pub fn expression(&mut self, expression: &Expression, frame: &KnownFrame) -> Result<(), SqlError> {
+        let (mut queries, mut calls) = (Vec::new(), Vec::new());
         expression.any(&mut |inner| {
-            if let Kind::Subquery(subquery) = &inner.kind {
-                self.select(&subquery.query, frame);
+            match &inner.kind {
+                Kind::Subquery(subquery) => queries.push(subquery.query.clone()),
+                Kind::Call(call) => calls.push(call.as_ref().clone()),
+                _ => {}
             }
             false
         });
+        queries.iter().try_for_each(|query| self.select(query, frame))?;
+        self.calls_of(&calls, frame)
     }
 
     fn insert_row(&mut self, insert: &BoundInsert, row: &[Expression], frame: &KnownFrame) {
@@ -354,12 +393,13 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    fn update(&mut self, update: &BoundUpdate, frame: &KnownFrame) {
+    fn update(&mut self, update: &BoundUpdate, frame: &KnownFrame) -> Result<(), SqlError> {
         let plan = &update.plan;
         if let Access::Found(select) = &update.access {
-            self.select(select, frame);
+            self.select(select, frame)?;
         }
-        let Some(range) = self.range(&update.access, frame) else { return };
+        self.returning(&update.returning, frame)?;
+        let Some(range) = self.range(&update.access, frame) else { return Ok(()) };
         let shown = if plan.may_show_row() { ColumnSet::ALL } else { ColumnSet::EMPTY };
         let columns = plan.uses | update.filter_columns | returned(&update.returning) | shown;
         let constrained = if plan.writes.intersects(plan.table.constrained) {
@@ -370,14 +410,16 @@ impl<'a> Analysis<'a> {
         self.read(&plan.table, range.clone(), columns | constrained | ColumnSet::EXISTS);
         self.write(&plan.table, range, plan.writes);
         self.constraints(&plan.table, plan.writes, &mut Vec::new());
+        Ok(())
     }
 
-    fn delete(&mut self, delete: &BoundDelete, frame: &KnownFrame) {
+    fn delete(&mut self, delete: &BoundDelete, frame: &KnownFrame) -> Result<(), SqlError> {
         let plan = &delete.plan;
         if let Access::Found(select) = &delete.access {
-            self.select(select, frame);
+            self.select(select, frame)?;
         }
-        let Some(range) = self.range(&delete.access, frame) else { return };
+        self.returning(&delete.returning, frame)?;
+        let Some(range) = self.range(&delete.access, frame) else { return Ok(()) };
         let shown = if plan.may_show_row() { ColumnSet::ALL } else { ColumnSet::EMPTY };
         let columns = plan.uses | delete.filter_columns | returned(&delete.returning) | shown;
         let constrained = if plan.table.holds_keys { plan.table.constrained } else { ColumnSet::EMPTY };
@@ -386,6 +428,7 @@ impl<'a> Analysis<'a> {
         if plan.table.holds_keys {
             self.constraints(&plan.table, ColumnSet::ALL, &mut Vec::new());
         }
+        Ok(())
     }
 
     /// What statements that are one command on one row may touch.
@@ -428,7 +471,7 @@ impl<'a> Analysis<'a> {
     /// `0A000` for what is refused.
     pub fn call(&mut self, name: &str, arguments: Vec<Option<Value>>) -> Result<(), SqlError> {
         if self.calls.iter().any(|caller| caller == name) {
-            return Err(refused(&format!("the recursive CALL of procedure \"{name}\"")));
+            return Err(refused(&format!("the recursive call of \"{name}\"")));
         }
         let library = self.library;
         // So deep no call gets, and what does not compile does not run.

@@ -98,10 +98,18 @@ impl Library {
                 let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
                 let script = self.script(sql, &types)?;
                 let called: Vec<&str> = script.calls().collect();
-                let statements = called.len() < script.steps.len();
+                let statements = !script.only_calls();
                 return Ok(Involvement { procedures: self.find_involved(called)?, statements });
             }
-            Payload::Insert { .. } => return Ok(Involvement { statements: true, ..Involvement::default() }),
+            Payload::Insert { table, .. } => {
+                let mut called: Vec<Arc<str>> = Vec::new();
+                let columns = self.tables.get(table).map_or(&[][..], |table| &table.columns);
+                for default in columns.iter().filter_map(|column| column.default.as_ref()) {
+                    default.visit_calls(&mut |call| called.push(call.name.clone()));
+                }
+                let procedures = self.find_involved(called.iter().map(AsRef::as_ref).collect())?;
+                return Ok(Involvement { procedures, statements: true });
+            }
         };
         if let Some(known) = self.involved.lock().unwrap_or_else(PoisonError::into_inner).get(procedure) {
             return Ok(Involvement { procedures: known.clone(), statements: false });
@@ -136,6 +144,36 @@ impl Library {
             Ok(Involved { procedure: name.to_string(), policy: text.map(stored_policy).transpose()? })
         };
         found.into_iter().map(involve).collect()
+    }
+
+    /// Of these procedures and functions and those that they call, one that has an endorsement policy of its own.
+    ///
+    /// # Errors
+    /// As [`Library::involved`].
+    pub(crate) fn with_a_policy<'a>(
+        &'a self,
+        called: impl Iterator<Item = &'a str>,
+    ) -> Result<Option<String>, SqlError> {
+        let involved = self.find_involved(called.collect())?;
+        Ok(involved.iter().find(|involved| involved.policy.is_some()).map(|found| found.procedure.clone()))
+    }
+
+    /// Whether a procedure or function may change rows, itself or by those that it calls.
+    pub(crate) fn may_write(&self, name: &str) -> bool {
+        let mut waiting = vec![name];
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        while let Some(next) = waiting.pop() {
+            // What does not compile ends with an error before it changes anything.
+            let Some(Ok(compiled)) = self.procedures.get(next) else { continue };
+            if !seen.insert(next) {
+                continue;
+            }
+            if compiled.may_write() {
+                return true;
+            }
+            waiting.extend(compiled.calls());
+        }
+        false
     }
 
     /// Name and policy of a table that has one.

@@ -1,13 +1,14 @@
-//! From text to syntax trees: sqlparser's PostgreSQL grammar behind our limits, and CREATE PROCEDURE.
+//! From text to syntax trees: sqlparser's PostgreSQL grammar behind our limits.
 
 use crate::expression::{OPERATORS_MAX, too_deep};
+use crate::parse_routine::{CreateRoutine, parse_create_routine};
 use crate::scope::position_in;
-use sqlparser::ast::{DataType, Expr, Ident, Statement};
+use sqlparser::ast::{DataType, Expr, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
-use types::{ParameterMode, SqlError, SqlState, limits};
+use types::{SqlError, SqlState, limits};
 
 /// How deep sqlparser may nest; one level of parentheses takes up to two of its own.
 const PARSER_DEPTH_MAX: usize = 2 * limits::NESTING_MAX;
@@ -22,34 +23,8 @@ static DIALECT: PostgreSqlDialect = PostgreSqlDialect {};
 pub(crate) enum ParsedStatement {
     /// What sqlparser reads.
     Sql(Box<Statement>),
-    /// CREATE PROCEDURE, which it does not read in PostgreSQL's form.
-    CreateProcedure(CreateProcedure),
-}
-
-/// `CREATE [OR REPLACE] PROCEDURE`.
-#[derive(Debug)]
-pub(crate) struct CreateProcedure {
-    /// OR REPLACE.
-    pub or_replace: bool,
-    /// The parts of its name.
-    pub name: Vec<Ident>,
-    /// In order.
-    pub parameters: Vec<ParsedParameter>,
-    /// The text of the body.
-    pub body: String,
-    /// What `SET entente.endorsement` says.
-    pub endorsement: Option<String>,
-}
-
-/// A parameter of CREATE PROCEDURE.
-#[derive(Debug)]
-pub(crate) struct ParsedParameter {
-    /// How it travels.
-    pub mode: ParameterMode,
-    /// Its name.
-    pub name: Option<Ident>,
-    /// Its type.
-    pub data_type: DataType,
+    /// CREATE PROCEDURE and CREATE FUNCTION, which it does not read in PostgreSQL's form.
+    CreateRoutine(Box<CreateRoutine>),
 }
 
 /// The tokens of a text, without white space and comments.
@@ -73,7 +48,7 @@ pub(crate) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     Ok(tokens)
 }
 
-fn located(error: SqlError, sql: &str, location: Location) -> SqlError {
+pub(crate) fn located(error: SqlError, sql: &str, location: Location) -> SqlError {
     match position_in(sql, location) {
         Some(position) => error.at(position),
         None => error,
@@ -188,21 +163,20 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
         Some(Token::Word(word)) => word.keyword,
         _ => Keyword::NoKeyword,
     };
-    let creates_procedure = keyword(0) == Keyword::CREATE
-        && (keyword(1) == Keyword::PROCEDURE
-            || (keyword(1) == Keyword::OR && keyword(3) == Keyword::PROCEDURE));
+    let is_routine = |keyword: Keyword| matches!(keyword, Keyword::PROCEDURE | Keyword::FUNCTION);
+    let creates_routine = keyword(0) == Keyword::CREATE
+        && (is_routine(keyword(1)) || (keyword(1) == Keyword::OR && is_routine(keyword(3))));
     let mut parser = parser(tokens);
-    let parsed = if creates_procedure {
-        return parse_create_procedure(&mut parser, sql).map(ParsedStatement::CreateProcedure);
-    } else {
-        parser.parse_statement()
-    };
-    let statement = parsed.map_err(|error| parser_error(error, &parser, sql))?;
+    if creates_routine {
+        let create = parse_create_routine(&mut parser, sql)?;
+        return Ok(ParsedStatement::CreateRoutine(Box::new(create)));
+    }
+    let statement = parser.parse_statement().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
     Ok(ParsedStatement::Sql(Box::new(statement)))
 }
 
-fn expect_end(parser: &Parser<'_>, sql: &str) -> Result<(), SqlError> {
+pub(crate) fn expect_end(parser: &Parser<'_>, sql: &str) -> Result<(), SqlError> {
     let next = parser.peek_token();
     if next.token == Token::EOF { Ok(()) } else { Err(unexpected(&next, sql)) }
 }
@@ -244,6 +218,18 @@ pub(crate) fn parser_error(error: ParserError, parser: &Parser<'_>, sql: &str) -
             }
         }
     }
+}
+
+/// The statements of a function in SQL.
+///
+/// # Errors
+/// As [`parse_script`]; `0A000` for CREATE PROCEDURE and CREATE FUNCTION.
+pub(crate) fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlError> {
+    let plain = |statement| match statement {
+        ParsedStatement::Sql(statement) => Ok(*statement),
+        ParsedStatement::CreateRoutine(_) => Err(SqlError::unsupported("CREATE in a function")),
+    };
+    parse_script(sql)?.into_iter().map(plain).collect()
 }
 
 /// One expression that is the whole text.
@@ -326,173 +312,4 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
             false
         }
     })
-}
-
-fn parse_create_procedure(parser: &mut Parser<'_>, sql: &str) -> Result<CreateProcedure, SqlError> {
-    let created = parse_procedure_parts(parser, sql)?;
-    expect_end(parser, sql)?;
-    Ok(created)
-}
-
-fn parse_procedure_parts(parser: &mut Parser<'_>, sql: &str) -> Result<CreateProcedure, SqlError> {
-    parser.next_token();
-    let or_replace = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
-    if !parser.parse_keyword(Keyword::PROCEDURE) {
-        return Err(unexpected(&parser.peek_token(), sql));
-    }
-    let name = parser.parse_object_name(false).map_err(|error| parser_error(error, parser, sql))?;
-    let name = name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
-    expect(parser, &Token::LParen, sql)?;
-    let mut parameters = Vec::new();
-    if !parser.consume_token(&Token::RParen) {
-        loop {
-            parameters.push(parse_parameter(parser, sql)?);
-            if parser.consume_token(&Token::RParen) {
-                break;
-            }
-            expect(parser, &Token::Comma, sql)?;
-        }
-    }
-    let (mut language, mut body, mut endorsement) = (None, None, None);
-    loop {
-        let token = parser.peek_token();
-        match &token.token {
-            Token::EOF => break,
-            Token::Word(word) if word.keyword == Keyword::LANGUAGE && language.is_none() => {
-                parser.next_token();
-                language = Some(parse_language(parser, sql)?);
-            }
-            Token::Word(word) if word.keyword == Keyword::AS && body.is_none() => {
-                parser.next_token();
-                body = Some(parse_body(parser, sql)?);
-            }
-            Token::Word(word) if word.keyword == Keyword::SET && endorsement.is_none() => {
-                parser.next_token();
-                endorsement = Some(parse_endorsement(parser, sql)?);
-            }
-            Token::Word(word) => {
-                let what = format!("{} in CREATE PROCEDURE", word.value.to_ascii_uppercase());
-                return Err(located(SqlError::unsupported(what), sql, token.span.start));
-            }
-            _ => return Err(unexpected(&token, sql)),
-        }
-    }
-    match language.as_deref() {
-        Some("plpgsql") => {}
-        Some(other) => {
-            return Err(SqlError::unsupported(format_args!("LANGUAGE {other}")).hint("Use LANGUAGE plpgsql."));
-        }
-        None => return Err(SqlError::new(SqlState(*b"42P13"), "no language specified")),
-    }
-    let Some(body) = body else {
-        return Err(SqlError::new(SqlState(*b"42P13"), "no function body specified"));
-    };
-    Ok(CreateProcedure { or_replace, name, parameters, body, endorsement })
-}
-
-/// `entente.endorsement {TO | =} 'policy'`, behind SET.
-fn parse_endorsement(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
-    let at = parser.peek_token();
-    let name = parser.parse_object_name(false).map_err(|error| parser_error(error, parser, sql))?;
-    if !name.to_string().eq_ignore_ascii_case("entente.endorsement") {
-        let error = SqlError::unsupported(format_args!("SET {name} in CREATE PROCEDURE"));
-        let error = error.hint("SET entente.endorsement = 'policy' says who must endorse its calls.");
-        return Err(located(error, sql, at.span.start));
-    }
-    if !parser.parse_keyword(Keyword::TO) {
-        expect(parser, &Token::Eq, sql)?;
-    }
-    let token = parser.next_token();
-    match token.token {
-        Token::SingleQuotedString(policy) => Ok(policy),
-        _ => Err(unexpected(&token, sql)),
-    }
-}
-
-fn expect(parser: &mut Parser<'_>, token: &Token, sql: &str) -> Result<(), SqlError> {
-    if parser.consume_token(token) { Ok(()) } else { Err(unexpected(&parser.peek_token(), sql)) }
-}
-
-fn parse_language(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
-    let token = parser.next_token();
-    match &token.token {
-        Token::Word(word) => Ok(word.value.to_ascii_lowercase()),
-        Token::SingleQuotedString(name) => Ok(name.to_ascii_lowercase()),
-        _ => Err(unexpected(&token, sql)),
-    }
-}
-
-fn parse_body(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
-    let token = parser.next_token();
-    match token.token {
-        Token::DollarQuotedString(body) => Ok(body.value),
-        Token::SingleQuotedString(body) | Token::EscapedStringLiteral(body) => Ok(body),
-        _ => Err(unexpected(&token, sql)),
-    }
-}
-
-/// `[mode] [name] type`, or `name mode type`.
-fn parse_parameter(parser: &mut Parser<'_>, sql: &str) -> Result<ParsedParameter, SqlError> {
-    let mut mode = parse_mode(parser, sql)?;
-    let token = parser.peek_token();
-    // One word before the comma is a type; with another word after it, it is the name.
-    let next = parser.peek_nth_token(1);
-    let named = matches!(next.token, Token::Word(_)) && !begins_type(&token.token, &next.token);
-    let name = match (&token.token, named) {
-        (Token::Word(word), true) => {
-            parser.next_token();
-            Some(Ident { value: word.value.clone(), quote_style: word.quote_style, span: token.span })
-        }
-        _ => None,
-    };
-    if mode.is_none() && name.is_some() {
-        mode = parse_mode(parser, sql)?;
-    }
-    let data_type = parser.parse_data_type().map_err(|error| parser_error(error, parser, sql))?;
-    let token = parser.peek_token();
-    let defaults = match &token.token {
-        Token::Word(word) => word.keyword == Keyword::DEFAULT,
-        Token::Eq | Token::Assignment => true,
-        _ => false,
-    };
-    if defaults {
-        let error = SqlError::unsupported("a default value of a parameter").hint("Pass every argument.");
-        return Err(located(error, sql, token.span.start));
-    }
-    Ok(ParsedParameter { mode: mode.unwrap_or(ParameterMode::In), name, data_type })
-}
-
-/// Types of several words that a parameter without a name may begin with.
-fn begins_type(first: &Token, second: &Token) -> bool {
-    let word = |token: &Token| match token {
-        Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
-        _ => String::new(),
-    };
-    matches!(
-        (word(first).as_str(), word(second).as_str()),
-        ("double", "precision") | ("character", "varying") | ("timestamp" | "time", "with" | "without")
-    )
-}
-
-fn parse_mode(parser: &mut Parser<'_>, sql: &str) -> Result<Option<ParameterMode>, SqlError> {
-    let token = parser.peek_token();
-    let Token::Word(word) = &token.token else { return Ok(None) };
-    let mode = match (word.quote_style, word.value.to_ascii_lowercase().as_str()) {
-        (None, "in") => ParameterMode::In,
-        (None, "out") => ParameterMode::Out,
-        (None, "inout") => ParameterMode::InOut,
-        (None, "variadic") => {
-            return Err(located(SqlError::unsupported("VARIADIC"), sql, token.span.start));
-        }
-        _ => return Ok(None),
-    };
-    // `in` and `out` may be one mode: IN OUT.
-    parser.next_token();
-    if mode == ParameterMode::In
-        && matches!(&parser.peek_token().token, Token::Word(word) if word.value.eq_ignore_ascii_case("out"))
-    {
-        parser.next_token();
-        return Ok(Some(ParameterMode::InOut));
-    }
-    Ok(Some(mode))
 }

@@ -44,6 +44,8 @@ pub struct Prepared {
     parameters: Vec<DataType>,
     columns: Vec<OutputColumn>,
     kind: StatementKind,
+    /// Procedures and functions that its statements call.
+    called: Vec<Arc<str>>,
 }
 
 /// One statement.
@@ -74,12 +76,14 @@ pub fn prepare(
 }
 
 impl Prepared {
-    /// Names of the procedures that its statements call.
+    /// Names of the procedures and functions that its statements call.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &str> {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Statement(BoundStatement::Call(call)) => Some(call.procedure.as_str()),
-            _ => None,
-        })
+        self.called.iter().map(AsRef::as_ref)
+    }
+
+    /// Whether it consists of CALLs.
+    pub(crate) fn only_calls(&self) -> bool {
+        self.steps.iter().all(|step| matches!(step, Step::Statement(BoundStatement::Call(_))))
     }
 
     /// Types of the parameters.
@@ -170,7 +174,7 @@ impl Prepared {
 
 /// Binds a script without keeping the library.
 pub(crate) fn bind_script(library: &Library, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
-    let scope = VariableScope::for_script(types, sql);
+    let scope = VariableScope::for_script(types, sql).with_routines(library.tables().routines());
     let mut steps = Vec::new();
     let mut copy = None;
     for statement in parse_script(sql)? {
@@ -183,7 +187,13 @@ pub(crate) fn bind_script(library: &Library, sql: &str, types: &[DataType]) -> R
         }
         steps.push(bind_step(library, &scope, statement)?);
     }
-    let kind = kind_of(&steps, copy)?;
+    let called = scope.called();
+    let explains = steps.iter().all(|step| matches!(step, Step::Statement(BoundStatement::Explain(_))));
+    let writes = !explains && called.iter().any(|name| library.may_write(name));
+    let kind = match kind_of(&steps, copy)? {
+        StatementKind::Read if writes => StatementKind::Write,
+        kind => kind,
+    };
     let parameters = scope.parameter_types();
     if parameters.len() > limits::ARGUMENTS_MAX {
         let message = format!("a script has at most {} parameters (ARGUMENTS_MAX)", limits::ARGUMENTS_MAX);
@@ -195,7 +205,7 @@ pub(crate) fn bind_script(library: &Library, sql: &str, types: &[DataType]) -> R
         known => known,
     });
     let columns = steps.last().map_or_else(Vec::new, |step| step_columns(library, step));
-    Ok(Prepared { library: None, steps, parameters: parameters.collect(), columns, kind })
+    Ok(Prepared { library: None, steps, parameters: parameters.collect(), columns, kind, called })
 }
 
 fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatement) -> Result<Step, SqlError> {

@@ -1,8 +1,10 @@
 //! Names that expressions may use besides columns: variables of PL/pgSQL and parameters `$n`.
 
+use crate::routines::Routines;
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::{Location, Span};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{DataType, SqlError, SqlState, limits};
 
@@ -22,6 +24,12 @@ pub(crate) struct VariableScope {
     script: Option<RefCell<Vec<DataType>>>,
     /// The text that the spans of the syntax tree point into.
     source: Option<Arc<str>>,
+    /// Functions that expressions may call.
+    routines: Routines,
+    /// Those that have been bound as calls.
+    called: RefCell<BTreeSet<Arc<str>>>,
+    /// A name that is a column and a variable is the column, as in functions in SQL.
+    columns_first: bool,
 }
 
 #[derive(Clone, Default)]
@@ -53,6 +61,41 @@ impl VariableScope {
             source: Some(Arc::from(source)),
             ..VariableScope::default()
         }
+    }
+
+    /// With these functions.
+    pub fn with_routines(mut self, routines: &Routines) -> VariableScope {
+        self.routines = routines.clone();
+        self
+    }
+
+    /// A name that is a column and a variable is the column.
+    pub fn with_columns_first(mut self) -> VariableScope {
+        self.columns_first = true;
+        self
+    }
+
+    /// Whether a name that is a column and a variable is the column.
+    pub fn columns_come_first(&self) -> bool {
+        self.columns_first
+    }
+
+    /// Functions that expressions may call.
+    pub fn routines(&self) -> &Routines {
+        &self.routines
+    }
+
+    /// A statement calls this function or procedure.
+    pub fn note_call(&self, routine: &str) {
+        let mut called = self.called.borrow_mut();
+        if !called.contains(routine) {
+            called.insert(routine.into());
+        }
+    }
+
+    /// What has been bound as calls so far.
+    pub fn called(&self) -> Vec<Arc<str>> {
+        self.called.borrow().iter().cloned().collect()
     }
 
     /// Opens a block inside the current one.

@@ -2,6 +2,7 @@
 
 use crate::ddl::{Rows, change_catalog};
 use crate::execution::{Context, Execution, Oracles};
+use crate::expression::Expression;
 use crate::footprint::{Analysis, KnownFrame, refused};
 use crate::library::Library;
 use crate::parse;
@@ -48,8 +49,11 @@ impl Invocation {
         name: &str,
         arguments: &[Value],
     ) -> Result<Vec<StatementResult>, SqlError> {
-        let values = self.call_arguments(name, arguments)?;
-        let outputs = execution.call(name, values)?;
+        let (mut values, defaults) = self.call_arguments(name, arguments)?;
+        for default in &defaults {
+            values.push(execution.evaluate(default, &[])?);
+        }
+        let outputs = execution.call(name, values)?.values;
         let parameters = self.library.definition(name).map_or(&[][..], |procedure| &procedure.parameters);
         let parameters = parameters.iter().enumerate();
         let parameters = parameters.filter(|(_, parameter)| parameter.mode != ParameterMode::In);
@@ -60,14 +64,20 @@ impl Invocation {
         Ok(vec![StatementResult { tag: "CALL".to_string(), columns, rows }])
     }
 
-    /// The arguments of a CALL with the types of the procedure's parameters.
-    fn call_arguments(&self, name: &str, arguments: &[Value]) -> Result<Vec<Value>, SqlError> {
+    /// The arguments of a CALL with the types of the procedure's parameters, and what stands for those left out.
+    fn call_arguments(
+        &self,
+        name: &str,
+        arguments: &[Value],
+    ) -> Result<(Vec<Value>, Vec<Expression>), SqlError> {
         let procedure = self
             .library
             .definition(name)
             .ok_or_else(|| crate::execution::no_procedure(name, &types_of(arguments)))?;
-        let inputs = || procedure.parameters.iter().filter(|parameter| parameter.mode != ParameterMode::Out);
-        let fits = inputs().count() == arguments.len()
+        let inputs = || procedure.inputs();
+        let fits = procedure.function.is_none()
+            && inputs().count() >= arguments.len()
+            && inputs().skip(arguments.len()).all(|parameter| parameter.default.is_some())
             && inputs().zip(arguments).all(|(parameter, argument)| {
                 let found = argument.data_type();
                 // A text may be a literal of unknown type, as psql sends it.
@@ -77,7 +87,11 @@ impl Invocation {
             return Err(crate::execution::no_procedure(name, &types_of(arguments)));
         }
         let values = inputs().zip(arguments);
-        values.map(|(parameter, argument)| cast(argument.clone(), parameter.data_type.family())).collect()
+        let values = values.map(|(parameter, argument)| cast(argument.clone(), parameter.data_type.family()));
+        let values = values.collect::<Result<Vec<Value>, SqlError>>()?;
+        let routines = self.library.tables().routines();
+        let defaults = inputs().skip(arguments.len()).map(|parameter| routines.default_of(parameter));
+        Ok((values, defaults.collect::<Result<_, _>>()?))
     }
 
     fn script(
@@ -223,8 +237,14 @@ impl Simulate for Invocation {
         let mut analysis = Analysis::new(&self.library, self.context);
         match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => {
-                if let Ok(values) = self.call_arguments(procedure, arguments) {
-                    analysis.call(procedure, values.into_iter().map(Some).collect())?;
+                if let Ok((values, defaults)) = self.call_arguments(procedure, arguments) {
+                    let nothing = KnownFrame::new(Vec::new());
+                    let mut values: Vec<Option<Value>> = values.into_iter().map(Some).collect();
+                    for default in &defaults {
+                        analysis.expression(default, &nothing)?;
+                        values.push(analysis.evaluate(default, &nothing));
+                    }
+                    analysis.call(procedure, values)?;
                 }
             }
             Payload::Script { sql, parameters } => self.analyse_script(&mut analysis, sql, parameters)?,

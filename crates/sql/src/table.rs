@@ -3,6 +3,7 @@
 use crate::constraint::{ForeignKeys, constrained_columns};
 use crate::expression::{Binder, Environment, Expression, Source};
 use crate::parse::parse_expression;
+use crate::routines::Routines;
 use crate::scope::VariableScope;
 use std::sync::Arc;
 use types::{
@@ -62,7 +63,7 @@ impl TablePlan {
     ///
     /// # Errors
     /// What is wrong in one of them.
-    pub fn new(table: &Table, catalog: &Catalog) -> Result<TablePlan, SqlError> {
+    pub fn new(table: &Table, catalog: &Catalog, routines: &Routines) -> Result<TablePlan, SqlError> {
         let (constrained, holds_keys) = constrained_columns(catalog, table.id);
         let mut plan = TablePlan {
             id: table.id,
@@ -77,8 +78,8 @@ impl TablePlan {
             endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
         };
         for column in &table.columns {
-            let default =
-                column.default.as_ref().map(|sql| bind_default(sql, &column.name, column.data_type));
+            let default = column.default.as_ref();
+            let default = default.map(|sql| bind_default(sql, &column.name, column.data_type, routines));
             plan.columns.push(ColumnPlan {
                 name: column.name.clone(),
                 data_type: column.data_type,
@@ -87,7 +88,7 @@ impl TablePlan {
             });
         }
         for check in &table.checks {
-            let condition = bind_check(&plan, &check.condition)?;
+            let condition = bind_check(&plan, &check.condition, routines)?;
             plan.checks.push(CheckPlan { name: check.name.clone(), condition });
         }
         Ok(plan)
@@ -162,8 +163,13 @@ fn failing_row(row: &[Value]) -> String {
 }
 
 /// Binds the expression of DEFAULT for a column of this type.
-pub(crate) fn bind_default(sql: &str, column: &str, data_type: DataType) -> Result<Expression, SqlError> {
-    let scope = VariableScope::for_procedure(None);
+pub(crate) fn bind_default(
+    sql: &str,
+    column: &str,
+    data_type: DataType,
+    routines: &Routines,
+) -> Result<Expression, SqlError> {
+    let scope = VariableScope::for_procedure(None).with_routines(routines);
     let binder = Binder::new(&scope, Source::Default);
     let expression = binder.bind(&parse_expression(sql)?)?;
     binder.assign_to_column(expression, column, data_type).map_err(|error| SqlError {
@@ -173,13 +179,18 @@ pub(crate) fn bind_default(sql: &str, column: &str, data_type: DataType) -> Resu
 }
 
 /// Binds the condition of a CHECK.
-pub(crate) fn bind_check(plan: &TablePlan, sql: &str) -> Result<Expression, SqlError> {
-    let scope = VariableScope::for_procedure(None);
+pub(crate) fn bind_check(plan: &TablePlan, sql: &str, routines: &Routines) -> Result<Expression, SqlError> {
+    let scope = VariableScope::for_procedure(None).with_routines(routines);
     let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
     let condition = binder.bind_condition(&parse_expression(sql)?, "CHECK")?;
     if condition.any(&mut |expression| matches!(expression.kind, crate::expression::Kind::Now)) {
         return Err(SqlError::unsupported("now() in a CHECK constraint").hint(
             "A row that was right once would be wrong later. Check it in the procedure that writes it.",
+        ));
+    }
+    if condition.runs_anything() {
+        return Err(SqlError::unsupported("a function of the ledger in a CHECK constraint").hint(
+            "A CHECK is judged on the row alone. Write the condition out, or check it in the procedure that writes the row.",
         ));
     }
     Ok(condition)
@@ -209,6 +220,7 @@ pub(crate) struct Tables {
     by_name: rustc_hash::FxHashMap<String, Arc<TablePlan>>,
     by_id: rustc_hash::FxHashMap<TableId, Arc<TablePlan>>,
     foreign_keys: ForeignKeys,
+    routines: Routines,
 }
 
 impl Tables {
@@ -217,14 +229,20 @@ impl Tables {
     /// # Errors
     /// What is wrong in a default or a check.
     pub fn new(catalog: &Catalog) -> Result<Tables, SqlError> {
+        let routines = Routines::new(catalog);
         let mut by_name = rustc_hash::FxHashMap::default();
         for table in catalog.tables.values() {
-            let plan = TablePlan::new(table, catalog)?;
+            let plan = TablePlan::new(table, catalog, &routines)?;
             by_name.insert(table.name.clone(), Arc::new(plan));
         }
         let by_id = by_name.values().map(|plan| (plan.id, plan.clone())).collect();
         let foreign_keys = ForeignKeys::new(catalog, &by_id)?;
-        Ok(Tables { by_name, by_id, foreign_keys })
+        Ok(Tables { by_name, by_id, foreign_keys, routines })
+    }
+
+    /// The functions and procedures beside them.
+    pub fn routines(&self) -> &Routines {
+        &self.routines
     }
 
     /// The FOREIGN KEY constraints.

@@ -252,10 +252,7 @@ fn recursion_schema_changes_and_endless_contracts_are_refused_by_name() {
     let ddl =
         Payload::Script { sql: "CREATE TABLE b (id bigint PRIMARY KEY)".to_string(), parameters: vec![] };
     for (payload, message) in [
-        (
-            call("down", &[3]),
-            "the recursive CALL of procedure \"down\" under the protocol \"graph\" is not supported",
-        ),
+        (call("down", &[3]), "the recursive call of \"down\" under the protocol \"graph\" is not supported"),
         (
             call("p19", &[]),
             "the analysis of procedure \"p19\" beyond 10000 instructions under the protocol \"graph\" is not supported",

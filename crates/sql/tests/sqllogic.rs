@@ -139,6 +139,21 @@ fn aggregates() {
 }
 
 #[test]
+fn ledger_functions() {
+    run("ledger_functions");
+}
+
+#[test]
+fn handlers() {
+    run("handlers");
+}
+
+#[test]
+fn dynamic() {
+    run("dynamic");
+}
+
+#[test]
 fn refusals() {
     run("refusals");
 }

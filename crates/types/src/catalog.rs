@@ -201,19 +201,85 @@ pub struct Parameter {
     pub mode: ParameterMode,
     /// Its type.
     pub data_type: DataType,
+    /// The expression of DEFAULT, as SQL.
+    pub default: Option<String>,
 }
 
-/// A stored procedure. Plans are made from `body` when it is created or loaded.
+/// What the body of a procedure or function is written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Language {
+    /// `LANGUAGE plpgsql`
+    #[default]
+    PlPgSql,
+    /// `LANGUAGE sql`: statements, of which the last gives the result.
+    Sql,
+}
+
+/// What a function promises about its results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Volatility {
+    /// It may change rows, and is called for every row.
+    #[default]
+    Volatile,
+    /// It changes nothing and gives the same for the same arguments within a statement.
+    Stable,
+    /// It gives the same for the same arguments for ever.
+    Immutable,
+}
+
+/// What a function gives.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum FunctionResult {
+    /// `void`
+    Void,
+    /// A value of this type.
+    Value(DataType),
+    /// Its OUT and INOUT parameters, the columns of `TABLE (…)` among them.
+    Outputs,
+    /// A row of the table of this name.
+    Table(String),
+}
+
+/// What makes a function of a procedure.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Function {
+    /// What it gives.
+    pub result: FunctionResult,
+    /// It gives any number of these: `SETOF`, `TABLE`.
+    pub is_set: bool,
+    /// What it promises.
+    pub volatility: Volatility,
+    /// It is not run where an argument is NULL: its result is NULL then.
+    pub is_strict: bool,
+}
+
+/// A stored procedure or function. Plans are made from `body` when it is created or loaded.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Procedure {
     /// Its name.
     pub name: String,
     /// Its parameters, in order.
     pub parameters: Vec<Parameter>,
-    /// The PL/pgSQL text between the dollar quotes.
+    /// What it gives where it is a function; `None`: it is a procedure.
+    pub function: Option<Function>,
+    /// The language of the body.
+    pub language: Language,
+    /// The text between the dollar quotes.
     pub body: String,
     /// Who must endorse its calls, as a policy's text; `None`: whom the charter names.
     pub endorsement: Option<String>,
+}
+
+impl Procedure {
+    /// The parameters that a caller of a function gives arguments for.
+    pub fn inputs(&self) -> impl Iterator<Item = &Parameter> + Clone {
+        self.parameters.iter().filter(|parameter| parameter.mode != ParameterMode::Out)
+    }
+
+    /// The parameters that it gives back.
+    pub fn outputs(&self) -> impl Iterator<Item = &Parameter> + Clone {
+        self.parameters.iter().filter(|parameter| parameter.mode != ParameterMode::In)
+    }
 }
 
 /// The tables and procedures of a ledger at one height. A change makes a new catalog with the next version.
@@ -229,7 +295,7 @@ pub struct Catalog {
     pub indexes: BTreeMap<TableId, Vec<Index>>,
     /// FOREIGN KEY constraints by the table that references, in the order of their numbers; as `indexes`.
     pub foreign_keys: BTreeMap<TableId, Vec<ForeignKey>>,
-    /// Procedures by name; one per name.
+    /// Procedures and functions by name; one per name.
     pub procedures: BTreeMap<String, Arc<Procedure>>,
 }
 

@@ -48,8 +48,8 @@ pub use cast::{
     comparison_type,
 };
 pub use catalog::{
-    Catalog, Check, Column, ForeignKey, Index, Parameter, ParameterMode, Procedure, ReferentialAction, Table,
-    TableId,
+    Catalog, Check, Column, ForeignKey, Function, FunctionResult, Index, Language, Parameter, ParameterMode,
+    Procedure, ReferentialAction, Table, TableId, Volatility,
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use columns::ColumnSet;

@@ -146,6 +146,7 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
     };
     let routines = &objects.routines;
     let arguments: Vec<(i32, String)> = routines.iter().map(|r| (r.oid, r.arguments.clone())).collect();
+    let results = routines.iter().filter_map(|r| Some((r.oid, r.result.clone()?))).collect();
     let definitions = routines.iter().map(|r| (r.oid, r.definition.clone())).collect();
     let indexes = objects.relations.iter().flat_map(|relation| &relation.indexes);
     let indexes = indexes.map(|index| (index.oid, index.definition.clone())).collect();
@@ -164,7 +165,7 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
     let functions = [
         ("pg_get_function_arguments", text(arguments.clone())),
         ("pg_get_function_identity_arguments", text(arguments)),
-        ("pg_get_function_result", Answer::ConstantText(None)),
+        ("pg_get_function_result", text(results)),
         ("pg_get_functiondef", text(definitions)),
         ("pg_get_function_sqlbody", Answer::ConstantText(None)),
         ("pg_get_indexdef", text(indexes)),

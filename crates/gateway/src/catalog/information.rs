@@ -382,7 +382,7 @@ fn routines(objects: &Objects) -> Vec<NamedRow> {
             ("routine_catalog", Cell::from(DATABASE)),
             ("routine_schema", "public".into()),
             ("routine_name", routine.name.clone().into()),
-            ("routine_type", "PROCEDURE".into()),
+            ("routine_type", if routine.result.is_some() { "FUNCTION" } else { "PROCEDURE" }.into()),
             ("data_type", Cell::Null),
             ("routine_body", "EXTERNAL".into()),
             ("routine_definition", routine.body.clone().into()),

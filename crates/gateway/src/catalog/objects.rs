@@ -6,7 +6,10 @@
 //! Other indexes and constraints have numbers of their own, and the same places behind them.
 
 use crate::postgres::encode::{type_length, type_modifier};
-use types::{Catalog, DataType, ForeignKey, ParameterMode, Procedure, ReferentialAction, Table};
+use types::{
+    Catalog, DataType, ForeignKey, Function, FunctionResult, Language, ParameterMode, Procedure,
+    ReferentialAction, Table, Volatility,
+};
 
 /// Name of the database that every session is connected to, whatever it asked for.
 pub(super) const DATABASE: &str = "entente";
@@ -287,6 +290,14 @@ pub(super) fn quoted(name: &str) -> String {
 pub(super) struct Routine {
     pub(super) oid: i32,
     pub(super) name: String,
+    /// As `pg_get_function_result` shows it; `None` for a procedure.
+    pub(super) result: Option<String>,
+    /// Type of the result: `void` for a procedure, `record` for a row.
+    pub(super) result_type: i64,
+    pub(super) returns_set: bool,
+    pub(super) is_strict: bool,
+    /// `i`, `s` or `v`.
+    pub(super) volatility: &'static str,
     pub(super) arguments: String,
     pub(super) definition: String,
     pub(super) body: String,
@@ -301,6 +312,7 @@ pub(super) struct Routine {
 impl Routine {
     fn of_procedure(number: usize, procedure: &Procedure) -> Routine {
         let mode = |mode: ParameterMode| match mode {
+            ParameterMode::In if procedure.function.is_some() => ("", "i"),
             ParameterMode::In => ("IN", "i"),
             ParameterMode::Out => ("OUT", "o"),
             ParameterMode::InOut => ("INOUT", "b"),
@@ -311,17 +323,47 @@ impl Routine {
             .map(|parameter| {
                 let name =
                     if parameter.name.is_empty() { String::new() } else { quoted(&parameter.name) + " " };
-                format!("{} {name}{}", mode(parameter.mode).0, parameter.data_type.family_name())
+                let mode = mode(parameter.mode).0;
+                let space = if mode.is_empty() { "" } else { " " };
+                let default = parameter.default.as_ref().map(|sql| format!(" DEFAULT {sql}"));
+                let default = default.unwrap_or_default();
+                format!("{mode}{space}{name}{}{default}", parameter.data_type.family_name())
             })
             .collect();
         let arguments = shown.join(", ");
+        let (kind, result, result_type) = match &procedure.function {
+            None => ("procedure", None, VOID),
+            Some(function) => {
+                let (result, result_type) = result_of(procedure, function);
+                ("function", Some(result), result_type)
+            }
+        };
+        let language = match procedure.language {
+            Language::PlPgSql => "plpgsql",
+            Language::Sql => "sql",
+        };
+        let returns = result.as_ref().map(|result| format!("\n RETURNS {result}")).unwrap_or_default();
+        let (volatility, promise) = match procedure.function.as_ref().map(|function| function.volatility) {
+            Some(Volatility::Immutable) => ("i", " IMMUTABLE"),
+            Some(Volatility::Stable) => ("s", " STABLE"),
+            Some(Volatility::Volatile) | None => ("v", ""),
+        };
+        let is_strict = procedure.function.as_ref().is_some_and(|function| function.is_strict);
+        let options = if is_strict { format!("{promise} STRICT") } else { promise.to_string() };
+        let options = if options.is_empty() { options } else { format!("\n{options}") };
         let definition = format!(
-            "CREATE OR REPLACE PROCEDURE public.{}({arguments})\n LANGUAGE plpgsql\nAS $procedure${}$procedure$\n",
+            "CREATE OR REPLACE {} public.{}({arguments}){returns}\n LANGUAGE {language}{options}\nAS ${kind}${}${kind}$\n",
+            kind.to_uppercase(),
             quoted(&procedure.name),
             procedure.body
         );
-        let input = parameters.iter().filter(|parameter| parameter.mode != ParameterMode::Out);
+        let input = procedure.inputs();
         Routine {
+            result,
+            result_type,
+            returns_set: procedure.function.as_ref().is_some_and(|function| function.is_set),
+            is_strict,
+            volatility,
             oid: 50_000_000 + number as i32,
             name: procedure.name.clone(),
             definition,
@@ -332,6 +374,28 @@ impl Routine {
             names: parameters.iter().map(|parameter| parameter.name.clone()).collect(),
             arguments,
         }
+    }
+}
+
+/// Object identifiers of the types `void` and `record`.
+const VOID: i64 = 2278;
+const RECORD: i64 = 2249;
+
+/// A function's result as `pg_get_function_result` shows it, and its type.
+fn result_of(procedure: &Procedure, function: &Function) -> (String, i64) {
+    let value = |data_type: DataType| (data_type.family_name(), i64::from(data_type.oid()));
+    let (name, result_type) = match &function.result {
+        FunctionResult::Void => ("void".to_string(), VOID),
+        FunctionResult::Value(data_type) => value(*data_type),
+        FunctionResult::Outputs => match procedure.outputs().collect::<Vec<_>>().as_slice() {
+            [only] => value(only.data_type),
+            _ => ("record".to_string(), RECORD),
+        },
+        FunctionResult::Table(table) => (quoted(table), RECORD),
+    };
+    match function.is_set {
+        true => (format!("SETOF {name}"), result_type),
+        false => (name, result_type),
     }
 }
 

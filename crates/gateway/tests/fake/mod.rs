@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
-    Array, Catalog, Check, Column, DataType, ElementType, Interval, Numeric, Outcome, OutputColumn,
+    Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, Numeric, Outcome, OutputColumn,
     Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest,
     Receipt, RequestId, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
     SubmissionReply, Table, TableId, TransactionId, Value,
@@ -70,7 +70,8 @@ pub fn catalog() -> Catalog {
         checks: Vec::new(),
         endorsement: None,
     };
-    let parameter = |name: &str, mode, data_type| Parameter { name: name.into(), mode, data_type };
+    let parameter =
+        |name: &str, mode, data_type| Parameter { name: name.into(), mode, data_type, default: None };
     let procedure = Procedure {
         name: "send_payment".into(),
         parameters: vec![
@@ -79,6 +80,8 @@ pub fn catalog() -> Catalog {
             parameter("amount", ParameterMode::In, DataType::Numeric(None)),
             parameter("left_over", ParameterMode::InOut, DataType::Numeric(None)),
         ],
+        function: None,
+        language: Language::PlPgSql,
         body: "\nBEGIN\n  UPDATE accounts SET balance = balance - amount WHERE id = source;\nEND\n".into(),
         endorsement: None,
     };

@@ -1,6 +1,7 @@
 //! CREATE INDEX, DROP INDEX and UNIQUE.
 
 use super::{Rows, generated_name, relation_exists, take_number};
+use crate::routines::Routines;
 use crate::scope::name_of;
 use crate::statement::table_name;
 use crate::table::TablePlan;
@@ -154,7 +155,8 @@ fn check_unique(
         }
         let values: Vec<Value> =
             index.columns.iter().map(|ordinal| row[usize::from(*ordinal)].clone()).collect();
-        let columns = listed_columns(&TablePlan::new(table, catalog)?, &index.columns);
+        let columns =
+            listed_columns(&TablePlan::new(table, catalog, &Routines::new(catalog))?, &index.columns);
         let message = format!("could not create unique index \"{}\"", index.name);
         let detail = format!("{} is duplicated.", describe_key(&columns, &values));
         Err(SqlError::new(SqlState::UNIQUE_VIOLATION, message).detail(detail))

@@ -3,7 +3,6 @@
 use super::Execution;
 use super::select::Given;
 use crate::command::insert_command;
-use crate::expression::Environment;
 use crate::statement::{
     Access, Arbiter, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, ConflictAction, InsertSource,
     OnConflict, Returning, StatementOutput, resolve_key,
@@ -23,7 +22,7 @@ impl Execution<'_> {
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
         let mut output = StatementOutput::default();
-        let mut rows = Vec::new();
+        let mut rows: Vec<Row> = Vec::new();
         match &insert.source {
             InsertSource::Rows(expressions) => {
                 self.forget_subqueries();
@@ -36,9 +35,10 @@ impl Execution<'_> {
             }
             InsertSource::Select(select, targets) => {
                 for source in self.select(select, frame, None)? {
-                    let environment = self.environment(&source, frame);
-                    let row = targets.iter().map(|target| target.evaluate(&environment));
-                    rows.push(row.collect::<Result<Row, _>>()?);
+                    let given = Given { frame, arguments: &[], left: &[] };
+                    rows.push(self.with_subqueries(&source, given, |environment| {
+                        targets.iter().map(|target| target.evaluate(environment)).collect()
+                    })?);
                 }
             }
         }
@@ -54,12 +54,12 @@ impl Execution<'_> {
             };
             let Some(row) = row else { continue };
             output.affected += 1;
-            if let Some(returning) = &insert.returning {
-                output.rows.push(self.returned(returning, &row, frame)?);
+            if insert.returning.is_some() {
+                output.rows.push(row.to_vec());
             }
         }
-        output.columns = returning_columns(&insert.returning);
         self.settle_references()?;
+        self.return_rows(&insert.returning, &mut output, frame)?;
         Ok(output)
     }
 
@@ -175,16 +175,17 @@ impl Execution<'_> {
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
         self.begin_change();
-        let mut output =
-            StatementOutput { columns: returning_columns(&update.returning), ..Default::default() };
+        let mut output = StatementOutput::default();
         let environment = self.environment(&[], frame);
         let table = &update.plan.table;
         if let Access::Key(parts) = &update.access {
-            let Some(key) = resolve_key(parts, &environment)? else { return Ok(output) };
+            let Some(key) = resolve_key(parts, &environment)? else {
+                return self.finish_change(&update.returning, output, frame);
+            };
             let known = update.plan.known_values(&environment);
             let command = update.plan.command(key, &known, &environment)?;
-            self.update_row(update, command, &mut output, frame)?;
-            return self.finish_change(update.returning.is_some(), output);
+            self.update_row(update, command, &mut output)?;
+            return self.finish_change(&update.returning, output, frame);
         }
         if let Access::Found(select) = &update.access {
             for (key, row) in self.found(table, select, frame)? {
@@ -192,31 +193,54 @@ impl Execution<'_> {
                 let environment = self.environment(&[], &row);
                 let known = update.plan.known_values(&environment);
                 let command = update.plan.command(key, &known, &environment)?;
-                self.update_row(update, command, &mut output, frame)?;
+                self.update_row(update, command, &mut output)?;
             }
-            return self.finish_change(update.returning.is_some(), output);
+            return self.finish_change(&update.returning, output, frame);
         }
         // All found before the first is changed.
         let keys = self.matching_keys(table, &update.access, &update.filter, update.filter_columns, frame)?;
         let known = update.plan.known_values(&environment);
         for key in keys {
             let command = update.plan.command(key, &known, &environment)?;
-            self.update_row(update, command, &mut output, frame)?;
+            self.update_row(update, command, &mut output)?;
         }
-        self.finish_change(update.returning.is_some(), output)
+        self.finish_change(&update.returning, output, frame)
     }
 
     /// The end of an UPDATE or DELETE. Who sees the rows of RETURNING sees whether there was one.
     fn finish_change(
         &mut self,
-        returning: bool,
-        output: StatementOutput,
+        returning: &Option<Returning>,
+        mut output: StatementOutput,
+        frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
         self.settle_references()?;
-        if returning {
+        if returning.is_some() {
             self.look_at_matched();
         }
+        self.return_rows(returning, &mut output, frame)?;
         Ok(output)
+    }
+
+    /// Makes what RETURNING says of the rows that a statement has changed, all of them being changed: functions in it
+    /// see that.
+    fn return_rows(
+        &mut self,
+        returning: &Option<Returning>,
+        output: &mut StatementOutput,
+        frame: &[Value],
+    ) -> Result<(), SqlError> {
+        let Some(returning) = returning else { return Ok(()) };
+        let given = Given { frame, arguments: &[], left: &[] };
+        for row in &mut output.rows {
+            let returned = self.with_subqueries(row, given, |environment| {
+                returning.projection.iter().map(|expression| expression.evaluate(environment)).collect()
+            })?;
+            *row = returned;
+        }
+        self.see_newer();
+        output.columns = returning.columns.clone();
+        Ok(())
     }
 
     fn update_row(
@@ -224,7 +248,6 @@ impl Execution<'_> {
         update: &BoundUpdate,
         command: state::Command,
         output: &mut StatementOutput,
-        frame: &[Value],
     ) -> Result<(), SqlError> {
         self.charge(1)?;
         let Some(returning) = &update.returning else {
@@ -237,7 +260,7 @@ impl Execution<'_> {
         self.register_read(table.id, &key, returning.uses);
         if let Some(row) = self.current(table.id, &key).filter(|_| matched) {
             output.affected += 1;
-            output.rows.push(self.returned(returning, &row, frame)?);
+            output.rows.push(row.to_vec());
         }
         Ok(())
     }
@@ -248,8 +271,7 @@ impl Execution<'_> {
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
         self.begin_change();
-        let mut output =
-            StatementOutput { columns: returning_columns(&delete.returning), ..Default::default() };
+        let mut output = StatementOutput::default();
         let environment = self.environment(&[], frame);
         let table = &delete.plan.table;
         let keys = match &delete.access {
@@ -271,10 +293,10 @@ impl Execution<'_> {
             let matched = self.apply_delete(&delete.plan, command)?;
             if let Some(row) = row.filter(|_| matched) {
                 output.affected += 1;
-                output.rows.push(self.returned(returning, &row, frame)?);
+                output.rows.push(row.to_vec());
             }
         }
-        self.finish_change(delete.returning.is_some(), output)
+        self.finish_change(&delete.returning, output, frame)
     }
 
     /// What a query has found, by the key that its rows begin with; of several with the same key the first.
@@ -294,20 +316,6 @@ impl Execution<'_> {
         }
         Ok(found)
     }
-
-    fn returned(
-        &self,
-        returning: &Returning,
-        row: &[Value],
-        frame: &[Value],
-    ) -> Result<Vec<Value>, SqlError> {
-        let environment = Environment::new(row, frame, self.now);
-        returning.projection.iter().map(|expression| expression.evaluate(&environment)).collect()
-    }
-}
-
-fn returning_columns(returning: &Option<Returning>) -> Arc<[types::OutputColumn]> {
-    returning.as_ref().map(|returning| returning.columns.clone()).unwrap_or_default()
 }
 
 /// Refuses a row that is too long to store.

@@ -2,23 +2,27 @@
 
 mod change;
 mod constraint;
+mod function;
 mod fused;
 mod own;
+mod protect;
 mod relation;
 mod row_function;
 mod scan;
 mod select;
 
+pub(crate) use protect::Savepoint;
+pub(crate) use relation::check_values;
 pub(crate) use select::check_result_rows;
 
 use crate::expression::{Environment, Expression};
 use crate::library::Library;
-use crate::plpgsql;
+use crate::plpgsql::{self, CallResult, CompiledProcedure};
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
 use constraint::Unsettled;
 pub(crate) use own::without;
 use own::{OwnRow, OwnRows};
-use select::KnownSubqueries;
+use select::{Given, KnownSubqueries};
 use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -85,12 +89,14 @@ pub(crate) struct Execution<'a> {
     reads: Vec<Read>,
     scans: Vec<Scan>,
     commands: Vec<Command>,
-    own: OwnRows,
+    /// Rows that the transaction has written, as the statement that is running sees them.
+    own: Rc<OwnRows>,
+    /// The same with what functions have written that the statement calls: it does not see that itself.
+    newer: Option<Rc<OwnRows>>,
     /// Whether reads are registered: not for queries outside of transactions.
     registers: bool,
-    /// Commands of the last data-changing statement, and whether each matched.
-    last_commands: usize,
-    last_matched: Vec<bool>,
+    /// Positions of the commands of the last data-changing statement, and whether each matched.
+    last_matched: Vec<(usize, bool)>,
     steps: u64,
     depth: usize,
     /// Queries that are running inside of one another.
@@ -98,6 +104,8 @@ pub(crate) struct Execution<'a> {
     subqueries: KnownSubqueries,
     /// By number, the rows that recursive queries have found last; the innermost last.
     working: Vec<(usize, Rc<Vec<Vec<Value>>>)>,
+    /// Blocks with handlers that are running.
+    protected: usize,
     /// Hidden keys given out.
     draws: u32,
     /// What the running statement has left to do about references.
@@ -116,15 +124,16 @@ impl<'a> Execution<'a> {
             reads: Vec::with_capacity(4),
             scans: Vec::new(),
             commands: Vec::with_capacity(2),
-            own: OwnRows::default(),
+            own: Rc::default(),
+            newer: None,
             registers: true,
-            last_commands: 0,
             last_matched: Vec::new(),
             steps: 0,
             depth: 0,
             queries: 0,
             subqueries: KnownSubqueries::default(),
             working: Vec::new(),
+            protected: 0,
             draws: 0,
             unsettled: VecDeque::new(),
         }
@@ -205,12 +214,23 @@ impl<'a> Execution<'a> {
     /// What evaluation raises.
     #[inline]
     pub fn evaluate(&mut self, expression: &Expression, frame: &[Value]) -> Result<Value, SqlError> {
-        expression.evaluate(&Environment::new(&[], frame, self.now))
+        self.with_variables(frame, |environment| expression.evaluate(environment))
     }
 
-    /// Where expressions over variables are evaluated.
-    pub fn variables<'b>(&self, frame: &'b [Value]) -> Environment<'b> {
-        self.environment(&[], frame)
+    /// Evaluates something over variables, which may call functions.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    #[inline]
+    pub fn with_variables<R>(
+        &mut self,
+        frame: &[Value],
+        evaluate: impl FnOnce(&Environment<'_>) -> Result<R, SqlError>,
+    ) -> Result<R, SqlError> {
+        self.forget_subqueries();
+        let result = self.with_subqueries(&[], Given { frame, arguments: &[], left: &[] }, evaluate);
+        self.see_newer();
+        result
     }
 
     /// Whether a condition without columns is true (and not NULL).
@@ -219,7 +239,7 @@ impl<'a> Execution<'a> {
     /// What evaluation raises.
     #[inline]
     pub fn is_true(&mut self, expression: &Expression, frame: &[Value]) -> Result<bool, SqlError> {
-        expression.is_true(&Environment::new(&[], frame, self.now))
+        self.with_variables(frame, |environment| expression.is_true(environment))
     }
 
     /// Runs a statement. `frame` holds the variables by slot, or the parameters of a script.
@@ -259,15 +279,15 @@ impl<'a> Execution<'a> {
     /// Somebody looks at how many rows the last data-changing statement matched (FOUND, ROW_COUNT, the command tag):
     /// its commands are guarded from now on.
     pub fn look_at_matched(&mut self) {
-        for (command, matched) in self.commands[self.last_commands..].iter_mut().zip(&self.last_matched) {
-            command.guard = Some(*matched);
+        for (position, matched) in &self.last_matched {
+            self.commands[*position].guard = Some(*matched);
         }
     }
 
     fn call_bound(&mut self, call: &BoundCall, frame: &[Value]) -> Result<StatementOutput, SqlError> {
         let definition = self.library.definition(&call.procedure);
         let procedure = definition
-            .filter(|procedure| call.fits(&procedure.parameters))
+            .filter(|procedure| procedure.function.is_none() && call.fits(&procedure.parameters))
             .ok_or_else(|| call.no_procedure())?;
         let parameters = &procedure.parameters;
         let mut arguments = Vec::with_capacity(parameters.len());
@@ -277,7 +297,7 @@ impl<'a> Execution<'a> {
                 arguments.push(cast(self.evaluate(argument, frame)?, parameter.data_type.family())?);
             }
         }
-        let values = self.call(&call.procedure, arguments)?;
+        let values = self.call(&call.procedure, arguments)?.values;
         let outputs =
             parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode != ParameterMode::In);
         let (call_outputs, columns): (Vec<usize>, Vec<OutputColumn>) =
@@ -286,12 +306,22 @@ impl<'a> Execution<'a> {
         Ok(StatementOutput { affected: 0, columns: columns.into(), rows, call_outputs })
     }
 
-    /// Calls a procedure with one value per IN and INOUT parameter, of the parameters' types; gives the OUT and INOUT
-    /// values.
+    /// Calls a procedure or function with one value per IN and INOUT parameter, of the parameters' types.
     ///
     /// # Errors
-    /// What the procedure ends with.
-    pub fn call(&mut self, name: &str, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError> {
+    /// What it ends with.
+    pub fn call(&mut self, name: &str, arguments: Vec<Value>) -> Result<CallResult, SqlError> {
+        let library = self.library;
+        let procedure = library.procedure(name)?;
+        self.call_compiled(name, procedure, arguments)
+    }
+
+    fn call_compiled(
+        &mut self,
+        name: &str,
+        procedure: &CompiledProcedure,
+        arguments: Vec<Value>,
+    ) -> Result<CallResult, SqlError> {
         if self.depth >= limits::NESTING_MAX {
             let message = format!(
                 "calls are nested more than {} deep (NESTING_MAX) in procedure \"{name}\"",
@@ -300,8 +330,6 @@ impl<'a> Execution<'a> {
             return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
         }
         self.charge(1)?;
-        let library = self.library;
-        let procedure = library.procedure(name)?;
         self.depth += 1;
         let result = plpgsql::call(procedure, self, arguments);
         self.depth -= 1;
@@ -354,9 +382,16 @@ impl<'a> Execution<'a> {
         self.reads.push(Read { row, columns: columns | ColumnSet::EXISTS });
     }
 
+    /// A statement has ended: the next one sees what its functions have written.
+    fn see_newer(&mut self) {
+        if let Some(newer) = self.newer.take() {
+            self.own = newer;
+        }
+    }
+
     /// A new data-changing statement begins.
     fn begin_change(&mut self) {
-        self.last_commands = self.commands.len();
+        self.see_newer();
         self.last_matched.clear();
     }
 
@@ -396,6 +431,7 @@ impl<'a> Execution<'a> {
                 return Err(error);
             }
         };
+        self.read_what_may_fail(&command);
         let matched = change != RowChange::Unmatched;
         let written = if matched { writes } else { ColumnSet::EMPTY };
         let position = self.own.position(command.row.table, &command.row.key);
@@ -406,17 +442,22 @@ impl<'a> Execution<'a> {
         };
         match position {
             Some(position) => {
-                let own = self.own.get_mut(position);
+                let own = Rc::make_mut(&mut self.own).get_mut(position);
                 own.value = value;
                 own.uses |= command.uses;
                 own.written |= written;
             }
             None => {
-                self.own.push(OwnRow { row: command.row.clone(), value, uses: command.uses, written });
+                Rc::make_mut(&mut self.own).push(OwnRow {
+                    row: command.row.clone(),
+                    value,
+                    uses: command.uses,
+                    written,
+                });
             }
         }
+        self.last_matched.push((self.commands.len(), matched));
         self.commands.push(command);
-        self.last_matched.push(matched);
         Ok(matched)
     }
 }

@@ -8,6 +8,7 @@ use types::{ColumnSet, Key, Row, TableId};
 const LINEAR_MAX: usize = 16;
 
 /// A row that a command of this transaction has touched.
+#[derive(Clone)]
 pub(super) struct OwnRow {
     /// Which.
     pub row: RowId,
@@ -20,7 +21,7 @@ pub(super) struct OwnRow {
 }
 
 /// The rows in the order in which they were touched first.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct OwnRows {
     rows: Vec<OwnRow>,
     index: FxHashMap<RowId, usize>,

@@ -41,6 +41,7 @@ impl Execution<'_> {
                 rows.iter().map(|row| self.evaluate_all(row, given)).collect::<Result<_, _>>()?
             }
             Relation::Function { function, arguments } => self.function_rows(function, arguments, given)?,
+            Relation::Call(call) => self.called_rows(call, given)?,
             Relation::Set { operation, all, sides } => {
                 self.enter_query()?;
                 let left = self.select_given(&sides[0], given, None);
@@ -239,7 +240,7 @@ impl Execution<'_> {
 }
 
 /// Refuses more than may be held in memory.
-fn check_values(rows: &Rows) -> Result<(), SqlError> {
+pub(crate) fn check_values(rows: &Rows) -> Result<(), SqlError> {
     let values = rows.len().saturating_mul(rows.first().map_or(0, Vec::len));
     if values <= VALUES_MAX {
         return Ok(());

@@ -36,6 +36,10 @@ impl RunSubquery for NoSubqueries {
     ) -> Result<Rc<Vec<Vec<Value>>>, SqlError> {
         Err(broken("a subquery where none was bound"))
     }
+
+    fn call(&self, _: &str, _: Vec<Value>) -> Result<Value, SqlError> {
+        Err(broken("a function where none was bound"))
+    }
 }
 
 impl Execution<'_> {
@@ -50,7 +54,9 @@ impl Execution<'_> {
         limit: Option<usize>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
         self.forget_subqueries();
-        self.select_given(select, Given { frame, arguments: &[], left: &[] }, limit)
+        let rows = self.select_given(select, Given { frame, arguments: &[], left: &[] }, limit);
+        self.see_newer();
+        rows
     }
 
     /// A statement begins: what subqueries of the one before gave may have changed.
@@ -203,6 +209,12 @@ impl RunSubquery for Runner<'_, '_> {
         let rows = Rc::new(rows?);
         execution.subqueries.remember(known_as, rows.clone());
         Ok(rows)
+    }
+
+    fn call(&self, function: &str, arguments: Vec<Value>) -> Result<Value, SqlError> {
+        let mut execution = self.0.try_borrow_mut().map_err(|_| broken("a function inside of itself"))?;
+        let result = execution.call_function(function, arguments)?;
+        Ok(result.values.into_iter().next().unwrap_or_default())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What can be told of an expression without evaluating it.
 
-use super::{Environment, Expression, Function, Kind};
+use super::{Environment, Expression, Function, Kind, RoutineCall};
 use types::{ColumnSet, DataType, SqlError, Value};
 
 impl Expression {
@@ -15,6 +15,7 @@ impl Expression {
             | Kind::Now
             | Kind::Aggregate(_) => Vec::new(),
             Kind::Subquery(subquery) => subquery.operands.iter().chain(&subquery.arguments).collect(),
+            Kind::Call(call) => call.arguments.iter().collect(),
             Kind::Cast(operand)
             | Kind::Assign(operand)
             | Kind::Negate(operand)
@@ -31,6 +32,7 @@ impl Expression {
             | Kind::InList(_, operands)
             | Kind::Coalesce(operands)
             | Kind::Extreme(_, operands)
+            | Kind::Format(operands)
             | Kind::Function(_, operands) => operands.iter().collect(),
             Kind::Case(branches, otherwise) => branches
                 .iter()
@@ -54,6 +56,7 @@ impl Expression {
                 let subquery = subquery.as_mut();
                 subquery.operands.iter_mut().chain(&mut subquery.arguments).collect()
             }
+            Kind::Call(call) => call.arguments.iter_mut().collect(),
             Kind::Cast(operand)
             | Kind::Assign(operand)
             | Kind::Negate(operand)
@@ -70,6 +73,7 @@ impl Expression {
             | Kind::InList(_, operands)
             | Kind::Coalesce(operands)
             | Kind::Extreme(_, operands)
+            | Kind::Format(operands)
             | Kind::Function(_, operands) => operands.iter_mut().collect(),
             Kind::Case(branches, otherwise) => branches
                 .iter_mut()
@@ -84,9 +88,24 @@ impl Expression {
         test(self) || self.operands().into_iter().any(|operand| operand.any(test))
     }
 
-    /// True where a query stands inside.
-    pub fn has_subquery(&self) -> bool {
-        self.any(&mut |expression| matches!(expression.kind, Kind::Subquery(_)))
+    /// True where it is itself a query or a call, which an execution must run.
+    pub fn is_run(&self) -> bool {
+        matches!(self.kind, Kind::Subquery(_) | Kind::Call(_))
+    }
+
+    /// True where a query or a call stands inside.
+    pub fn runs_anything(&self) -> bool {
+        self.any(&mut Expression::is_run)
+    }
+
+    /// Visits the calls of functions inside, those of its queries left out.
+    pub fn visit_calls(&self, visit: &mut dyn FnMut(&RoutineCall)) {
+        self.any(&mut |inner| {
+            if let Kind::Call(call) = &inner.kind {
+                visit(call);
+            }
+            false
+        });
     }
 
     /// The columns that it looks at.
@@ -101,9 +120,13 @@ impl Expression {
         columns
     }
 
-    /// True where its value is the same for every row.
+    /// True where its value is the same for every row. What may change rows is run for each.
     pub fn is_row_independent(&self) -> bool {
-        !self.any(&mut |expression| matches!(expression.kind, Kind::Column(_) | Kind::Aggregate(_)))
+        !self.any(&mut |expression| match &expression.kind {
+            Kind::Column(_) | Kind::Aggregate(_) => true,
+            Kind::Call(call) => call.is_volatile,
+            _ => false,
+        })
     }
 
     /// True where it has the same value wherever and whenever it is evaluated.
@@ -116,6 +139,7 @@ impl Expression {
                     | Kind::Argument(_)
                     | Kind::Left(_)
                     | Kind::Subquery(_)
+                    | Kind::Call(_)
                     | Kind::Now
                     | Kind::Aggregate(_)
             )
@@ -136,7 +160,7 @@ impl Expression {
             Kind::Cast(operand) | Kind::Assign(operand) => !is_total_cast(operand.data_type, self.data_type),
             Kind::Arithmetic(..) | Kind::Negate(_) | Kind::Concatenate(_) | Kind::Like(..) => true,
             Kind::Function(function, _) => function.can_fail(),
-            Kind::Aggregate(_) | Kind::Subquery(_) => true,
+            Kind::Aggregate(_) | Kind::Subquery(_) | Kind::Call(_) | Kind::Format(_) => true,
             _ => false,
         };
         fails || self.operands().into_iter().any(Expression::can_fail)
@@ -174,7 +198,7 @@ impl Expression {
                 }
                 _ => true,
             },
-            Kind::Argument(_) | Kind::Left(_) | Kind::Subquery(_) => true,
+            Kind::Argument(_) | Kind::Left(_) | Kind::Subquery(_) | Kind::Call(_) => true,
             _ => false,
         });
         if unknown {
@@ -262,7 +286,7 @@ impl Capture {
     pub fn renumber(&mut self, expression: &mut Expression) {
         let captured = match &expression.kind {
             Kind::Slot(_) | Kind::Argument(_) | Kind::Left(_) => true,
-            Kind::Subquery(_) => expression.is_row_independent(),
+            Kind::Subquery(_) | Kind::Call(_) => expression.is_row_independent(),
             _ => false,
         };
         if captured {

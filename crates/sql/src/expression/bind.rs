@@ -230,8 +230,8 @@ impl<'a> Binder<'a> {
         let column = self.visible(&[&name]).map_err(|error| self.at(error, ident.span))?;
         let variable = self.scope.resolve(&[&name]);
         match (column, variable) {
-            (Some(_), Some(_)) => Err(self.ambiguous(&name, ident.span)),
-            (Some(column), None) => Ok(column),
+            (Some(_), Some(_)) if !self.scope.columns_come_first() => Err(self.ambiguous(&name, ident.span)),
+            (Some(column), _) => Ok(column),
             (None, Some(variable)) => Ok(variable_expression(variable)),
             (None, None) => Err(self.at(self.no_column(&name), ident.span)),
         }

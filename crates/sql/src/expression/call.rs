@@ -2,8 +2,8 @@
 
 use super::bind::unsupported_expression;
 use super::convert::fold;
-use super::functions::{Signature, refused, resolve};
-use super::{Binder, Comparison, Expression, Kind};
+use super::functions::{Function, Signature, refused, resolve};
+use super::{Binder, Comparison, Expression, Kind, NamedArgument};
 use crate::aggregate::{Aggregate, AggregateFunction};
 use crate::scope::name_of;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
@@ -16,6 +16,7 @@ impl Binder<'_> {
         let name = match function.name.0.as_slice() {
             [name] => name.as_ident(),
             [schema, name] if schema.to_string().eq_ignore_ascii_case("pg_catalog") => name.as_ident(),
+            [schema, name] if schema.to_string().eq_ignore_ascii_case("public") => name.as_ident(),
             _ => None,
         };
         let Some(name) = name else {
@@ -50,13 +51,14 @@ impl Binder<'_> {
         if let Some(hint) = refused(name) {
             return Err(SqlError::unsupported(format_args!("the function {name}()")).hint(hint));
         }
-        let arguments = match &function.args {
+        let arguments: Vec<NamedArgument> = match &function.args {
             FunctionArguments::None => Vec::new(),
             FunctionArguments::Subquery(_) => {
                 return Err(SqlError::unsupported("a subquery as an argument"));
             }
             FunctionArguments::List(list) if name == "make_interval" => {
-                self.bind_interval_parts(&list.args)?
+                let parts = self.bind_interval_parts(&list.args)?;
+                parts.into_iter().map(|value| NamedArgument { name: None, value }).collect()
             }
             FunctionArguments::List(list) => {
                 if function.filter.is_some() || list.duplicate_treatment.is_some() {
@@ -67,13 +69,23 @@ impl Binder<'_> {
                 if !list.clauses.is_empty() {
                     return Err(SqlError::unsupported(format_args!("this form of the function {name}")));
                 }
-                list.args
-                    .iter()
-                    .map(|argument| self.bind(plain_argument(argument)?))
-                    .collect::<Result<_, _>>()?
+                self.bind_arguments(&list.args)?
             }
         };
-        self.call(name, arguments, span)
+        let named = arguments.iter().any(|argument| argument.name.is_some());
+        if self.scope().routines().get(name).is_none() && !named {
+            return self.call(name, arguments.into_iter().map(|argument| argument.value).collect(), span);
+        }
+        // As in PostgreSQL, a function of the ledger does not hide one of the system.
+        if !named {
+            let values = arguments.iter().map(|argument| argument.value.clone()).collect();
+            match self.call(name, values, span) {
+                Err(error) if error.state == SqlState::UNDEFINED_FUNCTION => {}
+                known => return known,
+            }
+        }
+        let missing = self.no_routine(name, &arguments, span);
+        self.bind_routine(name, arguments)?.ok_or(missing)
     }
 
     /// A call by name: what has a form of its own, then the functions of the table.
@@ -92,6 +104,15 @@ impl Binder<'_> {
                     None => Err(no_function(name, &[])),
                 }
             }
+            ("format", 1..) => {
+                let operands = arguments.into_iter().map(|argument| self.known(argument));
+                let mut operands = operands.collect::<Result<Vec<_>, _>>()?;
+                let format = operands.remove(0);
+                let missing = no_function(name, &[format.data_type]);
+                operands.insert(0, self.argument(format, DataType::Text(None)).ok_or(missing)?);
+                Ok(Expression { kind: Kind::Format(operands), data_type: DataType::Text(None) })
+            }
+            ("quote_literal" | "quote_nullable", 1) => self.bind_quoted(name, arguments),
             ("current_timestamp", 1) => Err(SqlError::unsupported("current_timestamp with a precision")),
             ("coalesce", 1..) => {
                 let (operands, data_type) = self.unify(arguments, "COALESCE")?;
@@ -176,6 +197,19 @@ impl Binder<'_> {
         let data_type = value.data_type;
         let null = Expression::constant(Value::Null, data_type);
         Ok(Expression { kind: Kind::Case(vec![(equal, null)], Box::new(value)), data_type })
+    }
+
+    /// Both take values of every type; `quote_nullable` gives the text NULL for NULL.
+    fn bind_quoted(&self, name: &str, arguments: Vec<Expression>) -> Result<Expression, SqlError> {
+        let text = DataType::Text(None);
+        let values = arguments.into_iter().map(|value| self.cast_to(value, text));
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        let quoted = Expression { kind: Kind::Function(Function::QuoteLiteral, values), data_type: text };
+        if name == "quote_literal" {
+            return Ok(quoted);
+        }
+        let null = Expression::constant(Value::text("NULL"), text);
+        Ok(Expression { kind: Kind::Coalesce(vec![fold(quoted), null]), data_type: text })
     }
 
     /// `concat` takes NULL for the empty text.

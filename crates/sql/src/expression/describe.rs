@@ -32,6 +32,7 @@ impl Expression {
                 operands if operands.is_empty() => "(SELECT …)".to_string(),
                 operands => format!("({operands} compared with SELECT …)"),
             },
+            Kind::Call(call) => format!("{}({})", call.name, joined(&call.arguments, ", ")),
             Kind::Now => "now()".to_string(),
             Kind::Assign(operand) => text(operand),
             Kind::Cast(operand) => format!("{}::{}", text(operand), self.data_type),
@@ -74,6 +75,7 @@ impl Expression {
             Kind::Extreme(largest, operands) => {
                 format!("{}({})", if *largest { "greatest" } else { "least" }, joined(operands, ", "))
             }
+            Kind::Format(operands) => format!("format({})", joined(operands, ", ")),
             Kind::Function(function, arguments) => {
                 format!("{}({})", function.name(), joined(arguments, ", "))
             }

@@ -1,12 +1,13 @@
 //! Evaluation of bound expressions.
 
 use super::pattern::like;
+use super::quote::format_text;
 use super::{Expression, Kind, SubqueryForm};
 use crate::statement::BoundSelect;
 use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::Arc;
-use types::{SqlError, SqlState, Value, arithmetic, assign, cast, concatenate, negate};
+use types::{SqlError, SqlState, Value, arithmetic, assign, cast, concatenate, format_value, negate};
 
 /// What an expression is evaluated in.
 #[derive(Clone, Copy)]
@@ -32,7 +33,7 @@ pub(crate) struct QueryEnvironment<'a> {
     pub subqueries: &'a dyn RunSubquery,
 }
 
-/// Runs the subqueries of expressions.
+/// Runs the subqueries of expressions, and the functions that they call.
 pub(crate) trait RunSubquery {
     /// Rows of a query with these arguments, at most `limit`.
     ///
@@ -45,6 +46,12 @@ pub(crate) trait RunSubquery {
         arguments: Vec<Value>,
         limit: Option<usize>,
     ) -> Result<Rc<Vec<Vec<Value>>>, SqlError>;
+
+    /// The value of a function of the ledger for these arguments, of its parameters' types.
+    ///
+    /// # Errors
+    /// What the function ends with.
+    fn call(&self, function: &str, arguments: Vec<Value>) -> Result<Value, SqlError>;
 }
 
 impl<'a> Environment<'a> {
@@ -109,7 +116,9 @@ impl Expression {
             }
             Kind::Extreme(largest, operands) => extreme(*largest, operands, environment),
             Kind::Function(function, arguments) => function.evaluate(arguments, environment),
+            Kind::Format(operands) => format_call(operands, environment),
             Kind::Subquery(subquery) if subquery.form == SubqueryForm::Scalar => subquery.scalar(environment),
+            Kind::Call(call) => call.evaluate(environment),
             Kind::Aggregate(_) => Err(broken("an aggregate outside of a grouping")),
             _ => Ok(self.truth(environment)?.map_or(Value::Null, Value::Boolean)),
         }
@@ -198,6 +207,15 @@ impl Expression {
     /// The value of an expression without columns and variables.
     pub fn evaluate_constant(&self, now: i64) -> Result<Value, SqlError> {
         self.evaluate(&Environment::new(&[], &[], now))
+    }
+}
+
+fn format_call(operands: &[Expression], environment: &Environment<'_>) -> Result<Value, SqlError> {
+    let texts = operands.iter().map(|operand| Ok(format_value(&operand.evaluate(environment)?)));
+    let texts = texts.collect::<Result<Vec<Option<String>>, SqlError>>()?;
+    match texts.split_first() {
+        Some((Some(format), arguments)) => format_text(format, arguments).map(Value::text),
+        _ => Ok(Value::Null),
     }
 }
 

@@ -12,7 +12,9 @@ mod evaluate;
 mod functions;
 mod names;
 mod pattern;
+mod quote;
 mod relations;
+mod routine;
 mod subquery;
 
 pub(crate) use analysis::Capture;
@@ -23,6 +25,7 @@ pub(crate) use evaluate::{Environment, QueryEnvironment, RunSubquery, broken};
 pub(crate) use functions::{ArrayFunction, Function};
 pub(crate) use names::{bind_data_type, output_name};
 pub(crate) use relations::{Merged, NamedRelation, Relations};
+pub(crate) use routine::{NamedArgument, RoutineCall, shown_arguments};
 pub(crate) use subquery::{Subquery, SubqueryForm};
 
 use sqlparser::ast::BinaryOperator;
@@ -52,6 +55,8 @@ pub(crate) enum Kind {
     Left(u16),
     /// A query inside of the expression.
     Subquery(Box<Subquery>),
+    /// A call of a function of the ledger.
+    Call(Box<RoutineCall>),
     /// The block's time.
     Now,
     /// An explicit cast to the expression's type.
@@ -88,6 +93,8 @@ pub(crate) enum Kind {
     Coalesce(Vec<Expression>),
     /// The largest (smallest: the flag is false) that is not NULL.
     Extreme(bool, Vec<Expression>),
+    /// `format()`: the format first. It is NULL where the format is.
+    Format(Vec<Expression>),
     /// A function that is NULL where an argument is.
     Function(Function, Vec<Expression>),
     /// An aggregate of the query, by number; only between binding and grouping.

@@ -28,6 +28,47 @@ pub struct Block {
     pub declarations: Vec<Declaration>,
     /// Its statements, in order.
     pub statements: Vec<Statement>,
+    /// EXCEPTION: what happens at an error; nothing where there are none.
+    pub handlers: Vec<Handler>,
+}
+
+/// `WHEN condition OR condition THEN …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Handler {
+    /// Where it begins.
+    pub position: u32,
+    /// One of them must be the error's.
+    pub conditions: Vec<Condition>,
+    /// What happens then.
+    pub statements: Vec<Statement>,
+}
+
+/// A condition of a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// `OTHERS`: everything but a cancelled query and a failed ASSERT.
+    Others,
+    /// This code; with `000` at its end every code of its class.
+    State(SqlState),
+}
+
+/// `EXECUTE text USING …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct DynamicText {
+    /// Gives the statement's text.
+    pub text: Expression,
+    /// `$1`, `$2`, … of it.
+    pub arguments: Vec<Expression>,
+}
+
+/// Where the rows of a loop or of RETURN QUERY come from.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "the tree lives only while a procedure is compiled")]
+pub enum RowSource {
+    /// A statement.
+    Static(Box<sql::Statement>),
+    /// EXECUTE
+    Dynamic(DynamicText),
 }
 
 /// One line of a DECLARE section.
@@ -54,6 +95,8 @@ pub enum DeclaredType {
     Record,
     /// `variable%TYPE` or `table.column%TYPE`.
     Like(Target),
+    /// `table%ROWTYPE`, or the name of a table: a row of it.
+    Row(Target),
     /// `ALIAS FOR name` or `ALIAS FOR $n`.
     Alias(Target),
 }
@@ -193,7 +236,7 @@ pub enum StatementKind {
         /// One record, or scalars.
         targets: Vec<Target>,
         /// Whose rows.
-        query: Box<sql::Statement>,
+        query: RowSource,
         /// What is repeated.
         body: Vec<Statement>,
     },
@@ -227,8 +270,20 @@ pub enum StatementKind {
     Call {
         /// The procedure.
         procedure: Name,
-        /// Its arguments, in order.
-        arguments: Vec<Expression>,
+        /// Its arguments in order, with their names where they are given.
+        arguments: Vec<(Option<Name>, Expression)>,
+    },
+    /// `EXECUTE text [INTO …] [USING …]`
+    Execute {
+        /// What is run.
+        dynamic: DynamicText,
+        /// Where its row goes.
+        into: Option<IntoClause>,
+    },
+    /// `GET STACKED DIAGNOSTICS target = item, …`
+    GetStackedDiagnostics {
+        /// What each gets.
+        items: Vec<(Target, StackedItem)>,
     },
     /// `GET DIAGNOSTICS target = ROW_COUNT, …`
     GetDiagnostics {
@@ -244,10 +299,27 @@ pub enum StatementKind {
         /// What the error says.
         message: Option<Expression>,
     },
-    /// `RETURN`
-    Return,
+    /// `RETURN [value]`
+    Return(Option<Expression>),
+    /// `RETURN NEXT [value]`
+    ReturnNext(Option<Expression>),
+    /// `RETURN QUERY …`
+    ReturnQuery(RowSource),
     /// `NULL`
     Null,
+}
+
+/// What GET STACKED DIAGNOSTICS tells of the error that is being handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackedItem {
+    /// `RETURNED_SQLSTATE`
+    State,
+    /// `MESSAGE_TEXT`
+    Message,
+    /// `PG_EXCEPTION_DETAIL`
+    Detail,
+    /// `PG_EXCEPTION_HINT`
+    Hint,
 }
 
 /// `RAISE …`

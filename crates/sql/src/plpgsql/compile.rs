@@ -3,18 +3,23 @@
 //! Statements of SQL, CALL and RAISE are compiled in [`super::compile_statement`], names and types in
 //! [`super::variables`].
 
-use super::ast::{Block, Branch, CaseBranch, Expression, Name, Statement, StatementKind, Target};
+use super::ast::{
+    Branch, CaseBranch, DeclaredType, Expression, Name, RowSource, Statement, StatementKind, Target,
+};
+use super::compile_block::ErrorRole;
+use super::compile_result::ResultShape;
 use super::fuse::{Obstacle, Surroundings, fuse, unfused};
 use super::hoist::needs_hoisting;
-use super::program::{Address, CompiledProcedure, Instruction, RangeStart, RowsStart};
+use super::program::{Address, CompiledProcedure, Instruction, RangeStart, RowsSource, RowsStart};
 use super::variables::Variables;
-use crate::expression::{self, Binder, Source};
+use crate::expression;
 use crate::library::CompileOptions;
-use crate::statement::BoundStatement;
+use crate::statement::bind_expression;
 use crate::table::Tables;
 use sqlparser::ast as sql;
+use std::ops::Range;
 use std::sync::Arc;
-use types::{DataType, ParameterMode, Procedure, SqlError, SqlState};
+use types::{DataType, Language, ParameterMode, Procedure, SqlError, SqlState};
 
 /// Compiles a procedure against the tables of a catalog. Procedures that it calls are looked up when it runs.
 ///
@@ -25,7 +30,6 @@ pub(crate) fn compile(
     procedure: &Procedure,
     options: CompileOptions,
 ) -> Result<CompiledProcedure, SqlError> {
-    let body = super::parse(&procedure.body)?;
     let mut compiler = Compiler::new(tables, procedure)?;
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for parameter in &procedure.parameters {
@@ -38,25 +42,16 @@ pub(crate) fn compile(
             outputs.push(slot);
         }
     }
-    compiler.block(&body.block)?;
-    compiler.emit(Instruction::Return);
-    let (slots, found) = (compiler.variables.slots()?, compiler.variables.found);
-    let (code, obstacles) = match options.fusion {
-        true => fuse(compiler.code, &Surroundings { slots, found, outputs: &outputs }),
-        false => unfused(compiler.code, &Obstacle::SwitchedOff),
-    };
-    Ok(CompiledProcedure {
-        slots,
-        found,
-        code: code.into(),
-        names: compiler.variables.names(),
-        obstacles: obstacles.into(),
-        inputs: inputs.into(),
-        outputs: outputs.into(),
-        ranges: compiler.ranges.most,
-        cursors: compiler.cursors.most,
-        looks_at_matched: compiler.looks_at_matched,
-    })
+    compiler.outputs.clone_from(&outputs);
+    match procedure.language {
+        Language::PlPgSql => {
+            let body = super::parse(&procedure.body)?;
+            compiler.block(&body.block)?;
+            compiler.end();
+        }
+        Language::Sql => compiler.sql_body(&procedure.body)?,
+    }
+    compiler.finish(inputs, options)
 }
 
 /// Things of which each level of nesting needs one.
@@ -81,14 +76,16 @@ impl Nesting {
 }
 
 /// A block or loop around the statement that is compiled.
-struct Enclosing {
-    label: Option<String>,
+pub(super) struct Enclosing {
+    pub label: Option<String>,
     /// Where CONTINUE goes; `None` for a block.
-    next_turn: Option<Address>,
+    pub next_turn: Option<Address>,
     /// FOR sets FOUND when it is left.
-    sets_found: bool,
+    pub sets_found: bool,
     /// Jumps to its end, which is not known yet.
-    exits: Vec<Address>,
+    pub exits: Vec<Address>,
+    /// Whether it has to do with errors.
+    pub role: ErrorRole,
 }
 
 /// The compiler of one procedure.
@@ -96,23 +93,58 @@ pub(super) struct Compiler<'a> {
     pub(super) tables: &'a Tables,
     pub(super) variables: Variables,
     code: Vec<Instruction>,
-    enclosing: Vec<Enclosing>,
+    pub(super) enclosing: Vec<Enclosing>,
+    /// What handlers enclose.
+    pub(super) protected_code: Vec<Range<Address>>,
+    /// What the procedure or function gives back.
+    pub(super) result: ResultShape,
     ranges: Nesting,
     cursors: Nesting,
     pub(super) looks_at_matched: bool,
+    /// Slots of the OUT and INOUT parameters.
+    pub(super) outputs: Vec<u16>,
 }
 
 impl<'a> Compiler<'a> {
     fn new(tables: &'a Tables, procedure: &Procedure) -> Result<Compiler<'a>, SqlError> {
-        let variables = Variables::new(&procedure.name, Arc::from(procedure.body.as_str()))?;
+        let body = Arc::from(procedure.body.as_str());
+        let variables = Variables::new(&procedure.name, body, tables.routines(), procedure.language)?;
         Ok(Compiler {
             tables,
             variables,
             code: Vec::new(),
             enclosing: Vec::new(),
+            protected_code: Vec::new(),
+            result: ResultShape::of(tables, procedure)?,
             ranges: Nesting::default(),
             cursors: Nesting::default(),
             looks_at_matched: false,
+            outputs: Vec::new(),
+        })
+    }
+
+    /// The whole program.
+    fn finish(self, inputs: Vec<u16>, options: CompileOptions) -> Result<CompiledProcedure, SqlError> {
+        let (slots, found) = (self.variables.slots()?, self.variables.found);
+        let surroundings =
+            Surroundings { slots, found, outputs: &self.outputs, protected: &self.protected_code };
+        let (code, obstacles) = match options.fusion {
+            true => fuse(self.code, &surroundings),
+            false => unfused(self.code, &Obstacle::SwitchedOff),
+        };
+        Ok(CompiledProcedure {
+            slots,
+            found,
+            code: code.into(),
+            names: self.variables.names(),
+            result: self.result.form(),
+            called: self.variables.scope().called().into(),
+            obstacles: obstacles.into(),
+            inputs: inputs.into(),
+            outputs: self.outputs.into(),
+            ranges: self.ranges.most,
+            cursors: self.cursors.most,
+            looks_at_matched: self.looks_at_matched,
         })
     }
 
@@ -130,19 +162,21 @@ impl<'a> Compiler<'a> {
     }
 
     /// The jump at `address` goes to the next instruction.
-    fn land(&mut self, address: Address) {
+    pub(super) fn land(&mut self, address: Address) {
         let here = self.here();
         match &mut self.code[address as usize] {
             Instruction::Jump { to }
             | Instruction::JumpIf { to, .. }
             | Instruction::JumpUnless { to, .. }
             | Instruction::RangeNext { end: to, .. }
-            | Instruction::RowsNext { end: to, .. } => *to = here,
+            | Instruction::RowsNext { end: to, .. }
+            | Instruction::Protect { handlers: to }
+            | Instruction::JumpUnlessCaught { to, .. } => *to = here,
             _ => debug_assert!(false, "only jumps land"),
         }
     }
 
-    fn land_all(&mut self, addresses: Vec<Address>) {
+    pub(super) fn land_all(&mut self, addresses: Vec<Address>) {
         for address in addresses {
             self.land(address);
         }
@@ -169,7 +203,7 @@ impl<'a> Compiler<'a> {
 
     /// An expression that needs nothing else.
     pub(super) fn bind(&self, tree: &sql::Expr) -> Result<expression::Expression, SqlError> {
-        Binder::new(self.variables.scope(), Source::Nothing).bind(tree)
+        bind_expression(self.tables, self.variables.scope(), tree)
     }
 
     /// A bound expression, of this type as an assignment makes it; `what` is assigned.
@@ -184,7 +218,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// A bound condition.
-    fn condition(&mut self, condition: &Expression) -> Result<expression::Expression, SqlError> {
+    pub(super) fn condition(&mut self, condition: &Expression) -> Result<expression::Expression, SqlError> {
         self.expression_of(condition, DataType::Boolean, "a condition")
     }
 
@@ -201,40 +235,20 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn block(&mut self, block: &Block) -> Result<(), SqlError> {
-        let before = self.variables.assigned_records();
-        self.variables.push_block(block.label.as_ref());
-        for declaration in &block.declarations {
-            self.declaration(declaration)?;
-        }
-        self.enclosing.push(Enclosing {
-            label: block.label.as_ref().map(|label| label.text.clone()),
-            next_turn: None,
-            sets_found: false,
-            exits: Vec::new(),
-        });
-        self.statements(&block.statements)?;
-        self.leave_enclosing();
-        self.variables.pop_block();
-        if block.label.is_some() {
-            // EXIT may have skipped the assignments.
-            self.variables.restore_assigned(before);
-        }
-        Ok(())
-    }
-
-    fn leave_enclosing(&mut self) {
-        if let Some(enclosing) = self.enclosing.pop() {
-            self.land_all(enclosing.exits);
-        }
-    }
-
-    fn declaration(&mut self, declaration: &super::ast::Declaration) -> Result<(), SqlError> {
+    pub(super) fn declaration(&mut self, declaration: &super::ast::Declaration) -> Result<(), SqlError> {
         let position = declaration.name.position;
         let tables = self.tables;
         let Some(declared) =
             self.variables.declared_type(tables, declaration).map_err(|error| or_at(error, position))?
         else {
+            if let DeclaredType::Row(table) = &declaration.declared {
+                for slot in self.variables.declare_row(tables, declaration, table)? {
+                    if self.is_repeated() {
+                        self.emit(Instruction::Clear { slot });
+                    }
+                }
+                return Ok(());
+            }
             let flag = self.variables.declare_record(declaration)?;
             if self.is_repeated() {
                 self.emit(Instruction::Clear { slot: flag });
@@ -265,7 +279,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn statements(&mut self, statements: &[Statement]) -> Result<(), SqlError> {
+    pub(super) fn statements(&mut self, statements: &[Statement]) -> Result<(), SqlError> {
         for statement in statements {
             self.statement(statement).map_err(|error| or_at(error, statement.position))?;
         }
@@ -295,16 +309,18 @@ impl<'a> Compiler<'a> {
             StatementKind::Continue { label, condition } => {
                 self.next_turn(label.as_ref(), condition.as_ref())
             }
-            StatementKind::Return => {
-                self.emit(Instruction::Return);
-                Ok(())
-            }
+            StatementKind::Return(value) => self.returns(value.as_ref()),
+            StatementKind::ReturnNext(value) => self.returns_next(value.as_ref()),
+            StatementKind::ReturnQuery(source) => self.returns_query(source),
             StatementKind::Null => Ok(()),
             other => self.simple_statement(other),
         }
     }
 
     fn assignment(&mut self, target: &Target, value: &Expression) -> Result<(), SqlError> {
+        if self.variables.is_record(target) {
+            return self.record_assignment(target, value);
+        }
         let variable = self.variables.assignable(target)?;
         let value =
             self.expression_of(value, variable.data_type, &format!("variable \"{}\"", variable.name))?;
@@ -339,7 +355,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// A jump that is taken unless the condition is true, to a place that [`Compiler::land`] tells.
-    fn jump_unless(&mut self, condition: expression::Expression) -> Address {
+    pub(super) fn jump_unless(&mut self, condition: expression::Expression) -> Address {
         self.emit(Instruction::JumpUnless { condition, to: 0 })
     }
 
@@ -423,7 +439,8 @@ impl<'a> Compiler<'a> {
     fn enter_loop(&mut self, label: Option<&Name>, sets_found: bool) {
         let next_turn = Some(self.here());
         let label = label.map(|label| label.text.clone());
-        self.enclosing.push(Enclosing { label, next_turn, sets_found, exits: Vec::new() });
+        let role = ErrorRole::None;
+        self.enclosing.push(Enclosing { label, next_turn, sets_found, exits: Vec::new(), role });
     }
 
     /// The jump back, and the place behind the loop.
@@ -497,18 +514,23 @@ impl<'a> Compiler<'a> {
         &mut self,
         label: Option<&Name>,
         targets: &[Target],
-        query: &sql::Statement,
+        query: &RowSource,
         body: &[Statement],
     ) -> Result<(), SqlError> {
-        let bound = self.statement_of_sql(query)?;
-        let BoundStatement::Select(query) = bound else {
-            return Err(SqlError::unsupported("a FOR loop over anything but SELECT"));
+        let (source, target) = match query {
+            RowSource::Static(query) => {
+                let (source, columns) = self.rows_of(query)?;
+                (source, self.row_target(targets, &columns, false)?)
+            }
+            RowSource::Dynamic(dynamic) => {
+                let (target, wanted) = self.dynamic_target(targets, false)?;
+                (RowsSource::Dynamic(self.dynamic(dynamic, Some(wanted))?), target)
+            }
         };
-        let target = self.row_target(targets, &query.columns, false)?;
         let before = self.variables.assigned_records();
         self.variables.push_block(label);
         let cursor = self.cursors.enter();
-        self.emit(Instruction::RowsStart(Box::new(RowsStart { cursor, query, flag: target.flag })));
+        self.emit(Instruction::RowsStart(Box::new(RowsStart { cursor, source, flag: target.flag })));
         self.enter_loop(label, true);
         let leaving = self.emit(Instruction::RowsNext { cursor, stores: target.stores, end: 0 });
         self.statements(body)?;
@@ -516,68 +538,6 @@ impl<'a> Compiler<'a> {
         self.cursors.leave();
         self.variables.pop_block();
         self.variables.restore_assigned(before);
-        Ok(())
-    }
-
-    /// Index among the enclosing blocks and loops of the one that a statement names.
-    fn find_enclosing(&self, label: Option<&Name>) -> Result<usize, SqlError> {
-        let fits = |enclosing: &Enclosing| match label {
-            Some(label) => enclosing.label.as_deref() == Some(label.text.as_str()),
-            None => enclosing.next_turn.is_some(),
-        };
-        self.enclosing.iter().rposition(fits).ok_or_else(|| {
-            let message = "there is no block or loop to leave here".to_string();
-            SqlError::new(SqlState::SYNTAX_ERROR, message)
-        })
-    }
-
-    /// The jump over what is not done where the condition is false.
-    fn unless(&mut self, condition: Option<&Expression>) -> Result<Option<Address>, SqlError> {
-        match condition {
-            Some(condition) => {
-                let condition = self.condition(condition)?;
-                Ok(Some(self.jump_unless(condition)))
-            }
-            None => Ok(None),
-        }
-    }
-
-    fn exit(&mut self, label: Option<&Name>, condition: Option<&Expression>) -> Result<(), SqlError> {
-        let index = self.find_enclosing(label)?;
-        let sets_found = self.enclosing[index..].iter().any(|enclosing| enclosing.sets_found);
-        let address = match condition {
-            Some(condition) if !sets_found => {
-                let condition = self.condition(condition)?;
-                self.emit(Instruction::JumpIf { condition, to: 0 })
-            }
-            _ => {
-                let skip = self.unless(condition)?;
-                if sets_found {
-                    self.emit(Instruction::SetFound);
-                }
-                let jump = self.emit(Instruction::Jump { to: 0 });
-                if let Some(skip) = skip {
-                    self.land(skip);
-                }
-                jump
-            }
-        };
-        self.enclosing[index].exits.push(address);
-        Ok(())
-    }
-
-    fn next_turn(&mut self, label: Option<&Name>, condition: Option<&Expression>) -> Result<(), SqlError> {
-        let index = self.find_enclosing(label)?;
-        let skip = self.unless(condition)?;
-        // The loops inside of the one that goes on are left.
-        if self.enclosing[index + 1..].iter().any(|enclosing| enclosing.sets_found) {
-            self.emit(Instruction::SetFound);
-        }
-        let to = self.enclosing[index].next_turn.unwrap_or(0);
-        self.emit(Instruction::Jump { to });
-        if let Some(skip) = skip {
-            self.land(skip);
-        }
         Ok(())
     }
 }

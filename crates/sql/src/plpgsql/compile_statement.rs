@@ -1,11 +1,16 @@
 //! Compiling statements of SQL, CALL, RAISE and ASSERT.
 
-use super::ast::{Expression, IntoClause, Name, Raise, RaiseLevel, RaiseSubject, StatementKind, Target};
+use super::ast::{
+    DynamicText, Expression, IntoClause, Name, Raise, RaiseLevel, RaiseSubject, StackedItem, StatementKind,
+    Target,
+};
 use super::compile::{Compiler, or_at};
 use super::program::{
-    Call, ChangeInto, Instruction, RaiseMessage, RaisePlan, RowTarget, SelectInto, Store, Variable,
+    Call, ChangeInto, Dynamic, Execute, Instruction, RaiseMessage, RaisePlan, RowTarget, SelectInto, Store,
+    Variable,
 };
 use super::variables::coercion;
+use crate::expression::{self, NamedArgument};
 use crate::statement::{BoundCall, BoundStatement, bind_statement};
 use sqlparser::ast as sql;
 use types::{DataType, OutputColumn, SqlError, SqlState};
@@ -23,6 +28,8 @@ impl Compiler<'_> {
                 _ => Err(SqlError::unsupported("PERFORM of anything but an expression or SELECT")),
             },
             StatementKind::Call { procedure, arguments } => self.call(procedure, arguments),
+            StatementKind::Execute { dynamic, into } => self.execute(dynamic, into.as_ref()),
+            StatementKind::GetStackedDiagnostics { items } => self.stacked_diagnostics(items),
             StatementKind::GetDiagnostics { targets } => self.row_count(targets),
             StatementKind::Raise(raise) => self.raise(raise),
             StatementKind::Assert { condition, message } => self.assert(condition, message.as_ref()),
@@ -113,22 +120,94 @@ impl Compiler<'_> {
         Ok(Store { slot: variable.slot, coercion, not_null })
     }
 
-    fn call(&mut self, procedure: &Name, arguments: &[Expression]) -> Result<(), SqlError> {
+    fn call(&mut self, procedure: &Name, arguments: &[(Option<Name>, Expression)]) -> Result<(), SqlError> {
         let mut bound = Vec::with_capacity(arguments.len());
-        let mut variables = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            let target = target_of(&argument.expression);
-            let variable = target.and_then(|target| self.variables.scalar(&target).ok());
-            variables.push(variable.map(|variable| Variable {
+        for (name, argument) in arguments {
+            let value = self.expression(argument)?;
+            bound.push(NamedArgument { name: name.as_ref().map(|name| name.text.clone()), value });
+        }
+        let call = BoundCall::new(self.variables.scope(), procedure.text.clone(), bound)
+            .map_err(|error| or_at(error, procedure.position))?;
+        let variable = |argument: &expression::Expression| {
+            let variable = self.variables.at_slot(argument.as_slot()?)?;
+            Some(Variable {
                 slot: variable.slot,
                 data_type: variable.data_type,
                 not_null: variable.not_null.then(|| variable.name.as_str().into()),
                 constant: variable.constant.then(|| variable.name.as_str().into()),
-            }));
-            bound.push(self.expression(argument)?);
-        }
-        let call = BoundCall { procedure: procedure.text.clone(), arguments: bound };
+            })
+        };
+        let variables = call.arguments.iter().map(variable).collect();
         self.emit(Instruction::Call(Box::new(Call::new(call, variables))));
+        Ok(())
+    }
+
+    fn execute(&mut self, dynamic: &DynamicText, into: Option<&IntoClause>) -> Result<(), SqlError> {
+        let (target, wanted) = match into {
+            None => (None, None),
+            Some(into) => {
+                let (target, wanted) = self.dynamic_target(&into.targets, into.strict)?;
+                (Some(target), Some(wanted))
+            }
+        };
+        let dynamic = self.dynamic(dynamic, wanted)?;
+        self.emit(Instruction::Execute(Box::new(Execute { dynamic, target })));
+        Ok(())
+    }
+
+    /// A statement whose text is computed.
+    pub(super) fn dynamic(
+        &mut self,
+        dynamic: &DynamicText,
+        wanted: Option<Box<[DataType]>>,
+    ) -> Result<Dynamic, SqlError> {
+        let text = self.expression_of(&dynamic.text, DataType::Text(None), "the text of EXECUTE")?;
+        let mut arguments = Vec::with_capacity(dynamic.arguments.len());
+        for argument in &dynamic.arguments {
+            let bound = self.expression(argument)?;
+            let known = known_type(bound.data_type);
+            arguments.push(super::variables::coerce(bound, known, "a value of USING")?);
+        }
+        Ok(Dynamic { text, arguments: arguments.into(), wanted })
+    }
+
+    /// Where rows go whose columns are known only when the statement runs, and the types that they are to have.
+    pub(super) fn dynamic_target(
+        &mut self,
+        targets: &[Target],
+        strict: bool,
+    ) -> Result<(RowTarget, Box<[DataType]>), SqlError> {
+        if let [target] = targets
+            && self.variables.is_record(target)
+        {
+            let fields = self.variables.fields(target)?;
+            let Some(fields) = fields else {
+                let what = "EXECUTE into a record whose columns nothing else has told";
+                let error = SqlError::unsupported(what);
+                return Err(error
+                    .hint("Declare it as table%ROWTYPE, or name a variable for every column.")
+                    .at(target.position()));
+            };
+            let types = fields.iter().map(|(_, data_type)| *data_type).collect();
+            let (stores, flag) = self.variables.assign_record(target, &fields)?;
+            return Ok((RowTarget { stores: stores.into(), flag: Some(flag), strict }, types));
+        }
+        let mut stores = Vec::with_capacity(targets.len());
+        let mut types = Vec::with_capacity(targets.len());
+        for target in targets {
+            let variable = self.variables.assignable(target)?;
+            stores.push(self.store(target, variable.data_type)?);
+            types.push(variable.data_type);
+        }
+        Ok((RowTarget { stores: stores.into(), flag: None, strict }, types.into()))
+    }
+
+    fn stacked_diagnostics(&mut self, items: &[(Target, StackedItem)]) -> Result<(), SqlError> {
+        let mut stores = Vec::with_capacity(items.len());
+        for (target, item) in items {
+            stores.push((*item, self.store(target, DataType::Text(None))?));
+        }
+        self.emit(Instruction::StackedDiagnostics { items: stores.into() });
         Ok(())
     }
 
@@ -146,9 +225,8 @@ impl Compiler<'_> {
         let mut state = SqlState::RAISE_EXCEPTION;
         let message = match &raise.subject {
             RaiseSubject::Nothing => {
-                state = SqlState(*b"0Z002");
-                let message = "RAISE without parameters cannot be used outside an exception handler";
-                RaiseMessage::Format { pieces: [message.into()].into(), arguments: [].into() }
+                self.emit(Instruction::Rethrow);
+                return Ok(());
             }
             RaiseSubject::Format { text, arguments } => {
                 let arguments = arguments.iter().map(|argument| self.expression(argument)).collect::<Result<
@@ -168,8 +246,7 @@ impl Compiler<'_> {
         for (option, expression) in &raise.options {
             options.push((*option, self.expression(expression)?));
         }
-        // Without parameters it is an error at every level.
-        let ends = raise.level == RaiseLevel::Exception || raise.subject == RaiseSubject::Nothing;
+        let ends = raise.level == RaiseLevel::Exception;
         let plan = RaisePlan { ends, state, message, options: options.into() };
         self.emit(Instruction::Raise(Box::new(plan)));
         Ok(())
@@ -194,20 +271,6 @@ fn known_type(data_type: DataType) -> DataType {
         DataType::Unknown => DataType::Text(None),
         known => known,
     }
-}
-
-/// The variable that an argument is, if it is nothing else.
-fn target_of(expression: &sql::Expr) -> Option<Target> {
-    let part = |name: &sql::Ident| {
-        let text = crate::scope::name_of(name).ok()?;
-        Some(Name { text, position: 1 })
-    };
-    let parts = match expression {
-        sql::Expr::Identifier(name) => vec![part(name)?],
-        sql::Expr::CompoundIdentifier(names) => names.iter().map(part).collect::<Option<Vec<_>>>()?,
-        _ => return None,
-    };
-    Some(Target { parts })
 }
 
 /// The text of a format between its arguments.

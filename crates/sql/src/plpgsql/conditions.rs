@@ -8,6 +8,18 @@ pub(super) fn state_of_condition(name: &str) -> Option<SqlState> {
     Some(SqlState(*CONDITIONS[index].1))
 }
 
+/// The codes of a condition: four names stand for two.
+pub(super) fn states_of_condition(name: &str) -> impl Iterator<Item = SqlState> {
+    let second = match name {
+        "modifying_sql_data_not_permitted" => Some(SqlState(*b"38002")),
+        "null_value_not_allowed" => Some(SqlState(*b"39004")),
+        "prohibited_sql_statement_attempted" => Some(SqlState(*b"38003")),
+        "reading_sql_data_not_permitted" => Some(SqlState(*b"38004")),
+        _ => None,
+    };
+    state_of_condition(name).into_iter().chain(second)
+}
+
 /// Five digits and upper-case letters.
 pub(super) fn parse_state(text: &str) -> Option<SqlState> {
     let bytes: [u8; 5] = text.as_bytes().try_into().ok()?;
@@ -279,6 +291,15 @@ mod tests {
         assert_eq!(state_of_condition("null_value_not_allowed"), Some(SqlState(*b"22004")));
         assert_eq!(state_of_condition("raise_exception"), Some(SqlState::RAISE_EXCEPTION));
         assert_eq!(state_of_condition("no_such_condition"), None);
+    }
+
+    #[test]
+    fn a_handler_means_all_codes_of_a_name() {
+        let states =
+            |name: &str| states_of_condition(name).map(|state| state.to_string()).collect::<Vec<_>>();
+        assert_eq!(states("null_value_not_allowed"), ["22004", "39004"]);
+        assert_eq!(states("division_by_zero"), ["22012"]);
+        assert!(states("no_such_condition").is_empty());
     }
 
     #[test]

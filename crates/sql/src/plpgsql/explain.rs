@@ -1,7 +1,7 @@
 //! EXPLAIN CALL: what a procedure reads, what it changes by commands, and why a read could not be avoided.
 
 use super::fuse::{FusedStatement, Obstacle, Surroundings, guarded_changes, query_of, reads_rows};
-use super::program::{Address, CompiledProcedure, Instruction, RaiseMessage, RaisePlan};
+use super::program::{Address, CompiledProcedure, Instruction, RaiseMessage, RaisePlan, RowsSource};
 use crate::expression::{Capture, Expression, Names};
 use crate::statement::{Access, BoundSelect, BoundStatement, From, InsertSource};
 use crate::table::TablePlan;
@@ -21,7 +21,12 @@ pub(crate) fn explain(definition: &Procedure, procedure: &CompiledProcedure) -> 
         procedure,
         guarded: guarded_changes(
             &procedure.code,
-            &Surroundings { slots: procedure.slots, found: procedure.found, outputs: &procedure.outputs },
+            &Surroundings {
+                slots: procedure.slots,
+                found: procedure.found,
+                outputs: &procedure.outputs,
+                protected: &[],
+            },
         ),
         lines: vec![format!("CALL {}({})", definition.name, parameters.collect::<Vec<_>>().join(", "))],
         registered: 0,
@@ -49,7 +54,10 @@ impl Explained<'_> {
     fn instruction(&mut self, address: usize, instruction: &Instruction) {
         if reads_rows(instruction) {
             let query = match instruction {
-                Instruction::RowsStart(start) => Some(&start.query),
+                Instruction::RowsStart(start) => match &start.source {
+                    RowsSource::Query(query) => Some(query),
+                    RowsSource::Change(_) | RowsSource::Dynamic(_) => None,
+                },
                 other => query_of(other),
             };
             if let Some(query) = query {
@@ -60,6 +68,12 @@ impl Explained<'_> {
         match instruction {
             Instruction::Change(statement) => self.change(address, statement),
             Instruction::ChangeInto(change) => self.change(address, &change.statement),
+            Instruction::RowsStart(start) => match &start.source {
+                RowsSource::Change(statement) => self.change(address, statement),
+                RowsSource::Dynamic(_) => self.lines.push("Execute: known when it runs".to_string()),
+                RowsSource::Query(_) => {}
+            },
+            Instruction::Execute(_) => self.lines.push("Execute: known when it runs".to_string()),
             Instruction::Call(call) => {
                 if let BoundStatement::Call(call) = &call.statement {
                     let text = format!("Call: {0}, explained by EXPLAIN CALL {0}(…)", call.procedure);

@@ -4,8 +4,8 @@
 //! walked again if that has become less. A variable becomes unknown once and for all, so the walk ends after at most
 //! (places where ways meet) × (variables + 1) rounds.
 
-use super::program::{Address, CompiledProcedure, Instruction, Store};
-use crate::footprint::{Analysis, KnownFrame};
+use super::program::{Address, CompiledProcedure, Instruction, RowsSource, Store};
+use crate::footprint::{Analysis, KnownFrame, refused};
 use std::collections::BTreeMap;
 use types::{SqlError, Value};
 
@@ -46,7 +46,8 @@ fn target(instruction: &Instruction) -> Option<Address> {
         | Instruction::JumpIf { to, .. }
         | Instruction::JumpUnless { to, .. }
         | Instruction::RangeNext { end: to, .. }
-        | Instruction::RowsNext { end: to, .. } => Some(*to),
+        | Instruction::RowsNext { end: to, .. }
+        | Instruction::JumpUnlessCaught { to, .. } => Some(*to),
         Instruction::Fused(fused) => Some(fused.end() as Address),
         _ => None,
     }
@@ -78,10 +79,15 @@ impl Walk<'_, '_, '_> {
                     instruction,
                     Instruction::Jump { .. }
                         | Instruction::Return
+                        | Instruction::ReturnValue { .. }
+                        | Instruction::ReturnFirst
+                        | Instruction::NoReturn
+                        | Instruction::Fail(_)
+                        | Instruction::Rethrow
                         | Instruction::CaseNotFound
                         | Instruction::Fused(_)
                 );
-                self.step(instruction, &mut frame)?;
+                self.step(at, instruction, &mut frame)?;
                 if let Some(to) = target(instruction) {
                     self.later(to, &frame)?;
                 }
@@ -127,8 +133,16 @@ impl Walk<'_, '_, '_> {
         Ok(())
     }
 
-    fn step(&mut self, instruction: &Instruction, frame: &mut KnownFrame) -> Result<(), SqlError> {
+    fn step(
+        &mut self,
+        at: Address,
+        instruction: &Instruction,
+        frame: &mut KnownFrame,
+    ) -> Result<(), SqlError> {
         let found = self.procedure.found;
+        for expression in instruction.expressions() {
+            self.analysis.expression(expression, frame)?;
+        }
         match instruction {
             Instruction::Assign { slot, value } => {
                 let value = self.analysis.evaluate(value, frame);
@@ -140,7 +154,7 @@ impl Walk<'_, '_, '_> {
                 frame.set(found, None);
             }
             Instruction::RowsStart(start) => {
-                self.analysis.select(&start.query, frame);
+                self.rows(&start.source, frame)?;
                 if let Some(flag) = start.flag {
                     frame.set(flag, Some(Value::Boolean(true)));
                 }
@@ -151,16 +165,16 @@ impl Walk<'_, '_, '_> {
             }
             Instruction::SetFound => frame.set(found, Some(Value::Boolean(true))),
             Instruction::SelectInto(select) => {
-                self.analysis.select(&select.query, frame);
+                self.analysis.select(&select.query, frame)?;
                 self.stored(&select.target, frame);
             }
             Instruction::Oracle { slot, .. } => frame.set(*slot, None),
             Instruction::Subquery(plan) => {
-                self.analysis.select(&plan.query, frame);
+                self.analysis.select(&plan.query, frame)?;
                 frame.set(plan.slot, None);
             }
             Instruction::Perform(query) => {
-                self.analysis.select(query, frame);
+                self.analysis.select(query, frame)?;
                 frame.set(found, None);
             }
             Instruction::Change(statement) => {
@@ -190,6 +204,24 @@ impl Walk<'_, '_, '_> {
                 }
             }
             Instruction::RowCount { stores } => forget(stores, frame),
+            Instruction::ReturnQuery(query) => {
+                self.rows(&query.source, frame)?;
+                frame.set(found, None);
+            }
+            Instruction::Execute(_) => return Err(refused("EXECUTE of a text that is computed")),
+            Instruction::Protect { handlers } => {
+                // Handlers find what any instruction of the block has left.
+                let mut left = frame.clone();
+                self.forget_written(at..*handlers, &mut left);
+                self.later(*handlers, &left)?;
+            }
+            Instruction::ShowError { state, message } => {
+                frame.set(*state, None);
+                frame.set(*message, None);
+            }
+            Instruction::StackedDiagnostics { items } => {
+                items.iter().for_each(|(_, store)| frame.set(store.slot, None));
+            }
             Instruction::RefuseNull { .. }
             | Instruction::RequireRecord { .. }
             | Instruction::Jump { .. }
@@ -200,9 +232,34 @@ impl Walk<'_, '_, '_> {
             | Instruction::Raise(_)
             | Instruction::Assert(_)
             | Instruction::CaseNotFound
+            | Instruction::ReturnValue { .. }
+            | Instruction::ReturnNext { .. }
+            | Instruction::ReturnFirst
+            | Instruction::NoReturn
+            | Instruction::Fail(_)
+            | Instruction::Leave { .. }
+            | Instruction::JumpUnlessCaught { .. }
+            | Instruction::Rethrow
             | Instruction::Return => {}
         }
         Ok(())
+    }
+
+    /// What the rows of a loop or of RETURN QUERY may touch.
+    fn rows(&mut self, source: &RowsSource, frame: &KnownFrame) -> Result<(), SqlError> {
+        match source {
+            RowsSource::Query(query) => self.analysis.select(query, frame),
+            RowsSource::Change(statement) => self.analysis.statement(statement, frame),
+            RowsSource::Dynamic(_) => Err(refused("EXECUTE of a text that is computed")),
+        }
+    }
+
+    /// Forgets what instructions may write, and what is computed from it is unknown by then.
+    fn forget_written(&self, range: std::ops::Range<Address>, frame: &mut KnownFrame) {
+        for instruction in &self.procedure.code[range.start as usize..range.end as usize] {
+            written(instruction, &mut |slot| frame.set(slot, None));
+        }
+        frame.set(self.procedure.found, None);
     }
 
     /// A row went into variables.
@@ -217,4 +274,34 @@ impl Walk<'_, '_, '_> {
 
 fn forget(stores: &[Store], frame: &mut KnownFrame) {
     stores.iter().for_each(|store| frame.set(store.slot, None));
+}
+
+/// Visits the variables that an instruction may write.
+fn written(instruction: &Instruction, visit: &mut dyn FnMut(u16)) {
+    let stored = |stores: &[Store], visit: &mut dyn FnMut(u16)| {
+        stores.iter().for_each(|store| visit(store.slot));
+    };
+    match instruction {
+        Instruction::Assign { slot, .. }
+        | Instruction::Clear { slot }
+        | Instruction::RangeNext { slot, .. }
+        | Instruction::Oracle { slot, .. } => visit(*slot),
+        Instruction::RowsStart(start) => start.flag.iter().for_each(|flag| visit(*flag)),
+        Instruction::RowsNext { stores, .. } | Instruction::RowCount { stores } => stored(stores, visit),
+        Instruction::Subquery(plan) => visit(plan.slot),
+        Instruction::Fused(fused) => fused.assigned_outside().iter().for_each(|(slot, _)| visit(*slot)),
+        Instruction::Call(call) => call.variables.iter().flatten().for_each(|variable| visit(variable.slot)),
+        Instruction::ShowError { state, message } => [*state, *message].into_iter().for_each(visit),
+        Instruction::StackedDiagnostics { items } => items.iter().for_each(|(_, store)| visit(store.slot)),
+        Instruction::SelectInto(select) => {
+            stored(&select.target.stores, visit);
+            select.target.flag.iter().for_each(|flag| visit(*flag));
+        }
+        Instruction::ChangeInto(change) => {
+            stored(&change.target.stores, visit);
+            change.target.flag.iter().for_each(|flag| visit(*flag));
+        }
+        // Those that the analysis refuses, and those that write nothing but FOUND.
+        _ => {}
+    }
 }

@@ -4,31 +4,42 @@
 //! that a contract that loops for ever ends when the meter does.
 
 use super::ast::RaiseOption;
+use super::compile_result::check_structure;
 use super::conditions::{parse_state, state_of_condition};
 use super::fuse::FusedStatement;
+use super::handle::Protection;
 use super::program::{
-    Call, ChangeInto, Coercion, CompiledProcedure, Instruction, RaiseMessage, RaisePlan, RangeStart,
-    RowTarget, SelectInto, Store, SubqueryPlan,
+    Call, ChangeInto, Coercion, CompiledProcedure, Dynamic, Execute, Instruction, RaiseMessage, RaisePlan,
+    RangeStart, ResultForm, ReturnQuery, RowTarget, RowsSource, SelectInto, Store, SubqueryPlan,
 };
 use super::variables::{coercion, constant, not_assigned};
-use crate::execution::Execution;
+use crate::execution::{Execution, check_values};
 use crate::expression::{Environment, Expression};
+use crate::statement::StatementOutput;
 use smallvec::SmallVec;
 use types::{DataType, SqlError, SqlState, Value, assign, format_value};
 
 /// Values of a frame that need no allocation.
 pub(super) const FRAME_INLINE: usize = 16;
 
-/// Calls a procedure with one value per IN and INOUT parameter, of the parameters' types; gives the OUT and INOUT
-/// values.
+/// What a call gave.
+#[derive(Debug, Default)]
+pub(crate) struct CallResult {
+    /// The OUT and INOUT values of a procedure; the columns of a function's row.
+    pub values: Vec<Value>,
+    /// The rows of a function that gives any number of them.
+    pub rows: Option<Vec<Vec<Value>>>,
+}
+
+/// Calls a procedure or function with one value per IN and INOUT parameter, of the parameters' types.
 ///
 /// # Errors
-/// What the procedure ends with: what RAISE says, what a statement or expression raises, 57014 from the meter.
+/// What it ends with: what RAISE says, what a statement or expression raises, 57014 from the meter.
 pub(crate) fn call(
     procedure: &CompiledProcedure,
     execution: &mut Execution<'_>,
     arguments: Vec<Value>,
-) -> Result<Vec<Value>, SqlError> {
+) -> Result<CallResult, SqlError> {
     let mut activation = Activation {
         procedure,
         frame: SmallVec::new(),
@@ -37,6 +48,10 @@ pub(crate) fn call(
         row_count: 0,
         found_unseen: false,
         row_count_unseen: false,
+        protections: Vec::new(),
+        caught: Vec::new(),
+        returned: None,
+        rows: Vec::new(),
     };
     activation.frame.resize(procedure.slots, Value::Null);
     activation.ranges.resize(procedure.ranges, Range::default());
@@ -45,12 +60,8 @@ pub(crate) fn call(
     for (slot, value) in procedure.inputs.iter().zip(arguments) {
         activation.frame[usize::from(*slot)] = value;
     }
-    activation.run(execution)?;
-    Ok(procedure
-        .outputs
-        .iter()
-        .map(|slot| std::mem::take(&mut activation.frame[usize::from(*slot)]))
-        .collect())
+    activation.run_to_the_end(execution)?;
+    Ok(activation.result())
 }
 
 /// The numbers that an integer loop has not had.
@@ -71,9 +82,9 @@ struct Cursor {
 }
 
 /// One call of one procedure.
-struct Activation<'p> {
-    procedure: &'p CompiledProcedure,
-    frame: SmallVec<[Value; FRAME_INLINE]>,
+pub(super) struct Activation<'p> {
+    pub(super) procedure: &'p CompiledProcedure,
+    pub(super) frame: SmallVec<[Value; FRAME_INLINE]>,
     ranges: SmallVec<[Range; 2]>,
     cursors: SmallVec<[Cursor; 1]>,
     row_count: u64,
@@ -81,12 +92,37 @@ struct Activation<'p> {
     found_unseen: bool,
     /// The same of ROW_COUNT.
     row_count_unseen: bool,
+    /// Blocks with handlers that are running, the innermost last.
+    pub(super) protections: Vec<Protection>,
+    /// Errors that are being handled, the innermost last.
+    pub(super) caught: Vec<SqlError>,
+    /// The value of RETURN.
+    returned: Option<Vec<Value>>,
+    /// The rows of RETURN NEXT and RETURN QUERY.
+    rows: Vec<Vec<Value>>,
 }
 
 impl Activation<'_> {
-    fn run(&mut self, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+    /// What the caller gets.
+    fn result(mut self) -> CallResult {
         let procedure = self.procedure;
-        let mut at = 0;
+        if let Some(values) = self.returned {
+            return CallResult { values, rows: None };
+        }
+        match procedure.result {
+            ResultForm::Rows => CallResult { values: Vec::new(), rows: Some(self.rows) },
+            ResultForm::Void => CallResult { values: vec![Value::text("")], rows: None },
+            ResultForm::Outputs | ResultForm::Value => {
+                let output = |slot: &u16| std::mem::take(&mut self.frame[usize::from(*slot)]);
+                CallResult { values: procedure.outputs.iter().map(output).collect(), rows: None }
+            }
+        }
+    }
+
+    /// Runs from an address on until the end or an error.
+    pub(super) fn run(&mut self, execution: &mut Execution<'_>, start: usize) -> Result<(), SqlError> {
+        let procedure = self.procedure;
+        let mut at = start;
         loop {
             execution.charge(1)?;
             let mut next = at + 1;
@@ -130,7 +166,7 @@ impl Activation<'_> {
                     }
                 }
                 Instruction::RowsStart(start) => {
-                    let rows = execution.select(&start.query, &self.frame, None)?;
+                    let rows = self.source_rows(&start.source, execution)?.rows;
                     let cursor = Cursor { rows: rows.into_iter(), had_turn: false };
                     self.cursors[usize::from(start.cursor)] = cursor;
                     if let Some(flag) = start.flag {
@@ -173,16 +209,50 @@ impl Activation<'_> {
                         self::store(&mut self.frame, store, count.clone())?;
                     }
                 }
-                Instruction::Raise(plan) => raise(plan, &execution.variables(&self.frame))?,
-                Instruction::Assert(assertion) => {
-                    assert(&assertion.0, assertion.1.as_ref(), &execution.variables(&self.frame))?
+                Instruction::Raise(plan) => {
+                    execution.with_variables(&self.frame, |environment| raise(plan, environment))?
                 }
+                Instruction::Assert(assertion) => execution.with_variables(&self.frame, |environment| {
+                    assert(&assertion.0, assertion.1.as_ref(), environment)
+                })?,
                 Instruction::CaseNotFound => return Err(case_not_found()),
                 Instruction::Fused(fused) => {
                     self.fused(fused, execution)?;
                     next = fused.end();
                 }
                 Instruction::Return => return Ok(()),
+                Instruction::ReturnValue { values } => {
+                    self.returned = Some(self.evaluated(values, execution)?);
+                    return Ok(());
+                }
+                Instruction::ReturnFirst => {
+                    let width = procedure.outputs.len().max(1);
+                    let first = std::mem::take(&mut self.rows).into_iter().next();
+                    self.returned = Some(first.unwrap_or_else(|| vec![Value::Null; width]));
+                    return Ok(());
+                }
+                Instruction::NoReturn => {
+                    let message = "control reached end of function without RETURN";
+                    return Err(SqlError::new(SqlState::NO_RETURN, message));
+                }
+                Instruction::Fail(error) => return Err(error.as_ref().clone()),
+                Instruction::ReturnNext { values } => {
+                    let row = self.evaluated(values, execution)?;
+                    self.rows.push(row);
+                    check_values(&self.rows)?;
+                }
+                Instruction::ReturnQuery(query) => self.return_query(query, execution)?,
+                Instruction::Execute(execute) => self.execute(execute, execution)?,
+                Instruction::Protect { handlers } => self.protect(*handlers, execution),
+                Instruction::Leave { blocks, handlers } => self.leave(*blocks, *handlers, execution),
+                Instruction::JumpUnlessCaught { conditions, to } => {
+                    if !self.is_caught_by(conditions) {
+                        next = *to as usize;
+                    }
+                }
+                Instruction::ShowError { state, message } => self.show_error(*state, *message),
+                Instruction::Rethrow => return Err(self.error_at_hand()),
+                Instruction::StackedDiagnostics { items } => self.stacked_diagnostics(items)?,
             }
             at = next;
         }
@@ -210,6 +280,19 @@ impl Activation<'_> {
         self.row_count_unseen = false;
     }
 
+    /// The last change becomes one whose matches matter, if its matches may still be looked at.
+    pub(super) fn look_at_unseen(&mut self, execution: &mut Execution<'_>) {
+        if self.found_unseen || self.row_count_unseen {
+            self.look_at_matched(execution);
+        }
+    }
+
+    /// Nobody needs to look at what the last change matched.
+    pub(super) fn forget_unseen(&mut self) {
+        self.found_unseen = false;
+        self.row_count_unseen = false;
+    }
+
     fn start_range(&mut self, start: &RangeStart, execution: &mut Execution<'_>) -> Result<(), SqlError> {
         let mut bound =
             |expression: &Expression, what: &str| match execution.evaluate(expression, &self.frame)? {
@@ -232,6 +315,92 @@ impl Activation<'_> {
         let step = if start.reverse { -step } else { step };
         self.ranges[usize::from(start.range)] = Range { next, last, step, had_turn: false };
         Ok(())
+    }
+
+    fn evaluated(
+        &self,
+        values: &[Expression],
+        execution: &mut Execution<'_>,
+    ) -> Result<Vec<Value>, SqlError> {
+        execution.with_variables(&self.frame, |environment| {
+            values.iter().map(|value| value.evaluate(environment)).collect()
+        })
+    }
+
+    /// The rows of a loop or of RETURN QUERY.
+    fn source_rows(
+        &mut self,
+        source: &RowsSource,
+        execution: &mut Execution<'_>,
+    ) -> Result<StatementOutput, SqlError> {
+        match source {
+            RowsSource::Query(query) => {
+                let rows = execution.select(query, &self.frame, None)?;
+                Ok(StatementOutput { rows, ..StatementOutput::default() })
+            }
+            RowsSource::Change(statement) => {
+                let output = execution.run(statement, &self.frame)?;
+                execution.look_at_matched();
+                Ok(output)
+            }
+            RowsSource::Dynamic(dynamic) => self.dynamic(dynamic, execution),
+        }
+    }
+
+    fn return_query(&mut self, query: &ReturnQuery, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+        let StatementOutput { rows, columns, .. } = self.source_rows(&query.source, execution)?;
+        if let RowsSource::Dynamic(_) = query.source {
+            check_structure(&columns, &query.types)?;
+        }
+        self.set_row_count(rows.len() as u64, false);
+        self.rows.extend(rows);
+        check_values(&self.rows)
+    }
+
+    /// A statement whose text is computed.
+    fn dynamic(
+        &mut self,
+        dynamic: &Dynamic,
+        execution: &mut Execution<'_>,
+    ) -> Result<StatementOutput, SqlError> {
+        let Value::Text(text) = execution.evaluate(&dynamic.text, &self.frame)? else {
+            let message = "query string argument of EXECUTE is null";
+            return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
+        };
+        let values = self.evaluated(&dynamic.arguments, execution)?;
+        let types: Vec<DataType> = dynamic.arguments.iter().map(Expression::data_type).collect();
+        let mut output = execution.run_text(&text, values, &types)?;
+        let Some(wanted) = &dynamic.wanted else { return Ok(output) };
+        let from = |position: usize| output.columns.get(position).map_or(DataType::Unknown, |c| c.data_type);
+        let coercions = wanted.iter().enumerate();
+        let coercions = coercions.map(|(position, to)| coercion(from(position), *to, "a variable"));
+        let coercions = coercions.collect::<Result<Vec<Coercion>, SqlError>>()?;
+        for row in &mut output.rows {
+            for (value, coercion) in row.iter_mut().zip(&coercions) {
+                *value = convert(std::mem::take(value), *coercion)?;
+            }
+        }
+        Ok(output)
+    }
+
+    /// EXECUTE. It leaves FOUND as it is.
+    fn execute(&mut self, execute: &Execute, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+        if self.procedure.looks_at_matched && self.found_unseen {
+            self.look_at_matched(execution);
+        }
+        let output = self.dynamic(&execute.dynamic, execution)?;
+        execution.look_at_matched();
+        self.row_count = output.affected;
+        self.row_count_unseen = false;
+        let Some(target) = &execute.target else { return Ok(()) };
+        if output.columns.is_empty() {
+            let message = "INTO used with a command that cannot return data";
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+        if target.strict {
+            check_single(output.rows.len())?;
+        }
+        store_first(&mut self.frame, target, output.rows.into_iter().next())
     }
 
     /// Stores the next row of a loop; false at its end. A loop without a turn leaves NULLs.
@@ -304,9 +473,9 @@ impl Activation<'_> {
     }
 
     fn call(&mut self, call: &Call, execution: &mut Execution<'_>) -> Result<(), SqlError> {
-        if self.procedure.looks_at_matched && (self.found_unseen || self.row_count_unseen) {
+        if self.procedure.looks_at_matched {
             // Afterwards the last change would be one of the procedure called.
-            self.look_at_matched(execution);
+            self.look_at_unseen(execution);
         }
         let output = execution.run(&call.statement, &self.frame)?;
         let values = output.rows.into_iter().flatten();

@@ -1,7 +1,7 @@
 //! PL/pgSQL, the language of contracts, in PostgreSQL 15's dialect.
 //!
 //! ```text
-//! text ──parse──▶ ast::Body ──compile──▶ CompiledProcedure ──call──▶ OUT and INOUT values
+//! text ──parse──▶ ast::Body ──compile──▶ CompiledProcedure ──call──▶ OUT and INOUT values, or a function's result
 //!                               │ binds expressions and statements        │ runs on an Execution
 //! ```
 //!
@@ -10,11 +10,14 @@
 
 mod ast;
 mod compile;
+mod compile_block;
+mod compile_result;
 mod compile_statement;
 mod conditions;
 mod explain;
 mod footprint;
 mod fuse;
+mod handle;
 mod hoist;
 mod interpret;
 mod parse;
@@ -27,6 +30,6 @@ pub(crate) use compile::compile;
 pub(crate) use explain::explain;
 pub(crate) use footprint::footprint;
 pub(crate) use fuse::{FusedStatement, RowRun};
-pub(crate) use interpret::call;
+pub(crate) use interpret::{CallResult, call};
 pub use parse::parse;
 pub use program::CompiledProcedure;

@@ -1,9 +1,10 @@
 //! Blocks, declarations and control flow. Statements of SQL and RAISE are read in [`super::parse_statement`].
 
 use super::ast::{
-    Block, Body, Branch, CaseBranch, Declaration, DeclaredType, Expression, Name, Statement, StatementKind,
-    Target,
+    Block, Body, Branch, CaseBranch, Condition, Declaration, DeclaredType, Expression, Handler, Name,
+    RowSource, Statement, StatementKind, Target,
 };
+use super::conditions::states_of_condition;
 use super::tokens::Tokens;
 use sqlparser::ast as sql;
 use sqlparser::tokenizer::{Token, Word};
@@ -178,12 +179,47 @@ impl<'b> BodyParser<'b> {
         let declarations = self.declarations()?;
         self.tokens.expect_word("BEGIN")?;
         let statements = self.inside(label.as_ref(), false, |parser| parser.statements())?;
-        if self.tokens.is_word(0, "EXCEPTION") {
-            return Err(SqlError::unsupported("an EXCEPTION block").at(self.tokens.position()));
+        let mut handlers = Vec::new();
+        if self.tokens.accept_word("EXCEPTION") {
+            handlers.push(self.handler(label.as_ref())?);
+            while self.tokens.is_word(0, "WHEN") {
+                handlers.push(self.handler(label.as_ref())?);
+            }
         }
         self.tokens.expect_word("END")?;
         self.end_label(label.as_ref())?;
-        Ok(Block { label, declarations, statements })
+        Ok(Block { label, declarations, statements, handlers })
+    }
+
+    /// `WHEN condition OR … THEN statements`
+    fn handler(&mut self, label: Option<&Name>) -> Result<Handler, SqlError> {
+        let position = self.tokens.position();
+        self.tokens.expect_word("WHEN")?;
+        let mut conditions = self.conditions()?;
+        while self.tokens.accept_word("OR") {
+            conditions.extend(self.conditions()?);
+        }
+        self.tokens.expect_word("THEN")?;
+        let statements = self.inside(label, false, |parser| parser.statements())?;
+        Ok(Handler { position, conditions, statements })
+    }
+
+    /// A condition's name, which may stand for several codes, or `SQLSTATE '…'`.
+    fn conditions(&mut self) -> Result<Vec<Condition>, SqlError> {
+        if self.tokens.accept_word("SQLSTATE") {
+            let (_, state) = self.state()?;
+            return Ok(vec![Condition::State(state)]);
+        }
+        let name = self.name("a condition")?;
+        if name.text == "others" {
+            return Ok(vec![Condition::Others]);
+        }
+        let states: Vec<Condition> = states_of_condition(&name.text).map(Condition::State).collect();
+        if states.is_empty() {
+            let message = format!("unrecognized exception condition \"{}\"", name.text);
+            return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message).at(name.position));
+        }
+        Ok(states)
     }
 
     fn declarations(&mut self) -> Result<Vec<Declaration>, SqlError> {
@@ -251,7 +287,10 @@ impl<'b> BodyParser<'b> {
         let last = end.saturating_sub(self.tokens.next);
         if last >= 3 && self.tokens.peek(last - 2) == Some(&Token::Mod) {
             if self.tokens.is_word(last - 1, "ROWTYPE") {
-                return Err(SqlError::unsupported("%ROWTYPE").hint("Declare a record.").at(position));
+                let target = self.target("a table")?;
+                self.tokens.expect(&Token::Mod)?;
+                self.tokens.expect_word("ROWTYPE")?;
+                return Ok(DeclaredType::Row(target));
             }
             if self.tokens.is_word(last - 1, "TYPE") {
                 let target = self.target("a variable or column")?;
@@ -383,8 +422,11 @@ impl<'b> BodyParser<'b> {
     fn for_statement(&mut self, label: Option<Name>) -> Result<StatementKind, SqlError> {
         let targets = self.targets()?;
         self.tokens.expect_word("IN")?;
-        if self.tokens.is_word(0, "EXECUTE") {
-            return Err(SqlError::unsupported("dynamic EXECUTE").at(self.tokens.position()));
+        if self.tokens.accept_word("EXECUTE") {
+            let dynamic = self.dynamic_text("LOOP")?;
+            self.tokens.expect_word("LOOP")?;
+            let body = self.loop_body(label.as_ref())?;
+            return Ok(StatementKind::ForRows { label, targets, query: RowSource::Dynamic(dynamic), body });
         }
         let reverse = self.tokens.accept_word("REVERSE");
         let end = self
@@ -397,7 +439,7 @@ impl<'b> BodyParser<'b> {
             let message = "cannot specify REVERSE in query FOR loop";
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(self.tokens.position()));
         }
-        let query = self.query_of_loop(end)?;
+        let query = RowSource::Static(self.query_of_loop(end)?);
         self.tokens.expect_word("LOOP")?;
         let body = self.loop_body(label.as_ref())?;
         Ok(StatementKind::ForRows { label, targets, query, body })
@@ -405,11 +447,9 @@ impl<'b> BodyParser<'b> {
 
     fn query_of_loop(&mut self, end: usize) -> Result<Box<sql::Statement>, SqlError> {
         match self.tokens.peek_word(0).as_deref() {
-            Some(word @ ("INSERT" | "UPDATE" | "DELETE")) => {
-                let what = format!("a FOR loop over {word} … RETURNING");
-                Err(SqlError::unsupported(what).at(self.tokens.position()))
+            Some("SELECT" | "INSERT" | "UPDATE" | "DELETE" | "WITH" | "VALUES" | "TABLE") => {
+                self.tokens.statement(end, None).map(Box::new)
             }
-            Some("SELECT" | "WITH" | "VALUES" | "TABLE") => self.tokens.statement(end, None).map(Box::new),
             _ if self.tokens.peek(0) == Some(&Token::LParen) => {
                 self.tokens.statement(end, None).map(Box::new)
             }
@@ -542,19 +582,22 @@ mod tests {
     #[test]
     fn declarations_have_types_defaults_and_marks() {
         let body = "DECLARE a integer; B CONSTANT numeric(5,2) NOT NULL := 1.5; \"C\" text = 'x'; d bigint DEFAULT 2;
-                    r record; e a%TYPE; f accounts.name%TYPE; g ALIAS FOR $1; BEGIN END";
+                    r record; e a%TYPE; h accounts%ROWTYPE; f accounts.name%TYPE; g ALIAS FOR $1; BEGIN END";
         let block = parse(body).expect("a body").block;
         let names: Vec<&str> = block.declarations.iter().map(|each| each.name.text.as_str()).collect();
-        assert_eq!(names, ["a", "b", "C", "d", "r", "e", "f", "g"]);
+        assert_eq!(names, ["a", "b", "C", "d", "r", "e", "h", "f", "g"]);
         let defaults: Vec<bool> = block.declarations.iter().map(|each| each.default.is_some()).collect();
-        assert_eq!(defaults, [false, true, true, true, false, false, false, false]);
+        assert_eq!(defaults, [false, true, true, true, false, false, false, false, false]);
         assert!(block.declarations[1].constant && block.declarations[1].not_null);
         assert_eq!(block.declarations[4].declared, DeclaredType::Record);
         assert!(
-            matches!(&block.declarations[6].declared, DeclaredType::Like(target) if target.text() == "accounts.name")
+            matches!(&block.declarations[6].declared, DeclaredType::Row(target) if target.text() == "accounts")
         );
         assert!(
-            matches!(&block.declarations[7].declared, DeclaredType::Alias(target) if target.text() == "$1")
+            matches!(&block.declarations[7].declared, DeclaredType::Like(target) if target.text() == "accounts.name")
+        );
+        assert!(
+            matches!(&block.declarations[8].declared, DeclaredType::Alias(target) if target.text() == "$1")
         );
     }
 
@@ -612,7 +655,35 @@ mod tests {
         let found = only("FOR a, r.b IN SELECT x, y FROM t WHERE z > 1 ORDER BY x LOOP CONTINUE; END LOOP;");
         let StatementKind::ForRows { targets, query, .. } = found else { panic!("{found:?}") };
         assert_eq!(names(&targets), ["a", "r.b"]);
+        let RowSource::Static(query) = query else { panic!("{query:?}") };
         assert_eq!(query.to_string(), "SELECT x, y FROM t WHERE z > 1 ORDER BY x");
+    }
+
+    #[test]
+    fn handlers_have_conditions_and_statements() {
+        let body = "BEGIN NULL; EXCEPTION WHEN division_by_zero OR SQLSTATE '23505' THEN NULL; NULL;
+                    WHEN null_value_not_allowed THEN NULL; WHEN OTHERS THEN END";
+        let handlers = parse(body).expect("a body").block.handlers;
+        let conditions: Vec<usize> = handlers.iter().map(|handler| handler.conditions.len()).collect();
+        assert_eq!(conditions, [2, 2, 1]);
+        assert_eq!(handlers[0].conditions[1], Condition::State(SqlState::UNIQUE_VIOLATION));
+        assert_eq!((handlers[0].statements.len(), handlers[2].statements.len()), (2, 0));
+        assert_eq!(handlers[2].conditions, [Condition::Others]);
+    }
+
+    #[test]
+    fn texts_are_executed_with_values_and_targets() {
+        let parts = |text: &str| match only(text) {
+            StatementKind::Execute { dynamic, into } => {
+                (dynamic.arguments.len(), into.map(|into| (into.strict, into.targets.len())))
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(parts("EXECUTE 'SELECT 1';"), (0, None));
+        assert_eq!(parts("EXECUTE 'a' || b INTO x, y USING 1, f(2, 3);"), (2, Some((false, 2))));
+        assert_eq!(parts("EXECUTE t USING 1 INTO STRICT x;"), (1, Some((true, 1))));
+        let found = only("FOR a, b IN EXECUTE 'SELECT $1, 2' USING c LOOP NULL; END LOOP;");
+        assert!(matches!(found, StatementKind::ForRows { query: RowSource::Dynamic(_), .. }), "{found:?}");
     }
 
     #[test]
@@ -649,7 +720,13 @@ mod tests {
         let found = only("GET DIAGNOSTICS n = ROW_COUNT, m := ROW_COUNT;");
         assert!(matches!(found, StatementKind::GetDiagnostics { targets } if names(&targets) == ["n", "m"]));
         assert!(matches!(only("ASSERT a > 0, 'message';"), StatementKind::Assert { message: Some(_), .. }));
-        assert_eq!(only("RETURN;"), StatementKind::Return);
+        assert_eq!(only("RETURN;"), StatementKind::Return(None));
+        assert!(matches!(only("RETURN x + 1;"), StatementKind::Return(Some(_))));
+        assert!(matches!(only("RETURN NEXT;"), StatementKind::ReturnNext(None)));
+        assert!(matches!(only("RETURN NEXT x;"), StatementKind::ReturnNext(Some(_))));
+        assert!(matches!(only("RETURN QUERY SELECT 1;"), StatementKind::ReturnQuery(RowSource::Static(_))));
+        let found = only("RETURN QUERY EXECUTE 'SELECT $1' USING 1;");
+        assert!(matches!(found, StatementKind::ReturnQuery(RowSource::Dynamic(_))));
         assert_eq!(only("NULL;"), StatementKind::Null);
     }
 
@@ -678,26 +755,18 @@ mod tests {
     #[test]
     fn what_is_not_supported_is_refused_by_name() {
         for (body, name) in [
-            ("BEGIN NULL; ^EXCEPTION WHEN others THEN NULL; END", "EXCEPTION block"),
-            ("BEGIN ^EXECUTE 'SELECT 1'; END", "EXECUTE"),
-            ("BEGIN FOR r IN ^EXECUTE 'SELECT 1' LOOP NULL; END LOOP; END", "EXECUTE"),
             ("DECLARE c ^CURSOR FOR SELECT 1; BEGIN END", "cursor"),
             ("DECLARE c ^refcursor; BEGIN END", "cursor"),
             ("BEGIN ^OPEN c; END", "cursor"),
             ("BEGIN ^FETCH c INTO x; END", "cursor"),
             ("BEGIN ^CLOSE c; END", "cursor"),
-            ("BEGIN ^RETURN NEXT 1; END", "RETURN NEXT"),
-            ("BEGIN ^RETURN QUERY SELECT 1; END", "RETURN QUERY"),
             ("BEGIN ^FOREACH x IN ARRAY a LOOP NULL; END LOOP; END", "FOREACH"),
             ("BEGIN ^COMMIT; END", "COMMIT"),
             ("BEGIN ^ROLLBACK; END", "ROLLBACK"),
-            ("DECLARE r ^accounts%ROWTYPE; BEGIN END", "%ROWTYPE"),
             ("BEGIN SELECT 1 INTO a^[1]; END", "array"),
             ("BEGIN ^CREATE TABLE t (a integer); END", "CREATE"),
             ("BEGIN ^TRUNCATE t; END", "TRUNCATE"),
-            ("BEGIN GET ^STACKED DIAGNOSTICS x = MESSAGE_TEXT; END", "STACKED"),
-            ("BEGIN FOR r IN ^UPDATE t SET a = 1 RETURNING a LOOP NULL; END LOOP; END", "UPDATE"),
-            ("BEGIN CALL p(^a => 1); END", "named argument"),
+            ("BEGIN GET STACKED DIAGNOSTICS x = ^PG_EXCEPTION_CONTEXT; END", "PG_EXCEPTION_CONTEXT"),
             ("^#variable_conflict use_column BEGIN END", "option"),
         ] {
             refused_with(body, "0A000", name);
@@ -726,7 +795,6 @@ mod tests {
                 "only one target",
             ),
             ("BEGIN FOR r IN REVERSE ^SELECT 1 LOOP NULL; END LOOP; END", "cannot specify REVERSE"),
-            ("BEGIN RETURN ^1; END", "RETURN cannot have a parameter"),
             ("BEGIN RAISE EXCEPTION ^'%'; END", "too few parameters"),
             ("BEGIN RAISE EXCEPTION ^'x', 1; END", "too many parameters"),
             ("BEGIN RAISE SQLSTATE ^'1234'; END", "invalid SQLSTATE"),
@@ -741,6 +809,8 @@ mod tests {
             assert!(error.message.contains(message), "{body}: {error:?}");
         }
         refused_with("BEGIN RAISE ^no_such_condition; END", "42704", "unrecognized exception condition");
+        let body = "BEGIN NULL; EXCEPTION WHEN ^no_such_condition THEN NULL; END";
+        refused_with(body, "42704", "unrecognized exception condition");
         refused_with("DECLARE ^x integer NOT NULL; BEGIN END", "22004", "must have a default value");
     }
 

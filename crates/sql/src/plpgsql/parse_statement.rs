@@ -1,7 +1,8 @@
 //! Statements without statements inside: assignment, SQL with INTO, CALL, RAISE and the rest.
 
 use super::ast::{
-    Expression, IntoClause, Raise, RaiseLevel, RaiseOption, RaiseSubject, StatementKind, Target,
+    DynamicText, Expression, IntoClause, Name, Raise, RaiseLevel, RaiseOption, RaiseSubject, RowSource,
+    StackedItem, StatementKind, Target,
 };
 use super::conditions::{parse_state, state_of_condition};
 use super::parse::{BodyParser, is_reserved, is_semicolon};
@@ -73,8 +74,8 @@ impl BodyParser<'_> {
             "GET" => self.get_diagnostics(),
             "RAISE" => self.raise(),
             "ASSERT" => self.assert(),
-            "RETURN" => self.return_statement(position),
-            "EXECUTE" => refused("dynamic EXECUTE"),
+            "RETURN" => self.return_statement(),
+            "EXECUTE" => self.execute(),
             "OPEN" | "FETCH" | "MOVE" | "CLOSE" => refused("a cursor"),
             "COMMIT" | "ROLLBACK" | "ABORT" => Err(SqlError::unsupported(format!("{word} in a procedure"))
                 .hint("A call is one transaction; RAISE EXCEPTION ends it without effect.")
@@ -197,24 +198,129 @@ impl BodyParser<'_> {
         Ok(StatementKind::Call { procedure, arguments })
     }
 
-    fn argument(&mut self) -> Result<Expression, SqlError> {
-        if matches!(self.tokens.peek(1), Some(Token::RArrow | Token::Assignment)) {
-            return Err(SqlError::unsupported("a named argument").at(self.tokens.position()));
-        }
+    /// `[name =>] value`
+    fn argument(&mut self) -> Result<(Option<Name>, Expression), SqlError> {
+        let name = match self.tokens.peek(1) {
+            Some(Token::RArrow | Token::Assignment) => {
+                let name = self.name("the name of a parameter")?;
+                self.tokens.next += 1;
+                Some(name)
+            }
+            _ => None,
+        };
         if self.tokens.is_word(0, "VARIADIC") {
             return Err(SqlError::unsupported("VARIADIC").at(self.tokens.position()));
         }
         // The list's own closing parenthesis ends the last argument.
         let end = self.tokens.find_in_list()?;
         let position = self.tokens.position();
-        Ok(Expression { expression: self.tokens.expression(end)?, position })
+        Ok((name, Expression { expression: self.tokens.expression(end)?, position }))
+    }
+
+    /// `EXECUTE text [INTO [STRICT] targets] [USING value, …]`, the last two in any order.
+    fn execute(&mut self) -> Result<StatementKind, SqlError> {
+        self.tokens.next += 1;
+        let text = self.expression_until("INTO or USING or ;", |tokens, ahead| {
+            is_semicolon(tokens, ahead) || tokens.is_word(ahead, "INTO") || tokens.is_word(ahead, "USING")
+        })?;
+        let (mut into, mut arguments): (Option<IntoClause>, Option<Vec<Expression>>) = (None, None);
+        loop {
+            if into.is_none() && self.tokens.accept_word("INTO") {
+                into = Some(self.target_clause()?);
+            } else if arguments.is_none() && self.tokens.is_word(0, "USING") {
+                arguments = Some(self.using("INTO")?);
+            } else {
+                break;
+            }
+        }
+        self.tokens.expect(&Token::SemiColon)?;
+        let dynamic = DynamicText { text, arguments: arguments.unwrap_or_default() };
+        Ok(StatementKind::Execute { dynamic, into })
+    }
+
+    /// `text [USING value, …]` up to a word or a semicolon, behind EXECUTE.
+    pub(super) fn dynamic_text(&mut self, end: &'static str) -> Result<DynamicText, SqlError> {
+        let text = self.expression_until(end, |tokens, ahead| {
+            is_semicolon(tokens, ahead) || tokens.is_word(ahead, end) || tokens.is_word(ahead, "USING")
+        })?;
+        let arguments = match self.tokens.is_word(0, "USING") {
+            true => self.using(end)?,
+            false => Vec::new(),
+        };
+        Ok(DynamicText { text, arguments })
+    }
+
+    /// `USING value, …` up to a word or a semicolon.
+    fn using(&mut self, end: &'static str) -> Result<Vec<Expression>, SqlError> {
+        let mut arguments = Vec::new();
+        self.tokens.expect_word("USING")?;
+        loop {
+            arguments.push(self.expression_until(end, |tokens, ahead| {
+                comma_or_semicolon(tokens, ahead) || tokens.is_word(ahead, end)
+            })?);
+            if arguments.len() > ARGUMENTS_MAX {
+                let message =
+                    format!("EXECUTE takes at most {ARGUMENTS_MAX} values in USING (ARGUMENTS_MAX)");
+                return Err(SqlError::new(SqlState(*b"54023"), message).at(self.tokens.position()));
+            }
+            if !self.tokens.accept(&Token::Comma) {
+                return Ok(arguments);
+            }
+        }
+    }
+
+    /// `GET STACKED DIAGNOSTICS target = item, …`, behind STACKED.
+    fn get_stacked_diagnostics(&mut self) -> Result<StatementKind, SqlError> {
+        self.tokens.expect_word("DIAGNOSTICS")?;
+        let mut items = Vec::new();
+        loop {
+            let target = self.target("a variable")?;
+            if !self.tokens.accept(&Token::Assignment) {
+                self.tokens.expect(&Token::Eq)?;
+            }
+            let position = self.tokens.position();
+            let item = match self.tokens.peek_word(0).as_deref() {
+                Some("RETURNED_SQLSTATE") => StackedItem::State,
+                Some("MESSAGE_TEXT") => StackedItem::Message,
+                Some("PG_EXCEPTION_DETAIL") => StackedItem::Detail,
+                Some("PG_EXCEPTION_HINT") => StackedItem::Hint,
+                Some(
+                    item @ ("PG_EXCEPTION_CONTEXT"
+                    | "COLUMN_NAME"
+                    | "CONSTRAINT_NAME"
+                    | "PG_DATATYPE_NAME"
+                    | "TABLE_NAME"
+                    | "SCHEMA_NAME"),
+                ) => {
+                    return Err(SqlError::unsupported(format!("GET STACKED DIAGNOSTICS … = {item}"))
+                        .hint("MESSAGE_TEXT names what is wrong.")
+                        .at(position));
+                }
+                Some("ROW_COUNT" | "PG_CONTEXT") => {
+                    let item = self.tokens.peek_word(0).unwrap_or_default();
+                    let message =
+                        format!("diagnostics item {item} is not allowed in GET STACKED DIAGNOSTICS");
+                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position));
+                }
+                _ => {
+                    let message = "unrecognized GET DIAGNOSTICS item";
+                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position));
+                }
+            };
+            self.tokens.next += 1;
+            items.push((target, item));
+            if self.tokens.accept(&Token::SemiColon) {
+                return Ok(StatementKind::GetStackedDiagnostics { items });
+            }
+            self.tokens.expect(&Token::Comma)?;
+        }
     }
 
     /// `GET [CURRENT] DIAGNOSTICS target = item, …`
     fn get_diagnostics(&mut self) -> Result<StatementKind, SqlError> {
         self.tokens.next += 1;
-        if self.tokens.is_word(0, "STACKED") {
-            return Err(SqlError::unsupported("GET STACKED DIAGNOSTICS").at(self.tokens.position()));
+        if self.tokens.accept_word("STACKED") {
+            return self.get_stacked_diagnostics();
         }
         self.tokens.accept_word("CURRENT");
         self.tokens.expect_word("DIAGNOSTICS")?;
@@ -225,8 +331,19 @@ impl BodyParser<'_> {
                 self.tokens.expect(&Token::Eq)?;
             }
             if !self.tokens.accept_word("ROW_COUNT") {
-                return Err(match self.tokens.peek_word(0) {
-                    Some(item) if item == "PG_CONTEXT" => {
+                return Err(match self.tokens.peek_word(0).as_deref() {
+                    Some(
+                        item @ ("RETURNED_SQLSTATE"
+                        | "MESSAGE_TEXT"
+                        | "PG_EXCEPTION_DETAIL"
+                        | "PG_EXCEPTION_HINT"
+                        | "PG_EXCEPTION_CONTEXT"),
+                    ) => {
+                        let message =
+                            format!("diagnostics item {item} is not allowed in GET CURRENT DIAGNOSTICS");
+                        SqlError::new(SqlState::SYNTAX_ERROR, message).at(self.tokens.position())
+                    }
+                    Some("PG_CONTEXT") => {
                         SqlError::unsupported("GET DIAGNOSTICS … = PG_CONTEXT").at(self.tokens.position())
                     }
                     _ => {
@@ -253,18 +370,33 @@ impl BodyParser<'_> {
         Ok(StatementKind::Assert { condition, message })
     }
 
-    fn return_statement(&mut self, position: u32) -> Result<StatementKind, SqlError> {
+    /// RETURN and its forms. What the procedure or function may return is judged when it is compiled.
+    fn return_statement(&mut self) -> Result<StatementKind, SqlError> {
         self.tokens.next += 1;
         if self.tokens.accept(&Token::SemiColon) {
-            return Ok(StatementKind::Return);
+            return Ok(StatementKind::Return(None));
         }
         match self.tokens.peek_word(0).as_deref() {
-            Some("NEXT") => Err(SqlError::unsupported("RETURN NEXT").at(position)),
-            Some("QUERY") => Err(SqlError::unsupported("RETURN QUERY").at(position)),
-            _ => {
-                let message = "RETURN cannot have a parameter in a procedure";
-                Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(self.tokens.position()))
+            Some("NEXT") => {
+                self.tokens.next += 1;
+                if self.tokens.accept(&Token::SemiColon) {
+                    return Ok(StatementKind::ReturnNext(None));
+                }
+                Ok(StatementKind::ReturnNext(Some(self.expression_until_semicolon()?)))
             }
+            Some("QUERY") => {
+                self.tokens.next += 1;
+                let source = match self.tokens.accept_word("EXECUTE") {
+                    true => RowSource::Dynamic(self.dynamic_text(";")?),
+                    false => {
+                        let end = self.tokens.find(";", is_semicolon)?;
+                        RowSource::Static(Box::new(self.tokens.statement(end, None)?))
+                    }
+                };
+                self.tokens.expect(&Token::SemiColon)?;
+                Ok(StatementKind::ReturnQuery(source))
+            }
+            _ => Ok(StatementKind::Return(Some(self.expression_until_semicolon()?))),
         }
     }
 
@@ -301,7 +433,8 @@ impl BodyParser<'_> {
             _ if self.tokens.is_word(0, "USING") => Ok(RaiseSubject::Options),
             _ if self.tokens.is_word(0, "SQLSTATE") => {
                 self.tokens.next += 1;
-                self.raise_state()
+                let (name, state) = self.state()?;
+                Ok(RaiseSubject::Condition { name, state })
             }
             _ => {
                 let name = self.name("a format, a condition, USING or \";\"")?;
@@ -316,7 +449,8 @@ impl BodyParser<'_> {
         }
     }
 
-    fn raise_state(&mut self) -> Result<RaiseSubject, SqlError> {
+    /// A code in quotes, behind SQLSTATE.
+    pub(super) fn state(&mut self) -> Result<(String, SqlState), SqlError> {
         let Some(Token::SingleQuotedString(text)) = self.tokens.peek(0) else {
             return Err(self.tokens.unexpected("a code of five characters in quotes"));
         };
@@ -327,7 +461,7 @@ impl BodyParser<'_> {
         };
         let name = text.clone();
         self.tokens.next += 1;
-        Ok(RaiseSubject::Condition { name, state })
+        Ok((name, state))
     }
 
     fn raise_format(&mut self, text: String, position: u32) -> Result<RaiseSubject, SqlError> {

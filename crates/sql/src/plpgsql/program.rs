@@ -3,10 +3,12 @@
 //! Blocks, branches and loops are jumps, so that running needs no recursion but that of nested calls. Names, types
 //! and conversions have been settled; an instruction only evaluates and stores.
 
+use super::ast::{Condition, StackedItem};
 use super::fuse::{FusedStatement, Obstacle};
 use crate::expression::Expression;
-use crate::statement::{BoundCall, BoundSelect, BoundStatement};
-use types::{DataType, SqlState};
+use crate::statement::{BoundCall, BoundSelect, BoundStatement, VisitSlot};
+use std::sync::Arc;
+use types::{DataType, SqlError, SqlState};
 
 /// A procedure, ready to run.
 #[derive(Debug)]
@@ -29,21 +31,46 @@ pub struct CompiledProcedure {
     pub(super) looks_at_matched: bool,
     /// Names of the variables by slot; empty where a slot has none.
     pub(super) names: Box<[Box<str>]>,
+    /// What it gives to its caller.
+    pub(super) result: ResultForm,
+    /// Functions and procedures that its statements and expressions call.
+    pub(super) called: Box<[Arc<str>]>,
     /// For the address of every read that is left: why it could not be fused.
     pub(super) obstacles: Box<[(Address, Obstacle)]>,
 }
 
 impl CompiledProcedure {
-    /// Names of the procedures that it calls, as often as it does.
+    /// Names of the procedures and functions that it calls.
     pub fn calls(&self) -> impl Iterator<Item = &str> {
-        self.code.iter().filter_map(|instruction| match instruction {
-            Instruction::Call(call) => match &call.statement {
-                BoundStatement::Call(call) => Some(call.procedure.as_str()),
-                _ => None,
-            },
-            _ => None,
+        self.called.iter().map(AsRef::as_ref)
+    }
+
+    /// Whether it may change rows itself, or needs a transaction for another reason.
+    pub fn may_write(&self) -> bool {
+        self.code.iter().any(|instruction| match instruction {
+            Instruction::Change(_)
+            | Instruction::ChangeInto(_)
+            | Instruction::Fused(_)
+            | Instruction::Oracle { .. }
+            | Instruction::Execute(_) => true,
+            Instruction::RowsStart(start) => !matches!(start.source, RowsSource::Query(_)),
+            Instruction::ReturnQuery(query) => !matches!(query.source, RowsSource::Query(_)),
+            _ => false,
         })
     }
+}
+
+/// What a procedure or function gives to its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ResultForm {
+    /// Its OUT and INOUT parameters as they stand at its end.
+    Outputs,
+    /// The value of RETURN.
+    Value,
+    /// `void`
+    Void,
+    /// The rows of RETURN NEXT and RETURN QUERY.
+    Rows,
 }
 
 /// Position in the code.
@@ -104,6 +131,32 @@ pub(super) enum Instruction {
     Fused(Box<FusedStatement>),
     /// The end.
     Return,
+    /// The end of a function with this value.
+    ReturnValue { values: Box<[Expression]> },
+    /// A function that gives a value has come to its end without one.
+    NoReturn,
+    /// One more row of the result.
+    ReturnNext { values: Box<[Expression]> },
+    /// RETURN QUERY
+    ReturnQuery(Box<ReturnQuery>),
+    /// The end of a function that gives the first of the rows so far, or NULL.
+    ReturnFirst,
+    /// An error that PostgreSQL finds when it comes here.
+    Fail(Box<SqlError>),
+    /// EXECUTE
+    Execute(Box<Execute>),
+    /// A block begins whose errors go on at this address; what it has done is undone then.
+    Protect { handlers: Address },
+    /// So many of such blocks, and so many of their handlers, are left.
+    Leave { blocks: u16, handlers: u16 },
+    /// The error at hand is none of these conditions: goes on elsewhere.
+    JumpUnlessCaught { conditions: Box<[Condition]>, to: Address },
+    /// Code and message of the error at hand go into these variables.
+    ShowError { state: u16, message: u16 },
+    /// No handler fits: the error goes on.
+    Rethrow,
+    /// GET STACKED DIAGNOSTICS
+    StackedDiagnostics { items: Box<[(StackedItem, Store)]> },
 }
 
 /// How a value becomes one of the variable's type.
@@ -153,8 +206,45 @@ pub(super) struct RangeStart {
 #[derive(Debug)]
 pub(super) struct RowsStart {
     pub cursor: u16,
-    pub query: BoundSelect,
+    pub source: RowsSource,
     pub flag: Option<u16>,
+}
+
+/// Where rows come from.
+#[derive(Debug)]
+pub(super) enum RowsSource {
+    /// A query.
+    Query(BoundSelect),
+    /// A data-changing statement with RETURNING.
+    Change(BoundStatement),
+    /// EXECUTE
+    Dynamic(Dynamic),
+}
+
+/// A statement whose text is computed.
+#[derive(Debug)]
+pub(super) struct Dynamic {
+    /// The text, of type text.
+    pub text: Expression,
+    /// `$1`, `$2`, …
+    pub arguments: Box<[Expression]>,
+    /// Types that the columns of its rows are to have; `None`: as they are.
+    pub wanted: Option<Box<[DataType]>>,
+}
+
+/// EXECUTE
+#[derive(Debug)]
+pub(super) struct Execute {
+    pub dynamic: Dynamic,
+    pub target: Option<RowTarget>,
+}
+
+/// RETURN QUERY
+#[derive(Debug)]
+pub(super) struct ReturnQuery {
+    pub source: RowsSource,
+    /// Types of the columns of the result.
+    pub types: Box<[DataType]>,
 }
 
 /// SELECT … INTO
@@ -227,4 +317,50 @@ pub(super) enum RaiseMessage {
     Condition(Box<str>),
     /// The code, or the name that ERRCODE gives.
     Code,
+}
+
+impl RowsSource {
+    /// Visits the slots that it reads.
+    pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
+        match self {
+            RowsSource::Query(query) => query.visit_slots(visit),
+            RowsSource::Change(statement) => statement.visit_slots(visit),
+            RowsSource::Dynamic(dynamic) => dynamic.visit_slots(visit),
+        }
+    }
+}
+
+impl Dynamic {
+    /// Visits the slots that it reads.
+    pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
+        self.text.visit_slots(visit);
+        self.arguments.iter().for_each(|argument| argument.visit_slots(visit));
+    }
+}
+
+impl Instruction {
+    /// Its expressions, those of its statements of SQL left out.
+    pub fn expressions(&self) -> Vec<&Expression> {
+        match self {
+            Instruction::Assign { value, .. } | Instruction::Oracle { name: value, .. } => vec![value],
+            Instruction::JumpIf { condition, .. } | Instruction::JumpUnless { condition, .. } => {
+                vec![condition]
+            }
+            Instruction::RangeStart(start) => {
+                [&start.first, &start.last].into_iter().chain(&start.step).collect()
+            }
+            Instruction::Raise(plan) => {
+                let arguments = match &plan.message {
+                    RaiseMessage::Format { arguments, .. } => arguments.as_ref(),
+                    _ => &[],
+                };
+                arguments.iter().chain(plan.options.iter().map(|(_, option)| option)).collect()
+            }
+            Instruction::Assert(assertion) => [&assertion.0].into_iter().chain(&assertion.1).collect(),
+            Instruction::ReturnValue { values } | Instruction::ReturnNext { values } => {
+                values.iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
 }

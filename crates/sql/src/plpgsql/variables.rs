@@ -4,12 +4,13 @@ use super::ast::{Declaration, DeclaredType, Name, Target};
 use super::compile::or_at;
 use super::program::{Coercion, Store};
 use crate::expression::{Expression, Kind, bind_data_type};
+use crate::routines::Routines;
 use crate::scope::{VariableScope, name_of};
 use crate::table::Tables;
 use sqlparser::ast as sql;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{DataType, SqlError, SqlState, assign, can_cast_in_assignment};
+use types::{DataType, Language, SqlError, SqlState, assign, can_cast_in_assignment};
 
 /// Name of the hidden field that says whether a record has a row. No identifier can be this.
 const ASSIGNED_FIELD: &str = "\0assigned";
@@ -37,6 +38,8 @@ struct RecordInfo {
     constant: bool,
     /// The row's columns, from the first query that it holds rows of.
     fields: Option<Vec<(String, DataType)>>,
+    /// It is declared with these columns: rows of others become rows of them.
+    fixed: bool,
     slots: Vec<u16>,
     /// A row has certainly been assigned at this point of the program.
     assigned: bool,
@@ -62,8 +65,17 @@ pub(super) struct Variables {
 
 impl Variables {
     /// FOUND, and an empty block for the parameters, which has the procedure's name as its label.
-    pub(super) fn new(procedure: &str, body: Arc<str>) -> Result<Variables, SqlError> {
-        let scope = VariableScope::for_procedure(Some(body));
+    pub(super) fn new(
+        procedure: &str,
+        body: Arc<str>,
+        routines: &Routines,
+        language: Language,
+    ) -> Result<Variables, SqlError> {
+        let scope = VariableScope::for_procedure(Some(body)).with_routines(routines);
+        let scope = match language {
+            Language::PlPgSql => scope,
+            Language::Sql => scope.with_columns_first(),
+        };
         let mut variables = Variables { scope, by_slot: Vec::new(), records: Vec::new(), found: 0 };
         variables.found = variables.declare_plain("found", DataType::Boolean)?;
         variables.scope.push_block(Some(procedure.to_string()));
@@ -176,10 +188,54 @@ impl Variables {
             name: name.text.clone(),
             constant: declaration.constant,
             fields: None,
+            fixed: false,
             slots: Vec::new(),
             assigned: false,
         });
         Ok(flag)
+    }
+
+    /// A row of a table: a record whose columns are known and NULL. Gives the slots of its fields.
+    pub(super) fn declare_row(
+        &mut self,
+        tables: &Tables,
+        declaration: &Declaration,
+        of: &Target,
+    ) -> Result<Vec<u16>, SqlError> {
+        let table = match of.parts.as_slice() {
+            [table] => tables.get(&table.text),
+            [schema, table] if schema.text == "public" => tables.get(&table.text),
+            _ => Err(SqlError::unsupported("a schema other than public in %ROWTYPE")),
+        };
+        let table = table.map_err(|error| or_at(error, of.position()))?;
+        let fields: Vec<(String, DataType)> =
+            table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+        self.declare_record(declaration)?;
+        let index = self.records.len() - 1;
+        self.define(index, &fields)?;
+        let record = &mut self.records[index];
+        (record.fixed, record.assigned) = (true, true);
+        Ok(record.slots.clone())
+    }
+
+    /// Gives a record its fields.
+    fn define(&mut self, index: usize, fields: &[(String, DataType)]) -> Result<(), SqlError> {
+        let name = self.records[index].name.clone();
+        let slots = self.scope.define_fields(&name, fields);
+        let slots = slots.into_iter().map(to_slot).collect::<Result<Vec<u16>, SqlError>>()?;
+        for (slot, (field, data_type)) in slots.iter().zip(fields) {
+            let info = VariableInfo {
+                slot: *slot,
+                name: format!("{name}.{field}"),
+                data_type: *data_type,
+                constant: false,
+                not_null: false,
+            };
+            self.remember(usize::from(*slot), info);
+        }
+        self.records[index].fields = Some(fields.to_vec());
+        self.records[index].slots = slots;
+        Ok(())
     }
 
     /// The type of a declaration; `None` for a record.
@@ -189,7 +245,7 @@ impl Variables {
         declaration: &Declaration,
     ) -> Result<Option<DataType>, SqlError> {
         match &declaration.declared {
-            DeclaredType::Record => Ok(None),
+            DeclaredType::Record | DeclaredType::Row(_) => Ok(None),
             DeclaredType::Scalar(data_type, position) => {
                 bind_data_type(data_type).map(Some).map_err(|error| or_at(error, *position))
             }
@@ -255,6 +311,34 @@ impl Variables {
         self.by_slot.get(slot).cloned().flatten().ok_or_else(|| self.not_assignable(target))
     }
 
+    /// The variable that stands in a slot.
+    pub(super) fn at_slot(&self, slot: usize) -> Option<&VariableInfo> {
+        self.by_slot.get(slot)?.as_ref()
+    }
+
+    /// Names and types of a record's fields; `None` where no query has told them yet.
+    ///
+    /// # Errors
+    /// 42601 where there is no such record.
+    pub(super) fn fields(&self, target: &Target) -> Result<Option<Vec<(String, DataType)>>, SqlError> {
+        match target.parts.as_slice() {
+            [name] => {
+                let record = self.record(&name.text).ok_or_else(|| self.not_assignable(target))?;
+                Ok(record.fields.clone())
+            }
+            _ => Err(self.not_assignable(target)),
+        }
+    }
+
+    /// Names of a record's fields.
+    ///
+    /// # Errors
+    /// As [`Variables::fields`]; 55000 where no row can have been assigned yet.
+    pub(super) fn field_names(&self, target: &Target) -> Result<Vec<String>, SqlError> {
+        let fields = self.fields(target)?.ok_or_else(|| not_assigned(&target.text()))?;
+        Ok(fields.into_iter().map(|(name, _)| name).collect())
+    }
+
     fn not_assignable(&self, target: &Target) -> SqlError {
         let position = target.position();
         match target.parts.as_slice() {
@@ -310,28 +394,26 @@ impl Variables {
             return Err(constant(name).at(position));
         }
         match &self.records[index].fields {
+            Some(fields) if self.records[index].fixed => {
+                let found =
+                    |position: usize| columns.get(position).map_or(DataType::Unknown, |column| column.1);
+                let mut stores = Vec::with_capacity(fields.len());
+                for (position, (field, data_type)) in fields.iter().enumerate() {
+                    let what = format!("field \"{field}\" of \"{name}\"");
+                    let coercion = coercion(found(position), *data_type, &what);
+                    let coercion = coercion.map_err(|error| or_at(error, target.position()))?;
+                    let slot = self.records[index].slots[position];
+                    stores.push(Store { slot, coercion, not_null: None });
+                }
+                return Ok((stores, self.records[index].flag));
+            }
             Some(fields) if fields == columns => {}
             Some(_) => {
                 return Err(SqlError::unsupported(format!("rows of different columns in record \"{name}\""))
                     .hint("Declare another record for the other query.")
                     .at(position));
             }
-            None => {
-                let slots = self.scope.define_fields(name, columns);
-                let slots = slots.into_iter().map(to_slot).collect::<Result<Vec<u16>, SqlError>>()?;
-                for (slot, (field, data_type)) in slots.iter().zip(columns) {
-                    let info = VariableInfo {
-                        slot: *slot,
-                        name: format!("{name}.{field}"),
-                        data_type: *data_type,
-                        constant: false,
-                        not_null: false,
-                    };
-                    self.remember(usize::from(*slot), info);
-                }
-                self.records[index].fields = Some(columns.to_vec());
-                self.records[index].slots = slots;
-            }
+            None => self.define(index, columns)?,
         }
         let record = &mut self.records[index];
         record.assigned = true;
@@ -347,7 +429,7 @@ impl Variables {
     /// Back to what was certain before a part of the program that may not have run.
     pub(super) fn restore_assigned(&mut self, before: Vec<bool>) {
         for (index, record) in self.records.iter_mut().enumerate() {
-            record.assigned = before.get(index).copied().unwrap_or(false);
+            record.assigned = record.fixed || before.get(index).copied().unwrap_or(false);
         }
     }
 

@@ -7,14 +7,17 @@ use super::from::bind_from;
 use super::query::{bind_query, close_literals, finding, in_statement};
 use super::{Access, BoundCall, BoundStatement, Interval};
 use crate::command::{DeletePlan, UpdatePlan};
-use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source, output_name};
+use crate::expression::{
+    Binder, Expression, Kind, NamedArgument, NamedRelation, Relations, Source, output_name, shown_arguments,
+};
 use crate::predicate::Condition;
+use crate::routines::{Given, Routines, assign_arguments};
 use crate::scope::{VariableScope, name_of};
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
-    self, AssignmentTarget, ConflictTarget, Expr, FromTable, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, ObjectName, OnConflictAction, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableObject,
-    TableWithJoins, UpdateTableFromKind,
+    self, AssignmentTarget, ConflictTarget, Expr, FromTable, FunctionArguments, Ident, ObjectName,
+    OnConflictAction, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableObject, TableWithJoins,
+    UpdateTableFromKind,
 };
 use std::sync::Arc;
 use types::{ColumnSet, DataType, Index, OutputColumn, SqlError, SqlState, Value};
@@ -48,7 +51,6 @@ fn unsupported_statement(statement: &Statement) -> SqlError {
     let name = words.take(3).collect::<Vec<_>>().join(" ");
     let error = SqlError::unsupported(if name.is_empty() { "this statement" } else { name.as_str() });
     match statement {
-        Statement::CreateFunction(_) => error.hint("Use CREATE PROCEDURE with LANGUAGE plpgsql."),
         Statement::CreateSequence { .. } => error.hint("Choose keys in the client."),
         Statement::AlterTable(_) => error.hint("Drop the table and create it again."),
         Statement::Explain { .. } | Statement::ExplainTable { .. } => {
@@ -176,6 +178,14 @@ fn bind_insert(
         }
         Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY").hint("Use ON CONFLICT.")),
     };
+    let rows = match &source {
+        InsertSource::Rows(rows) => rows.as_slice(),
+        InsertSource::Select(_, targets) => std::slice::from_ref(targets),
+    };
+    for value in rows.iter().flatten() {
+        // A DEFAULT may call functions without anybody having named them here.
+        value.visit_calls(&mut |call| scope.note_call(&call.name));
+    }
     let returning = bind_returning(table, &known_as, scope, insert.returning.as_deref())?;
     Ok(BoundInsert { table: table.clone(), source, on_conflict, returning })
 }
@@ -611,7 +621,7 @@ fn bind_update(
     let (table, known_as) = single_table(tables, scope, &update.table)?;
     let returning = bind_returning(table, &known_as, scope, update.returning.as_deref())?;
     let parts = update.assignments.iter().map(|assignment| &assignment.value).chain(&update.selection);
-    if !others.is_empty() || parts.into_iter().any(holds_query) {
+    if !others.is_empty() || parts.into_iter().any(|part| holds_query(scope, part)) {
         return in_statement(tables, scope, |query, level| {
             let from: Vec<TableWithJoins> = [&update.table].into_iter().chain(others).cloned().collect();
             let (item, names) = bind_from(query, level, &from)?;
@@ -657,10 +667,15 @@ fn key_columns(table: &TablePlan, statement: &str) -> Result<Vec<Expression>, Sq
     Ok(table.key.iter().map(column).collect())
 }
 
-/// True where a query stands inside.
-fn holds_query(expr: &Expr) -> bool {
+/// True where a query or a call of a function of the ledger stands inside.
+fn holds_query(scope: &VariableScope, expr: &Expr) -> bool {
+    let is_routine = |function: &ast::Function| {
+        let name = function.name.0.last().and_then(|part| part.as_ident());
+        name.and_then(|name| name_of(name).ok()).is_some_and(|name| scope.routines().get(&name).is_some())
+    };
     let flow = ast::visit_expressions(expr, |inner| match inner {
         Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => std::ops::ControlFlow::Break(()),
+        Expr::Function(function) if is_routine(function) => std::ops::ControlFlow::Break(()),
         _ => std::ops::ControlFlow::Continue(()),
     });
     flow.is_break()
@@ -687,7 +702,12 @@ fn bind_assignments(
             return Err(binder.at(error, column.span()));
         }
         let value = if is_default(&assignment.value) {
-            default_row(table).swap_remove(ordinal)
+            let default = default_row(table).swap_remove(ordinal);
+            if default.runs_anything() {
+                let what = format_args!("SET {} = DEFAULT, whose default calls a function,", target.name);
+                return Err(SqlError::unsupported(what).hint("Call the function instead."));
+            }
+            default
         } else {
             let bound = binder.in_clause(Some("UPDATE")).bind_towards(&assignment.value, target.data_type)?;
             binder
@@ -730,7 +750,7 @@ fn bind_delete(
     let (table, known_as) = single_table(tables, scope, from)?;
     let returning = bind_returning(table, &known_as, scope, delete.returning.as_deref())?;
     let others = delete.using.as_deref().unwrap_or_default();
-    if !others.is_empty() || delete.selection.iter().any(holds_query) {
+    if !others.is_empty() || delete.selection.iter().any(|part| holds_query(scope, part)) {
         return in_statement(tables, scope, |query, level| {
             let from: Vec<TableWithJoins> = [from].into_iter().chain(others).cloned().collect();
             let (item, names) = bind_from(query, level, &from)?;
@@ -768,23 +788,52 @@ fn bind_call(scope: &VariableScope, call: &ast::Function) -> Result<BoundCall, S
     let arguments = match &call.args {
         FunctionArguments::None => Vec::new(),
         FunctionArguments::List(list) if list.clauses.is_empty() && list.duplicate_treatment.is_none() => {
-            list.args
-                .iter()
-                .map(|argument| match argument {
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => binder.bind(expr),
-                    _ => {
-                        Err(SqlError::unsupported("a named argument")
-                            .hint("Give the arguments in their order."))
-                    }
-                })
-                .collect::<Result<_, _>>()?
+            binder.bind_arguments(&list.args)?
         }
         _ => return Err(SqlError::unsupported("this form of CALL")),
     };
-    Ok(BoundCall { procedure, arguments })
+    BoundCall::new(scope, procedure, arguments).map_err(|error| scope.located(error, call.name.span()))
 }
 
 impl BoundCall {
+    /// A call with these arguments in the order of the procedure's parameters, what is left out by its DEFAULT. A
+    /// procedure that is not there yet is looked up again when the call runs.
+    ///
+    /// # Errors
+    /// `42883` where the procedure takes other arguments, `42809` for a function.
+    pub fn new(
+        scope: &VariableScope,
+        procedure: String,
+        arguments: Vec<NamedArgument>,
+    ) -> Result<BoundCall, SqlError> {
+        scope.note_call(&procedure);
+        let names: Vec<Option<String>> = arguments.iter().map(|argument| argument.name.clone()).collect();
+        let known = scope.routines().get(&procedure);
+        if known.is_some_and(|known| known.definition.function.is_some()) {
+            let message = format!("{procedure}({}) is not a procedure", shown_arguments(&arguments));
+            let error = SqlError::new(SqlState(*b"42809"), message);
+            return Err(error.hint("To call a function, use SELECT."));
+        }
+        let given = known.and_then(|known| assign_arguments(known.definition.parameters.iter(), &names));
+        let (Some(known), Some(given)) = (known, given) else {
+            if names.iter().any(Option::is_some) {
+                return Err(crate::execution::no_procedure(&procedure, &shown_arguments(&arguments)));
+            }
+            let arguments = arguments.into_iter().map(|argument| argument.value).collect();
+            return Ok(BoundCall { procedure, arguments });
+        };
+        let mut values: Vec<Option<Expression>> =
+            arguments.into_iter().map(|argument| Some(argument.value)).collect();
+        let mut ordered = Vec::with_capacity(given.len());
+        for (parameter, given) in known.definition.parameters.iter().zip(given) {
+            ordered.push(match given {
+                Given::Argument(at) => values[at].take().expect("each argument is assigned once"),
+                Given::Default => Routines::default_in(scope, parameter)?,
+            });
+        }
+        Ok(BoundCall { procedure, arguments: ordered })
+    }
+
     /// Gives parameters of a script the types of the procedure's parameters, where nothing else has told them.
     pub fn infer(&mut self, scope: &VariableScope, parameters: &[types::Parameter]) {
         for (argument, parameter) in self.arguments.iter_mut().zip(parameters) {

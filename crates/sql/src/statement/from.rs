@@ -4,19 +4,23 @@
 //! then hands every condition to the first relation that has all it looks at: a table takes it for its key or its scan, a
 //! join keeps what compares both of its sides. An outer join keeps the conditions of its ON apart from those of WHERE.
 
-use super::bind::{find_table, plain_table};
+use super::bind::{find_table, plain_table, table_name};
 use super::query::{Level, QueryScope, bind_nested};
 use super::relation::{Join, JoinKind, Relation};
-use super::row_function::{Call, RowFunction, bind_row_function, plain_arguments};
+use super::row_function::{Call, RowFunction, bind_row_function, gives_rows, plain_arguments};
 use super::{Access, BoundSelect, Scanned};
-use crate::expression::{Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, Source};
+use crate::expression::{
+    Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source,
+};
 use crate::predicate::{Condition, conjunction};
 use crate::scope::name_of;
 use crate::table::TablePlan;
-use sqlparser::ast::{self, JoinConstraint, JoinOperator, Spanned, TableAlias, TableFactor, TableWithJoins};
+use sqlparser::ast::{
+    self, FunctionArg, JoinConstraint, JoinOperator, Spanned, TableAlias, TableFactor, TableWithJoins,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{ColumnSet, DataType, SqlError, SqlState};
+use types::{ColumnSet, DataType, Function, FunctionResult, SqlError, SqlState};
 
 /// Relations that one FROM may join.
 const RELATIONS_MAX: usize = 64;
@@ -27,6 +31,7 @@ pub(super) enum Item {
     Query { query: Arc<BoundSelect>, arguments: Vec<Expression> },
     Working { number: usize, width: usize },
     Function { function: RowFunction, arguments: Vec<Expression> },
+    Call { call: RoutineCall, width: usize },
     Join { kind: JoinKind, sides: Box<[Item; 2]>, on: Vec<Expression> },
 }
 
@@ -36,7 +41,7 @@ impl Item {
         match self {
             Item::Table(table) => table.columns.len(),
             Item::Query { query, .. } => query.columns.len(),
-            Item::Working { width, .. } => *width,
+            Item::Working { width, .. } | Item::Call { width, .. } => *width,
             Item::Function { function, .. } => function.width(),
             Item::Join { sides, .. } => sides.iter().map(Item::width).sum(),
         }
@@ -48,6 +53,7 @@ impl Item {
             Item::Table(_) | Item::Working { .. } => false,
             Item::Query { arguments, .. } => arguments.iter().any(|argument| looks_left(argument, first)),
             Item::Function { arguments, .. } => arguments.iter().any(|argument| looks_left(argument, first)),
+            Item::Call { call, .. } => call.arguments.iter().any(|argument| looks_left(argument, first)),
             Item::Join { sides, .. } => sides.iter().any(|side| side.looks_before(first)),
         }
     }
@@ -200,14 +206,10 @@ fn bind_factor(
     }
     match factor {
         TableFactor::Table { name, alias, args: Some(arguments), with_ordinality, .. } => {
-            let arguments = plain_arguments(&arguments.args)?;
-            let call = Call { name: name.to_string(), arguments, with_ordinality: *with_ordinality };
-            bind_row_function(query, level, names, call, alias.as_ref(), name.span())
+            bind_function(query, level, names, (name, &arguments.args, *with_ordinality), alias.as_ref())
         }
         TableFactor::Function { lateral: _, name, args, with_ordinality, alias } => {
-            let arguments = plain_arguments(args)?;
-            let call = Call { name: name.to_string(), arguments, with_ordinality: *with_ordinality };
-            bind_row_function(query, level, names, call, alias.as_ref(), name.span())
+            bind_function(query, level, names, (name, args, *with_ordinality), alias.as_ref())
         }
         TableFactor::UNNEST { alias, array_exprs, with_offset: false, with_ordinality, .. } => {
             let arguments = array_exprs.iter().collect();
@@ -306,6 +308,41 @@ pub(super) fn add_relation(
     Ok(())
 }
 
+/// A function in FROM.
+fn bind_function(
+    query: QueryScope<'_>,
+    level: &Level<'_>,
+    names: &mut Relations,
+    (name, arguments, with_ordinality): (&ast::ObjectName, &[FunctionArg], bool),
+    alias: Option<&TableAlias>,
+) -> Result<Item, SqlError> {
+    let known = table_name(name).ok().and_then(|name| query.tables.routines().get(&name));
+    if known.is_none() && gives_rows(name) || with_ordinality {
+        let call = Call { name: name.to_string(), arguments: plain_arguments(arguments)?, with_ordinality };
+        return bind_row_function(query, level, names, call, alias, name.span());
+    }
+    let known_as = table_name(name)?;
+    let visible = names.between(0);
+    let binder = query.binder(level, Source::Relations(&visible));
+    binder.in_clause(Some("functions in FROM"));
+    let arguments = binder.bind_arguments(arguments)?;
+    let missing = binder.no_routine(&known_as, &arguments, name.span());
+    let found = binder.routine_call(&known_as, arguments);
+    let (routine, call) =
+        found.map_err(|error| query.variables.located(error, name.span()))?.ok_or(missing)?;
+    let columns = routine.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    let width = routine.columns.len();
+    add_relation(query, names, &known_as, alias, columns)?;
+    if let (Some(alias), Some(relation)) = (alias, names.relations.last_mut())
+        && alias.columns.is_empty()
+        && matches!(routine.definition.function, Some(Function { result: FunctionResult::Value(_), .. }))
+    {
+        // A function's only column has the name of its alias, unless a parameter names it.
+        relation.columns[0].0 = relation.name.clone();
+    }
+    Ok(Item::Call { call, width })
+}
+
 /// Plans FROM under the conditions of WHERE. `used`: the columns that the rest of the query looks at. Gives what is left
 /// to ask of its rows.
 pub(super) fn plan_from(
@@ -346,6 +383,7 @@ fn look_at(relation: &mut Relation, first: usize, used: &BTreeSet<u16>) {
         Relation::Query { .. }
         | Relation::Values(_)
         | Relation::Function { .. }
+        | Relation::Call(_)
         | Relation::Set { .. }
         | Relation::Recursive { .. }
         | Relation::Working(_) => {}
@@ -375,6 +413,11 @@ fn plan(
             arguments.iter().for_each(|argument| note(argument, used));
             let arguments = arguments.iter().map(|argument| relative(argument, first)).collect();
             (Relation::Function { function, arguments }, mine)
+        }
+        Item::Call { mut call, .. } => {
+            call.arguments.iter().for_each(|argument| note(argument, used));
+            call.arguments = call.arguments.iter().map(|argument| relative(argument, first)).collect();
+            (Relation::Call(call), mine)
         }
         Item::Join { kind, sides, on } => plan_join(kind, *sides, on, first, mine, used),
     };
@@ -434,7 +477,7 @@ fn plan_join(
 fn equality(condition: &Expression, first: usize, middle: usize) -> Option<(&Expression, &Expression)> {
     let Kind::Compare(Comparison::Equal, operands) = &condition.kind else { return None };
     let [a, b] = operands.as_ref();
-    if a.any(&mut is_subquery) || b.any(&mut is_subquery) {
+    if a.runs_anything() || b.runs_anything() {
         return None;
     }
     let on_left = |side: &Expression| {
@@ -475,8 +518,7 @@ fn plan_table(
     used: &mut BTreeSet<u16>,
 ) -> (Relation, Vec<Expression>) {
     let (asked, later): (Vec<Expression>, Vec<Expression>) = conditions.into_iter().partition(|condition| {
-        !relative(condition, first)
-            .any(&mut |inner| matches!(inner.kind, Kind::Subquery(_)) && !inner.is_row_independent())
+        !relative(condition, first).any(&mut |inner| inner.is_run() && !inner.is_row_independent())
     });
     // What must be equal finds few rows; a bound alone may find half of the table, every time.
     let looks_left_in = |access: &Access| {
@@ -507,10 +549,6 @@ fn plan_table(
     let columns = filter_columns | ColumnSet::EXISTS;
     let filter = Condition::all(rest);
     (Relation::Table(Scanned { table, access, filter, columns, filter_columns }), later)
-}
-
-fn is_subquery(expression: &Expression) -> bool {
-    matches!(expression.kind, Kind::Subquery(_))
 }
 
 /// Whether all columns that it looks at stand before this one.

@@ -217,6 +217,27 @@ pub(super) fn bind_query(
     in_statement(tables, scope, |scope, _| bind_nested(scope, query, None)).map(|(select, _)| select)
 }
 
+/// Binds an expression that stands alone: it may hold queries, but names no columns.
+///
+/// # Errors
+/// As [`Binder::bind`].
+pub(crate) fn bind_expression(
+    tables: &Tables,
+    scope: &VariableScope,
+    expression: &ast::Expr,
+) -> Result<Expression, SqlError> {
+    in_statement(tables, scope, |query, level| query.binder(level, Source::Nothing).bind(expression))
+}
+
+/// The query with columns of these types, its open literals included.
+///
+/// # Errors
+/// A literal that is no value of its type.
+pub(crate) fn close_types(select: BoundSelect, types: &[DataType]) -> Result<BoundSelect, SqlError> {
+    let scope = VariableScope::default();
+    Ok(with_types(close_literals(&scope, select, types)?, types))
+}
+
 /// Binds something that may hold queries.
 ///
 /// # Errors
@@ -245,7 +266,7 @@ pub(super) fn finding(
             false
         });
     }
-    let has_subqueries = projection.iter().chain(&conditions).any(Expression::has_subquery);
+    let has_subqueries = projection.iter().chain(&conditions).any(Expression::runs_anything);
     let (relation, left_over) = plan_from(item, conditions, used);
     let columns: Vec<OutputColumn> = projection
         .iter()
@@ -499,7 +520,7 @@ pub(super) fn close_literals(
 }
 
 /// The query with columns of these types.
-pub(crate) fn with_types(select: BoundSelect, types: &[DataType]) -> BoundSelect {
+pub(super) fn with_types(select: BoundSelect, types: &[DataType]) -> BoundSelect {
     if select.columns.iter().zip(types).all(|(column, data_type)| column.data_type == *data_type) {
         return select;
     }

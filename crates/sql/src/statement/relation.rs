@@ -7,7 +7,7 @@
 use super::row_function::RowFunction;
 use super::slots::VisitExpression;
 use super::{BoundSelect, Scanned};
-use crate::expression::{Expression, Kind};
+use crate::expression::{Expression, Kind, RoutineCall};
 use std::sync::Arc;
 
 /// Where rows come from.
@@ -33,6 +33,8 @@ pub(crate) enum Relation {
         /// Of the types that it takes.
         arguments: Vec<Expression>,
     },
+    /// The rows of a function of the ledger.
+    Call(RoutineCall),
     /// UNION, INTERSECT, EXCEPT.
     Set {
         /// Which.
@@ -113,6 +115,7 @@ impl Relation {
             }
             Relation::Values(rows) => rows.iter().flatten().for_each(visit),
             Relation::Function { arguments, .. } => arguments.iter().for_each(visit),
+            Relation::Call(call) => call.arguments.iter().for_each(visit),
             Relation::Set { .. } | Relation::Recursive { .. } | Relation::Working(_) => {}
             Relation::Join(join) => {
                 join.left.visit_expressions(visit);
@@ -144,7 +147,23 @@ impl Relation {
                 join.left.visit_queries(visit);
                 join.right.visit_queries(visit);
             }
-            Relation::Table(_) | Relation::Values(_) | Relation::Function { .. } | Relation::Working(_) => {}
+            Relation::Table(_)
+            | Relation::Values(_)
+            | Relation::Function { .. }
+            | Relation::Call(_)
+            | Relation::Working(_) => {}
+        }
+    }
+
+    /// Visits the functions whose rows it has.
+    pub fn visit_calls(&self, visit: &mut dyn FnMut(&RoutineCall)) {
+        match self {
+            Relation::Call(call) => visit(call),
+            Relation::Join(join) => {
+                join.left.visit_calls(visit);
+                join.right.visit_calls(visit);
+            }
+            _ => {}
         }
     }
 

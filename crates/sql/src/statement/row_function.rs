@@ -3,7 +3,7 @@
 use super::from::{Item, add_relation};
 use super::query::{Level, QueryScope};
 use crate::expression::{Expression, Relations, Source};
-use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, TableAlias};
+use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, ObjectName, TableAlias};
 use sqlparser::tokenizer::Span;
 use types::{DataType, Interval, SqlError, SqlState, Value};
 
@@ -64,6 +64,12 @@ pub(super) fn plain_arguments(arguments: &[FunctionArg]) -> Result<Vec<&Expr>, S
         }
     }
     arguments.iter().map(plain).collect()
+}
+
+/// Whether a function that is built in gives rows.
+pub(super) fn gives_rows(name: &ObjectName) -> bool {
+    let name = name.to_string().to_ascii_lowercase();
+    matches!(name.strip_prefix("pg_catalog.").unwrap_or(&name), "generate_series" | "unnest")
 }
 
 /// Binds a call in FROM.

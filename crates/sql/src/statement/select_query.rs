@@ -61,7 +61,7 @@ pub(super) fn bind_select(
     let has_subqueries = looked_at
         .iter()
         .chain(&conditions.iter().collect::<Vec<_>>())
-        .any(|expression| expression.has_subquery());
+        .any(|expression| expression.runs_anything());
     let mut used: BTreeSet<u16> = BTreeSet::new();
     for expression in &looked_at {
         expression.any(&mut |inner| {

@@ -4,7 +4,7 @@ use super::{
     Access, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, ConflictAction, Distinctness,
     From, InsertSource, OnConflict, Returning, Scanned,
 };
-use crate::expression::{Capture, Expression, Kind, Subquery};
+use crate::expression::{Capture, Expression, Kind, RoutineCall, Subquery};
 use crate::predicate::Condition;
 use std::sync::Arc;
 
@@ -99,6 +99,15 @@ impl BoundSelect {
         }
         let ordered = order.iter().map(|key| &key.expression);
         filter.iter().chain(projection).chain(ordered).chain(limit).chain(offset).for_each(visit);
+    }
+
+    /// Visits the calls of functions in it and in the queries inside of it.
+    pub fn visit_calls(&self, visit: &mut dyn FnMut(&RoutineCall)) {
+        self.visit_expressions(&mut |expression| expression.visit_calls(visit));
+        if let From::Relation(relation) = &self.source {
+            relation.visit_calls(visit);
+        }
+        self.visit_queries(&mut |query| query.visit_calls(visit));
     }
 
     /// Visits the tables that it reads, those of the queries inside of it included.

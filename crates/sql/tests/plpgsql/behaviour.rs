@@ -73,7 +73,9 @@ fn statements_are_checked_at_creation() {
         "rows of different columns in record \"r\"",
     );
     refused("DECLARE d timestamptz; BEGIN d := true; END", "42804", "is of type");
-    refused("BEGIN IF id > 0 AND EXISTS (SELECT 1 FROM t) THEN NULL; END IF; END", "0A000", "subquery");
+    refused("BEGIN RETURN 1; END", "42804", "RETURN cannot have a parameter in a procedure");
+    refused("BEGIN RETURN NEXT 1; END", "42804", "cannot use RETURN NEXT in a non-SETOF function");
+    assert!(create("BEGIN IF id > 0 AND EXISTS (SELECT 1 FROM t) THEN NULL; END IF; END").is_ok());
 }
 
 #[test]

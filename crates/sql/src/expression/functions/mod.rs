@@ -13,7 +13,7 @@ pub(crate) use bytes::BytesFunction;
 pub(crate) use time::TimeFunction;
 
 use super::evaluate::broken;
-use super::{Environment, Expression};
+use super::{Environment, Expression, quote};
 use smallvec::SmallVec;
 use types::{DataType, Numeric, SqlError, SqlState, Value, absolute, limits};
 
@@ -60,6 +60,10 @@ pub(crate) enum Function {
     Repeat,
     /// `reverse(text)`
     Reverse,
+    /// `quote_ident(text)`
+    QuoteIdent,
+    /// `quote_literal(text)`
+    QuoteLiteral,
     /// `initcap(text)`, ASCII letters only
     InitialCapitals,
     /// `lpad(text, length [, fill])`
@@ -164,6 +168,8 @@ impl Function {
     fn of_values(self, values: &[Value]) -> Result<Option<Value>, SqlError> {
         Ok(Some(match (self, values) {
             (Function::Reverse, [Value::Text(text)]) => Value::text(text.chars().rev().collect::<String>()),
+            (Function::QuoteIdent, [Value::Text(text)]) => Value::text(quote::quote_ident(text)),
+            (Function::QuoteLiteral, [Value::Text(text)]) => Value::text(quote::quote_literal(text)),
             (Function::InitialCapitals, [Value::Text(text)]) => Value::text(text::initial_capitals(text)),
             (Function::PadLeft, [Value::Text(text), Value::Integer(length), Value::Text(fill)]) => {
                 text::pad(text, *length, fill, true)?
@@ -426,6 +432,7 @@ pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
         "right" => signature(Function::Right, &[TEXT, Integer], TEXT),
         "repeat" => signature(Function::Repeat, &[TEXT, Integer], TEXT),
         "reverse" => signature(Function::Reverse, &[TEXT], TEXT),
+        "quote_ident" => signature(Function::QuoteIdent, &[TEXT], TEXT),
         "initcap" => signature(Function::InitialCapitals, &[TEXT], TEXT),
         "lpad" => signature(Function::PadLeft, &[TEXT, Integer, TEXT], TEXT),
         "rpad" => signature(Function::PadRight, &[TEXT, Integer, TEXT], TEXT),

@@ -79,6 +79,11 @@ impl<'a> Variables<'a> {
             Instruction::Assign { value, .. } | Instruction::Oracle { name: value, .. } => {
                 value.visit_slots(visit);
             }
+            Instruction::ReturnValue { values } | Instruction::ReturnNext { values } => {
+                values.iter().for_each(|value| value.visit_slots(visit));
+            }
+            Instruction::ReturnQuery(query) => query.source.visit_slots(visit),
+            Instruction::Execute(execute) => execute.dynamic.visit_slots(visit),
             Instruction::RefuseNull { slot, .. } => visit(*slot),
             Instruction::RequireRecord { flag, .. } => visit(*flag),
             Instruction::JumpIf { condition, .. } | Instruction::JumpUnless { condition, .. } => {
@@ -88,7 +93,7 @@ impl<'a> Variables<'a> {
                 all(&[&start.first, &start.last], visit);
                 start.step.iter().for_each(|step| step.visit_slots(visit));
             }
-            Instruction::RowsStart(start) => start.query.visit_slots(visit),
+            Instruction::RowsStart(start) => start.source.visit_slots(visit),
             Instruction::LookAtFound => visit(self.found),
             Instruction::SelectInto(select) => select.query.visit_slots(visit),
             Instruction::Subquery(plan) => plan.query.visit_slots(visit),
@@ -113,7 +118,16 @@ impl<'a> Variables<'a> {
             | Instruction::RangeNext { .. }
             | Instruction::RowsNext { .. }
             | Instruction::SetFound
-            | Instruction::CaseNotFound => {}
+            | Instruction::CaseNotFound
+            | Instruction::NoReturn
+            | Instruction::ReturnFirst
+            | Instruction::Fail(_)
+            | Instruction::Protect { .. }
+            | Instruction::Leave { .. }
+            | Instruction::JumpUnlessCaught { .. }
+            | Instruction::ShowError { .. }
+            | Instruction::Rethrow
+            | Instruction::StackedDiagnostics { .. } => {}
             Instruction::Fused(fused) => fused.visit_slots(visit),
         }
     }
@@ -140,6 +154,14 @@ impl<'a> Variables<'a> {
                 visit(self.row_count);
             }
             Instruction::RowCount { stores } => stored(stores, visit),
+            Instruction::ShowError { state, message } => {
+                visit(*state);
+                visit(*message);
+            }
+            Instruction::StackedDiagnostics { items } => {
+                items.iter().for_each(|(_, store)| visit(store.slot));
+            }
+            Instruction::Execute(execute) => execute.target.iter().for_each(|row| target(row, visit)),
             _ => {}
         }
         let sets_found = matches!(
@@ -148,6 +170,7 @@ impl<'a> Variables<'a> {
                 | Instruction::Perform(_)
                 | Instruction::Change(_)
                 | Instruction::ChangeInto(_)
+                | Instruction::ReturnQuery(_)
                 | Instruction::Fused(_)
         );
         if sets_found {
@@ -164,7 +187,10 @@ pub(super) fn jump_target(instruction: &Instruction) -> Option<usize> {
         | Instruction::JumpIf { to, .. }
         | Instruction::JumpUnless { to, .. }
         | Instruction::RangeNext { end: to, .. }
-        | Instruction::RowsNext { end: to, .. } => Some(*to as usize),
+        | Instruction::RowsNext { end: to, .. }
+        | Instruction::JumpUnlessCaught { to, .. }
+        // An error inside of the block goes on there.
+        | Instruction::Protect { handlers: to } => Some(*to as usize),
         Instruction::Fused(fused) => Some(fused.end()),
         _ => None,
     }
@@ -175,6 +201,11 @@ pub(super) fn never_goes_on(instruction: &Instruction) -> bool {
     match instruction {
         Instruction::Jump { .. }
         | Instruction::Return
+        | Instruction::ReturnValue { .. }
+        | Instruction::ReturnFirst
+        | Instruction::NoReturn
+        | Instruction::Fail(_)
+        | Instruction::Rethrow
         | Instruction::CaseNotFound
         | Instruction::Fused(_) => true,
         Instruction::Raise(plan) => plan.ends,

@@ -22,8 +22,8 @@
 //! row that was put in front of a RAISE is paid for also where the RAISE ends the transaction first; and a later scan
 //! that meets the command on a row that does not exist pays a step for it, also where the command changed nothing.
 //!
-//! An EXCEPTION block would turn errors at the command's place into another execution. The language has none yet;
-//! when it gets them, what they enclose must not be fused, or its commands must say so.
+//! What an EXCEPTION block encloses is not fused: its commands register what they use as read (`execution::protect`), so
+//! there would be nothing to gain.
 
 mod flow;
 mod obstacle;
@@ -33,11 +33,12 @@ mod row_program;
 pub(super) use obstacle::Obstacle;
 pub(crate) use row_program::{FusedStatement, RowRun};
 
-use super::program::{Address, Instruction};
+use super::program::{Address, Instruction, RowsSource};
 use flow::{Flow, Variables};
 pub(super) use region::query_of;
 use region::{Region, find};
 use row_program::fuse_region;
+use std::ops::Range;
 
 /// Instructions times words of variables beyond which a procedure is not analysed: memory and time stay small.
 const ANALYSED_MAX: usize = 1 << 17;
@@ -51,6 +52,8 @@ pub(super) struct Surroundings<'a> {
     pub found: u16,
     /// Slots of the OUT and INOUT parameters.
     pub outputs: &'a [u16],
+    /// What handlers of errors enclose.
+    pub protected: &'a [Range<Address>],
 }
 
 /// Fuses what can be fused, and says of every read that is left why.
@@ -66,8 +69,12 @@ pub(super) fn fuse(
     let mut regions: Vec<Region> = Vec::new();
     let mut obstacles = Vec::new();
     let mut free_from = 0;
+    let is_protected =
+        |address: usize| surroundings.protected.iter().any(|range| range.contains(&(address as Address)));
     for address in 0..code.len() {
         let found = match &code[address] {
+            instruction if reads_rows(instruction) && is_protected(address) => Err(Obstacle::Handler),
+            _ if is_protected(address) => continue,
             instruction if reads_rows(instruction) => find(&code, &flow, address),
             // What begins with a change may read the row afterwards.
             Instruction::Change(_) => find(&code, &flow, address),
@@ -115,7 +122,10 @@ pub(super) fn reads_rows(instruction: &Instruction) -> bool {
         Instruction::SelectInto(select) => &select.query,
         Instruction::Subquery(plan) => &plan.query,
         Instruction::Perform(query) => query,
-        Instruction::RowsStart(start) => &start.query,
+        Instruction::RowsStart(start) => match &start.source {
+            RowsSource::Query(query) => query,
+            RowsSource::Change(_) | RowsSource::Dynamic(_) => return false,
+        },
         _ => return false,
     };
     query.reads_rows()

@@ -34,8 +34,12 @@ pub(crate) enum Obstacle {
     KeyAssigned(u16),
     /// RETURNING shows the row.
     Returning,
-    /// Between read and change a procedure is called.
+    /// Between read and change a procedure or function is called.
     Call,
+    /// Between read and change a text is executed.
+    Execute,
+    /// A handler of errors encloses it: what fails at a command's place could not be handled.
+    Handler,
     /// An oracle is asked in between.
     Oracle,
     /// Between read and change there is a loop.
@@ -84,7 +88,9 @@ impl Obstacle {
                 format!("{}, a part of the key, is assigned in between", name(*slot))
             }
             Obstacle::Returning => "the change shows the row by RETURNING".to_string(),
-            Obstacle::Call => "a procedure is called in between".to_string(),
+            Obstacle::Call => "a procedure or function is called in between".to_string(),
+            Obstacle::Execute => "EXECUTE runs a text in between".to_string(),
+            Obstacle::Handler => "an EXCEPTION block encloses it or stands in between".to_string(),
             Obstacle::Oracle => "an oracle is asked in between".to_string(),
             Obstacle::Loop => "there is a loop in between".to_string(),
             Obstacle::RowCount => "ROW_COUNT is asked in between".to_string(),

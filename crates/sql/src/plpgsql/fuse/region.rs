@@ -171,6 +171,9 @@ fn is_plain(query: &BoundSelect) -> bool {
 }
 
 fn part(instruction: &Instruction, row: &NamedRow<'_>) -> Part {
+    if instruction.expressions().iter().any(|expression| expression.runs_anything()) {
+        return Part::Barrier(Obstacle::Call);
+    }
     match instruction {
         Instruction::Assign { .. }
         | Instruction::RefuseNull { .. }
@@ -207,6 +210,19 @@ fn part(instruction: &Instruction, row: &NamedRow<'_>) -> Part {
         | Instruction::RangeNext { .. }
         | Instruction::RowsStart(_)
         | Instruction::RowsNext { .. } => Part::Barrier(Obstacle::Loop),
+        Instruction::ReturnValue { .. }
+        | Instruction::ReturnFirst
+        | Instruction::NoReturn
+        | Instruction::ReturnNext { .. }
+        | Instruction::ReturnQuery(_)
+        | Instruction::Fail(_) => Part::Barrier(Obstacle::Leaves),
+        Instruction::Execute(_) => Part::Barrier(Obstacle::Execute),
+        Instruction::Protect { .. }
+        | Instruction::Leave { .. }
+        | Instruction::JumpUnlessCaught { .. }
+        | Instruction::ShowError { .. }
+        | Instruction::Rethrow
+        | Instruction::StackedDiagnostics { .. } => Part::Barrier(Obstacle::Handler),
         Instruction::Fused(_) => Part::Barrier(Obstacle::Overlaps),
     }
 }

@@ -1,0 +1,298 @@
+//! CREATE and DROP of procedures and functions.
+
+use crate::ddl::{SchemaChange, bind_policy};
+use crate::expression::bind_data_type;
+use crate::library::CompileOptions;
+use crate::parse_routine::{CreateRoutine, ParsedFunction, ParsedResult};
+use crate::plpgsql;
+use crate::routines::Routines;
+use crate::scope::name_of;
+use crate::statement::table_name;
+use crate::table::Tables;
+use sqlparser::ast::{self, FunctionDesc};
+use std::sync::Arc;
+use types::{
+    Catalog, DataType, Function, FunctionResult, Parameter, ParameterMode, Procedure, SqlError, SqlState,
+    limits,
+};
+
+/// What PostgreSQL calls a definition that cannot be: `invalid_function_definition`.
+const INVALID_DEFINITION: SqlState = SqlState(*b"42P13");
+/// `wrong_object_type`
+const WRONG_OBJECT: SqlState = SqlState(*b"42809");
+
+/// DROP PROCEDURE and DROP FUNCTION.
+#[derive(Debug)]
+pub(crate) struct DropRoutine {
+    if_exists: bool,
+    /// DROP FUNCTION.
+    is_function: bool,
+    /// With the types of the arguments where they are given.
+    names: Vec<(String, Option<Vec<DataType>>)>,
+}
+
+/// The change that CREATE PROCEDURE or CREATE FUNCTION is.
+///
+/// # Errors
+/// What is wrong with it but its body; `0A000` names what is not supported.
+pub(crate) fn bind_create_routine(create: &CreateRoutine) -> Result<SchemaChange, SqlError> {
+    let name = match create.name.as_slice() {
+        [name] => name_of(name)?,
+        [schema, name] if name_of(schema)? == "public" => name_of(name)?,
+        _ => return Err(SqlError::unsupported("a procedure in a schema other than public")),
+    };
+    if create.parameters.len() > limits::ARGUMENTS_MAX {
+        return Err(SqlError::new(
+            SqlState(*b"54023"),
+            format!("procedures cannot have more than {} arguments (ARGUMENTS_MAX)", limits::ARGUMENTS_MAX),
+        ));
+    }
+    let parameters = bind_parameters(create)?;
+    let function =
+        create.function.as_ref().map(|function| bind_function(function, &parameters)).transpose()?;
+    let endorsement = bind_policy(create.endorsement.as_deref().unwrap_or_default())?;
+    let (language, body) = (create.language, create.body.clone());
+    let procedure = Procedure { name, parameters, function, language, body, endorsement };
+    Ok(SchemaChange::CreateRoutine { or_replace: create.or_replace, procedure })
+}
+
+fn bind_parameters(create: &CreateRoutine) -> Result<Vec<Parameter>, SqlError> {
+    let mut parameters: Vec<Parameter> = Vec::with_capacity(create.parameters.len());
+    for parameter in &create.parameters {
+        let name = parameter.name.as_ref().map(name_of).transpose()?.unwrap_or_default();
+        if !name.is_empty() && parameters.iter().any(|known| known.name == name) {
+            let message = format!("parameter name \"{name}\" used more than once");
+            return Err(SqlError::new(INVALID_DEFINITION, message));
+        }
+        let is_input = parameter.mode != ParameterMode::Out;
+        if !is_input && parameter.default.is_some() {
+            let message = "only input parameters can have default values";
+            return Err(SqlError::new(INVALID_DEFINITION, message));
+        }
+        if is_input && parameter.default.is_none() && parameters.iter().any(|known| known.default.is_some()) {
+            let message = "input parameters after one with a default value must also have defaults";
+            return Err(SqlError::new(INVALID_DEFINITION, message));
+        }
+        // PostgreSQL drops length, precision and scale of parameters.
+        let data_type = bind_data_type(&parameter.data_type)?.family();
+        let default = parameter.default.clone();
+        parameters.push(Parameter { name, mode: parameter.mode, data_type, default });
+    }
+    Ok(parameters)
+}
+
+fn bind_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> Result<Function, SqlError> {
+    let outputs: Vec<&Parameter> =
+        parameters.iter().filter(|parameter| parameter.mode != ParameterMode::In).collect();
+    let is_set = parsed.returns.as_ref().is_some_and(|returns| returns.is_set);
+    let invalid = |message: String| Err(SqlError::new(INVALID_DEFINITION, message));
+    let result = match parsed.returns.as_ref().map(|returns| &returns.result) {
+        None if outputs.is_empty() => return invalid("function result type must be specified".to_string()),
+        Some(ParsedResult::Record) if outputs.is_empty() => {
+            return Err(SqlError::unsupported("RETURNS record without OUT parameters")
+                .hint("Use RETURNS TABLE (…) or OUT parameters: they name the columns."));
+        }
+        None | Some(ParsedResult::Table) => FunctionResult::Outputs,
+        Some(result) if !outputs.is_empty() => {
+            let expected = match outputs.as_slice() {
+                [only] => only.data_type.to_string(),
+                _ => "record".to_string(),
+            };
+            let fits = match result {
+                ParsedResult::Named(named) => {
+                    outputs.len() == 1
+                        && bind_data_type(named).is_ok_and(|named| named.family() == outputs[0].data_type)
+                }
+                ParsedResult::Record => outputs.len() > 1,
+                _ => false,
+            };
+            if !fits {
+                return invalid(format!("function result type must be {expected} because of OUT parameters"));
+            }
+            FunctionResult::Outputs
+        }
+        Some(ParsedResult::Void | ParsedResult::Record) => FunctionResult::Void,
+        Some(ParsedResult::Named(named)) => match (bind_data_type(named), named) {
+            (Ok(data_type), _) => FunctionResult::Value(data_type.family()),
+            // Whether there is a table of this name is known when the function is created.
+            (Err(error), ast::DataType::Custom(name, modifiers))
+                if modifiers.is_empty() && error.state == SqlState::UNDEFINED_OBJECT =>
+            {
+                FunctionResult::Table(table_name(name)?)
+            }
+            (Err(error), _) => return Err(error),
+        },
+    };
+    if result == FunctionResult::Void && is_set {
+        return Err(SqlError::unsupported("SETOF void").hint("Use RETURNS void."));
+    }
+    let volatility = parsed.volatility.unwrap_or_default();
+    Ok(Function { result, is_set, volatility, is_strict: parsed.is_strict.unwrap_or(false) })
+}
+
+/// Adds a procedure or function to the catalog. Gives the command's tag.
+///
+/// # Errors
+/// One that is there already; what is wrong in the body.
+pub(crate) fn create_routine(
+    catalog: &mut Catalog,
+    or_replace: bool,
+    procedure: &Procedure,
+) -> Result<&'static str, SqlError> {
+    match catalog.procedures.get(&procedure.name) {
+        Some(known) => check_replacement(known, procedure, or_replace)?,
+        None if catalog.procedures.len() >= limits::PROCEDURES_MAX => {
+            let message =
+                format!("a ledger has at most {} procedures (PROCEDURES_MAX)", limits::PROCEDURES_MAX);
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        None => {}
+    }
+    if let Some(Function { result: FunctionResult::Table(table), .. }) = &procedure.function
+        && !catalog.tables.contains_key(table)
+    {
+        return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{table}\" does not exist")));
+    }
+    // It may call itself.
+    catalog.procedures.insert(procedure.name.clone(), Arc::new(procedure.clone()));
+    let routines = Routines::new(catalog);
+    for parameter in procedure.parameters.iter().filter(|parameter| parameter.default.is_some()) {
+        routines.default_of(parameter)?;
+    }
+    let tables = Tables::new(catalog)?;
+    plpgsql::compile(&tables, procedure, CompileOptions::default())?;
+    Ok(match procedure.function {
+        Some(_) => "CREATE FUNCTION",
+        None => "CREATE PROCEDURE",
+    })
+}
+
+/// Whether a procedure or function can stand where another one of its name stands.
+fn check_replacement(known: &Procedure, new: &Procedure, or_replace: bool) -> Result<(), SqlError> {
+    let types = |procedure: &Procedure| {
+        procedure.inputs().map(|parameter| parameter.data_type).collect::<Vec<DataType>>()
+    };
+    if types(known) != types(new) {
+        let what = if new.function.is_some() { "function" } else { "procedure" };
+        let error =
+            SqlError::unsupported(format_args!("a second {what} \"{}\" with other parameters", new.name));
+        return Err(error.hint("Drop the first one, or choose another name."));
+    }
+    if !or_replace {
+        let message = format!("function \"{}\" already exists with same argument types", new.name);
+        return Err(SqlError::new(SqlState::DUPLICATE_FUNCTION, message));
+    }
+    let kind = |procedure: &Procedure| match procedure.function {
+        Some(_) => "function",
+        None => "procedure",
+    };
+    if kind(known) != kind(new) {
+        let detail = format!("\"{}\" is a {}.", known.name, kind(known));
+        return Err(SqlError::new(WRONG_OBJECT, "cannot change routine kind").detail(detail));
+    }
+    let shown = signature(&known.name, &types(known));
+    let drop = if known.function.is_some() { "DROP FUNCTION" } else { "DROP PROCEDURE" };
+    let refused = |message: String| {
+        Err(SqlError::new(INVALID_DEFINITION, message).hint(format!("Use {drop} {shown} first.")))
+    };
+    let result = |procedure: &Procedure| {
+        procedure.function.as_ref().map(|function| (function.result.clone(), function.is_set))
+    };
+    if result(known) != result(new) {
+        return refused("cannot change return type of existing function".to_string());
+    }
+    let outputs = |procedure: &Procedure| -> Vec<_> {
+        procedure
+            .outputs()
+            .map(|parameter| (parameter.mode, parameter.data_type, parameter.name.clone()))
+            .collect()
+    };
+    if outputs(known) != outputs(new) && known.function.is_some() {
+        let error = SqlError::new(INVALID_DEFINITION, "cannot change return type of existing function");
+        return Err(error
+            .detail("Row type defined by OUT parameters is different.")
+            .hint(format!("Use {drop} {shown} first.")));
+    }
+    for (known, new) in known.inputs().zip(new.inputs()) {
+        if !known.name.is_empty() && known.name != new.name {
+            return refused(format!("cannot change name of input parameter \"{}\"", known.name));
+        }
+        if known.default.is_some() && new.default.is_none() {
+            return refused("cannot remove parameter defaults from existing function".to_string());
+        }
+    }
+    Ok(())
+}
+
+fn signature(name: &str, types: &[DataType]) -> String {
+    let types: Vec<String> = types.iter().map(DataType::to_string).collect();
+    format!("{name}({})", types.join(", "))
+}
+
+impl DropRoutine {
+    /// Binds the names and types.
+    ///
+    /// # Errors
+    /// Names and types that cannot be.
+    pub fn bind(
+        if_exists: bool,
+        is_function: bool,
+        descriptions: &[FunctionDesc],
+    ) -> Result<DropRoutine, SqlError> {
+        let names = descriptions.iter().map(bind_name).collect::<Result<_, _>>()?;
+        Ok(DropRoutine { if_exists, is_function, names })
+    }
+
+    /// Takes them out of the catalog. Gives the command's tag.
+    ///
+    /// # Errors
+    /// `42883` for one that is not there, `42809` for one of the other kind.
+    pub fn apply(&self, catalog: &mut Catalog) -> Result<&'static str, SqlError> {
+        for (name, types) in &self.names {
+            self.drop(catalog, name, types.as_deref())?;
+        }
+        Ok(if self.is_function { "DROP FUNCTION" } else { "DROP PROCEDURE" })
+    }
+
+    fn drop(&self, catalog: &mut Catalog, name: &str, types: Option<&[DataType]>) -> Result<(), SqlError> {
+        let kind = if self.is_function { "function" } else { "procedure" };
+        let fits = |procedure: &Procedure| {
+            types.is_none_or(|types| {
+                let all = procedure.parameters.iter().map(|parameter| parameter.data_type);
+                let inputs = procedure.inputs().map(|parameter| parameter.data_type);
+                inputs.eq(types.iter().copied()) || all.eq(types.iter().copied())
+            })
+        };
+        let known = catalog.procedures.get(name).filter(|procedure| fits(procedure));
+        match known {
+            Some(known) if known.function.is_some() == self.is_function => {
+                catalog.procedures.remove(name);
+                return Ok(());
+            }
+            Some(_) if types.is_some() => {
+                let message = format!("{} is not a {kind}", signature(name, types.unwrap_or_default()));
+                return Err(SqlError::new(WRONG_OBJECT, message));
+            }
+            _ if self.if_exists => return Ok(()),
+            _ => {}
+        }
+        let message = match types {
+            None => format!("could not find a {kind} named \"{name}\""),
+            Some(types) => format!("{kind} {} does not exist", signature(name, types)),
+        };
+        Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
+    }
+}
+
+fn bind_name(description: &FunctionDesc) -> Result<(String, Option<Vec<DataType>>), SqlError> {
+    let types = match &description.args {
+        None => None,
+        Some(arguments) => Some(
+            arguments
+                .iter()
+                .map(|argument| bind_data_type(&argument.data_type).map(DataType::family))
+                .collect::<Result<Vec<_>, _>>()?,
+        ),
+    };
+    Ok((table_name(&description.name)?, types))
+}

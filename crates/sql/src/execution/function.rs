@@ -1,0 +1,87 @@
+//! Functions that statements and expressions call.
+
+use super::Execution;
+use super::select::Given;
+use crate::expression::RoutineCall;
+use crate::plpgsql::CallResult;
+use crate::prepare::{StatementKind, Step};
+use crate::statement::StatementOutput;
+use std::rc::Rc;
+use types::{DataType, SqlError, Value};
+
+impl Execution<'_> {
+    /// Runs a function for the statement that is running. It sees what the functions before it have written, the
+    /// statement goes on seeing what it saw when it began.
+    ///
+    /// # Errors
+    /// What the function ends with.
+    pub(super) fn call_function(
+        &mut self,
+        name: &str,
+        arguments: Vec<Value>,
+    ) -> Result<CallResult, SqlError> {
+        let seen = self.own.clone();
+        self.see_newer();
+        let matched = std::mem::take(&mut self.last_matched);
+        let result = self.call(name, arguments);
+        self.last_matched = matched;
+        self.see_newer();
+        if !Rc::ptr_eq(&seen, &self.own) {
+            self.newer = Some(std::mem::replace(&mut self.own, seen));
+        }
+        result
+    }
+
+    /// Runs a text of SQL that a procedure has made, and gives what its last statement gave. It is bound once as long as
+    /// it stays the same; the steps are charged each time, since nobody can tell when a node binds it again.
+    ///
+    /// # Errors
+    /// What is wrong in it; `0A000` for what a procedure cannot run.
+    pub fn run_text(
+        &mut self,
+        sql: &str,
+        values: Vec<Value>,
+        types: &[DataType],
+    ) -> Result<StatementOutput, SqlError> {
+        self.charge(sql.len() as u64)?;
+        let library = self.library;
+        let script = library.script(sql, types)?;
+        let refused = match script.kind() {
+            StatementKind::Read | StatementKind::Write | StatementKind::Empty => None,
+            StatementKind::SchemaChange => Some("a schema change"),
+            StatementKind::Copy { .. } => Some("COPY"),
+        };
+        if let Some(what) = refused {
+            return Err(SqlError::unsupported(format_args!("{what} in EXECUTE")).hint("Send it on its own."));
+        }
+        if let Some(procedure) = library.with_a_policy(script.calls())? {
+            let what = format_args!("EXECUTE of a call of \"{procedure}\", which has an endorsement policy,");
+            return Err(
+                SqlError::unsupported(what).hint("Call it without EXECUTE: who must endorse is known then.")
+            );
+        }
+        let frame = script.frame(&values)?;
+        let mut output = StatementOutput::default();
+        for step in &script.steps {
+            if let Step::Statement(statement) = step {
+                output = self.run(statement, &frame)?;
+            }
+        }
+        Ok(output)
+    }
+
+    /// The rows of a function in FROM.
+    pub(super) fn called_rows(
+        &mut self,
+        call: &RoutineCall,
+        given: Given<'_>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
+        let arguments = self.with_subqueries(&[], given, |environment| call.arguments_in(environment))?;
+        let Some(arguments) = arguments else {
+            // One row of NULLs, where it gives one.
+            return Ok(self.library.tables().routines().row_of_nulls(&call.name));
+        };
+        let CallResult { values, rows } = self.call_function(&call.name, arguments)?;
+        Ok(rows.unwrap_or_else(|| vec![values]))
+    }
+}

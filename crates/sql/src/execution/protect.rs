@@ -1,0 +1,63 @@
+//! Blocks whose errors are handled: undoing what they have done, and why it is possible to go on.
+//!
+//! A command is judged twice: by the simulation, and at its place in the order, where the row may be another one. An
+//! error there ends the transaction. Inside of a block with handlers it must not: there the handler decides how the
+//! transaction goes on, and what it would have done instead nobody knows. So everything that decides whether a command of
+//! such a block fails is read: the columns that a command uses which can fail, whether it has failed or not. Then it
+//! comes out at its place as it did in the simulation, or the protocol runs the transaction again. What a block did before
+//! an error has been undone, and what it used is read as well, because it is why the program came there.
+
+use super::Execution;
+use super::own::OwnRows;
+use state::{Command, Read};
+use std::rc::Rc;
+
+/// How things stood when a block began.
+pub(crate) struct Savepoint {
+    commands: usize,
+    own: Rc<OwnRows>,
+    depth: usize,
+    queries: usize,
+    working: usize,
+}
+
+impl Execution<'_> {
+    /// A block begins whose errors are handled.
+    pub fn protect(&mut self) -> Savepoint {
+        self.protected += 1;
+        Savepoint {
+            commands: self.commands.len(),
+            own: self.own.clone(),
+            depth: self.depth,
+            queries: self.queries,
+            working: self.working.len(),
+        }
+    }
+
+    /// It has ended without an error.
+    pub fn unprotect(&mut self) {
+        self.protected -= 1;
+    }
+
+    /// It has ended with an error that a handler takes: its commands have not been.
+    pub fn undo(&mut self, savepoint: Savepoint) {
+        self.protected -= 1;
+        let Savepoint { commands, own, depth, queries, working } = savepoint;
+        let undone = self.commands.drain(commands..);
+        self.reads.extend(undone.map(|command| Read { row: command.row, columns: command.uses }));
+        self.own = own;
+        self.newer = None;
+        self.last_matched.clear();
+        self.unsettled.clear();
+        self.forget_subqueries();
+        (self.depth, self.queries) = (depth, queries);
+        self.working.truncate(working);
+    }
+
+    /// A command of a block with handlers is about to be recorded: what decides whether it fails is read.
+    pub(super) fn read_what_may_fail(&mut self, command: &Command) {
+        if self.protected > 0 && command.can_fail {
+            self.register_read(command.row.table, &command.row.key, command.uses);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Calls of the ledger's own functions inside of expressions.
+
+use super::evaluate::broken;
+use super::{Binder, Environment, Expression, Kind};
+use crate::routines::{Given, Routine, Routines, assign_arguments, is_volatile, takes};
+use crate::scope::name_of;
+use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr};
+use sqlparser::tokenizer::Span;
+use std::sync::Arc;
+use types::{DataType, SqlError, SqlState, Value};
+
+/// A call of a function of the ledger, which runs when its value is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RoutineCall {
+    /// Its name.
+    pub name: Arc<str>,
+    /// It may change rows, and is called for every row.
+    pub is_volatile: bool,
+    /// It is not run where an argument is NULL.
+    pub is_strict: bool,
+    /// One per IN and INOUT parameter, of the parameters' types.
+    pub arguments: Vec<Expression>,
+}
+
+impl RoutineCall {
+    /// The values of its arguments; `None` where it is not run because one of them is NULL.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    pub fn arguments_in(&self, environment: &Environment<'_>) -> Result<Option<Vec<Value>>, SqlError> {
+        let values = self.arguments.iter().map(|argument| argument.evaluate(environment));
+        let values = values.collect::<Result<Vec<Value>, SqlError>>()?;
+        Ok((!self.is_strict || !values.iter().any(Value::is_null)).then_some(values))
+    }
+
+    /// Its value.
+    pub(super) fn evaluate(&self, environment: &Environment<'_>) -> Result<Value, SqlError> {
+        let query = environment.query.ok_or_else(|| broken("a function where nothing can run"))?;
+        match self.arguments_in(environment)? {
+            Some(arguments) => query.subqueries.call(&self.name, arguments),
+            None => Ok(Value::Null),
+        }
+    }
+}
+
+/// An argument of a call, and the name that it is given under.
+pub(crate) struct NamedArgument {
+    /// `name => value`
+    pub name: Option<String>,
+    /// Its value.
+    pub value: Expression,
+}
+
+impl Binder<'_> {
+    /// The arguments of a call.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`]; `42601` for a positional argument behind a named one.
+    pub fn bind_arguments(&self, arguments: &[FunctionArg]) -> Result<Vec<NamedArgument>, SqlError> {
+        let mut bound: Vec<NamedArgument> = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let (name, value) = match argument {
+                FunctionArg::Unnamed(value) => (None, value),
+                FunctionArg::Named { name, arg, .. } => (Some(name_of(name)?), arg),
+                FunctionArg::ExprNamed { name: Expr::Identifier(name), arg, .. } => {
+                    (Some(name_of(name)?), arg)
+                }
+                FunctionArg::ExprNamed { .. } => {
+                    return Err(SqlError::unsupported("an expression as the name of an argument"));
+                }
+            };
+            let FunctionArgExpr::Expr(value) = value else {
+                return Err(SqlError::unsupported("* as an argument"));
+            };
+            if let Some(name) = &name
+                && bound.iter().any(|known| known.name.as_ref() == Some(name))
+            {
+                let message = format!("argument name \"{name}\" used more than once");
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+            }
+            if name.is_none() && bound.last().is_some_and(|last| last.name.is_some()) {
+                let message = "positional argument cannot follow named argument";
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+            }
+            bound.push(NamedArgument { name, value: self.bind(value)? });
+        }
+        Ok(bound)
+    }
+
+    /// A call of this name with these arguments as an expression; `None` where the ledger has no function that takes
+    /// them.
+    pub(super) fn bind_routine(
+        &self,
+        name: &str,
+        arguments: Vec<NamedArgument>,
+    ) -> Result<Option<Expression>, SqlError> {
+        let Some((routine, call)) = self.routine_call(name, arguments)? else { return Ok(None) };
+        if routine.definition.function.as_ref().is_some_and(|function| function.is_set) {
+            let error =
+                SqlError::unsupported(format_args!("{name}(), which gives many rows, in an expression"));
+            return Err(error.hint(format!("Call it in FROM: SELECT … FROM {name}(…).")));
+        }
+        if routine.gives_rows_of_columns() {
+            let error = SqlError::unsupported(format_args!("{name}(), which gives a row, in an expression"));
+            return Err(error.hint(format!("Call it in FROM: SELECT … FROM {name}(…).")));
+        }
+        let data_type = routine.columns[0].data_type;
+        Ok(Some(Expression { kind: Kind::Call(Box::new(call)), data_type }))
+    }
+
+    /// A function of the ledger and its call with these arguments; `None` where it has none that takes them.
+    ///
+    /// # Errors
+    /// `42809` for a procedure; what is wrong with an argument.
+    pub fn routine_call(
+        &self,
+        name: &str,
+        arguments: Vec<NamedArgument>,
+    ) -> Result<Option<(Arc<Routine>, RoutineCall)>, SqlError> {
+        let Some(routine) = self.scope().routines().get(name) else { return Ok(None) };
+        let definition = &routine.definition;
+        let names: Vec<Option<String>> = arguments.iter().map(|argument| argument.name.clone()).collect();
+        let Some(given) = assign_arguments(definition.inputs(), &names) else { return Ok(None) };
+        let fits = definition.inputs().zip(&given).all(|(parameter, given)| match given {
+            Given::Argument(at) => takes(parameter, arguments[*at].value.data_type),
+            Given::Default => true,
+        });
+        if !fits {
+            return Ok(None);
+        }
+        let Some(function) = &definition.function else {
+            let message = format!("{name}({}) is a procedure", shown_arguments(&arguments));
+            return Err(SqlError::new(SqlState(*b"42809"), message).hint("To call a procedure, use CALL."));
+        };
+        self.scope().note_call(name);
+        let mut values: Vec<Option<Expression>> =
+            arguments.into_iter().map(|argument| Some(argument.value)).collect();
+        let mut cast = Vec::with_capacity(given.len());
+        for (parameter, given) in definition.inputs().zip(given) {
+            let value = match given {
+                Given::Argument(at) => values[at].take().expect("each argument is assigned once"),
+                Given::Default => Routines::default_in(self.scope(), parameter)?,
+            };
+            cast.push(self.cast_to(value, parameter.data_type.family())?);
+        }
+        let call = RoutineCall {
+            name: name.into(),
+            is_volatile: is_volatile(function),
+            is_strict: function.is_strict,
+            arguments: cast,
+        };
+        Ok(Some((routine.clone(), call)))
+    }
+
+    /// What calling a function that is not there ends with.
+    pub fn no_routine(&self, name: &str, arguments: &[NamedArgument], span: Span) -> SqlError {
+        let message = format!("function {name}({}) does not exist", shown_arguments(arguments));
+        let error = SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(
+            "No function matches the given name and argument types. You might need to add explicit type casts.",
+        );
+        self.at(error, span)
+    }
+}
+
+/// The types of arguments as an error shows them.
+pub(crate) fn shown_arguments(arguments: &[NamedArgument]) -> String {
+    let shown = arguments.iter().map(|argument| {
+        let data_type: DataType = argument.value.data_type.family();
+        match &argument.name {
+            Some(name) => format!("{name} => {data_type}"),
+            None => data_type.to_string(),
+        }
+    });
+    shown.collect::<Vec<String>>().join(", ")
+}

@@ -1,0 +1,183 @@
+//! The procedures and functions of a catalog as callers see them: names, arguments and columns of the result.
+
+use crate::expression::{Binder, Expression, Source};
+use crate::parse::parse_expression;
+use crate::scope::VariableScope;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use types::{
+    Catalog, DataType, Function, FunctionResult, OutputColumn, Parameter, Procedure, SqlError, SqlState,
+    Value, Volatility, can_cast_implicitly,
+};
+
+/// A procedure or function.
+#[derive(Debug)]
+pub(crate) struct Routine {
+    /// As the catalog has it.
+    pub definition: Arc<Procedure>,
+    /// The columns of a function's rows: one for `void` and for a single value.
+    pub columns: Arc<[OutputColumn]>,
+}
+
+/// All of a catalog, by name. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Routines {
+    by_name: Arc<BTreeMap<String, Arc<Routine>>>,
+}
+
+/// What a parameter gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Given {
+    /// The argument at this position of the call.
+    Argument(usize),
+    /// Its DEFAULT.
+    Default,
+}
+
+impl Routines {
+    /// Those of this catalog.
+    pub fn new(catalog: &Catalog) -> Routines {
+        let routine = |(name, definition): (&String, &Arc<Procedure>)| {
+            let columns = result_columns(catalog, definition).into();
+            (name.clone(), Arc::new(Routine { definition: definition.clone(), columns }))
+        };
+        Routines { by_name: Arc::new(catalog.procedures.iter().map(routine).collect()) }
+    }
+
+    /// The procedure or function of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Routine>> {
+        self.by_name.get(name)
+    }
+
+    /// The function of this name.
+    pub fn function(&self, name: &str) -> Option<(&Arc<Routine>, &Function)> {
+        let routine = self.get(name)?;
+        Some((routine, routine.definition.function.as_ref()?))
+    }
+
+    /// What a function gives that is not run because an argument is NULL.
+    pub fn row_of_nulls(&self, name: &str) -> Vec<Vec<Value>> {
+        match self.function(name) {
+            Some((routine, function)) if !function.is_set => vec![vec![Value::Null; routine.columns.len()]],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The value of a parameter that a caller in this scope gives no argument for, of the parameter's type.
+    ///
+    /// # Errors
+    /// What is wrong in its DEFAULT.
+    pub fn default_in(scope: &VariableScope, parameter: &Parameter) -> Result<Expression, SqlError> {
+        let default = scope.routines().default_of(parameter)?;
+        default.visit_calls(&mut |call| scope.note_call(&call.name));
+        Ok(default)
+    }
+
+    /// The value of a parameter that no argument is given for, of the parameter's type.
+    ///
+    /// # Errors
+    /// What is wrong in its DEFAULT.
+    pub fn default_of(&self, parameter: &Parameter) -> Result<Expression, SqlError> {
+        let scope = VariableScope::for_procedure(None).with_routines(self);
+        let binder = Binder::new(&scope, Source::Default);
+        let sql = parameter.default.as_deref().unwrap_or("NULL");
+        let bound = binder.bind(&parse_expression(sql)?)?;
+        let (from, to) = (bound.data_type, parameter.data_type.family());
+        if from != DataType::Unknown && !types::can_cast_in_assignment(from, to) {
+            let message = format!("argument of DEFAULT must be type {to}, not type {from}");
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+        binder.cast_to(bound, to)
+    }
+}
+
+impl Routine {
+    /// Its rows have several columns, or are those of a table.
+    pub fn gives_rows_of_columns(&self) -> bool {
+        let of_table = self.definition.function.as_ref();
+        self.columns.len() != 1
+            || of_table.is_some_and(|function| matches!(function.result, FunctionResult::Table(_)))
+    }
+}
+
+/// True where a function may change rows, and is called for every row.
+pub(crate) fn is_volatile(function: &Function) -> bool {
+    function.volatility == Volatility::Volatile
+}
+
+fn result_columns(catalog: &Catalog, definition: &Procedure) -> Vec<OutputColumn> {
+    let Some(function) = &definition.function else { return Vec::new() };
+    let only = |data_type: DataType| vec![OutputColumn { name: definition.name.clone(), data_type }];
+    match &function.result {
+        FunctionResult::Void => only(DataType::Text(None)),
+        FunctionResult::Value(data_type) => only(data_type.family()),
+        FunctionResult::Outputs => definition
+            .outputs()
+            .enumerate()
+            .map(|(position, parameter)| crate::execution::output_column(position, parameter))
+            .collect(),
+        FunctionResult::Table(name) => catalog.tables.get(name).map_or_else(Vec::new, |table| {
+            let columns = table.columns.iter();
+            columns.map(|c| OutputColumn { name: c.name.clone(), data_type: c.data_type }).collect()
+        }),
+    }
+}
+
+/// Which argument each parameter gets; `None` where the call does not fit. `names`: the names that the arguments are
+/// given under, where they are, in their order.
+pub(crate) fn assign_arguments<'p>(
+    parameters: impl Iterator<Item = &'p Parameter>,
+    names: &[Option<String>],
+) -> Option<Vec<Given>> {
+    let parameters: Vec<&Parameter> = parameters.collect();
+    let positional = names.iter().take_while(|name| name.is_none()).count();
+    if names.len() > parameters.len() {
+        return None;
+    }
+    let mut given: Vec<Option<Given>> = (0..positional).map(|at| Some(Given::Argument(at))).collect();
+    given.resize(parameters.len(), None);
+    for (at, name) in names.iter().enumerate().skip(positional) {
+        let name = name.as_ref()?;
+        let position = parameters.iter().position(|parameter| parameter.name == *name)?;
+        if given[position].replace(Given::Argument(at)).is_some() {
+            return None;
+        }
+    }
+    let fill = |(given, parameter): (Option<Given>, &&Parameter)| {
+        given.or_else(|| parameter.default.as_ref().map(|_| Given::Default))
+    };
+    given.into_iter().zip(&parameters).map(fill).collect()
+}
+
+/// Whether a value of this type can be an argument for this parameter.
+pub(crate) fn takes(parameter: &Parameter, argument: DataType) -> bool {
+    can_cast_implicitly(argument, parameter.data_type.family())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::ParameterMode;
+
+    #[test]
+    fn arguments_come_by_position_then_by_name_then_by_default() {
+        let parameter = |name: &str, default: Option<&str>| Parameter {
+            name: name.to_string(),
+            mode: ParameterMode::In,
+            data_type: DataType::Integer,
+            default: default.map(str::to_string),
+        };
+        let parameters = [parameter("a", None), parameter("b", Some("2")), parameter("c", Some("3"))];
+        let assigned = |names: &[Option<&str>]| {
+            let names: Vec<Option<String>> = names.iter().map(|name| name.map(str::to_string)).collect();
+            assign_arguments(parameters.iter(), &names)
+        };
+        let (first, second) = (Given::Argument(0), Given::Argument(1));
+        assert_eq!(assigned(&[None]), Some(vec![first, Given::Default, Given::Default]));
+        assert_eq!(assigned(&[None, Some("c")]), Some(vec![first, Given::Default, second]));
+        assert_eq!(assigned(&[Some("b"), Some("a")]), Some(vec![second, first, Given::Default]));
+        for names in [&[][..], &[None; 4], &[None, Some("a")], &[Some("b")], &[None, Some("x")]] {
+            assert_eq!(assigned(names), None, "{names:?}");
+        }
+    }
+}
