@@ -120,9 +120,12 @@ impl FamilyName for DataType {
 
 /// A cast, or the expression itself where the value is of that type already.
 fn converted(operand: Expression, target: DataType, kind: fn(Box<Expression>) -> Kind) -> Expression {
-    let same = operand.data_type == target
-        || (operand.data_type.family() == target.family() && target == target.family());
-    if same {
+    if operand.data_type == target {
+        return operand;
+    }
+    // The type of a cast says what it does: `x::varchar(3)` stays one where it is used as a text.
+    let is_cast = matches!(operand.kind, Kind::Cast(_) | Kind::Assign(_));
+    if operand.data_type.family() == target && !is_cast {
         return Expression { data_type: target, ..operand };
     }
     Expression { kind: kind(Box::new(operand)), data_type: target }
