@@ -24,6 +24,7 @@ mod execution_model;
 mod identity;
 mod key;
 mod numeric;
+mod numeric_functions;
 mod policy;
 mod proposal;
 mod real;

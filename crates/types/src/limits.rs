@@ -44,6 +44,9 @@ pub const BLOCK_TRANSACTIONS_MAX: u32 = 65_000;
 pub const BLOCK_BYTES_MAX: u32 = 8 * 1024 * 1024;
 /// Digits of a numeric value, before and after the point together.
 pub const NUMERIC_PRECISION_MAX: u8 = 38;
+/// The precision that a numeric type may name. Its values have [`NUMERIC_PRECISION_MAX`] digits at most all the same, so
+/// that a schema written for more digits can be used as long as nobody needs them.
+pub const NUMERIC_DECLARED_PRECISION_MAX: u8 = u8::MAX;
 /// Rows that one statement returns to a client through a receipt.
 pub const RESULT_ROWS_MAX: usize = 10_000;
 /// Nesting of expressions, blocks and calls.

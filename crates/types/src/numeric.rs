@@ -56,6 +56,9 @@ fn too_many_digits() -> SqlError {
 
 #[cold]
 fn field_overflow(precision: u8, scale: u8) -> SqlError {
+    if precision > limits::NUMERIC_PRECISION_MAX {
+        return too_many_digits();
+    }
     let whole_digits = i32::from(precision) - i32::from(scale);
     let bound = if whole_digits == 0 { "1".to_string() } else { format!("10^{whole_digits}") };
     SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow").detail(format!(
@@ -123,7 +126,7 @@ impl Numeric {
         }
     }
 
-    fn from_big(mantissa: &BigInt, scale: u32) -> Result<Numeric, SqlError> {
+    pub(crate) fn from_big(mantissa: &BigInt, scale: u32) -> Result<Numeric, SqlError> {
         Numeric::checked_new(mantissa.to_i128().ok_or_else(too_many_digits)?, scale)
     }
 
@@ -241,7 +244,7 @@ impl Numeric {
     }
 
     /// The first digit in base 10,000 and its weight, a power of 10,000.
-    fn leading_digit(self) -> (i32, i128) {
+    pub(crate) fn leading_digit(self) -> (i32, i128) {
         let mantissa = self.mantissa().unsigned_abs() as i128;
         let Some(log) = mantissa.checked_ilog10() else {
             return (0, 0);
