@@ -7,7 +7,7 @@ use sqlparser::ast::{DataType, Expr, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
 use types::{SqlError, SqlState, limits};
 
 /// How deep sqlparser may nest; one level of parentheses takes up to two of its own.
@@ -44,8 +44,29 @@ pub(crate) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
         return Err(located(syntax_error(&error.message), sql, error.location));
     }
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    name_sort_operators(&mut tokens);
     check_depth(&tokens, sql)?;
     Ok(tokens)
+}
+
+/// `ORDER BY x USING <` is `ORDER BY x ASC`, and `USING >` is `DESC`; sqlparser knows the latter of both forms only. No other
+/// operator sorts, and nowhere else does one follow USING.
+fn name_sort_operators(tokens: &mut Vec<TokenWithSpan>) {
+    let mut named = false;
+    for at in 1..tokens.len() {
+        let uses = matches!(&tokens[at - 1].token, Token::Word(word) if word.keyword == Keyword::USING);
+        let direction = match &tokens[at].token {
+            Token::Lt if uses => "ASC",
+            Token::Gt if uses => "DESC",
+            _ => continue,
+        };
+        tokens[at - 1].token = Token::make_keyword(direction);
+        tokens[at].token = Token::Whitespace(Whitespace::Space);
+        named = true;
+    }
+    if named {
+        tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    }
 }
 
 pub(crate) fn located(error: SqlError, sql: &str, location: Location) -> SqlError {

@@ -187,3 +187,8 @@ fn bytes() {
 fn array_procedures() {
     run("array_procedures");
 }
+
+#[test]
+fn numbers() {
+    run("numbers");
+}

@@ -425,6 +425,13 @@ impl<'a> Binder<'a> {
                 let data_type = operand.data_type.family();
                 Ok(Expression { kind: Kind::Negate(Box::new(operand)), data_type })
             }
+            UnaryOperator::BitwiseNot
+            | UnaryOperator::PGAbs
+            | UnaryOperator::PGSquareRoot
+            | UnaryOperator::PGCubeRoot => {
+                let bound = self.bind(operand)?;
+                self.bind_operator(&op.to_string(), vec![bound], operand.span())
+            }
             other => Err(SqlError::unsupported(format_args!("the operator {other}"))),
         }
     }
@@ -451,6 +458,15 @@ impl<'a> Binder<'a> {
             BinaryOperator::PGNotILikeMatch => return self.bind_like(true, true, left, right, None),
             BinaryOperator::AtArrow | BinaryOperator::ArrowAt | BinaryOperator::PGOverlap => {
                 return self.bind_array_operator(left, op, right);
+            }
+            BinaryOperator::BitwiseAnd
+            | BinaryOperator::BitwiseOr
+            | BinaryOperator::PGBitwiseXor
+            | BinaryOperator::PGBitwiseShiftLeft
+            | BinaryOperator::PGBitwiseShiftRight
+            | BinaryOperator::PGExp => {
+                let operands = vec![self.bind(left)?, self.bind(right)?];
+                return self.bind_operator(&op.to_string(), operands, left.span());
             }
             other => Comparison::of(other),
         };

@@ -1,6 +1,6 @@
 //! Binding of functions and aggregates.
 
-use super::bind::unsupported_expression;
+use super::bind::{no_operator, unsupported_expression};
 use super::convert::fold;
 use super::functions::{Function, Signature, refused, resolve};
 use super::{Binder, Comparison, Expression, Kind, NamedArgument};
@@ -133,7 +133,15 @@ impl Binder<'_> {
                     _ => Err(no_function(name, &types)),
                 }
             }
-            ("concat", 1..) => self.bind_concat(arguments),
+            ("concat", 1..) => self.bind_concat(Function::Concatenate, arguments),
+            ("concat_ws", 2..) => {
+                let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
+                let missing = no_function(name, &types);
+                let mut arguments = arguments;
+                let separator = self.known(arguments.remove(0))?;
+                arguments.insert(0, self.argument(separator, DataType::Text(None)).ok_or(missing)?);
+                self.bind_concat(Function::Join, arguments)
+            }
             ("lpad" | "rpad", 2) => {
                 let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
                 let space = Expression::constant(Value::text(" "), DataType::Text(None));
@@ -164,7 +172,8 @@ impl Binder<'_> {
     ) -> Result<Expression, SqlError> {
         let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
         let missing = || self.at(no_function(name, &types), span);
-        let Signature { function, arguments: targets, result } = resolve(name, &types).ok_or_else(missing)?;
+        let Signature { function, arguments: targets, result } =
+            resolve(name, &types)?.ok_or_else(missing)?;
         if targets.len() != arguments.len() {
             return Err(missing());
         }
@@ -177,6 +186,27 @@ impl Binder<'_> {
             }
         }
         Ok(Expression { kind: Kind::Function(function, cast), data_type: result })
+    }
+
+    /// An operator that is a function by the name of its symbol.
+    pub(super) fn bind_operator(
+        &self,
+        symbol: &str,
+        operands: Vec<Expression>,
+        span: Span,
+    ) -> Result<Expression, SqlError> {
+        let types: Vec<String> =
+            operands.iter().map(|operand| operand.data_type.family().to_string()).collect();
+        self.call_resolved(symbol, operands, span).map_err(|error| match error.state {
+            SqlState::UNDEFINED_FUNCTION => {
+                let form = match types.as_slice() {
+                    [left, right] => format!("{left} {symbol} {right}"),
+                    types => format!("{symbol} {}", types.join(", ")),
+                };
+                self.at(no_operator(&form), span)
+            }
+            _ => error,
+        })
     }
 
     /// `NULLIF(a, b)` is `CASE WHEN a = b THEN NULL ELSE a END`.
@@ -212,33 +242,11 @@ impl Binder<'_> {
         Ok(Expression { kind: Kind::Coalesce(vec![fold(quoted), null]), data_type: text })
     }
 
-    /// `concat` takes NULL for the empty text.
-    fn bind_concat(&self, arguments: Vec<Expression>) -> Result<Expression, SqlError> {
-        let text = |value: Expression| Expression {
-            kind: Kind::Coalesce(vec![
-                match value.data_type {
-                    DataType::Text(_) => value,
-                    _ => Expression { kind: Kind::Cast(Box::new(value)), data_type: DataType::Text(None) },
-                },
-                Expression::constant(Value::text(""), DataType::Text(None)),
-            ]),
-            data_type: DataType::Text(None),
-        };
-        let mut joined: Option<Expression> = None;
-        for argument in arguments {
-            if argument.data_type == DataType::Boolean {
-                return Err(SqlError::unsupported("concat() of a boolean").hint("Cast it to text."));
-            }
-            let next = fold(text(self.known(argument)?));
-            joined = Some(match joined {
-                None => next,
-                Some(before) => fold(Expression {
-                    kind: Kind::Concatenate(Box::new([before, next])),
-                    data_type: DataType::Text(None),
-                }),
-            });
-        }
-        joined.ok_or_else(|| no_function("concat", &[]))
+    /// `concat(values)` and `concat_ws(separator, values)`, of any types.
+    fn bind_concat(&self, function: Function, arguments: Vec<Expression>) -> Result<Expression, SqlError> {
+        let operands = arguments.into_iter().map(|argument| self.known(argument));
+        let operands = operands.collect::<Result<Vec<_>, _>>()?;
+        Ok(Expression { kind: Kind::Function(function, operands), data_type: DataType::Text(None) })
     }
 
     fn bind_aggregate(

@@ -3,7 +3,7 @@
 use super::shortened;
 use crate::scope::name_of;
 use sqlparser::ast::{self, Expr};
-use types::{DataType, SqlError, SqlState, limits};
+use types::{DataType, Numeric, SqlError, SqlState, limits};
 
 /// The type that SQL writes.
 ///
@@ -70,15 +70,25 @@ fn numeric_type(info: &ast::ExactNumberInfo) -> Result<DataType, SqlError> {
         ast::ExactNumberInfo::Precision(precision) => (*precision, 0),
         ast::ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
     };
-    let max = limits::NUMERIC_PRECISION_MAX;
+    const POSTGRES_PRECISION_MAX: u64 = 1_000;
     let error = |message: String| Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    if precision == 0 || precision > POSTGRES_PRECISION_MAX {
+        return error(format!(
+            "NUMERIC precision {precision} must be between 1 and {POSTGRES_PRECISION_MAX}"
+        ));
+    }
+    // PostgreSQL allows −1000 to 1000.
+    if scale.unsigned_abs() > POSTGRES_PRECISION_MAX {
+        return error(format!("NUMERIC scale {scale} must be between -1000 and 1000"));
+    }
+    let (precision_max, scale_max) = (limits::NUMERIC_DECLARED_PRECISION_MAX, Numeric::SCALE_MAX);
     match (u8::try_from(precision), u8::try_from(scale)) {
-        (Ok(precision), _) if precision == 0 || precision > max => {
-            error(format!("NUMERIC precision {precision} must be between 1 and {max}"))
+        (Ok(precision), Ok(scale)) if scale <= precision && scale <= scale_max => {
+            Ok(DataType::Numeric(Some((precision, scale))))
         }
-        (Ok(precision), Ok(scale)) if scale <= precision => Ok(DataType::Numeric(Some((precision, scale)))),
-        (Ok(precision), _) => error(format!("NUMERIC scale {scale} must be between 0 and {precision}")),
-        (Err(_), _) => error(format!("NUMERIC precision {precision} must be between 1 and {max}")),
+        _ => Err(SqlError::unsupported(format_args!("the type numeric({precision},{scale})")).hint(format!(
+            "The precision is at most {precision_max}, the scale at most {scale_max}, at least 0 and no larger than the precision."
+        ))),
     }
 }
 

@@ -2,6 +2,9 @@
 
 mod array;
 mod bytes;
+mod number;
+mod number_format;
+mod number_parse;
 mod of_text;
 mod template;
 mod text;
@@ -10,12 +13,13 @@ mod to_char;
 
 pub(crate) use array::ArrayFunction;
 pub(crate) use bytes::BytesFunction;
+pub(crate) use number::NumberFunction;
 pub(crate) use time::TimeFunction;
 
 use super::evaluate::broken;
 use super::{Environment, Expression, quote};
 use smallvec::SmallVec;
-use types::{DataType, Numeric, SqlError, SqlState, Value, absolute, limits};
+use types::{DataType, Numeric, SqlError, SqlState, Value, absolute, format_value, limits};
 
 /// A function that is NULL where an argument is NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,12 +94,18 @@ pub(crate) enum Function {
     LeastMultiple,
     /// `sqrt(number)`, which IEEE 754 rounds the same everywhere
     SquareRoot,
+    /// `concat(values)`, NULL as the empty text
+    Concatenate,
+    /// `concat_ws(separator, values)`, without those that are NULL
+    Join,
     /// Of dates, times and intervals
     Time(TimeFunction),
     /// Of `bytea`
     Bytes(BytesFunction),
     /// Of arrays
     Array(ArrayFunction),
+    /// Of numbers
+    Number(NumberFunction),
 }
 
 impl Function {
@@ -117,6 +127,7 @@ impl Function {
             Function::Time(function) => function.of(&values),
             Function::Bytes(function) => function.of(&values),
             Function::Array(function) => function.of(&values),
+            Function::Number(function) => function.of(&values),
             _ => None,
         };
         if let Some(value) = grouped {
@@ -160,6 +171,7 @@ impl Function {
     pub(super) fn is_strict(self) -> bool {
         match self {
             Function::Array(function) => function.is_strict(),
+            Function::Concatenate | Function::Join => false,
             _ => true,
         }
     }
@@ -167,6 +179,9 @@ impl Function {
     /// Those that are not grouped by the types of their arguments.
     fn of_values(self, values: &[Value]) -> Result<Option<Value>, SqlError> {
         Ok(Some(match (self, values) {
+            (Function::Concatenate, values) => join("", values)?,
+            (Function::Join, [Value::Text(separator), values @ ..]) => join(separator, values)?,
+            (Function::Join, _) => Value::Null,
             (Function::Reverse, [Value::Text(text)]) => Value::text(text.chars().rev().collect::<String>()),
             (Function::QuoteIdent, [Value::Text(text)]) => Value::text(quote::quote_ident(text)),
             (Function::QuoteLiteral, [Value::Text(text)]) => Value::text(quote::quote_literal(text)),
@@ -308,6 +323,19 @@ impl Function {
     }
 }
 
+/// The values as a client sees them, one after the other, without those that are NULL.
+fn join(separator: &str, values: &[Value]) -> Result<Value, SqlError> {
+    let mut joined = String::new();
+    for (number, text) in values.iter().filter_map(format_value).enumerate() {
+        if number > 0 {
+            joined.push_str(separator);
+        }
+        joined.push_str(&text);
+        check_length(joined.len())?;
+    }
+    Ok(Value::text(joined))
+}
+
 fn greatest_divisor(a: i64, b: i64) -> u64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
@@ -372,7 +400,19 @@ pub(super) struct Signature {
 }
 
 /// The function that PostgreSQL calls; `None` where there is none.
-pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
+///
+/// # Errors
+/// `0A000` where the last digits of its values differ between machines.
+pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Result<Option<Signature>, SqlError> {
+    let found = number::resolve(name, arguments).or_else(|| resolve_other(name, arguments));
+    if found.is_none() {
+        number::refuse_inexact(name, arguments)?;
+    }
+    Ok(found)
+}
+
+/// All but those of numbers.
+fn resolve_other(name: &str, arguments: &[DataType]) -> Option<Signature> {
     use DataType::{Double, Integer, Real, SmallInt};
     const TEXT: DataType = DataType::Text(None);
     const NUMERIC: DataType = DataType::Numeric(None);
@@ -398,7 +438,7 @@ pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
         return Some(signature);
     }
     match name {
-        "abs" => match family.as_slice() {
+        "abs" | "@" => match family.as_slice() {
             [number @ (SmallInt | Integer | DataType::BigInt | Real)] => {
                 signature(Function::Abs, &[*number], *number)
             }
@@ -451,11 +491,7 @@ pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
             let both = if family.contains(&DataType::BigInt) { DataType::BigInt } else { Integer };
             signature(function, &[both, both], both)
         }
-        "sqrt" => match family.as_slice() {
-            // PostgreSQL's root of a numeric has digits of its own.
-            [NUMERIC] => None,
-            _ => signature(Function::SquareRoot, &[Double], Double),
-        },
+        "sqrt" | "|/" => signature(Function::SquareRoot, &[Double], Double),
         _ => time::resolve(name, arguments).or_else(|| array::resolve(name, arguments)),
     }
 }
