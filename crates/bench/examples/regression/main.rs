@@ -202,12 +202,13 @@ fn read_file(path: &Path) -> Result<String, Box<dyn Error>> {
 
 /// The statement with columns of type `text` in place of `name`.
 fn without_name(statement: &Statement) -> Statement {
-    let lines =
-        statement.text.lines().map(|line| match line.trim_end_matches(',').split_once(char::is_whitespace) {
-            Some((_, "name" | "\tname" | "\t\tname")) => line.replace("name", "text"),
-            _ => line.to_string(),
-        });
-    Statement { text: lines.collect::<Vec<_>>().join("\n"), ..statement.clone() }
+    let line = |line: &str| match line.trim().trim_end_matches(',').split_whitespace().collect::<Vec<_>>()[..]
+    {
+        [_, "name"] => line.replacen(" name", " text", 1).replacen("\tname", "\ttext", 1),
+        _ => line.to_string(),
+    };
+    let lines: Vec<String> = statement.text.lines().map(line).collect();
+    Statement { text: lines.join("\n"), ..statement.clone() }
 }
 
 fn first_word(statement: &str) -> String {
