@@ -31,6 +31,7 @@ mod scope;
 mod simulate;
 mod statement;
 mod table;
+mod window;
 
 pub use endorsed::bind_endorsed;
 pub use execution::{Context, Oracles};

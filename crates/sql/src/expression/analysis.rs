@@ -13,7 +13,8 @@ impl Expression {
             | Kind::Argument(_)
             | Kind::Left(_)
             | Kind::Now
-            | Kind::Aggregate(_) => Vec::new(),
+            | Kind::Aggregate(_)
+            | Kind::Window(_) => Vec::new(),
             Kind::Subquery(subquery) => subquery.operands.iter().chain(&subquery.arguments).collect(),
             Kind::Cast(operand)
             | Kind::Assign(operand)
@@ -49,7 +50,8 @@ impl Expression {
             | Kind::Argument(_)
             | Kind::Left(_)
             | Kind::Now
-            | Kind::Aggregate(_) => Vec::new(),
+            | Kind::Aggregate(_)
+            | Kind::Window(_) => Vec::new(),
             Kind::Subquery(subquery) => {
                 let subquery = subquery.as_mut();
                 subquery.operands.iter_mut().chain(&mut subquery.arguments).collect()
@@ -103,7 +105,9 @@ impl Expression {
 
     /// True where its value is the same for every row.
     pub fn is_row_independent(&self) -> bool {
-        !self.any(&mut |expression| matches!(expression.kind, Kind::Column(_) | Kind::Aggregate(_)))
+        !self.any(&mut |expression| {
+            matches!(expression.kind, Kind::Column(_) | Kind::Aggregate(_) | Kind::Window(_))
+        })
     }
 
     /// True where it has the same value wherever and whenever it is evaluated.
@@ -118,6 +122,7 @@ impl Expression {
                     | Kind::Subquery(_)
                     | Kind::Now
                     | Kind::Aggregate(_)
+                    | Kind::Window(_)
             )
         })
     }
@@ -136,7 +141,7 @@ impl Expression {
             Kind::Cast(operand) | Kind::Assign(operand) => !is_total_cast(operand.data_type, self.data_type),
             Kind::Arithmetic(..) | Kind::Negate(_) | Kind::Concatenate(_) | Kind::Like(..) => true,
             Kind::Function(function, _) => function.can_fail(),
-            Kind::Aggregate(_) | Kind::Subquery(_) => true,
+            Kind::Aggregate(_) | Kind::Window(_) | Kind::Subquery(_) => true,
             _ => false,
         };
         fails || self.operands().into_iter().any(Expression::can_fail)

@@ -111,6 +111,7 @@ impl Expression {
             Kind::Function(function, arguments) => function.evaluate(arguments, environment),
             Kind::Subquery(subquery) if subquery.form == SubqueryForm::Scalar => subquery.scalar(environment),
             Kind::Aggregate(_) => Err(broken("an aggregate outside of a grouping")),
+            Kind::Window(_) => Err(broken("a window function outside of a query's output")),
             _ => Ok(self.truth(environment)?.map_or(Value::Null, Value::Boolean)),
         }
     }
