@@ -90,6 +90,7 @@ impl KnownFrame {
             Kind::Slot(slot) => !self.known.get(usize::from(slot)).copied().unwrap_or(false),
             Kind::Column(_)
             | Kind::Aggregate(_)
+            | Kind::Window(_)
             | Kind::Argument(_)
             | Kind::Left(_)
             | Kind::Subquery(_)
@@ -550,8 +551,11 @@ pub(crate) fn may_have_detail(expression: &Expression) -> bool {
 pub(crate) fn may_be_too_long(table: &TablePlan) -> bool {
     // As `check_row_bytes` counts; a character has at most four bytes.
     let bytes = table.columns.iter().map(|column| match column.data_type {
-        DataType::Text(None) | DataType::Unknown => usize::MAX,
-        DataType::Text(Some(characters)) => (characters as usize).saturating_mul(4).saturating_add(9),
+        DataType::Text(None) | DataType::Char(None) | DataType::Unknown => usize::MAX,
+        DataType::Bytea | DataType::Array(_) => usize::MAX,
+        DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {
+            (characters as usize).saturating_mul(4).saturating_add(9)
+        }
         _ => 18,
     });
     bytes.fold(0, usize::saturating_add) > limits::ROW_BYTES_MAX

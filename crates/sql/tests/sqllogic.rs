@@ -187,3 +187,13 @@ fn bytes() {
 fn array_procedures() {
     run("array_procedures");
 }
+
+#[test]
+fn windows() {
+    run("windows");
+}
+
+#[test]
+fn more_aggregates() {
+    run("more_aggregates");
+}
