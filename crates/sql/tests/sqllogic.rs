@@ -149,6 +149,11 @@ fn dynamic() {
 }
 
 #[test]
+fn blocks() {
+    run("blocks");
+}
+
+#[test]
 fn refusals() {
     run("refusals");
 }

@@ -22,7 +22,7 @@ use select::{Given, KnownSubqueries};
 use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
 use std::rc::Rc;
 use types::{
-    ColumnSet, EndorsedEffects, Key, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
+    ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
     StatementResult, TableId, TransactionId, Value, can_cast_implicitly, cast, limits,
 };
 
@@ -103,6 +103,10 @@ pub(crate) struct Execution<'a> {
     protected: usize,
     /// Hidden keys given out.
     draws: u32,
+    /// What the statement that is running has said.
+    notices: Vec<Notice>,
+    /// Messages of the whole transaction, and their bytes.
+    said: (usize, usize),
 }
 
 impl<'a> Execution<'a> {
@@ -128,6 +132,8 @@ impl<'a> Execution<'a> {
             working: Vec::new(),
             protected: 0,
             draws: 0,
+            notices: Vec::new(),
+            said: (0, 0),
         }
     }
 
