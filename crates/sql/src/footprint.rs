@@ -30,7 +30,7 @@
 use crate::execution::Context;
 use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use crate::library::Library;
-use crate::plpgsql::{self, FusedStatement};
+use crate::plpgsql::{self, CompiledProcedure, FusedStatement};
 use crate::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
     ConflictAction, InsertSource, Interval, KeyPart, OnConflict, Returning, resolve_key,
@@ -483,6 +483,14 @@ impl<'a> Analysis<'a> {
         let result = plpgsql::footprint(procedure, self, arguments);
         self.calls.pop();
         result
+    }
+
+    /// What a block of DO may touch.
+    ///
+    /// # Errors
+    /// `0A000` for what is refused.
+    pub fn block(&mut self, block: &CompiledProcedure) -> Result<(), SqlError> {
+        plpgsql::footprint(block, self, Vec::new())
     }
 
     /// The interval in which a statement looks for its rows; `None`: it touches none.

@@ -154,6 +154,11 @@ fn dynamic() {
 }
 
 #[test]
+fn blocks() {
+    run("blocks");
+}
+
+#[test]
 fn refusals() {
     run("refusals");
 }
