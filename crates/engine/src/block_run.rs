@@ -10,11 +10,11 @@ use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
 use rayon::Scope;
 use rustc_hash::FxHashSet;
 use sql::Library;
-use state::{BlockChanges, Simulate, Snapshot, State, Version};
+use state::{AfterImage, BlockChanges, Command, Overlay, Simulate, Snapshot, State, Version, apply_command};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-use types::{Charter, OnConflict, Outcome, RejectReason};
+use types::{Charter, OnConflict, Outcome, RejectReason, SqlError};
 
 /// After so many batches of one block a conflict is final, so that requeueing ends well before
 /// [`Version::BATCHES_MAX`].
@@ -181,20 +181,45 @@ impl BlockRun<'_, '_> {
             Ok(results) => results,
             Err(error) => return Outcome::Aborted(error),
         };
-        if let (Some(catalog), Some(rules)) = (&effects.catalog, self.rules)
-            && let Err(error) = rules.check(catalog)
-        {
-            return Outcome::Aborted(error);
+        if let Some(rules) = self.rules {
+            if let Some(catalog) = &effects.catalog
+                && let Err(error) = rules.check(catalog)
+            {
+                return Outcome::Aborted(error);
+            }
+            // Nobody has endorsed them.
+            if !effects.commands.is_empty() {
+                let what = "TRUNCATE on a ledger that executes before it orders";
+                return Outcome::Aborted(SqlError::unsupported(what).hint("Use DELETE."));
+            }
         }
-        if let Some(catalog) = effects.catalog {
+        let changes = match after_images(&effects.commands, snapshot.as_ref()) {
+            Ok(changes) => changes,
+            Err(error) => return Outcome::Aborted(error),
+        };
+        if let Some(catalog) = &effects.catalog {
             match self.library.successor(catalog.clone()) {
-                Ok(library) => {
-                    self.state.apply(version, &[], Some(catalog));
-                    *self.library = Arc::new(library);
-                }
+                Ok(library) => *self.library = Arc::new(library),
                 Err(error) => return Outcome::Aborted(error),
             }
         }
+        if effects.catalog.is_some() || !changes.is_empty() {
+            self.state.apply(version, &changes, effects.catalog);
+            self.changes.add(changes);
+        }
         Outcome::Committed(results)
     }
+}
+
+/// The rows as commands leave them that run alone, on the snapshot that they were simulated on.
+///
+/// # Errors
+/// Those of a command: none that its simulation did not end with.
+fn after_images(commands: &[Command], snapshot: &dyn Snapshot) -> Result<Vec<AfterImage>, SqlError> {
+    let mut state = Overlay::new(snapshot);
+    for command in commands {
+        let (value, _) = apply_command(state.current(&command.row), command)?;
+        state.set(command.row.clone(), value);
+    }
+    Ok(state.into_changes())
 }

@@ -128,3 +128,17 @@ fn unknown_procedures_and_wrong_arguments_abort_with_their_names() {
     }
     assert!(matches!(executed.receipts[3].outcome, Outcome::Committed(_)));
 }
+
+#[test]
+fn truncate_empties_a_table_at_its_place_in_the_block() {
+    let mut chain = Chain::new(charter());
+    chain.script("CREATE TABLE t (id bigint PRIMARY KEY, u bigint UNIQUE)");
+    let before = chain.engine.state_digest();
+    let block = ["INSERT INTO t VALUES (1, 1), (2, 2)", "TRUNCATE t", "INSERT INTO t VALUES (3, 2)"];
+    for receipt in chain.execute(block.map(script).to_vec()).receipts {
+        assert!(matches!(receipt.outcome, Outcome::Committed(_)), "{receipt:?}");
+    }
+    assert_eq!(chain.select("SELECT id, u FROM t"), [["3", "2"]]);
+    assert_eq!(chain.select("SELECT id FROM t WHERE u = 2"), [["3"]]);
+    assert_ne!(chain.engine.state_digest(), before);
+}

@@ -147,6 +147,7 @@ impl<'x> Rows<'_, 'x> {
 pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<SchemaChange>, SqlError> {
     let statement = match statement {
         ParsedStatement::CreateRoutine(create) => return bind_create_routine(create).map(Some),
+        ParsedStatement::Do(_) => return Ok(None),
         ParsedStatement::Sql(statement) => statement.as_ref(),
     };
     match statement {

@@ -30,7 +30,7 @@
 use crate::execution::Context;
 use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use crate::library::Library;
-use crate::plpgsql::{self, FusedStatement};
+use crate::plpgsql::{self, CompiledProcedure, FusedStatement};
 use crate::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
     ConflictAction, InsertSource, Interval, KeyPart, OnConflict, Returning, resolve_key,
@@ -90,6 +90,7 @@ impl KnownFrame {
             Kind::Slot(slot) => !self.known.get(usize::from(slot)).copied().unwrap_or(false),
             Kind::Column(_)
             | Kind::Aggregate(_)
+            | Kind::Window(_)
             | Kind::Argument(_)
             | Kind::Left(_)
             | Kind::Subquery(_)
@@ -484,6 +485,14 @@ impl<'a> Analysis<'a> {
         result
     }
 
+    /// What a block of DO may touch.
+    ///
+    /// # Errors
+    /// `0A000` for what is refused.
+    pub fn block(&mut self, block: &CompiledProcedure) -> Result<(), SqlError> {
+        plpgsql::footprint(block, self, Vec::new())
+    }
+
     /// The interval in which a statement looks for its rows; `None`: it touches none.
     fn range(&self, access: &Access, frame: &KnownFrame) -> Option<KeyRange> {
         // An error ends the transaction before the statement touches a row.
@@ -550,8 +559,11 @@ pub(crate) fn may_have_detail(expression: &Expression) -> bool {
 pub(crate) fn may_be_too_long(table: &TablePlan) -> bool {
     // As `check_row_bytes` counts; a character has at most four bytes.
     let bytes = table.columns.iter().map(|column| match column.data_type {
-        DataType::Text(None) | DataType::Unknown => usize::MAX,
-        DataType::Text(Some(characters)) => (characters as usize).saturating_mul(4).saturating_add(9),
+        DataType::Text(None) | DataType::Char(None) | DataType::Unknown => usize::MAX,
+        DataType::Bytea | DataType::Array(_) => usize::MAX,
+        DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {
+            (characters as usize).saturating_mul(4).saturating_add(9)
+        }
         _ => 18,
     });
     bytes.fold(0, usize::saturating_add) > limits::ROW_BYTES_MAX

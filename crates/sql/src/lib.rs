@@ -35,6 +35,7 @@ mod scope;
 mod simulate;
 mod statement;
 mod table;
+mod window;
 
 pub use endorsed::bind_endorsed;
 pub use execution::{Context, Oracles};

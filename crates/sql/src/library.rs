@@ -190,6 +190,11 @@ impl Library {
         Library::with_options(catalog, self.options)
     }
 
+    /// How it was compiled.
+    pub(crate) fn options(&self) -> CompileOptions {
+        self.options
+    }
+
     /// What was compiled.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog

@@ -1,7 +1,7 @@
 //! From text to syntax trees: sqlparser's PostgreSQL grammar behind our limits.
 
 use crate::expression::{OPERATORS_MAX, too_deep};
-use crate::parse_routine::{CreateRoutine, parse_create_routine};
+use crate::parse_routine::{CreateRoutine, parse_create_routine, parse_do};
 use crate::scope::position_in;
 use sqlparser::ast::{DataType, Expr, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
@@ -25,6 +25,8 @@ pub(crate) enum ParsedStatement {
     Sql(Box<Statement>),
     /// CREATE PROCEDURE and CREATE FUNCTION, which it does not read in PostgreSQL's form.
     CreateRoutine(Box<CreateRoutine>),
+    /// DO: the text of its block.
+    Do(String),
 }
 
 /// The tokens of a text, without white space and comments.
@@ -187,10 +189,14 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     let is_routine = |keyword: Keyword| matches!(keyword, Keyword::PROCEDURE | Keyword::FUNCTION);
     let creates_routine = keyword(0) == Keyword::CREATE
         && (is_routine(keyword(1)) || (keyword(1) == Keyword::OR && is_routine(keyword(3))));
+    let is_block = keyword(0) == Keyword::DO;
     let mut parser = parser(tokens);
     if creates_routine {
         let create = parse_create_routine(&mut parser, sql)?;
         return Ok(ParsedStatement::CreateRoutine(Box::new(create)));
+    }
+    if is_block {
+        return parse_do(&mut parser, sql).map(ParsedStatement::Do);
     }
     let statement = parser.parse_statement().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
@@ -249,6 +255,7 @@ pub(crate) fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlErr
     let plain = |statement| match statement {
         ParsedStatement::Sql(statement) => Ok(*statement),
         ParsedStatement::CreateRoutine(_) => Err(SqlError::unsupported("CREATE in a function")),
+        ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };
     parse_script(sql)?.into_iter().map(plain).collect()
 }

@@ -149,6 +149,31 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
     Ok(CreateRoutine { or_replace, name, parameters, function, language, body, endorsement })
 }
 
+/// `DO [LANGUAGE plpgsql] 'block'`, in any order. Gives the block.
+///
+/// # Errors
+/// As [`parse_create_routine`].
+pub(crate) fn parse_do(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
+    parser.next_token();
+    let (mut language, mut body) = (None, None);
+    while parser.peek_token().token != Token::EOF {
+        let repeated = if parser.parse_keyword(Keyword::LANGUAGE) {
+            language.replace(parse_language(parser, sql)?).is_some()
+        } else {
+            body.replace(parse_body(parser, sql)?).is_some()
+        };
+        if repeated {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "conflicting or redundant options"));
+        }
+    }
+    if let Some(language) = language.filter(|language| language != "plpgsql") {
+        return Err(
+            SqlError::unsupported(format_args!("DO in LANGUAGE {language}")).hint("Use LANGUAGE plpgsql.")
+        );
+    }
+    body.ok_or_else(|| SqlError::new(SqlState::SYNTAX_ERROR, "no inline code specified"))
+}
+
 /// What a function promises, and what only other systems need to know. False where it is none of these.
 fn parse_function_option(
     parser: &mut Parser<'_>,

@@ -5,15 +5,15 @@ use crate::execution::{Context, Execution, check_result_rows};
 use crate::expression::shortened;
 use crate::library::Library;
 use crate::parse::{ParsedStatement, parse_script};
-use crate::plpgsql;
+use crate::plpgsql::{self, CompiledProcedure};
 use crate::scope::{VariableScope, name_of};
 use crate::statement::{BoundExplain, BoundStatement, bind_statement, explain, no_column, table_name};
 use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement};
 use state::Snapshot;
 use std::sync::Arc;
 use types::{
-    DataType, OutputColumn, ParameterMode, SqlError, SqlState, StatementResult, TransactionId, Value, assign,
-    limits,
+    DataType, Function, FunctionResult, Language, OutputColumn, ParameterMode, Procedure, SqlError, SqlState,
+    StatementResult, TransactionId, Value, Volatility, assign, limits,
 };
 
 /// What a script does.
@@ -54,6 +54,8 @@ pub struct Prepared {
 pub(crate) enum Step {
     /// A query or a change of rows.
     Statement(BoundStatement),
+    /// DO.
+    Block(Box<CompiledProcedure>),
     /// DDL.
     Schema(Box<SchemaChange>),
     /// COPY, which does not run here.
@@ -152,8 +154,17 @@ impl Prepared {
     ) -> Result<Vec<StatementResult>, SqlError> {
         let mut results = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
-            let Step::Statement(statement) = step else {
-                return Err(SqlError::unsupported("a schema change among other statements"));
+            let statement = match step {
+                Step::Statement(statement) => statement,
+                Step::Block(block) => {
+                    execution.run_block(block)?;
+                    let notices = execution.take_notices();
+                    results.push(StatementResult { tag: "DO".to_string(), notices, ..Default::default() });
+                    continue;
+                }
+                Step::Schema(_) | Step::Copy => {
+                    return Err(SqlError::unsupported("a schema change among other statements"));
+                }
             };
             let output = execution.run(statement, frame)?;
             if matches!(statement, BoundStatement::Update(_) | BoundStatement::Delete(_)) {
@@ -166,6 +177,7 @@ impl Prepared {
                 tag: statement.tag(output.affected),
                 columns: output.columns.to_vec(),
                 rows: output.rows,
+                notices: execution.take_notices(),
             });
         }
         Ok(results)
@@ -212,8 +224,10 @@ fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatemen
     if let Some(change) = bind_schema_change(&statement)? {
         return Ok(Step::Schema(Box::new(change)));
     }
-    let ParsedStatement::Sql(statement) = statement else {
-        return Err(SqlError::unsupported("this statement"));
+    let statement = match statement {
+        ParsedStatement::Sql(statement) => statement,
+        ParsedStatement::Do(body) => return bind_block(library, scope, body),
+        ParsedStatement::CreateRoutine(_) => return Err(SqlError::unsupported("this statement")),
     };
     match explained(&statement) {
         Some(call @ Statement::Call(_)) => {
@@ -234,6 +248,27 @@ fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatemen
         call.infer(scope, &procedure.parameters);
     }
     Ok(Step::Statement(bound))
+}
+
+/// DO: a procedure without a name and arguments.
+fn bind_block(library: &Library, scope: &VariableScope, body: String) -> Result<Step, SqlError> {
+    let function = Function {
+        result: FunctionResult::Void,
+        is_set: false,
+        volatility: Volatility::Volatile,
+        is_strict: false,
+    };
+    let procedure = Procedure {
+        name: "inline_code_block".to_string(),
+        parameters: Vec::new(),
+        function: Some(function),
+        language: Language::PlPgSql,
+        body,
+        endorsement: None,
+    };
+    let compiled = plpgsql::compile(library.tables(), &procedure, library.options())?;
+    compiled.calls().for_each(|called| scope.note_call(called));
+    Ok(Step::Block(Box::new(compiled)))
 }
 
 /// What a plain EXPLAIN explains.
@@ -292,7 +327,7 @@ fn step_columns(library: &Library, step: &Step) -> Vec<OutputColumn> {
             })
         }
         Step::Statement(statement) => statement.columns().to_vec(),
-        Step::Schema(_) | Step::Copy => Vec::new(),
+        Step::Block(_) | Step::Schema(_) | Step::Copy => Vec::new(),
     }
 }
 

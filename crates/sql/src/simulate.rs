@@ -61,7 +61,8 @@ impl Invocation {
             .map(|(position, parameter)| crate::execution::output_column(position, parameter))
             .collect();
         let rows = if columns.is_empty() { Vec::new() } else { vec![outputs] };
-        Ok(vec![StatementResult { tag: "CALL".to_string(), columns, rows }])
+        let notices = execution.take_notices();
+        Ok(vec![StatementResult { tag: "CALL".to_string(), columns, rows, notices }])
     }
 
     /// The arguments of a CALL with the types of the procedure's parameters, and what stands for those left out.
@@ -164,7 +165,9 @@ impl Invocation {
             execution.insert_row(table, Row::from(row))?;
         }
         execution.settle_references()?;
-        Ok(vec![StatementResult { tag: format!("COPY {}", rows.len()), ..StatementResult::default() }])
+        let notices = execution.take_notices();
+        let tag = format!("COPY {}", rows.len());
+        Ok(vec![StatementResult { tag, notices, ..StatementResult::default() }])
     }
 
     /// What a script may touch. One that cannot be bound touches nothing and says so when it runs.
@@ -182,8 +185,10 @@ impl Invocation {
         let Ok(frame) = script.frame(parameters) else { return Ok(()) };
         let frame = KnownFrame::new(frame);
         for step in &script.steps {
-            if let Step::Statement(statement) = step {
-                analysis.statement(statement, &frame)?;
+            match step {
+                Step::Statement(statement) => analysis.statement(statement, &frame)?,
+                Step::Block(block) => analysis.block(block)?,
+                Step::Schema(_) | Step::Copy => {}
             }
         }
         Ok(())

@@ -154,6 +154,11 @@ fn dynamic() {
 }
 
 #[test]
+fn blocks() {
+    run("blocks");
+}
+
+#[test]
 fn refusals() {
     run("refusals");
 }
@@ -191,4 +196,14 @@ fn array_procedures() {
 #[test]
 fn numbers() {
     run("numbers");
+}
+
+#[test]
+fn windows() {
+    run("windows");
+}
+
+#[test]
+fn more_aggregates() {
+    run("more_aggregates");
 }

@@ -72,7 +72,7 @@ pub use policy::{Policy, PolicyError};
 pub use proposal::{
     PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
 };
-pub use receipt::{Outcome, OutputColumn, Receipt, RejectReason, StatementResult};
+pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
 pub use submission::{
     FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
     SubmissionRefusal, SubmissionReply, frame_ranges, read_frame, write_frame,

@@ -49,5 +49,9 @@ pub const NUMERIC_PRECISION_MAX: u8 = 38;
 pub const NUMERIC_DECLARED_PRECISION_MAX: u8 = u8::MAX;
 /// Rows that one statement returns to a client through a receipt.
 pub const RESULT_ROWS_MAX: usize = 10_000;
+/// Messages that one transaction sends to its client.
+pub const NOTICES_MAX: usize = 100;
+/// Bytes of these messages together.
+pub const NOTICES_BYTES_MAX: usize = 16 * 1024;
 /// Nesting of expressions, blocks and calls.
 pub const NESTING_MAX: usize = 64;

@@ -256,6 +256,26 @@ impl Numeric {
         (weight, if shift >= 0 { mantissa * factor } else { mantissa / factor })
     }
 
+    /// The square root of a value that is not negative, rounded half away from zero at this scale.
+    ///
+    /// # Errors
+    /// `22003` where it has too many digits.
+    pub fn square_root(self, scale: u8) -> Result<Numeric, SqlError> {
+        /// Digits behind those that are kept, which say how to round: the root of a decimal number is no tie unless
+        /// it ends there.
+        const GUARD_DIGITS: u32 = 2;
+        let digits = u32::from(scale) + GUARD_DIGITS;
+        // The root of mantissa × 10^(2 × digits − scale) as an integer has this many digits behind the point.
+        let shift = 2 * digits as i32 - i32::from(self.scale);
+        let radicand = match u32::try_from(shift) {
+            Ok(shift) => BigInt::from(self.mantissa()) * BigInt::from(10).pow(shift),
+            Err(_) => BigInt::from(self.mantissa()) / BigInt::from(10).pow(shift.unsigned_abs()),
+        };
+        let unit = BigInt::from(10).pow(GUARD_DIGITS);
+        let rounded = (radicand.sqrt() + &unit / 2) / unit;
+        Numeric::from_big(&rounded, u32::from(scale))
+    }
+
     /// The remainder of the truncating division, with the sign of the dividend.
     ///
     /// # Errors

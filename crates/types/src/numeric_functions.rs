@@ -127,20 +127,19 @@ impl Numeric {
         self.mantissa() < 0
     }
 
-    /// The square root, with at least 16 significant digits and the argument's scale.
+    /// The square root with the scale that PostgreSQL's `sqrt` chooses: at least 16 significant digits and the argument's
+    /// scale.
     ///
     /// # Errors
     /// `2201F` of a negative number.
-    pub fn square_root(self) -> Result<Numeric, SqlError> {
+    pub fn sqrt(self) -> Result<Numeric, SqlError> {
         if self.is_negative() {
             return Err(error(b"2201F", "cannot take square root of a negative number"));
         }
         let weight = self.leading_digit().0;
         let root_weight = (weight + 1) * 4 / 2 - 1;
         let scale = (SIGNIFICANT_DIGITS_MIN - root_weight).max(i32::from(self.scale())).max(0).unsigned_abs();
-        // √(m × 10^−s) = √(m × 10^(2r − s)) × 10^−r, and one digit more to round.
-        let root: BigInt = (self.fixed() * ten_to(2 * (scale + 1)) / one()).sqrt();
-        Numeric::from_big(&((root + 5) / 10), scale)
+        self.square_root(u8::try_from(scale).expect("at most that of the smallest number"))
     }
 
     /// `e` to this power.
@@ -376,7 +375,7 @@ mod tests {
             ("0", "0.000000000000000"),
             ("1.000000000000003", "1.000000000000001"),
         ] {
-            assert_eq!(shown(numeric(value).square_root()), root, "{value}");
+            assert_eq!(shown(numeric(value).sqrt()), root, "{value}");
         }
         assert_eq!(shown(numeric("1").exponential()), "2.7182818284590452");
         assert_eq!(shown(numeric("-5.5").exponential()), "0.004086771438464067");

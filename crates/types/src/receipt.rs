@@ -21,6 +21,47 @@ pub struct StatementResult {
     pub columns: Vec<OutputColumn>,
     /// The rows.
     pub rows: Vec<Vec<Value>>,
+    /// What the statement said on the way, in order.
+    pub notices: Vec<Notice>,
+}
+
+/// How important a message is that ends nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub enum Severity {
+    /// `INFO`
+    Info,
+    /// `NOTICE`
+    Notice,
+    /// `WARNING`
+    Warning,
+}
+
+impl Severity {
+    /// As PostgreSQL writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Info => "INFO",
+            Severity::Notice => "NOTICE",
+            Severity::Warning => "WARNING",
+        }
+    }
+
+    /// The code of a message that has none of its own.
+    pub fn state(self) -> SqlState {
+        match self {
+            Severity::Warning => SqlState(*b"01000"),
+            Severity::Info | Severity::Notice => SqlState(*b"00000"),
+        }
+    }
+}
+
+/// A message to the client that ends nothing: `RAISE NOTICE`.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct Notice {
+    /// How important it is.
+    pub severity: Severity,
+    /// What it says, in the form of an error.
+    pub report: SqlError,
 }
 
 /// Why a transaction was not executed at all.

@@ -336,7 +336,7 @@ impl Caller {
 }
 
 fn result(rows: Vec<Vec<Value>>) -> StatementResult {
-    StatementResult { tag: "CALL".to_string(), columns: Vec::new(), rows }
+    StatementResult { tag: "CALL".to_string(), columns: Vec::new(), rows, notices: Vec::new() }
 }
 
 fn refused(error: &tokio_postgres::Error) -> SqlError {

@@ -78,7 +78,8 @@ impl Simulate for Contract {
     fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
         let (commands, seen) = self.0(snapshot);
         let rows = vec![seen.into_iter().map(Value::Integer).collect()];
-        let results = vec![StatementResult { tag: String::new(), columns: vec![], rows }];
+        let results =
+            vec![StatementResult { tag: String::new(), columns: vec![], rows, notices: Vec::new() }];
         let (reads, scans) = Default::default();
         Effects { reads, scans, commands, result: Ok(results), steps: 1, catalog: None }
     }

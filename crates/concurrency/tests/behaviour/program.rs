@@ -360,7 +360,9 @@ impl Simulate for Program {
             reads: run.reads,
             scans: run.scans,
             commands: run.commands,
-            result: result.map(|()| vec![StatementResult { tag: String::new(), columns: vec![], rows }]),
+            result: result.map(|()| {
+                vec![StatementResult { tag: String::new(), columns: vec![], rows, notices: Vec::new() }]
+            }),
             steps: self.0.len() as u64,
             catalog: None,
         }

@@ -18,7 +18,7 @@ const NUMBER: Arrow = Arrow::Int32;
 /// The schema, describing `objects` and the parameters in `catalog`.
 pub(super) fn schema(objects: &Objects, catalog: &Catalog) -> Result<Arc<dyn SchemaProvider>> {
     let schema = MemorySchemaProvider::new();
-    let tables: [(&str, Columns<'_>, Vec<NamedRow>); 8] = [
+    let tables: [(&str, Columns<'_>, Vec<NamedRow>); 10] = [
         ("schemata", &[("catalog_name", TEXT), ("schema_name", TEXT), ("schema_owner", TEXT)], schemata()),
         (
             "tables",

@@ -293,7 +293,7 @@ async fn collect(query: CatalogueQuery, parameters: Vec<Value>) -> Result<Statem
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("use WHERE or LIMIT"));
         }
     }
-    Ok(StatementResult { tag: format!("SELECT {}", rows.len()), columns, rows })
+    Ok(StatementResult { tag: format!("SELECT {}", rows.len()), columns, rows, notices: Vec::new() })
 }
 
 /// An error of DataFusion as PostgreSQL would report it, as far as can be told.

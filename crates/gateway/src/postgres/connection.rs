@@ -8,7 +8,7 @@ use pgwire::messages::Message as Encode;
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use types::{SqlError, SqlState};
+use types::{Notice, SqlError, SqlState};
 
 /// Output is sent when it has grown to this many bytes.
 const FLUSH_BYTES: usize = 64 * 1024;
@@ -118,6 +118,14 @@ impl Connection {
         let severity = if severity == Severity::Fatal { "FATAL" } else { "ERROR" };
         let info = info(severity, error, context);
         self.put(&ErrorResponse::from(info));
+    }
+
+    /// Appends the messages of a statement.
+    pub(super) fn put_notices(&mut self, notices: &[Notice]) {
+        for notice in notices {
+            let fields = ErrorResponse::from(info(notice.severity.name(), &notice.report, None)).fields;
+            self.put(&NoticeResponse::new(fields));
+        }
     }
 
     /// Appends a warning.

@@ -302,6 +302,7 @@ impl Session {
     }
 
     async fn send_result(&mut self, result: &StatementResult, rows: bool) -> Result<(), Failure> {
+        self.connection.put_notices(&result.notices);
         if rows {
             self.connection.put(&row_description(&result.columns, &[]));
             for row in &result.rows {
@@ -490,7 +491,9 @@ impl Session {
         let (result, sent) = match std::mem::replace(&mut portal.progress, Progress::Done) {
             Progress::Ready => {
                 let parameters = std::mem::take(&mut portal.parameters);
-                (self.execute_statement(&portal.statement, parameters).await?, 0)
+                let result = self.execute_statement(&portal.statement, parameters).await?;
+                self.connection.put_notices(&result.notices);
+                (result, 0)
             }
             Progress::Rows(result, sent) => (result, sent),
             Progress::Done => {

@@ -363,13 +363,15 @@ impl Settings {
                 tag: "SHOW".into(),
                 columns: SessionStatement::ShowAll.columns(),
                 rows,
+                notices: Vec::new(),
             });
         };
         let value = self.get(name).ok_or_else(|| {
             SqlError::new(UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
         })?;
         let columns = SessionStatement::Show { name: name.to_string() }.columns();
-        Ok(StatementResult { tag: "SHOW".into(), columns, rows: vec![vec![Value::text(value)]] })
+        let rows = vec![vec![Value::text(value)]];
+        Ok(StatementResult { tag: "SHOW".into(), columns, rows, notices: Vec::new() })
     }
 }
 

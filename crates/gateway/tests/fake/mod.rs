@@ -274,7 +274,7 @@ impl Database for Fake {
             Plan::Write => panic!("a write was given to query"),
         };
         let columns = prepared.columns.clone();
-        Ok(StatementResult { tag: format!("SELECT {}", rows.len()), columns, rows })
+        Ok(StatementResult { tag: format!("SELECT {}", rows.len()), columns, rows, notices: Vec::new() })
     }
 
     async fn execute(&self, payload: Payload) -> Result<Vec<StatementResult>, SqlError> {
@@ -381,7 +381,7 @@ impl Database for Fake {
 
 fn receipt(transaction: TransactionId) -> Receipt {
     let (columns, rows) = every_type();
-    let result = StatementResult { tag: "SELECT 2".into(), columns, rows };
+    let result = StatementResult { tag: "SELECT 2".into(), columns, rows, notices: Vec::new() };
     Receipt { transaction, height: 5, index: 1, outcome: Outcome::Committed(vec![result]) }
 }
 

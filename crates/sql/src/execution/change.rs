@@ -318,16 +318,20 @@ impl Execution<'_> {
     }
 }
 
+/// Bytes of a value in the encoding of its row, or a few more.
+fn stored_bytes(value: &Value) -> usize {
+    match value {
+        Value::Text(text) | Value::Char(text) => text.len() + 5,
+        Value::Bytea(bytes) => bytes.len() + 5,
+        Value::Numeric(_) | Value::Interval(_) | Value::Uuid(_) => 18,
+        Value::Array(array) => 10 + array.values().iter().map(stored_bytes).sum::<usize>(),
+        _ => 9,
+    }
+}
+
 /// Refuses a row that is too long to store.
 pub(super) fn check_row_bytes(row: &[Value]) -> Result<(), SqlError> {
-    let bytes: usize = row
-        .iter()
-        .map(|value| match value {
-            Value::Text(text) => text.len() + 5,
-            Value::Numeric(_) => 18,
-            _ => 9,
-        })
-        .sum();
+    let bytes: usize = row.iter().map(stored_bytes).sum();
     if bytes > limits::ROW_BYTES_MAX {
         // A detail, because it tells of the whole row.
         let detail = format!("It has {bytes} bytes, the limit is {} (ROW_BYTES_MAX).", limits::ROW_BYTES_MAX);

@@ -3,11 +3,11 @@
 use super::Execution;
 use super::select::Given;
 use crate::expression::RoutineCall;
-use crate::plpgsql::CallResult;
+use crate::plpgsql::{CallResult, CompiledProcedure};
 use crate::prepare::{StatementKind, Step};
 use crate::statement::StatementOutput;
 use std::rc::Rc;
-use types::{DataType, SqlError, Value};
+use types::{DataType, Notice, Severity, SqlError, Value, limits};
 
 impl Execution<'_> {
     /// Runs a function for the statement that is running. It sees what the functions before it have written, the
@@ -63,11 +63,50 @@ impl Execution<'_> {
         let frame = script.frame(&values)?;
         let mut output = StatementOutput::default();
         for step in &script.steps {
-            if let Step::Statement(statement) = step {
-                output = self.run(statement, &frame)?;
-            }
+            output = match step {
+                Step::Statement(statement) => self.run(statement, &frame)?,
+                Step::Block(block) => self.run_block(block).map(|()| StatementOutput::default())?,
+                Step::Schema(_) | Step::Copy => StatementOutput::default(),
+            };
         }
         Ok(output)
+    }
+
+    /// Runs the block of DO.
+    ///
+    /// # Errors
+    /// What it ends with.
+    pub fn run_block(&mut self, block: &CompiledProcedure) -> Result<(), SqlError> {
+        self.call_compiled("DO", block, Vec::new()).map(drop)
+    }
+
+    /// Says something to the client. What is too much is left out, and the last message says so.
+    pub fn say(&mut self, notice: Notice) {
+        let report = &notice.report;
+        let texts = [Some(&report.message), report.detail.as_ref(), report.hint.as_ref()];
+        let bytes: usize = texts.into_iter().flatten().map(String::len).sum();
+        let (count, total) = self.said;
+        if count > limits::NOTICES_MAX {
+            return;
+        }
+        if count == limits::NOTICES_MAX || total + bytes > limits::NOTICES_BYTES_MAX {
+            let message = format!(
+                "more messages are left out: a transaction sends at most {} of them (NOTICES_MAX) with {} bytes (NOTICES_BYTES_MAX)",
+                limits::NOTICES_MAX,
+                limits::NOTICES_BYTES_MAX
+            );
+            let severity = Severity::Warning;
+            self.notices.push(Notice { severity, report: SqlError::new(severity.state(), message) });
+            self.said.0 = limits::NOTICES_MAX + 1;
+            return;
+        }
+        self.said = (count + 1, total + bytes);
+        self.notices.push(notice);
+    }
+
+    /// What has been said since this was asked last.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
     }
 
     /// The rows of a function in FROM.

@@ -27,7 +27,7 @@ use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use types::{
-    ColumnSet, EndorsedEffects, Key, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
+    ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
     StatementResult, TableId, TransactionId, Value, can_cast_implicitly, cast, limits,
 };
 
@@ -110,6 +110,10 @@ pub(crate) struct Execution<'a> {
     draws: u32,
     /// What the running statement has left to do about references.
     unsettled: VecDeque<Unsettled>,
+    /// What the statement that is running has said.
+    notices: Vec<Notice>,
+    /// Messages of the whole transaction, and their bytes.
+    said: (usize, usize),
 }
 
 impl<'a> Execution<'a> {
@@ -136,6 +140,8 @@ impl<'a> Execution<'a> {
             protected: 0,
             draws: 0,
             unsettled: VecDeque::new(),
+            notices: Vec::new(),
+            said: (0, 0),
         }
     }
 

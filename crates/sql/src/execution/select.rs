@@ -1,7 +1,7 @@
 //! SELECT: grouping and sorting of the rows that were found.
 
 use super::Execution;
-use crate::aggregate::{Accumulator, Sortable};
+use crate::aggregate::{Accumulator, Sortable, compare_key};
 use crate::expression::{Environment, Expression, QueryEnvironment, RunSubquery, broken};
 use crate::statement::{BoundSelect, Distinctness, From, Grouping, SortKey};
 use std::cell::RefCell;
@@ -87,7 +87,8 @@ impl Execution<'_> {
             seen: BTreeSet::new(),
             enough: limit.map(|limit| limit.saturating_add(offset)),
         };
-        if select.has_subqueries || matches!(select.source, From::Relation(_)) || select.filter.is_some() {
+        let streams = select.windows.is_empty() && select.filter.is_none() && !select.has_subqueries;
+        if !streams || matches!(select.source, From::Relation(_)) {
             self.gathered(select, given, &mut output)?;
         } else {
             let query = QueryEnvironment { arguments: given.arguments, left: &[], subqueries: &NoSubqueries };
@@ -127,6 +128,9 @@ impl Execution<'_> {
             From::Table(scanned) => self.table_rows(scanned, given)?,
             From::Relation(relation) => self.relation_rows(relation, given)?,
         };
+        if !select.windows.is_empty() {
+            return self.windowed(select, rows, given, output);
+        }
         let mut groups = select.grouping.as_ref().map(Groups::new);
         for row in rows {
             let go_on = self.with_subqueries(&row, given, |environment| {
@@ -149,6 +153,65 @@ impl Execution<'_> {
             let go_on =
                 self.with_subqueries(&row, given, |environment| output.take_group(grouping, environment))?;
             if go_on.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows that the query is about, with the values of its window functions behind their columns.
+    fn windowed(
+        &mut self,
+        select: &BoundSelect,
+        rows: Vec<Vec<Value>>,
+        given: Given<'_>,
+        output: &mut Output<'_>,
+    ) -> Result<(), SqlError> {
+        let mut groups = select.grouping.as_ref().map(Groups::new);
+        let mut kept = Vec::new();
+        for row in rows {
+            let keeps = self.with_subqueries(&row, given, |environment| {
+                if let Some(filter) = &select.filter
+                    && !filter.is_true(environment)?
+                {
+                    return Ok(false);
+                }
+                match &mut groups {
+                    Some(groups) => groups.add(environment).map(|()| false),
+                    None => Ok(true),
+                }
+            })?;
+            if keeps {
+                kept.push(row);
+            }
+        }
+        if let (Some(grouping), Some(groups)) = (&select.grouping, groups) {
+            for row in groups.finish()? {
+                let keeps = self.with_subqueries(&row, given, |environment| match &grouping.having {
+                    Some(having) => having.is_true(environment),
+                    None => Ok(true),
+                })?;
+                if keeps {
+                    kept.push(row);
+                }
+            }
+        }
+        let mut columns = Vec::with_capacity(select.windows.len());
+        for window in &select.windows {
+            let steps_max = self.context.step_limit.saturating_sub(self.steps);
+            let (values, steps) =
+                self.with_subqueries(&[], given, |environment| window.values(&kept, environment, steps_max))?;
+            self.charge(steps)?;
+            columns.push(values.into_iter());
+        }
+        let width = match &select.grouping {
+            Some(grouping) => grouping.keys.len() + grouping.aggregates.len(),
+            None => kept.first().map_or(0, Vec::len),
+        };
+        for mut row in kept {
+            row.truncate(width);
+            row.extend(columns.iter_mut().map(|column| column.next().unwrap_or_default()));
+            if self.with_subqueries(&row, given, |environment| output.take(environment))?.is_break() {
                 break;
             }
         }
@@ -352,21 +415,10 @@ impl Output<'_> {
 }
 
 fn compare_keys(order: &[SortKey], left: &[Value], right: &[Value]) -> Ordering {
-    for ((key, left), right) in order.iter().zip(left).zip(right) {
-        let result = match (left.is_null(), right.is_null()) {
-            (true, true) => Ordering::Equal,
-            (true, false) if key.nulls_first => Ordering::Less,
-            (true, false) => Ordering::Greater,
-            (false, true) if key.nulls_first => Ordering::Greater,
-            (false, true) => Ordering::Less,
-            (false, false) if key.descending => right.sort_compare(left),
-            (false, false) => left.sort_compare(right),
-        };
-        if result.is_ne() {
-            return result;
-        }
-    }
-    Ordering::Equal
+    let keys = order.iter().zip(left.iter().zip(right));
+    keys.map(|(key, (left, right))| compare_key(key.descending, key.nulls_first, left, right))
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
 }
 
 /// Refuses a result that is too large for a receipt.

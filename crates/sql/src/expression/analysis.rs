@@ -13,7 +13,8 @@ impl Expression {
             | Kind::Argument(_)
             | Kind::Left(_)
             | Kind::Now
-            | Kind::Aggregate(_) => Vec::new(),
+            | Kind::Aggregate(_)
+            | Kind::Window(_) => Vec::new(),
             Kind::Subquery(subquery) => subquery.operands.iter().chain(&subquery.arguments).collect(),
             Kind::Call(call) => call.arguments.iter().collect(),
             Kind::Cast(operand)
@@ -51,7 +52,8 @@ impl Expression {
             | Kind::Argument(_)
             | Kind::Left(_)
             | Kind::Now
-            | Kind::Aggregate(_) => Vec::new(),
+            | Kind::Aggregate(_)
+            | Kind::Window(_) => Vec::new(),
             Kind::Subquery(subquery) => {
                 let subquery = subquery.as_mut();
                 subquery.operands.iter_mut().chain(&mut subquery.arguments).collect()
@@ -123,7 +125,7 @@ impl Expression {
     /// True where its value is the same for every row. What may change rows is run for each.
     pub fn is_row_independent(&self) -> bool {
         !self.any(&mut |expression| match &expression.kind {
-            Kind::Column(_) | Kind::Aggregate(_) => true,
+            Kind::Column(_) | Kind::Aggregate(_) | Kind::Window(_) => true,
             Kind::Call(call) => call.is_volatile,
             _ => false,
         })
@@ -142,6 +144,7 @@ impl Expression {
                     | Kind::Call(_)
                     | Kind::Now
                     | Kind::Aggregate(_)
+                    | Kind::Window(_)
             )
         })
     }
@@ -160,7 +163,9 @@ impl Expression {
             Kind::Cast(operand) | Kind::Assign(operand) => !is_total_cast(operand.data_type, self.data_type),
             Kind::Arithmetic(..) | Kind::Negate(_) | Kind::Concatenate(_) | Kind::Like(..) => true,
             Kind::Function(function, _) => function.can_fail(),
-            Kind::Aggregate(_) | Kind::Subquery(_) | Kind::Call(_) | Kind::Format(_) => true,
+            Kind::Aggregate(_) | Kind::Window(_) | Kind::Subquery(_) | Kind::Call(_) | Kind::Format(_) => {
+                true
+            }
             _ => false,
         };
         fails || self.operands().into_iter().any(Expression::can_fail)

@@ -1,6 +1,7 @@
 //! Binding: syntax tree to expression, with PostgreSQL's types and errors.
 
 use super::bind_array::is_empty_array;
+use super::bind_row::row_of;
 use super::convert::fold;
 use super::names::bind_data_type;
 use super::{Comparison, Expression, Kind, LikeForm, Relations};
@@ -8,6 +9,7 @@ use crate::aggregate::Aggregate;
 use crate::scope::{Variable, VariableScope, name_of};
 use crate::statement::{Level, QueryScope};
 use crate::table::TablePlan;
+use crate::window::WindowCall;
 use sqlparser::ast::{self, BinaryOperator, Expr, Ident, Spanned, UnaryOperator, ValueWithSpan};
 use sqlparser::tokenizer::Span;
 use std::cell::{Cell, RefCell};
@@ -40,6 +42,12 @@ pub(crate) struct Binder<'a> {
     source: Source<'a>,
     /// Aggregates found so far.
     pub(super) aggregates: RefCell<Vec<Aggregate>>,
+    /// Window functions found so far.
+    pub(super) windows: RefCell<Vec<WindowCall>>,
+    /// The clause, where window functions are not allowed.
+    pub(super) no_windows_in: Cell<Option<&'static str>>,
+    /// The windows that have names.
+    pub(super) named_windows: &'a [ast::NamedWindowDefinition],
     /// The clause, where aggregates are not allowed.
     pub(super) no_aggregates_in: Cell<Option<&'static str>>,
     depth: Cell<usize>,
@@ -57,6 +65,9 @@ impl<'a> Binder<'a> {
             scope,
             source,
             aggregates: RefCell::default(),
+            windows: RefCell::default(),
+            no_windows_in: Cell::new(Some("this clause")),
+            named_windows: &[],
             no_aggregates_in: Cell::new(Some("WHERE")),
             depth: Cell::new(0),
             query: None,
@@ -72,6 +83,22 @@ impl<'a> Binder<'a> {
     pub fn in_clause(&self, clause: Option<&'static str>) -> &Self {
         self.no_aggregates_in.set(clause);
         self
+    }
+
+    /// The windows that have names.
+    pub fn with_windows(self, named_windows: &'a [ast::NamedWindowDefinition]) -> Binder<'a> {
+        Binder { named_windows, ..self }
+    }
+
+    /// Says in which clause the expressions stand; `None`: where window functions are allowed.
+    pub fn no_windows_in(&self, clause: Option<&'static str>) -> &Self {
+        self.no_windows_in.set(clause);
+        self
+    }
+
+    /// The window functions that were met.
+    pub fn take_windows(&self) -> Vec<WindowCall> {
+        self.windows.take()
     }
 
     /// The aggregates that were met.
@@ -474,6 +501,11 @@ impl<'a> Binder<'a> {
             let error = SqlError::unsupported(format_args!("the operator {op}"));
             return Err(self.at(error, left.span()));
         };
+        if let (Some(left_row), Some(right_row)) = (row_of(left), row_of(right)) {
+            return self
+                .compare_rows(comparison, left_row, right_row)
+                .map_err(|error| self.at(error, left.span()));
+        }
         let (left_bound, right_bound) = (self.bind(left)?, self.bind(right)?);
         self.compare(comparison, left_bound, right_bound).map_err(|error| self.at(error, left.span()))
     }
@@ -636,6 +668,9 @@ impl<'a> Binder<'a> {
     }
 
     fn bind_in_list(&self, operand: &Expr, list: &[Expr], negated: bool) -> Result<Expression, SqlError> {
+        if let Some(row) = row_of(operand) {
+            return self.bind_row_in_list(row, list, negated);
+        }
         let mut operands = vec![self.bind(operand)?];
         for element in list {
             operands.push(self.bind(element)?);

@@ -1,10 +1,11 @@
 //! Binding of functions and aggregates.
 
 use super::bind::{no_operator, unsupported_expression};
+use super::bind_window::is_window_function;
 use super::convert::fold;
 use super::functions::{Function, Signature, refused, resolve};
 use super::{Binder, Comparison, Expression, Kind, NamedArgument};
-use crate::aggregate::{Aggregate, AggregateFunction};
+use crate::aggregate::AggregateFunction;
 use crate::scope::name_of;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
@@ -29,9 +30,6 @@ impl Binder<'_> {
             return Err(self.at(SqlError::unsupported(what), span));
         };
         let name = name_of(name)?;
-        if function.over.is_some() {
-            return Err(self.at(SqlError::unsupported("a window function"), span));
-        }
         if function.null_treatment.is_some()
             || !function.within_group.is_empty()
             || !matches!(function.parameters, FunctionArguments::None)
@@ -39,6 +37,9 @@ impl Binder<'_> {
             return Err(
                 self.at(SqlError::unsupported(format_args!("this form of the function {name}")), span)
             );
+        }
+        if let Some(window) = &function.over {
+            return self.bind_window(&name, function, window).map_err(|error| self.at(error, span));
         }
         let bound = match AggregateFunction::named(&name) {
             Some(aggregate) => self.bind_aggregate(aggregate, &name, function, span),
@@ -48,6 +49,10 @@ impl Binder<'_> {
     }
 
     fn bind_scalar(&self, name: &str, function: &ast::Function, span: Span) -> Result<Expression, SqlError> {
+        if is_window_function(name) {
+            let message = format!("window function {name} requires an OVER clause");
+            return Err(SqlError::new(SqlState(*b"42809"), message));
+        }
         if let Some(hint) = refused(name) {
             return Err(SqlError::unsupported(format_args!("the function {name}()")).hint(hint));
         }
@@ -249,81 +254,6 @@ impl Binder<'_> {
         Ok(Expression { kind: Kind::Function(function, operands), data_type: DataType::Text(None) })
     }
 
-    fn bind_aggregate(
-        &self,
-        function: AggregateFunction,
-        name: &str,
-        call: &ast::Function,
-        span: Span,
-    ) -> Result<Expression, SqlError> {
-        if let Some(clause) = self.no_aggregates_in.get() {
-            let message = match clause {
-                "aggregate" => "aggregate function calls cannot be nested".to_string(),
-                clause => format!("aggregate functions are not allowed in {clause}"),
-            };
-            return Err(self.at(SqlError::new(SqlState::GROUPING_ERROR, message), span));
-        }
-        let FunctionArguments::List(list) = &call.args else {
-            return Err(no_function(name, &[]));
-        };
-        if !list.clauses.is_empty() {
-            return Err(SqlError::unsupported(format_args!("ORDER BY inside of {name}()")));
-        }
-        self.no_aggregates_in.set(Some("aggregate"));
-        let parts = self.aggregate_parts(function, name, list, call.filter.as_deref());
-        self.no_aggregates_in.set(None);
-        let (argument, data_type, filter) = parts?;
-        let distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
-        let aggregate = Aggregate { function, argument, distinct, filter, data_type };
-        let mut aggregates = self.aggregates.borrow_mut();
-        let number = aggregates.iter().position(|known| *known == aggregate).unwrap_or_else(|| {
-            aggregates.push(aggregate);
-            aggregates.len() - 1
-        });
-        Ok(Expression { kind: Kind::Aggregate(number as u16), data_type })
-    }
-
-    #[allow(clippy::type_complexity)]
-    fn aggregate_parts(
-        &self,
-        function: AggregateFunction,
-        name: &str,
-        list: &ast::FunctionArgumentList,
-        filter: Option<&Expr>,
-    ) -> Result<(Option<Expression>, DataType, Option<Expression>), SqlError> {
-        let filter = filter.map(|filter| self.bind_condition(filter, "FILTER")).transpose()?;
-        let distinct = list.duplicate_treatment.is_some();
-        let (argument, data_type) = match list.args.as_slice() {
-            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if distinct => {
-                return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"*\""));
-            }
-            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if function == AggregateFunction::Count => {
-                (None, DataType::BigInt)
-            }
-            [argument] => {
-                let bound = self.bind(plain_argument(argument)?)?;
-                let bound = match (bound.data_type, function) {
-                    (DataType::Unknown, AggregateFunction::And | AggregateFunction::Or) => {
-                        self.cast_to(bound, DataType::Boolean)?
-                    }
-                    _ => self.known(bound)?,
-                };
-                let Some((operand, result)) = function.types(bound.data_type) else {
-                    return Err(no_function(name, &[bound.data_type]));
-                };
-                let operand =
-                    if function == AggregateFunction::Count { bound } else { self.cast_to(bound, operand)? };
-                (Some(operand), result)
-            }
-            [] => {
-                let message = format!("{name}(*) must be used to call a parameterless aggregate function");
-                return Err(SqlError::new(SqlState(*b"42809"), message));
-            }
-            _ => return Err(SqlError::unsupported(format_args!("{name}() with several arguments"))),
-        };
-        Ok((argument, data_type, filter))
-    }
-
     /// Functions for which SQL has a syntax of their own.
     pub(super) fn bind_syntax_function(&self, expr: &Expr) -> Result<Expression, SqlError> {
         let span = expr.span();
@@ -379,7 +309,7 @@ impl Binder<'_> {
     }
 }
 
-fn plain_argument(argument: &FunctionArg) -> Result<&Expr, SqlError> {
+pub(super) fn plain_argument(argument: &FunctionArg) -> Result<&Expr, SqlError> {
     match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
         FunctionArg::Unnamed(_) => Err(SqlError::unsupported("* as an argument")),
@@ -388,7 +318,7 @@ fn plain_argument(argument: &FunctionArg) -> Result<&Expr, SqlError> {
 }
 
 #[cold]
-fn no_function(name: &str, types: &[DataType]) -> SqlError {
+pub(super) fn no_function(name: &str, types: &[DataType]) -> SqlError {
     let types: Vec<String> = types.iter().map(|data_type| data_type.family().to_string()).collect();
     let message = format!("function {name}({}) does not exist", types.join(", "));
     SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(

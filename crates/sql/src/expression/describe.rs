@@ -80,6 +80,7 @@ impl Expression {
                 format!("{}({})", function.name(), joined(arguments, ", "))
             }
             Kind::Aggregate(number) => format!("aggregate {}", number + 1),
+            Kind::Window(number) => format!("window function {}", number + 1),
         }
     }
 }

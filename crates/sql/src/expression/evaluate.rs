@@ -120,6 +120,7 @@ impl Expression {
             Kind::Subquery(subquery) if subquery.form == SubqueryForm::Scalar => subquery.scalar(environment),
             Kind::Call(call) => call.evaluate(environment),
             Kind::Aggregate(_) => Err(broken("an aggregate outside of a grouping")),
+            Kind::Window(_) => Err(broken("a window function outside of a query's output")),
             _ => Ok(self.truth(environment)?.map_or(Value::Null, Value::Boolean)),
         }
     }

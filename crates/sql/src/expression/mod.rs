@@ -2,9 +2,12 @@
 
 mod analysis;
 mod bind;
+mod bind_aggregate;
 mod bind_array;
+mod bind_row;
 mod bind_subquery;
 mod bind_time;
+mod bind_window;
 mod call;
 mod convert;
 mod describe;
@@ -99,6 +102,8 @@ pub(crate) enum Kind {
     Function(Function, Vec<Expression>),
     /// An aggregate of the query, by number; only between binding and grouping.
     Aggregate(u16),
+    /// A window function of the query, by number; only between binding and what its rows are made of.
+    Window(u16),
 }
 
 /// A comparison.

@@ -1,7 +1,7 @@
 //! The syntax tree of a procedure's body. Positions count characters of the body from 1.
 
 use sqlparser::ast as sql;
-use types::SqlState;
+use types::{Severity, SqlState};
 
 /// A whole body: one block.
 #[derive(Clone, Debug, PartialEq)]
@@ -338,8 +338,10 @@ pub struct Raise {
 pub enum RaiseLevel {
     /// Ends the transaction.
     Exception,
-    /// `DEBUG`, `LOG`, `INFO`, `NOTICE` or `WARNING`: only says something.
-    Message,
+    /// `INFO`, `NOTICE` or `WARNING`: only says something.
+    Message(Severity),
+    /// `DEBUG` or `LOG`: what it says, the client does not get.
+    Silent,
 }
 
 /// What a RAISE names in front of USING.

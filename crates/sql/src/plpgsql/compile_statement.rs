@@ -13,7 +13,7 @@ use super::variables::coercion;
 use crate::expression::{self, NamedArgument};
 use crate::statement::{BoundCall, BoundStatement, bind_statement};
 use sqlparser::ast as sql;
-use types::{DataType, OutputColumn, SqlError, SqlState};
+use types::{DataType, OutputColumn, Severity, SqlError, SqlState};
 
 impl Compiler<'_> {
     /// A statement without statements inside.
@@ -222,7 +222,11 @@ impl Compiler<'_> {
     }
 
     fn raise(&mut self, raise: &Raise) -> Result<(), SqlError> {
-        let mut state = SqlState::RAISE_EXCEPTION;
+        let mut state = match raise.level {
+            RaiseLevel::Exception => SqlState::RAISE_EXCEPTION,
+            RaiseLevel::Message(severity) => severity.state(),
+            RaiseLevel::Silent => Severity::Notice.state(),
+        };
         let message = match &raise.subject {
             RaiseSubject::Nothing => {
                 self.emit(Instruction::Rethrow);
@@ -246,8 +250,8 @@ impl Compiler<'_> {
         for (option, expression) in &raise.options {
             options.push((*option, self.expression(expression)?));
         }
-        let ends = raise.level == RaiseLevel::Exception;
-        let plan = RaisePlan { ends, state, message, options: options.into() };
+        let level = raise.level;
+        let plan = RaisePlan { level, state, message, options: options.into() };
         self.emit(Instruction::Raise(Box::new(plan)));
         Ok(())
     }

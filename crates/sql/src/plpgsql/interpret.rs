@@ -3,7 +3,7 @@
 //! One frame of values per call, no names and no recursion but that of nested calls. Every instruction is charged, so
 //! that a contract that loops for ever ends when the meter does.
 
-use super::ast::RaiseOption;
+use super::ast::{RaiseLevel, RaiseOption};
 use super::compile_result::check_structure;
 use super::conditions::{parse_state, state_of_condition};
 use super::fuse::FusedStatement;
@@ -17,7 +17,7 @@ use crate::execution::{Execution, check_values};
 use crate::expression::{Environment, Expression};
 use crate::statement::StatementOutput;
 use smallvec::SmallVec;
-use types::{DataType, SqlError, SqlState, Value, assign, format_value};
+use types::{DataType, Notice, SqlError, SqlState, Value, assign, format_value};
 
 /// Values of a frame that need no allocation.
 pub(super) const FRAME_INLINE: usize = 16;
@@ -210,7 +210,11 @@ impl Activation<'_> {
                     }
                 }
                 Instruction::Raise(plan) => {
-                    execution.with_variables(&self.frame, |environment| raise(plan, environment))?
+                    let said =
+                        execution.with_variables(&self.frame, |environment| raise(plan, environment))?;
+                    if let Some(notice) = said {
+                        execution.say(notice);
+                    }
                 }
                 Instruction::Assert(assertion) => execution.with_variables(&self.frame, |environment| {
                     assert(&assertion.0, assertion.1.as_ref(), environment)
@@ -501,11 +505,12 @@ impl Activation<'_> {
     }
 }
 
-/// Evaluates a RAISE in `environment` (whose row nobody looks at): an error where it ends the call.
+/// Evaluates a RAISE in `environment` (whose row nobody looks at): an error where it ends the call. Gives what it says to
+/// the client otherwise.
 ///
 /// # Errors
 /// What RAISE says.
-pub(super) fn raise(plan: &RaisePlan, environment: &Environment<'_>) -> Result<(), SqlError> {
+pub(super) fn raise(plan: &RaisePlan, environment: &Environment<'_>) -> Result<Option<Notice>, SqlError> {
     let mut message = match &plan.message {
         RaiseMessage::Format { pieces, arguments } => Some(formatted(pieces, arguments, environment)?),
         RaiseMessage::Condition(name) => Some(name.to_string()),
@@ -532,11 +537,12 @@ pub(super) fn raise(plan: &RaisePlan, environment: &Environment<'_>) -> Result<(
             RaiseOption::Other(_) => {}
         }
     }
-    if !plan.ends {
-        return Ok(());
-    }
     error.message = given_message.or(message).unwrap_or_else(|| error.state.to_string());
-    Err(error)
+    match plan.level {
+        RaiseLevel::Exception => Err(error),
+        RaiseLevel::Message(severity) => Ok(Some(Notice { severity, report: error })),
+        RaiseLevel::Silent => Ok(None),
+    }
 }
 
 fn formatted(

@@ -547,6 +547,7 @@ mod tests {
     use super::super::ast::{RaiseLevel, RaiseOption, RaiseSubject};
     use super::*;
     use proptest::prelude::*;
+    use types::Severity;
 
     /// The statements of `BEGIN … END` around `statements`.
     fn statements(statements: &str) -> Vec<Statement> {
@@ -741,8 +742,14 @@ mod tests {
         assert!(matches!(&found.subject, RaiseSubject::Format { arguments, .. } if arguments.len() == 2));
         let options: Vec<RaiseOption> = found.options.iter().map(|(option, _)| *option).collect();
         assert_eq!(options, [RaiseOption::ErrorCode, RaiseOption::Hint]);
-        for level in ["DEBUG", "LOG", "INFO", "NOTICE", "WARNING"] {
-            assert_eq!(raise(&format!("RAISE {level} 'x';")).level, RaiseLevel::Message);
+        for (level, expected) in [
+            ("DEBUG", RaiseLevel::Silent),
+            ("LOG", RaiseLevel::Silent),
+            ("INFO", RaiseLevel::Message(Severity::Info)),
+            ("NOTICE", RaiseLevel::Message(Severity::Notice)),
+            ("WARNING", RaiseLevel::Message(Severity::Warning)),
+        ] {
+            assert_eq!(raise(&format!("RAISE {level} 'x';")).level, expected);
         }
         let state = SqlState::DIVISION_BY_ZERO;
         let condition = |name: &str| RaiseSubject::Condition { name: name.to_string(), state };

@@ -8,7 +8,7 @@ use super::conditions::{parse_state, state_of_condition};
 use super::parse::{BodyParser, is_reserved, is_semicolon};
 use sqlparser::tokenizer::{Token, Word};
 use types::limits::ARGUMENTS_MAX;
-use types::{SqlError, SqlState};
+use types::{Severity, SqlError, SqlState};
 
 /// Statements of SQL that a contract cannot hold.
 const REFUSED_SQL: [&str; 36] = [
@@ -404,7 +404,10 @@ impl BodyParser<'_> {
         self.tokens.next += 1;
         let level = match self.tokens.peek_word(0).as_deref() {
             Some("EXCEPTION") => Some(RaiseLevel::Exception),
-            Some("DEBUG" | "LOG" | "INFO" | "NOTICE" | "WARNING") => Some(RaiseLevel::Message),
+            Some("INFO") => Some(RaiseLevel::Message(Severity::Info)),
+            Some("NOTICE") => Some(RaiseLevel::Message(Severity::Notice)),
+            Some("WARNING") => Some(RaiseLevel::Message(Severity::Warning)),
+            Some("DEBUG" | "LOG") => Some(RaiseLevel::Silent),
             _ => None,
         };
         self.tokens.next += usize::from(level.is_some());

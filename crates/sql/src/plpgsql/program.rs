@@ -3,7 +3,7 @@
 //! Blocks, branches and loops are jumps, so that running needs no recursion but that of nested calls. Names, types
 //! and conversions have been settled; an instruction only evaluates and stores.
 
-use super::ast::{Condition, StackedItem};
+use super::ast::{Condition, RaiseLevel, StackedItem};
 use super::fuse::{FusedStatement, Obstacle};
 use crate::expression::Expression;
 use crate::statement::{BoundCall, BoundSelect, BoundStatement, VisitSlot};
@@ -298,8 +298,8 @@ impl Call {
 /// RAISE
 #[derive(Debug)]
 pub(super) struct RaisePlan {
-    /// False below EXCEPTION: everything is evaluated, nothing is reported.
-    pub ends: bool,
+    /// EXCEPTION ends the call; below it everything is evaluated, and perhaps said.
+    pub level: RaiseLevel,
     /// The code without ERRCODE.
     pub state: SqlState,
     /// The message without MESSAGE.

@@ -75,6 +75,9 @@ impl Plan {
         if !select.order.is_empty() {
             steps.push(format!("Sort by {}", sort_keys(select, &select.order)));
         }
+        if !select.windows.is_empty() {
+            steps.push(counted(select.windows.len(), "window function"));
+        }
         if let Some(grouping) = &select.grouping {
             let keys = counted(grouping.keys.len(), "key");
             let aggregates = counted(grouping.aggregates.len(), "aggregate");

@@ -193,6 +193,7 @@ fn outputs_of(relation: Relation, projection: Vec<Expression>, columns: Arc<[Out
         source: From::Relation(Box::new(relation)),
         filter: None,
         grouping: None,
+        windows: Vec::new(),
         projection,
         columns,
         distinct: Distinctness::All,

@@ -6,6 +6,7 @@ use crate::aggregate::Aggregate;
 use crate::expression::Expression;
 use crate::predicate::Condition;
 use crate::table::TablePlan;
+use crate::window::WindowCall;
 use std::sync::Arc;
 use types::{ColumnSet, OutputColumn};
 
@@ -18,6 +19,9 @@ pub(crate) struct BoundSelect {
     pub filter: Option<Expression>,
     /// GROUP BY, aggregates and HAVING; the expressions below are then over the rows of the grouping.
     pub grouping: Option<Grouping>,
+    /// Window functions, over the rows that come out of the grouping, or of the source where there is none; their values
+    /// are the last columns of the rows that the expressions below are over.
+    pub windows: Vec<WindowCall>,
     /// The output.
     pub projection: Vec<Expression>,
     /// Its columns.

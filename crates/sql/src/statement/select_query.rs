@@ -27,17 +27,19 @@ pub(super) fn bind_select(
     refuse_select_forms(scope.variables, select, query)?;
     let variables = scope.variables;
     let (item, names) = bind_from(scope, level, &select.from)?;
-    let binder = scope.binder(level, Source::Relations(&names));
+    let binder = scope.binder(level, Source::Relations(&names)).with_windows(&select.named_window);
     let conditions = bind_where(&binder, select.selection.as_ref())?;
-    binder.in_clause(None);
+    binder.in_clause(None).no_windows_in(None);
     let (mut projection, columns) =
         bind_items(&binder, Wildcards::Relations(&names), variables, &select.projection)?;
     let output = Outputs { projection: &projection, columns: &columns };
     let mut keys = bind_group_keys(&binder, variables, select, &output)?;
+    binder.no_windows_in(Some("HAVING"));
     let mut having = match &select.having {
         Some(having) => Some(binder.in_clause(None).bind_condition(having, "HAVING")?),
         None => None,
     };
+    binder.no_windows_in(None);
     let mut distinct = match &select.distinct {
         None | Some(Distinct::All) => Distinctness::All,
         Some(Distinct::Distinct) => Distinctness::Distinct,
@@ -52,12 +54,16 @@ pub(super) fn bind_select(
     }
     let (limit, offset) = bind_limit(variables, query.limit_clause.as_ref(), query.fetch.as_ref())?;
     let aggregates = binder.take_aggregates();
+    let mut windows = binder.take_windows();
     let on = match &distinct {
         Distinctness::On(expressions) => expressions.as_slice(),
         _ => &[],
     };
     let looked_at: Vec<&Expression> =
-        expressions_of(&projection, &keys, &aggregates, having.as_ref(), &order).chain(on).collect();
+        expressions_of(&projection, &keys, &aggregates, having.as_ref(), &order)
+            .chain(on)
+            .chain(windows.iter().flat_map(|window| window.expressions()))
+            .collect();
     let has_subqueries = looked_at
         .iter()
         .chain(&conditions.iter().collect::<Vec<_>>())
@@ -81,14 +87,25 @@ pub(super) fn bind_select(
         if let Distinctness::On(expressions) = &mut distinct {
             expressions.iter_mut().try_for_each(|expression| regroup.apply(expression))?;
         }
+        let in_windows = windows.iter_mut().flat_map(|window| window.expressions_mut());
+        in_windows.into_iter().try_for_each(|expression| regroup.apply(expression))?;
+    }
+    if !windows.is_empty() {
+        let width = if grouped { keys.len() + aggregates.len() } else { names.width() };
+        let on = match &mut distinct {
+            Distinctness::On(expressions) => expressions.as_mut_slice(),
+            _ => &mut [],
+        };
+        let ordered = order.iter_mut().map(|key| &mut key.expression);
+        projection.iter_mut().chain(ordered).chain(on).for_each(|value| place_windows(value, width));
     }
     let (source, filter) = match item {
         None => (From::Nothing, conjunction(conditions)),
         Some(item) => match plan_from(item, conditions, used) {
             (Relation::Table(mut scanned), left_over) if left_over.is_empty() && !has_subqueries => {
                 let Scanned { table, access, .. } = &mut scanned;
-                if !grouped
-                    && distinct == Distinctness::All
+                let plain = !grouped && windows.is_empty() && distinct == Distinctness::All;
+                if plain
                     && !order.is_empty()
                     && let Some(backwards) = read_in_order(table, access, &order)
                 {
@@ -109,6 +126,7 @@ pub(super) fn bind_select(
         source,
         filter,
         grouping,
+        windows,
         projection,
         columns,
         distinct,
@@ -176,9 +194,6 @@ fn refuse_select_forms(scope: &VariableScope, select: &Select, query: &Query) ->
     let refused = |what: &str| Err(scope.located(SqlError::unsupported(what), query.span()));
     if select.into.is_some() {
         return Err(SqlError::unsupported("SELECT INTO").hint("Use CREATE TABLE and INSERT."));
-    }
-    if !select.named_window.is_empty() {
-        return refused("WINDOW");
     }
     let plain = select.top.is_none()
         && select.exclude.is_none()
@@ -380,13 +395,21 @@ fn expressions_of<'e>(
     having: Option<&'e Expression>,
     order: &'e [SortKey],
 ) -> impl Iterator<Item = &'e Expression> {
-    let aggregated = aggregates.iter().flat_map(|aggregate| [&aggregate.argument, &aggregate.filter]);
+    let aggregated = aggregates.iter().flat_map(|aggregate| aggregate.expressions());
     projection
         .iter()
         .chain(keys)
-        .chain(aggregated.flatten())
+        .chain(aggregated)
         .chain(having)
         .chain(order.iter().map(|key| &key.expression))
+}
+
+/// The values of window functions are the columns behind so many others.
+fn place_windows(expression: &mut Expression, width: usize) {
+    match expression.kind {
+        Kind::Window(number) => expression.kind = Kind::Column((width + usize::from(number)) as u16),
+        _ => expression.operands_mut().into_iter().for_each(|operand| place_windows(operand, width)),
+    }
 }
 
 /// From the table's rows to the rows of the grouping.

@@ -73,6 +73,7 @@ impl BoundSelect {
             source,
             filter,
             grouping,
+            windows,
             projection,
             columns: _,
             distinct,
@@ -92,11 +93,11 @@ impl BoundSelect {
             expressions.iter().for_each(&mut *visit);
         }
         if let Some(grouping) = grouping {
-            let aggregated = grouping.aggregates.iter();
-            let aggregated = aggregated.flat_map(|aggregate| [&aggregate.argument, &aggregate.filter]);
-            let expressions = grouping.keys.iter().chain(aggregated.flatten()).chain(&grouping.having);
+            let aggregated = grouping.aggregates.iter().flat_map(|aggregate| aggregate.expressions());
+            let expressions = grouping.keys.iter().chain(aggregated).chain(&grouping.having);
             expressions.for_each(&mut *visit);
         }
+        windows.iter().flat_map(|window| window.expressions()).for_each(&mut *visit);
         let ordered = order.iter().map(|key| &key.expression);
         filter.iter().chain(projection).chain(ordered).chain(limit).chain(offset).for_each(visit);
     }

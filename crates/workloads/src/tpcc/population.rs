@@ -28,7 +28,7 @@ pub(super) fn warehouse_cents(tpcc: &Tpcc) -> i128 {
 }
 
 pub(super) fn portions(tpcc: &Tpcc) -> Box<dyn Iterator<Item = Rows> + '_> {
-    let items = in_portions(ITEM, LONG_ROWS, 1..=tpcc.items, |number| item(number));
+    let items = in_portions(ITEM, LONG_ROWS, 1..=tpcc.items, item);
     let warehouses = (1..=tpcc.warehouses).flat_map(move |warehouse| {
         let places =
             [Rows { table: WAREHOUSE.0, columns: WAREHOUSE.1, rows: vec![warehouse_row(tpcc, warehouse)] }];

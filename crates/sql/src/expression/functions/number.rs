@@ -106,7 +106,7 @@ impl NumberFunction {
 
     fn of_numeric(self, number: Numeric) -> Option<Result<Value, SqlError>> {
         let value = match self {
-            NumberFunction::SquareRoot => number.square_root(),
+            NumberFunction::SquareRoot => number.sqrt(),
             NumberFunction::Exponential => number.exponential(),
             NumberFunction::NaturalLogarithm => number.natural_logarithm(),
             NumberFunction::DecimalLogarithm => number.logarithm(Numeric::from(10)),

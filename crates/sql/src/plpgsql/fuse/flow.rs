@@ -1,5 +1,6 @@
 //! What instructions read and write, where they go, and which variables are used after them.
 
+use super::super::ast::RaiseLevel;
 use super::super::program::{Instruction, RaiseMessage, RowTarget, Store};
 use super::Surroundings;
 use crate::expression::Expression;
@@ -208,7 +209,7 @@ pub(super) fn never_goes_on(instruction: &Instruction) -> bool {
         | Instruction::Rethrow
         | Instruction::CaseNotFound
         | Instruction::Fused(_) => true,
-        Instruction::Raise(plan) => plan.ends,
+        Instruction::Raise(plan) => plan.level == RaiseLevel::Exception,
         _ => false,
     }
 }

@@ -38,6 +38,8 @@ pub(crate) enum Obstacle {
     Call,
     /// Between read and change a text is executed.
     Execute,
+    /// In between, something is said to the client that may depend on the row.
+    Message,
     /// A handler of errors encloses it: what fails at a command's place could not be handled.
     Handler,
     /// An oracle is asked in between.
@@ -89,6 +91,7 @@ impl Obstacle {
             }
             Obstacle::Returning => "the change shows the row by RETURNING".to_string(),
             Obstacle::Call => "a procedure or function is called in between".to_string(),
+            Obstacle::Message => "RAISE says something to the client in between".to_string(),
             Obstacle::Execute => "EXECUTE runs a text in between".to_string(),
             Obstacle::Handler => "an EXCEPTION block encloses it or stands in between".to_string(),
             Obstacle::Oracle => "an oracle is asked in between".to_string(),

@@ -1,5 +1,6 @@
 //! Finding regions: parts of the code that can be one command.
 
+use super::super::ast::RaiseLevel;
 use super::super::program::{Coercion, Instruction, SelectInto, Store};
 use super::flow::{Flow, SlotSet, jump_target};
 use super::obstacle::Obstacle;
@@ -173,6 +174,9 @@ fn is_plain(query: &BoundSelect) -> bool {
 fn part(instruction: &Instruction, row: &NamedRow<'_>) -> Part {
     if instruction.expressions().iter().any(|expression| expression.runs_anything()) {
         return Part::Barrier(Obstacle::Call);
+    }
+    if matches!(instruction, Instruction::Raise(plan) if matches!(plan.level, RaiseLevel::Message(_))) {
+        return Part::Barrier(Obstacle::Message);
     }
     match instruction {
         Instruction::Assign { .. }

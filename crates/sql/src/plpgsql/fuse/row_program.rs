@@ -351,7 +351,10 @@ impl Running<'_> {
                 }
                 // FOUND comes from the program's own statements: nobody else sees it.
                 Instruction::LookAtFound => {}
-                Instruction::Raise(plan) => raise(plan, &environment)?,
+                Instruction::Raise(plan) => {
+                    // What the client would get is not fused.
+                    raise(plan, &environment)?;
+                }
                 Instruction::Assert(assertion) => assert(&assertion.0, assertion.1.as_ref(), &environment)?,
                 Instruction::CaseNotFound => return Err(case_not_found()),
                 statement => self.statement(statement)?,

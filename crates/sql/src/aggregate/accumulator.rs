@@ -1,0 +1,277 @@
+//! The state of an aggregate while rows are added.
+
+use super::{Aggregate, AggregateFunction, AggregateOrder, Deviation};
+use crate::expression::{Environment, broken};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use types::{
+    Array, DataType, Numeric, SqlError, SqlState, Value, add, concatenate, divide, limits, multiply, subtract,
+};
+
+/// The state of one aggregate in one group.
+pub(crate) struct Accumulator<'a> {
+    aggregate: &'a Aggregate,
+    count: i64,
+    value: Value,
+    /// The elements of an array.
+    values: Vec<Value>,
+    /// The sum of the squares of numerics, or of the squared deviations of doubles.
+    squares: Value,
+    seen: BTreeSet<Sortable>,
+    /// Where the order of the rows matters: what they are sorted by, the argument, the delimiter.
+    rows: Vec<(Vec<Value>, Value, Value)>,
+}
+
+impl<'a> Accumulator<'a> {
+    /// No rows yet.
+    pub fn new(aggregate: &'a Aggregate) -> Accumulator<'a> {
+        Accumulator {
+            aggregate,
+            count: 0,
+            value: Value::Null,
+            values: Vec::new(),
+            squares: Value::Null,
+            seen: BTreeSet::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// What evaluation raises; a sum out of range.
+    pub fn add(&mut self, environment: &Environment<'_>) -> Result<(), SqlError> {
+        let aggregate = self.aggregate;
+        if let Some(filter) = &aggregate.filter
+            && !filter.is_true(environment)?
+        {
+            return Ok(());
+        }
+        let Some(argument) = &aggregate.argument else {
+            self.count += 1;
+            return Ok(());
+        };
+        let value = argument.evaluate(environment)?;
+        if value.is_null() && aggregate.function != AggregateFunction::Array {
+            return Ok(());
+        }
+        let delimiter = match &aggregate.delimiter {
+            Some(delimiter) => delimiter.evaluate(environment)?,
+            None => Value::Null,
+        };
+        if aggregate.distinct {
+            let key = Sortable(vec![value.clone(), delimiter.clone()]);
+            if !self.seen.insert(key) {
+                return Ok(());
+            }
+        }
+        if aggregate.order.is_empty() && !(aggregate.distinct && aggregate.function.follows_order()) {
+            return self.step(value, &delimiter);
+        }
+        let keys = aggregate.order.iter().map(|key| key.expression.evaluate(environment));
+        let keys = keys.collect::<Result<_, _>>()?;
+        self.rows.push((keys, value, delimiter));
+        Ok(())
+    }
+
+    /// Takes one value that counts.
+    fn step(&mut self, value: Value, delimiter: &Value) -> Result<(), SqlError> {
+        self.count += 1;
+        let function = self.aggregate.function;
+        match function {
+            AggregateFunction::Count => return Ok(()),
+            AggregateFunction::Variance(_) => return self.deviate(value),
+            AggregateFunction::Array => {
+                self.values.push(value);
+                // One more than there may be says so.
+                return match self.values.len() > limits::ARRAY_ELEMENTS_MAX {
+                    true => self.array().map(drop),
+                    false => Ok(()),
+                };
+            }
+            _ => {}
+        }
+        if self.value.is_null() {
+            self.value = value;
+            return Ok(());
+        }
+        let replaces = |order: Ordering| value.compare(&self.value) == Some(order);
+        let both = |truth: bool| (self.value == Value::Boolean(truth), value == Value::Boolean(truth));
+        self.value = match function {
+            AggregateFunction::Sum | AggregateFunction::Average => add(&self.value, &value)?,
+            AggregateFunction::Minimum if replaces(Ordering::Less) => value,
+            AggregateFunction::Maximum if replaces(Ordering::Greater) => value,
+            AggregateFunction::And => Value::Boolean(both(true) == (true, true)),
+            AggregateFunction::Or => Value::Boolean(both(false) != (true, true)),
+            AggregateFunction::Join if delimiter.is_null() => concatenate(&self.value, &value)?,
+            AggregateFunction::Join => concatenate(&concatenate(&self.value, delimiter)?, &value)?,
+            _ => return Ok(()),
+        };
+        Ok(())
+    }
+
+    /// Numerics are summed up with their squares, which is exact; doubles by the method of Youngs and Cramer, which
+    /// PostgreSQL uses as well.
+    fn deviate(&mut self, value: Value) -> Result<(), SqlError> {
+        let number = match &value {
+            Value::Double(number) => *number,
+            _ => {
+                let square = multiply(&value, &value)?;
+                if self.count == 1 {
+                    (self.value, self.squares) = (value, square);
+                } else {
+                    self.value = add(&self.value, &value)?;
+                    self.squares = add(&self.squares, &square)?;
+                }
+                return Ok(());
+            }
+        };
+        let (sum, mut squares) = match (&self.value, &self.squares) {
+            (Value::Double(sum), Value::Double(squares)) => (*sum + number, *squares),
+            _ => (number, if number.is_finite() { 0.0 } else { f64::NAN }),
+        };
+        if self.count > 1 {
+            let count = self.count as f64;
+            let deviation = number * count - sum;
+            squares += deviation * deviation / (count * (count - 1.0));
+            if sum.is_infinite() || squares.is_infinite() {
+                let known_infinite = matches!(self.value, Value::Double(before) if before.is_infinite());
+                if !known_infinite && !number.is_infinite() {
+                    let message = "value out of range: overflow";
+                    return Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
+                }
+                squares = f64::NAN;
+            }
+        }
+        (self.value, self.squares) = (Value::Double(sum), Value::Double(squares));
+        Ok(())
+    }
+
+    /// The result.
+    ///
+    /// # Errors
+    /// A quotient out of range.
+    pub fn finish(mut self) -> Result<Value, SqlError> {
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.sort_by(|left, right| {
+            let by_keys = compare_by(&self.aggregate.order, &left.0, &right.0);
+            // DISTINCT sorts by what is distinct, as PostgreSQL does.
+            match self.aggregate.distinct {
+                true => by_keys.then_with(|| left.1.sort_compare(&right.1)),
+                false => by_keys,
+            }
+        });
+        for (_, value, delimiter) in rows {
+            self.step(value, &delimiter)?;
+        }
+        self.result()
+    }
+
+    /// The result of the rows so far, where their order does not matter.
+    ///
+    /// # Errors
+    /// As [`Accumulator::finish`].
+    pub fn result(&self) -> Result<Value, SqlError> {
+        match self.aggregate.function {
+            AggregateFunction::Count => Ok(Value::BigInt(self.count)),
+            AggregateFunction::Average => match &self.value {
+                Value::Double(sum) => Ok(Value::Double(sum / self.count as f64)),
+                sum @ Value::Interval(_) => divide(sum, &Value::Double(self.count as f64)),
+                sum => divide(sum, &Value::Numeric(Numeric::from(self.count))),
+            },
+            AggregateFunction::Array => match self.values.is_empty() {
+                true => Ok(Value::Null),
+                false => self.array(),
+            },
+            AggregateFunction::Variance(deviation) => self.deviation(deviation),
+            _ => Ok(self.value.clone()),
+        }
+    }
+
+    fn array(&self) -> Result<Value, SqlError> {
+        let DataType::Array(element) = self.aggregate.data_type else {
+            return Err(broken("array_agg without a type of arrays"));
+        };
+        Ok(Value::Array(Arc::new(Array::new(element, self.values.clone())?)))
+    }
+
+    fn deviation(&self, Deviation { sample, root }: Deviation) -> Result<Value, SqlError> {
+        let divisor = if sample { self.count - 1 } else { self.count };
+        if divisor < 1 {
+            return Ok(Value::Null);
+        }
+        match (&self.value, &self.squares) {
+            (Value::Double(_), Value::Double(squares)) => {
+                let variance = squares / divisor as f64;
+                Ok(Value::Double(if root { variance.sqrt() } else { variance }))
+            }
+            (Value::Numeric(_), Value::Numeric(_)) => {
+                let count = Value::Numeric(Numeric::from(self.count));
+                let squares = multiply(&count, &self.squares)?;
+                let numerator = subtract(&squares, &multiply(&self.value, &self.value)?)?;
+                match &numerator {
+                    Value::Numeric(number) if number.is_zero() => return Ok(Value::Numeric(Numeric::ZERO)),
+                    _ => {}
+                }
+                let divisor = multiply(&count, &Value::Numeric(Numeric::from(divisor)))?;
+                match divide(&numerator, &divisor)? {
+                    Value::Numeric(variance) if root => {
+                        variance.square_root(variance.scale()).map(Value::Numeric)
+                    }
+                    variance => Ok(variance),
+                }
+            }
+            _ => Err(broken("a variance of something else than numbers")),
+        }
+    }
+}
+
+/// Compares two rows by the keys of an ORDER BY.
+pub(crate) fn compare_by(order: &[AggregateOrder], left: &[Value], right: &[Value]) -> Ordering {
+    let keys = order.iter().zip(left.iter().zip(right));
+    keys.map(|(key, (left, right))| compare_key(key.descending, key.nulls_first, left, right))
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
+
+/// Compares two values of one key of an ORDER BY.
+pub(crate) fn compare_key(descending: bool, nulls_first: bool, left: &Value, right: &Value) -> Ordering {
+    match (left.is_null(), right.is_null()) {
+        (true, true) => Ordering::Equal,
+        (true, false) if nulls_first => Ordering::Less,
+        (true, false) => Ordering::Greater,
+        (false, true) if nulls_first => Ordering::Greater,
+        (false, true) => Ordering::Less,
+        (false, false) if descending => right.sort_compare(left),
+        (false, false) => left.sort_compare(right),
+    }
+}
+
+/// Values that sort and compare as SQL groups them: NULL equals NULL, `1.0` equals `1.00`.
+#[derive(Clone, Debug)]
+pub(crate) struct Sortable(pub Vec<Value>);
+
+impl Ord for Sortable {
+    fn cmp(&self, other: &Sortable) -> Ordering {
+        let pairs = self.0.iter().zip(&other.0);
+        pairs
+            .map(|(left, right)| left.sort_compare(right))
+            .find(|order| order.is_ne())
+            .unwrap_or_else(|| self.0.len().cmp(&other.0.len()))
+    }
+}
+
+impl PartialOrd for Sortable {
+    fn partial_cmp(&self, other: &Sortable) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Sortable {
+    fn eq(&self, other: &Sortable) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Sortable {}

@@ -1,0 +1,147 @@
+//! Aggregates, with exact results.
+
+mod accumulator;
+
+pub(crate) use accumulator::{Accumulator, Sortable, compare_by, compare_key};
+
+use crate::expression::Expression;
+use types::DataType;
+
+/// An aggregate function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AggregateFunction {
+    /// `count(*)` and `count(x)`
+    Count,
+    /// `sum`
+    Sum,
+    /// `avg`
+    Average,
+    /// `min`
+    Minimum,
+    /// `max`
+    Maximum,
+    /// `bool_and`, `every`
+    And,
+    /// `bool_or`
+    Or,
+    /// `string_agg(value, delimiter)`
+    Join,
+    /// `array_agg`
+    Array,
+    /// `variance` and its kin
+    Variance(Deviation),
+}
+
+/// What `variance` and its kin measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deviation {
+    /// Of a sample: one value less than there are counts.
+    pub sample: bool,
+    /// The root of it: the standard deviation.
+    pub root: bool,
+}
+
+/// An aggregate of a query.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Aggregate {
+    /// Which.
+    pub function: AggregateFunction,
+    /// Over what; `None` is `count(*)`.
+    pub argument: Option<Expression>,
+    /// The delimiter of `string_agg`.
+    pub delimiter: Option<Expression>,
+    /// DISTINCT
+    pub distinct: bool,
+    /// ORDER BY: the order in which rows are taken.
+    pub order: Vec<AggregateOrder>,
+    /// FILTER (WHERE …)
+    pub filter: Option<Expression>,
+    /// Type of the result.
+    pub data_type: DataType,
+}
+
+/// A key of the ORDER BY of an aggregate or a window.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AggregateOrder {
+    /// What to sort by.
+    pub expression: Expression,
+    /// DESC
+    pub descending: bool,
+    /// NULLS FIRST
+    pub nulls_first: bool,
+}
+
+impl Aggregate {
+    /// Its expressions, over the rows that are grouped.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        let ordered = self.order.iter().map(|key| &key.expression);
+        self.argument.iter().chain(&self.delimiter).chain(&self.filter).chain(ordered)
+    }
+
+    /// The same, to be changed.
+    pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expression> {
+        let ordered = self.order.iter_mut().map(|key| &mut key.expression);
+        self.argument.iter_mut().chain(&mut self.delimiter).chain(&mut self.filter).chain(ordered)
+    }
+}
+
+impl AggregateFunction {
+    /// The function of this name.
+    pub fn named(name: &str) -> Option<AggregateFunction> {
+        let variance = |sample, root| AggregateFunction::Variance(Deviation { sample, root });
+        Some(match name {
+            "count" => AggregateFunction::Count,
+            "sum" => AggregateFunction::Sum,
+            "avg" => AggregateFunction::Average,
+            "min" => AggregateFunction::Minimum,
+            "max" => AggregateFunction::Maximum,
+            "bool_and" | "every" => AggregateFunction::And,
+            "bool_or" => AggregateFunction::Or,
+            "string_agg" => AggregateFunction::Join,
+            "array_agg" => AggregateFunction::Array,
+            "variance" | "var_samp" => variance(true, false),
+            "var_pop" => variance(false, false),
+            "stddev" | "stddev_samp" => variance(true, true),
+            "stddev_pop" => variance(false, true),
+            _ => return None,
+        })
+    }
+
+    /// Type of the argument after a cast, and of the result; `None` where there is no such function.
+    pub fn types(self, argument: DataType) -> Option<(DataType, DataType)> {
+        use AggregateFunction as F;
+        use DataType::{
+            BigInt, Boolean, Bytea, Char, Double, Integer, Interval, Numeric, Real, SmallInt, Text, Unknown,
+            Uuid,
+        };
+        let result = match (self, argument.family()) {
+            (F::Count, _) => BigInt,
+            (F::Sum, SmallInt | Integer) => BigInt,
+            (F::Sum, Real) => Real,
+            (F::Sum | F::Average, Interval) => Interval,
+            (F::Sum | F::Average, BigInt | Numeric(_)) => Numeric(None),
+            (F::Average | F::Variance(_), SmallInt | Integer) => Numeric(None),
+            (F::Variance(_), BigInt | Numeric(_)) => Numeric(None),
+            (F::Average | F::Variance(_), Real) => Double,
+            (F::Sum | F::Average | F::Variance(_), Double) => Double,
+            (F::Minimum | F::Maximum, Boolean | Uuid | Bytea) => return None,
+            (F::Minimum | F::Maximum, other) => other,
+            (F::And | F::Or, Boolean) => Boolean,
+            (F::Join, Text(_) | Char(_) | Unknown) => Text(None),
+            (F::Join, Bytea) => Bytea,
+            (F::Array, other) => other.array()?,
+            _ => return None,
+        };
+        let operand = match self {
+            F::Sum | F::Average | F::Variance(_) | F::Join => result,
+            F::Array => argument.family(),
+            _ => argument,
+        };
+        Some((operand, result))
+    }
+
+    /// True where the result depends on the order of the values.
+    fn follows_order(self) -> bool {
+        matches!(self, AggregateFunction::Join | AggregateFunction::Array)
+    }
+}

@@ -1,0 +1,93 @@
+//! Comparisons of rows, which are those of their values.
+
+use super::bind::boolean;
+use super::{Binder, Comparison, Expression, Kind};
+use sqlparser::ast::{Expr, Spanned};
+use types::{SqlError, SqlState};
+
+/// The values of `(a, b)`.
+pub(super) fn row_of(expr: &Expr) -> Option<&[Expr]> {
+    match expr {
+        Expr::Nested(inner) => row_of(inner),
+        Expr::Tuple(values) if values.len() > 1 => Some(values),
+        _ => None,
+    }
+}
+
+impl Binder<'_> {
+    /// `(a, b) op (c, d)`: the first values that are not equal decide.
+    pub(super) fn compare_rows(
+        &self,
+        comparison: Comparison,
+        left: &[Expr],
+        right: &[Expr],
+    ) -> Result<Expression, SqlError> {
+        if left.len() != right.len() {
+            return Err(SqlError::new(
+                SqlState::SYNTAX_ERROR,
+                "unequal number of entries in row expressions",
+            ));
+        }
+        let mut result: Option<Expression> = None;
+        for (left, right) in left.iter().zip(right).rev() {
+            let (left, right) = (self.bind(left)?, self.bind(right)?);
+            let values = |comparison| self.compare(comparison, left.clone(), right.clone());
+            result = Some(match (comparison, result) {
+                (comparison, None) => values(comparison)?,
+                (Comparison::Equal, Some(rest)) => all_of(values(Comparison::Equal)?, rest),
+                (Comparison::NotEqual, Some(rest)) => any_of(values(Comparison::NotEqual)?, rest),
+                (comparison, Some(rest)) => {
+                    let strict = match comparison {
+                        Comparison::LessOrEqual => Comparison::Less,
+                        Comparison::GreaterOrEqual => Comparison::Greater,
+                        other => other,
+                    };
+                    any_of(values(strict)?, all_of(values(Comparison::Equal)?, rest))
+                }
+            });
+        }
+        result.ok_or_else(|| SqlError::unsupported("a row without values"))
+    }
+
+    /// `(a, b) IN ((c, d), …)`
+    pub(super) fn bind_row_in_list(
+        &self,
+        row: &[Expr],
+        list: &[Expr],
+        negated: bool,
+    ) -> Result<Expression, SqlError> {
+        let mut found: Option<Expression> = None;
+        for other in list {
+            let Some(values) = row_of(other) else {
+                let error = SqlError::unsupported("a row compared with something else than a row");
+                return Err(self.at(error, other.span()));
+            };
+            let equal = self
+                .compare_rows(Comparison::Equal, row, values)
+                .map_err(|error| self.at(error, other.span()))?;
+            found = Some(match found {
+                None => equal,
+                Some(before) => any_of(before, equal),
+            });
+        }
+        let found = found.ok_or_else(|| SqlError::unsupported("IN without a list"))?;
+        Ok(if negated { boolean(Kind::Not(Box::new(found))) } else { found })
+    }
+}
+
+fn all_of(first: Expression, rest: Expression) -> Expression {
+    let mut operands = first.into_conjuncts();
+    operands.extend(rest.into_conjuncts());
+    boolean(Kind::And(operands))
+}
+
+fn any_of(first: Expression, rest: Expression) -> Expression {
+    let mut operands = Vec::new();
+    for side in [first, rest] {
+        match side.kind {
+            Kind::Or(inner) => operands.extend(inner),
+            _ => operands.push(side),
+        }
+    }
+    boolean(Kind::Or(operands))
+}
