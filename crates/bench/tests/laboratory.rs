@@ -73,13 +73,14 @@ fn failure(toml: &str) -> String {
 fn every_protocol_runs_every_workload_and_the_results_have_every_series() {
     let folder = TempDir::new().expect("a temporary folder");
     let protocols = format!("{:?}", concurrency::IDS);
+    // 400 warehouses would be 200 million rows; `entente bench tpcc` has tests of its own.
+    let workloads: Vec<&str> = workloads::WORKLOADS.into_iter().filter(|id| *id != "tpcc").collect();
     let toml = experiment(&format!(
-        "protocols = {protocols}\nworkloads = {:?}\nskews = [0.5]\nblock_sizes = [50]\nthreads = [2]\n",
-        workloads::WORKLOADS
+        "protocols = {protocols}\nworkloads = {workloads:?}\nskews = [0.5]\nblock_sizes = [50]\nthreads = [2]\n"
     ));
     let arguments = arguments(folder.path(), Some(&toml));
     let measurements = run(LaboratoryCommand::Protocols, &arguments).expect("it runs");
-    assert_eq!(measurements.len(), concurrency::IDS.len() * workloads::WORKLOADS.len());
+    assert_eq!(measurements.len(), concurrency::IDS.len() * workloads.len());
     let text = fs::read_to_string(folder.path().join("records.json")).expect("it was written");
     let records: Vec<Value> = serde_json::from_str(&text).expect("JSON");
     assert_eq!(records.len(), measurements.len());
