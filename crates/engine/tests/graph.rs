@@ -166,7 +166,7 @@ fn contracts_that_cannot_be_analysed_are_refused_by_name() {
     assert_eq!(error.state, SqlState::FEATURE_NOT_SUPPORTED);
     assert_eq!(
         error.message,
-        "the recursive CALL of procedure \"down\" under the protocol \"graph\" is not supported"
+        "the recursive call of \"down\" under the protocol \"graph\" is not supported"
     );
     let hint = "It must be known before a transaction runs what it may touch; the protocol \"harmony\" runs everything.";
     assert_eq!(error.hint.as_deref(), Some(hint));
