@@ -164,10 +164,7 @@ fn contracts_that_cannot_be_analysed_are_refused_by_name() {
         chain.execute(vec![script("INSERT INTO a VALUES (3)"), call, script("SELECT id FROM a")]).receipts;
     let Outcome::Aborted(error) = &receipts[1].outcome else { panic!("{receipts:?}") };
     assert_eq!(error.state, SqlState::FEATURE_NOT_SUPPORTED);
-    assert_eq!(
-        error.message,
-        "the recursive call of \"down\" under the protocol \"graph\" is not supported"
-    );
+    assert_eq!(error.message, "the recursive call of \"down\" under the protocol \"graph\" is not supported");
     let hint = "It must be known before a transaction runs what it may touch; the protocol \"harmony\" runs everything.";
     assert_eq!(error.hint.as_deref(), Some(hint));
     assert_eq!(chain.select("SELECT id FROM a"), [["3"]], "the others ran, and it changed nothing");
