@@ -26,6 +26,7 @@ enum Command {
     Demo(demo::DemoArguments),
     Init(commands::init::InitArguments),
     Node(commands::node::NodeArguments),
+    Password(commands::password::PasswordArguments),
     Sql(commands::sql::SqlArguments),
     Status(commands::status::StatusArguments),
     #[command(subcommand)]
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Init(arguments) => commands::init::run(&arguments),
         Command::Node(arguments) => commands::node::run(&arguments),
+        Command::Password(arguments) => commands::password::run(&arguments),
         Command::Sql(arguments) => commands::sql::run(&arguments),
         Command::Status(arguments) => commands::status::run(&arguments),
         Command::Bench(command) => commands::bench::run(&command),

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! - [`bind`] listens on an address, with an error that names a busy port and what to do.
-//! - [`serve_postgres`] and [`serve_http`] serve a listener until their future is dropped.
+//! - [`serve_postgres`] and [`serve_http`] serve a listener until their future is dropped; [`PostgresServer`] serves one
+//!   connection over any stream.
 //! - [`Database`] is what they need of a node; its rows and statuses are plain data.
 //! - [`limits`] are all stated limits.
 //!
@@ -25,12 +26,14 @@
 //! - COPY sends its rows in chunks of [`limits::COPY_CHUNK_BYTES`], each a transaction; the error says how many rows are
 //!   in the table.
 //! - A cancelled write may still commit: cancelling ends the wait, not the transaction.
-//! - There are no passwords yet: only loopback addresses may connect. User and database can have any name.
+//! - [`Access`] says who may connect: clients of other machines need TLS and a password (SCRAM-SHA-256). The database can have
+//!   any name.
 //! - A query that names `pg_catalog`, `information_schema` or `entente` runs on DataFusion and cannot read tables of the
 //!   ledger at the same time.
 //! - Without a filter on `height` or `id`, `entente.blocks` and `entente.transactions` show the newest
 //!   [`limits::HISTORY_ROWS_MAX`] rows.
 
+mod access;
 mod catalog;
 mod database;
 mod error;
@@ -38,10 +41,11 @@ mod http;
 pub mod limits;
 mod postgres;
 
+pub use access::{Access, Authentication, Certificate, CertificateError, PasswordError, Passwords, Verifier};
 pub use database::{
     BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter,
     TransactionOutcome, TransactionRow,
 };
 pub use error::{GatewayError, bind};
 pub use http::serve_http;
-pub use postgres::serve_postgres;
+pub use postgres::{PostgresServer, serve_postgres};

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-/// Sessions at the same time; one more gets `53300`.
-pub const CONNECTIONS_MAX: usize = 200;
-/// Connections beyond [`CONNECTIONS_MAX`] that get an error (or cancel a query) instead of being closed at once.
+/// Sessions at the same time where `node.toml` says nothing else; one more gets `53300`.
+pub const CONNECTIONS_MAX: usize = 2_000;
+/// Connections beyond the limit that get an error (or cancel a query) instead of being closed at once.
 pub const REFUSALS_MAX: usize = 50;
 /// Bytes of one message from a client, CopyData included; a longer one ends the connection with `08P01`.
 pub const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of the message that starts a session.
 pub const STARTUP_BYTES_MAX: usize = 10_000;
-/// Time that a client has to start its session.
+/// Bytes of one message of authentication.
+pub const AUTHENTICATION_BYTES_MAX: usize = 4_096;
+/// Time that a client has to start its session, authentication included.
 pub const STARTUP_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time that a client may take to read what it was sent.
 pub const WRITE_TIME_MAX: Duration = Duration::from_secs(300);

@@ -2,8 +2,9 @@
 
 mod fake;
 
-use fake::{Fake, serve};
+use fake::{Fake, serve, serve_with};
 use futures::SinkExt;
+use gateway::Access;
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -386,9 +387,9 @@ async fn copy_errors_name_the_line_and_count_the_rows() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_beyond_the_limit_are_refused() {
     let fake = Arc::new(Fake::default());
-    let (port, _) = serve(fake).await;
+    let (port, _) = serve_with(fake, Access { connections_max: 20, ..Access::default() }).await;
     let mut clients = Vec::new();
-    for _ in 0..gateway::limits::CONNECTIONS_MAX {
+    for _ in 0..20 {
         clients.push(connect(port).await);
     }
     let config = format!("host=127.0.0.1 port={port} user=ada");

@@ -30,6 +30,16 @@ pub enum NodeError {
         /// Why.
         error: CharterError,
     },
+    /// Certificate and key for TLS.
+    #[error("{certificate} and {key}: {error}")]
+    Certificates {
+        /// `tls_certificate` of `node.toml`.
+        certificate: PathBuf,
+        /// `tls_key` of `node.toml`.
+        key: PathBuf,
+        /// What is wrong with them.
+        error: gateway::CertificateError,
+    },
     /// A key file holds no key.
     #[error("{path}: {reason}")]
     Key {

@@ -1,5 +1,7 @@
 use crate::NodeError;
+use crate::access;
 use crypto::SecretKey;
+use gateway::Authentication;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,6 +18,18 @@ pub struct NodeConfig {
     pub postgres: SocketAddr,
     /// Where it listens for HTTP.
     pub http: SocketAddr,
+    /// What Postgres clients must show: `trust` believes those on the same machine, `scram-sha-256` nobody.
+    #[serde(default, with = "as_text", skip_serializing_if = "is_default")]
+    pub authentication: Authentication,
+    /// Certificate chain in PEM for Postgres clients, the node's own first; from this folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_certificate: Option<PathBuf>,
+    /// Its private key in PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+    /// Sessions of Postgres clients at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections_max: Option<usize>,
     /// Threads of the deterministic core.
     pub threads: usize,
     /// How validation is scheduled, where transactions are executed before they are ordered.
@@ -26,8 +40,24 @@ pub struct NodeConfig {
     pub oracles: BTreeMap<String, String>,
 }
 
-fn is_default(pipeline: &Pipeline) -> bool {
-    *pipeline == Pipeline::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// An [`Authentication`] by its name.
+mod as_text {
+    use gateway::Authentication;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(value: &Authentication, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(value.name())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Authentication, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
 }
 
 /// A node's folder, read and checked whole.
@@ -38,6 +68,8 @@ fn is_default(pipeline: &Pipeline) -> bool {
 ///  node.key        secret key that votes are signed with
 ///  session.toml    identity that signs for psql users
 ///  client.toml     identity of a client that signs for itself
+///  passwords       what verifies the passwords of psql users, one per line
+///  tls.crt tls.key certificate for Postgres clients and its key
 ///  root.key        the organisation's root key (kept elsewhere in production)
 ///  ledger/         blocks, certificates, receipts
 ///  checkpoints/    the two newest states
@@ -200,12 +232,19 @@ impl Network {
                 listen: port(0, member),
                 postgres: port(100, member),
                 http: port(200, member),
+                authentication: Authentication::default(),
+                tls_certificate: Some("tls.crt".into()),
+                tls_key: Some("tls.key".into()),
+                connections_max: None,
                 threads: options.threads,
                 pipeline: options.pipeline,
                 oracles: BTreeMap::new(),
             };
             write(&folder.join("charter.toml"), &charter.to_toml())?;
             write(&folder.join("node.toml"), &toml::to_string(&config).expect("plain fields"))?;
+            let (certificate, key) = access::own_certificate(&format!("org{}", member + 1));
+            write(&folder.join("tls.crt"), &certificate)?;
+            write_secret(&folder.join("tls.key"), &key)?;
             write_secret(&folder.join("root.key"), &root.to_hex())?;
             write_secret(&folder.join("node.key"), &node.to_hex())?;
             let session = Identity::issue(charter.ledger(), root, member as u16);

@@ -13,6 +13,7 @@
 //! Everything between `verify` and `record` is synchronous and deterministic; a stage is a file in `pipeline`, with
 //! the queue it reads and the queue it fills. Async code lives in ordering and gateway only.
 
+mod access;
 mod admission;
 mod checkpoints;
 mod database;
@@ -28,7 +29,9 @@ mod receipts;
 mod recovery;
 mod submission;
 
+pub use access::PASSWORDS_FILE;
 pub use error::NodeError;
 pub use folder::{Network, NetworkOptions, NodeConfig, NodeFolder};
+pub use gateway::{Passwords, Verifier};
 pub use node::{Node, StartReport};
 pub use recovery::{Recovered, recover};

@@ -8,9 +8,9 @@ use crate::published::Published;
 use crate::receipts::Receipts;
 use crate::recovery::{Recovered, recover};
 use crate::submission::Submitter;
-use crate::{NodeError, NodeFolder};
+use crate::{NodeError, NodeFolder, access};
 use engine::Verifier;
-use gateway::Database;
+use gateway::{Access, Database};
 use ledger::{CheckpointStore, Ledger, OpenReport};
 use ordering::bft::{self, BftConfig};
 use ordering::solo::{self, SoloConfig};
@@ -60,6 +60,7 @@ impl Node {
         let start = Instant::now();
         let NodeFolder { path, charter, organisation, config, node_key, session } = folder;
         let charter = Arc::new(charter);
+        let access = access::open(&path, &config)?;
         let gateway = gateway_runtime()?;
         let (postgres, http) = gateway.block_on(async {
             let postgres = gateway::bind(config.postgres, "the Postgres protocol").await?;
@@ -170,7 +171,7 @@ impl Node {
             metrics,
             started: Instant::now(),
         });
-        serve(&gateway, &database, postgres, http);
+        serve(&gateway, &database, postgres, access, http);
         let report = StartReport { checkpoint, replayed, height, repairs, time: start.elapsed() };
         Ok(Node { ordering, database, published, stages, gateway: Some(gateway), report })
     }
@@ -207,12 +208,13 @@ fn serve(
     gateway: &tokio::runtime::Runtime,
     database: &Arc<NodeDatabase>,
     postgres: tokio::net::TcpListener,
+    access: Access,
     http: tokio::net::TcpListener,
 ) {
     let asked: Arc<dyn Database> = database.clone();
     let published = database.published.clone();
     gateway.spawn(async move {
-        if let Err(error) = gateway::serve_postgres(postgres, asked).await {
+        if let Err(error) = gateway::serve_postgres(postgres, asked, access).await {
             published.stop_serving(error.to_string());
         }
     });

@@ -3,7 +3,7 @@
 //! Nobody writes them and nothing stores them: whoever changes a row in front of a snapshot, or in the state itself,
 //! changes the entries with it ([`entry_changes`]). An entry has no columns; its key says which row it belongs to.
 
-use crate::{AfterImage, KeyRange, RowId, Snapshot};
+use crate::{AfterImage, RowId};
 use std::ops::ControlFlow;
 use types::{Catalog, Index, Key, Row, TableId};
 
@@ -46,10 +46,14 @@ pub(crate) fn all_entry_changes(
     in_order(entries)
 }
 
-/// The entries of an index that is new, for every row of its table, and the keys that are taken in it.
-pub(crate) fn new_entries(index: &Index, table: TableId, rows: &dyn Snapshot) -> Vec<AfterImage> {
+/// The entries of an index that is new, for every row of its table, and the keys that are taken in it. `rows` shows those
+/// rows to whom it is given.
+pub(crate) fn new_entries(
+    index: &Index,
+    rows: impl FnOnce(&mut dyn FnMut(&Key, &Row) -> ControlFlow<()>),
+) -> Vec<AfterImage> {
     let mut entries = Vec::new();
-    rows.scan(table, &KeyRange::ALL, false, &mut |key, row| {
+    rows(&mut |key, row| {
         let mut put = |table: TableId, key: Key| {
             entries.push(AfterImage { row: RowId { table, key }, value: Some(Row::default()) });
         };

@@ -36,7 +36,7 @@ impl PlainState {
         let kept: BTreeSet<TableId> = catalog.row_tables().collect();
         self.tables.retain(|table, _| kept.contains(table));
         for (table, index) in indexes_made(&before, &catalog) {
-            for entry in new_entries(index, table, self) {
+            for entry in new_entries(index, |visit| self.scan(table, &KeyRange::ALL, false, visit)) {
                 self.put(&entry);
             }
         }

@@ -160,7 +160,7 @@ impl State {
         };
         more(&entries);
         for (table, index) in indexes_made(&before, &catalog) {
-            more(&new_entries(index, table, &self.store.at(version, &catalog)));
+            more(&new_entries(index, |visit| self.store.scan(version, table, &KeyRange::ALL, false, visit)));
         }
 
         let mut versions = self.store.versions.lock();
@@ -285,11 +285,6 @@ impl Store {
         }
     }
 
-    /// The rows at a version that is retained.
-    fn at<'s>(&'s self, version: Version, catalog: &'s Arc<Catalog>) -> AtVersion<'s> {
-        AtVersion { store: self, version, catalog }
-    }
-
     /// Writes rows and keeps the ordered keys of their tables.
     fn write_with_keys(&self, write: &Write<'_>, keep_replaced: bool) -> Vec<ShardReport> {
         let reports = self.write(write, keep_replaced);
@@ -396,33 +391,6 @@ impl Drop for StateSnapshot {
 impl Snapshot for StateSnapshot {
     fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
-    }
-
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
-        self.store.get(self.version, table, key)
-    }
-
-    fn scan(
-        &self,
-        table: TableId,
-        range: &KeyRange,
-        reverse: bool,
-        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
-        self.store.scan(self.version, table, range, reverse, visit);
-    }
-}
-
-/// The rows at one version, for as long as somebody else retains it.
-struct AtVersion<'s> {
-    store: &'s Store,
-    version: Version,
-    catalog: &'s Arc<Catalog>,
-}
-
-impl Snapshot for AtVersion<'_> {
-    fn catalog(&self) -> &Arc<Catalog> {
-        self.catalog
     }
 
     fn get(&self, table: TableId, key: &Key) -> Option<Row> {

@@ -10,7 +10,9 @@ use state::{
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{Catalog, ClientId, Column, DataType, Key, RequestId, Row, Table, TableId, TransactionId, Value};
+use types::{
+    Catalog, ClientId, Column, DataType, Index, Key, RequestId, Row, Table, TableId, TransactionId, Value,
+};
 
 const HEADER: CheckpointHeader =
     CheckpointHeader { ledger: Digest([1; 32]), height: 40, state_digest: Digest([2; 32]) };
@@ -106,6 +108,51 @@ fn a_checkpoint_read_is_the_state_that_was_written() {
         assert_eq!(live_read.height(), HEADER.height);
         assert_eq!(written(&state, &live_read), bytes, "and is written the same again");
     }
+}
+
+/// Everything that stands under this number.
+fn all_of(state: &State, table: TableId) -> Vec<(Key, Row)> {
+    let mut found = Vec::new();
+    state.snapshot().scan(table, &KeyRange::ALL, false, &mut |key, row| {
+        found.push((key.clone(), row.clone()));
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+#[test]
+fn indexes_are_there_again_and_only_taken_keys_are_stored() {
+    let index = Index { number: 11, name: "i".into(), columns: vec![0], unique: true, constraint: true };
+    let indexed = |unique| {
+        let mut catalog = Catalog::clone(&catalog());
+        catalog.indexes.insert(TableId(3), vec![Index { unique, ..index.clone() }]);
+        Arc::new(catalog)
+    };
+    let rows = || (0..3_000).map(|number| image(3, number, "text"));
+    let state_with = |catalog, taken: bool| {
+        let state = State::new(catalog);
+        let keys = rows().filter(|_| taken).map(|image| {
+            let row = image.value.unwrap();
+            let key = index.unique_entry(&row).unwrap().unwrap();
+            AfterImage { row: RowId { table: index.unique_entries(), key }, value: Some(Row::default()) }
+        });
+        let mut changes: Vec<AfterImage> = rows().chain(keys).collect();
+        changes.sort_by(|a, b| a.row.cmp(&b.row));
+        state.apply(Version::after_batch(1, 0), &changes, None);
+        state
+    };
+    let before = state_with(indexed(true), true);
+    let bytes = written(&before, &live());
+    let after = read_checkpoint(&bytes[..]).unwrap().state;
+    for table in [TableId(3), index.entries(), index.unique_entries()] {
+        assert_eq!(all_of(&after, table), all_of(&before, table));
+        assert_eq!(all_of(&after, table).len(), 3_000);
+    }
+    assert_eq!(written(&after, &live()), bytes);
+    // An index that is not unique takes no more room than its name.
+    let [ordered, none] =
+        [indexed(false), catalog()].map(|catalog| written(&state_with(catalog, false), &live()).len());
+    assert!(ordered - none < 100, "{none} bytes without the index, {ordered} with it");
 }
 
 #[test]

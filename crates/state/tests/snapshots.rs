@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use types::{Catalog, Key, Row, Table, TableId, Value};
+use types::{Catalog, Index, Key, Row, Table, TableId, Value};
 
 fn row(value: i64) -> Row {
     Arc::from([Value::BigInt(value)])
@@ -120,6 +120,75 @@ proptest! {
         for table in 0..3 {
             let rows = model.tables.get(&TableId(table)).map_or(0, |rows| rows.len() as u64);
             prop_assert_eq!(state.rows(TableId(table)), rows);
+        }
+    }
+}
+
+fn index(number: u32, unique: bool) -> Index {
+    Index { number, name: format!("i{number}"), columns: vec![0], unique, constraint: false }
+}
+
+/// Table 1 with these of its indexes 10 (ordered) and 11 (unique as well).
+fn indexed(ordered: bool, unique: bool) -> Arc<Catalog> {
+    let mut catalog = Catalog::clone(&catalog(&[1]));
+    let indexes: Vec<Index> =
+        ordered.then(|| index(10, false)).into_iter().chain(unique.then(|| index(11, true))).collect();
+    if !indexes.is_empty() {
+        catalog.indexes.insert(TableId(1), indexes);
+    }
+    Arc::new(catalog)
+}
+
+proptest! {
+    /// Rows come and go, indexes are made and dropped; what every snapshot shows of both is the plain model's.
+    #[test]
+    fn entries_follow_from_the_rows_in_every_snapshot(
+        steps in prop::collection::vec(
+            (prop::collection::btree_map(0u16..24, prop::option::of(0i64..6), 0..12), 0u8..8, any::<bool>()),
+            1..24,
+        ),
+    ) {
+        let state = State::new(indexed(true, false));
+        let mut model = PlainState::new(indexed(true, false));
+        let mut held = Vec::new();
+        for (height, (changes, schema, hold)) in (1..).zip(steps) {
+            // No two rows have the same value: a unique index would not have been made.
+            let change = |(number, value): (u16, Option<i64>)| {
+                ((1, number), value.map(|value| 10 * i64::from(number) + value))
+            };
+            let images = images(&changes.into_iter().map(change).collect());
+            // A schema change is alone in its batch.
+            let catalog = (schema < 4).then(|| indexed(schema & 1 > 0, schema & 2 > 0));
+            match &catalog {
+                Some(catalog) => model.change_catalog(catalog.clone()),
+                None => images.iter().for_each(|image| model.apply(image)),
+            }
+            let images = if catalog.is_some() { Vec::new() } else { images };
+            state.apply(Version::after_batch(height, 0), &images, catalog);
+            if hold {
+                held.push((state.snapshot(), model.clone()));
+            }
+        }
+        held.push((state.snapshot(), model));
+        for (snapshot, model) in &held {
+            for number in [10, 11] {
+                let index = index(number, true);
+                for table in [index.entries(), index.unique_entries()] {
+                    for reverse in [false, true] {
+                        let found = collect(&**snapshot, table.0, &KeyRange::ALL, reverse, usize::MAX);
+                        let expected = collect(model, table.0, &KeyRange::ALL, reverse, usize::MAX);
+                        prop_assert_eq!(found, expected, "index {}", number);
+                    }
+                }
+            }
+            // And the model's entries are those of its rows, one each.
+            let rows = collect(model, 1, &KeyRange::ALL, false, usize::MAX);
+            for index in model.catalog().indexes_of(TableId(1)) {
+                let mut expected: Vec<Key> = rows.iter().map(|(key, row)| index.entry(key, row)).collect();
+                expected.sort();
+                let entries = collect(model, index.entries().0, &KeyRange::ALL, false, usize::MAX);
+                prop_assert_eq!(entries.into_iter().map(|(key, _)| key).collect::<Vec<_>>(), expected);
+            }
         }
     }
 }

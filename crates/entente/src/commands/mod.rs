@@ -3,5 +3,6 @@
 pub(crate) mod bench;
 pub(crate) mod init;
 pub(crate) mod node;
+pub(crate) mod password;
 pub(crate) mod sql;
 pub(crate) mod status;

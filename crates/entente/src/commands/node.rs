@@ -24,6 +24,7 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     keep_memory_in_small_pages();
     let (name, config) = (folder.organisation_name().to_string(), folder.config.clone());
     let interruptions = terminal::interruptions()?;
+    allow_many_connections();
     let node = Node::start(folder)?;
     let report = node.report();
     println!(
@@ -60,6 +61,16 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     match told {
         Some(reason) => Err(reason.into()),
         None => Ok(()),
+    }
+}
+
+/// A session is an open file, and many systems allow 1,024 to a program that asks for no more.
+fn allow_many_connections() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
+    if let Err(error) = raised {
+        tracing::info!(%error, "the number of connections is limited by `ulimit -n`");
     }
 }
 

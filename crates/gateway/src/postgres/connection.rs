@@ -2,12 +2,12 @@
 
 use super::message::{Malformed, Message, Startup, decode, decode_startup};
 use crate::limits;
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use pgwire::error::ErrorInfo;
 use pgwire::messages::Message as Encode;
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_rustls::TlsAcceptor;
 use types::{Notice, SqlError, SqlState};
 
 /// Output is sent when it has grown to this many bytes.
@@ -43,16 +43,38 @@ pub(super) enum Severity {
     Fatal,
 }
 
+/// What bytes come from and go to: a socket, or TLS over one.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
 /// A client's socket with what was read and not decoded, and what was encoded and not sent.
 pub(super) struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     input: BytesMut,
     output: BytesMut,
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream) -> Connection {
-        Connection { stream, input: BytesMut::new(), output: BytesMut::new() }
+    pub(super) fn new(stream: impl Stream + 'static) -> Connection {
+        Connection { stream: Box::new(stream), input: BytesMut::new(), output: BytesMut::new() }
+    }
+
+    /// Agrees to TLS and goes on inside of it.
+    pub(super) async fn encrypt(mut self, acceptor: &TlsAcceptor) -> Result<Connection, ReadError> {
+        // What was sent before the handshake nobody has protected: it must not count as sent inside of it.
+        if !self.input.is_empty() {
+            return Err(ReadError::Malformed(Malformed::Violation(
+                "received unencrypted data after SSL request".to_string(),
+            )));
+        }
+        self.output.extend_from_slice(b"S");
+        self.flush().await.map_err(|_| ReadError::Closed)?;
+        let stream = acceptor.accept(self.stream).await.map_err(|error| {
+            tracing::debug!(%error, "a TLS handshake failed");
+            ReadError::Closed
+        })?;
+        Ok(Connection::new(stream))
     }
 
     /// Reads until `length` bytes are there. May be dropped and called again: what was read stays.
@@ -93,6 +115,20 @@ impl Connection {
         self.fill(length + 1).await?;
         let message = self.input.split_to(length + 1).freeze();
         decode(message[0], message.slice(5..)).map_err(ReadError::Malformed)
+    }
+
+    /// Reads the body of a message that answers a question of authentication. Can be cancelled.
+    pub(super) async fn read_authentication(&mut self) -> Result<Bytes, ReadError> {
+        self.fill(1).await?;
+        if self.input[0] != b'p' {
+            let found = char::from(self.input[0]).escape_default();
+            return Err(ReadError::Malformed(Malformed::Violation(format!(
+                "expected a password message ('p'), found '{found}'"
+            ))));
+        }
+        let length = self.length(1, limits::AUTHENTICATION_BYTES_MAX).await?;
+        self.fill(length + 1).await?;
+        Ok(self.input.split_to(length + 1).freeze().slice(5..))
     }
 
     /// Appends a message to the output.

@@ -204,6 +204,14 @@ pub(super) fn decode_startup(body: Bytes) -> Result<Startup, Malformed> {
     }
 }
 
+/// Reads the first answer of SASL: the mechanism that the client has chosen, and its first words.
+pub(super) fn decode_sasl(body: Bytes) -> Result<(String, Bytes), Malformed> {
+    let mut body = Body { rest: body, kind: 'p' };
+    let mechanism = body.text()?;
+    let data = body.value()?.unwrap_or_default();
+    body.finish((mechanism, data))
+}
+
 /// Reads the body of a message of the type `kind`.
 pub(super) fn decode(kind: u8, body: Bytes) -> Result<Message, Malformed> {
     let mut body = Body { rest: body, kind: char::from(kind) };
@@ -273,6 +281,19 @@ mod tests {
         // A length and a count that promise more than follows.
         assert!(decode(b'B', Bytes::from_static(b"\0\0\0\0\xff\xff")).is_err());
         assert!(decode(b'B', Bytes::from_static(b"\0\0\0\0\0\x01\x7f\xff\xff\xff\0")).is_err());
+    }
+
+    #[test]
+    fn first_answers_of_sasl_are_read_whole_or_refused() {
+        let whole = b"SCRAM-SHA-256\0\0\0\0\x07n,,n=,r";
+        let (mechanism, data) = decode_sasl(Bytes::from_static(whole)).expect("a whole message");
+        assert_eq!((mechanism.as_str(), &data[..]), ("SCRAM-SHA-256", b"n,,n=,r".as_slice()));
+        for length in 0..whole.len() {
+            assert!(decode_sasl(Bytes::from_static(&whole[..length])).is_err(), "{length}");
+        }
+        let nothing = decode_sasl(Bytes::from_static(b"m\0\xff\xff\xff\xff")).expect("no data");
+        assert!(nothing.1.is_empty());
+        assert!(decode_sasl(Bytes::from_static(b"m\0\x7f\xff\xff\xff")).is_err());
     }
 
     #[test]

@@ -2,15 +2,16 @@
 //!
 //! ```text
 //! listener ─▶ connection ─▶ startup ─▶ session ─┬▶ settings    SET, SHOW, …
-//!             (messages)                        ├▶ catalogue   DataFusion
-//!                                               ├▶ copy        chunks of rows, a transaction each
+//!             (messages,    (TLS,               ├▶ catalogue   DataFusion
+//!              TLS)          SCRAM)             ├▶ copy        chunks of rows, a transaction each
 //!                                               └▶ database    prepare, query, execute
 //! ```
 //!
 //! Where it differs from PostgreSQL: there are no transaction blocks yet (a query string with several statements, or
 //! with `BEGIN; …; COMMIT`, is one transaction); in the extended protocol every Execute is a transaction of its own; a
-//! COPY is several transactions; there are no passwords yet, which is why only loopback addresses may connect.
+//! COPY is several transactions.
 
+mod authenticate;
 mod connection;
 mod copy;
 mod copy_in;
@@ -22,8 +23,9 @@ mod session;
 pub(crate) mod settings;
 
 use crate::catalog::Catalogue;
-use crate::{Database, GatewayError, limits};
-use connection::{Connection, ReadError};
+use crate::{Access, Authentication as Wanted, Database, GatewayError, limits};
+use authenticate::{Refusal, authenticate};
+use connection::{Closed, Connection, ReadError};
 use message::{Malformed, Startup};
 use parking_lot::Mutex;
 use pgwire::messages::startup::{
@@ -36,25 +38,24 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use types::{SqlError, SqlState};
 
-/// Serves the Postgres protocol to everybody who connects to `listener`, until the future is dropped, which ends all
-/// sessions.
+/// Serves the Postgres protocol to everybody who connects to `listener` and whom `access` lets in, until the future is
+/// dropped, which ends all sessions.
 ///
 /// # Errors
 /// [`GatewayError::Listener`] where the listener fails for good.
-pub async fn serve_postgres(listener: TcpListener, database: Arc<dyn Database>) -> Result<(), GatewayError> {
-    let server = Arc::new(Server {
-        catalogue: Arc::new(Catalogue::new(Arc::clone(&database))),
-        database,
-        sessions: Semaphore::new(limits::CONNECTIONS_MAX),
-        refusals: Semaphore::new(limits::REFUSALS_MAX),
-        cancels: Mutex::default(),
-        next_process: AtomicI32::new(1),
-    });
+pub async fn serve_postgres(
+    listener: TcpListener,
+    database: Arc<dyn Database>,
+    access: Access,
+) -> Result<(), GatewayError> {
+    let server = Arc::new(PostgresServer::new(database, access));
     let mut tasks = JoinSet::new();
     let mut failures = 0_u32;
     loop {
@@ -71,6 +72,8 @@ pub async fn serve_postgres(listener: TcpListener, database: Arc<dyn Database>) 
             Ok((stream, peer)) => {
                 failures = 0;
                 let server = Arc::clone(&server);
+                // Answers are flushed where they end; waiting for more would only delay them.
+                let _ = stream.set_nodelay(true);
                 tasks.spawn(async move { server.serve(stream, peer.ip().is_loopback()).await });
             }
             // Out of file descriptors, or a connection that was gone before it was accepted: neither is for good.
@@ -86,10 +89,11 @@ pub async fn serve_postgres(listener: TcpListener, database: Arc<dyn Database>) 
     }
 }
 
-/// What all sessions share.
-struct Server {
+/// What all sessions share: answers connections, wherever they come from.
+pub struct PostgresServer {
     database: Arc<dyn Database>,
     catalogue: Arc<Catalogue>,
+    access: Access,
     sessions: Semaphore,
     refusals: Semaphore,
     /// By process number: the secret, and who is to be woken.
@@ -97,9 +101,16 @@ struct Server {
     next_process: AtomicI32,
 }
 
+/// A connection that has said what it wants.
+struct Negotiated {
+    connection: Connection,
+    startup: Result<Startup, Malformed>,
+    encrypted: bool,
+}
+
 /// Takes a session out of the list of those that can be cancelled.
 struct Registration<'a> {
-    server: &'a Server,
+    server: &'a PostgresServer,
     process: i32,
 }
 
@@ -109,39 +120,94 @@ impl Drop for Registration<'_> {
     }
 }
 
-impl Server {
-    async fn serve(&self, stream: TcpStream, loopback: bool) {
-        // Answers are flushed where they end; waiting for more would only delay them.
-        let _ = stream.set_nodelay(true);
+impl PostgresServer {
+    /// Answers for `database` to whom `access` lets in.
+    pub fn new(database: Arc<dyn Database>, access: Access) -> PostgresServer {
+        PostgresServer {
+            catalogue: Arc::new(Catalogue::new(Arc::clone(&database))),
+            database,
+            sessions: Semaphore::new(access.connections_max),
+            access,
+            refusals: Semaphore::new(limits::REFUSALS_MAX),
+            cancels: Mutex::default(),
+            next_process: AtomicI32::new(1),
+        }
+    }
+
+    /// Answers one connection until it ends. `loopback`: its client is on this machine.
+    pub async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, loopback: bool) {
         let permit = self.sessions.try_acquire();
         let refusal = if permit.is_err() { self.refusals.try_acquire().ok() } else { None };
         if permit.is_err() && refusal.is_none() {
             return;
         }
-        let mut connection = Connection::new(stream);
-        let startup = tokio::time::timeout(limits::STARTUP_TIME_MAX, negotiate(&mut connection)).await;
+        let deadline = Instant::now() + limits::STARTUP_TIME_MAX;
+        let negotiated = tokio::time::timeout_at(deadline, self.negotiate(Connection::new(stream))).await;
+        let Ok(Ok(negotiated)) = negotiated else { return };
+        let Negotiated { mut connection, startup, encrypted } = negotiated;
         let (minor, parameters) = match startup {
-            Ok(Ok(Startup::Session { minor, parameters })) => (minor, parameters),
-            Ok(Ok(Startup::Cancel { process, secret })) => return self.cancel(process, secret),
-            Ok(Ok(Startup::Ssl | Startup::Gss)) | Ok(Err(ReadError::Closed)) | Err(_) => return,
-            Ok(Err(ReadError::Malformed(
-                Malformed::Violation(what) | Malformed::Encoding { message: what, .. },
-            ))) => {
+            Ok(Startup::Session { minor, parameters }) => (minor, parameters),
+            Ok(Startup::Cancel { process, secret }) => return self.cancel(process, secret),
+            Ok(Startup::Ssl | Startup::Gss) => {
+                let what = "encryption was answered already; start the session";
+                return connection.close_with(&SqlError::new(SqlState::PROTOCOL_VIOLATION, what)).await;
+            }
+            Err(Malformed::Violation(what) | Malformed::Encoding { message: what, .. }) => {
                 return connection.close_with(&SqlError::new(SqlState::PROTOCOL_VIOLATION, what)).await;
             }
         };
-        if let Some(error) = refuse(loopback, permit.is_err(), &parameters) {
-            return connection.close_with(&error).await;
+        let user = match refuse(&self.access, loopback, encrypted, permit.is_err(), &parameters) {
+            Ok(user) => user,
+            Err(error) => return connection.close_with(&error).await,
+        };
+        if !loopback || self.access.authentication == Wanted::ScramSha256 {
+            let proof = authenticate(&mut connection, &self.access, &user, encrypted);
+            match tokio::time::timeout_at(deadline, proof).await {
+                Ok(Ok(())) => {}
+                Ok(Err(Refusal::Problem(error))) => {
+                    tracing::info!(user, %error, "a client is not let in");
+                    return connection.close_with(&error).await;
+                }
+                Ok(Err(Refusal::Closed)) | Err(_) => return,
+            }
         }
-        self.start(connection, minor, &parameters).await;
+        self.start(connection, minor, user, &parameters).await;
     }
 
-    async fn start(&self, mut connection: Connection, minor: u16, parameters: &[(String, String)]) {
-        let parameter = |name: &str| {
-            let found = parameters.iter().find(|(other, _)| other == name);
-            found.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
-        };
-        let user = parameter("user").unwrap_or_default();
+    /// Reads first messages until one starts a session or cancels.
+    async fn negotiate(&self, mut connection: Connection) -> Result<Negotiated, Closed> {
+        let mut encrypted = false;
+        for _ in 0..3 {
+            let startup = match connection.read_startup().await {
+                Ok(startup) => Ok(startup),
+                Err(ReadError::Closed) => return Err(Closed),
+                Err(ReadError::Malformed(malformed)) => Err(malformed),
+            };
+            match (startup, &self.access.certificate) {
+                (Ok(Startup::Ssl), Some(certificate)) if !encrypted => {
+                    connection = match connection.encrypt(&certificate.acceptor).await {
+                        Ok(connection) => connection,
+                        Err(_) => return Err(Closed),
+                    };
+                    encrypted = true;
+                }
+                (Ok(Startup::Ssl | Startup::Gss), _) => {
+                    connection.put_refusal_of_encryption();
+                    connection.flush().await?;
+                }
+                (startup, _) => return Ok(Negotiated { connection, startup, encrypted }),
+            }
+        }
+        Ok(Negotiated { connection, startup: Ok(Startup::Ssl), encrypted })
+    }
+
+    async fn start(
+        &self,
+        mut connection: Connection,
+        minor: u16,
+        user: String,
+        parameters: &[(String, String)],
+    ) {
         let settings = Settings::new(&user, parameters);
         let process = self.next_process.fetch_add(1, Ordering::Relaxed) & i32::MAX;
         let (secret, cancel) = (random(), Arc::new(Notify::new()));
@@ -175,53 +241,64 @@ impl Server {
     }
 }
 
-/// Reads first messages until one starts a session or cancels; encryption is refused as often as it is asked for.
-async fn negotiate(connection: &mut Connection) -> Result<Startup, ReadError> {
-    for _ in 0..3 {
-        match connection.read_startup().await? {
-            Startup::Ssl | Startup::Gss => {
-                connection.put_refusal_of_encryption();
-                connection.flush().await.map_err(|_| ReadError::Closed)?;
-            }
-            other => return Ok(other),
-        }
-    }
-    Err(ReadError::Malformed(Malformed::Violation(
-        "encryption was refused already; start the session".to_string(),
-    )))
-}
-
-/// Why a session cannot be, if it cannot.
-fn refuse(loopback: bool, full: bool, parameters: &[(String, String)]) -> Option<SqlError> {
+/// Whose session it is, or why it cannot be.
+fn refuse(
+    access: &Access,
+    loopback: bool,
+    encrypted: bool,
+    full: bool,
+    parameters: &[(String, String)],
+) -> Result<String, SqlError> {
     if full {
         let message =
-            format!("sorry, too many clients already: at most {} (CONNECTIONS_MAX)", limits::CONNECTIONS_MAX);
+            format!("sorry, too many clients already: at most {} (connections_max)", access.connections_max);
         let error = SqlError::new(SqlState::TOO_MANY_CONNECTIONS, message);
-        return Some(error.hint("close sessions that are not needed, or pool connections"));
+        return Err(error.hint("close sessions that are not needed, or pool connections"));
     }
-    if !loopback {
-        let message = "there are no passwords yet, so only clients on the same machine may connect";
-        return Some(
-            SqlError::new(SqlState::INVALID_AUTHORIZATION, message)
-                .hint("connect through 127.0.0.1, or tunnel the port"),
-        );
+    if !loopback && !encrypted {
+        let message = "clients of other machines must use TLS";
+        let hint = match access.certificate {
+            Some(_) => "connect with sslmode=require, or better verify-full",
+            None => {
+                "give the node a certificate (tls_certificate and tls_key in node.toml), or connect from its machine"
+            }
+        };
+        return Err(SqlError::new(SqlState::INVALID_AUTHORIZATION, message).hint(hint));
     }
-    let has = |name: &str| parameters.iter().any(|(other, value)| other == name && !value.is_empty());
-    if !has("user") {
-        return Some(SqlError::new(
-            SqlState::INVALID_AUTHORIZATION,
-            "no PostgreSQL user name specified in startup packet",
-        ));
+    let parameter = |name: &str| parameters.iter().find(|(other, _)| other == name).map(|(_, value)| value);
+    let user = parameter("user").filter(|user| !user.is_empty()).ok_or_else(|| {
+        SqlError::new(SqlState::INVALID_AUTHORIZATION, "no PostgreSQL user name specified in startup packet")
+    })?;
+    let replication = parameter("replication");
+    if replication.is_some_and(|value| !matches!(value.as_str(), "false" | "off" | "no" | "0")) {
+        return Err(SqlError::unsupported("the replication protocol"));
     }
-    let replication =
-        parameters.iter().find(|(name, _)| name == "replication").map(|(_, value)| value.as_str());
-    if replication.is_some_and(|value| !matches!(value, "false" | "off" | "no" | "0")) {
-        return Some(SqlError::unsupported("the replication protocol"));
-    }
-    None
+    Ok(user.clone())
 }
 
 /// An unpredictable number from the operating system, by way of the standard library's hash keys.
 fn random() -> i32 {
     std::collections::hash_map::RandomState::new().build_hasher().finish() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(loopback: bool, encrypted: bool, parameters: &[(&str, &str)]) -> Result<String, String> {
+        let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+        let parameters: Vec<_> = parameters.iter().map(owned).collect();
+        refuse(&Access::default(), loopback, encrypted, false, &parameters).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn clients_of_other_machines_must_use_tls() {
+        let user = [("user", "ada"), ("database", "entente")];
+        assert_eq!(refused(true, false, &user), Ok("ada".to_string()));
+        assert_eq!(refused(false, true, &user), Ok("ada".to_string()));
+        let error = refused(false, false, &user).expect_err("plain text");
+        assert!(error.contains("must use TLS"), "{error}");
+        assert!(refused(true, false, &[("user", "")]).is_err());
+        assert!(refused(true, false, &[("user", "ada"), ("replication", "database")]).is_err());
+    }
 }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::{Digest, sha256};
 use gateway::{
-    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter,
+    Access, BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter,
     TransactionOutcome, TransactionRow,
 };
 use std::ops::RangeInclusive;
@@ -423,11 +423,16 @@ fn transaction(height: u64, index: u32) -> TransactionRow {
 
 /// A gateway in front of `fake`: ports of Postgres and HTTP.
 pub async fn serve(fake: Arc<Fake>) -> (u16, u16) {
+    serve_with(fake, Access::default()).await
+}
+
+/// A gateway that lets in whom `access` says.
+pub async fn serve_with(fake: Arc<Fake>, access: Access) -> (u16, u16) {
     let database: Arc<dyn Database> = fake;
     let postgres = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let ports = (postgres.local_addr().unwrap().port(), http.local_addr().unwrap().port());
-    tokio::spawn(gateway::serve_postgres(postgres, Arc::clone(&database)));
+    tokio::spawn(gateway::serve_postgres(postgres, Arc::clone(&database), access));
     tokio::spawn(gateway::serve_http(http, database));
     ports
 }

@@ -1,0 +1,106 @@
+//! The usual drivers against four organisations. Their programs (`tests/drivers/`) run on PostgreSQL 15 as well, without a
+//! change. A driver whose runtime is not on the machine is left out; its packages come through its own client, once per
+//! target folder.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::TestNetwork;
+
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers")
+}
+
+/// Whether a command runs here and says so.
+fn is_there(program: &str, arguments: &[&str]) -> bool {
+    Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+}
+
+/// Runs a command to its end; what it printed.
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let [out, errors] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    assert!(output.status.success(), "{command:?}: {}\n{out}\n{errors}", output.status);
+    out
+}
+
+/// A folder for packages, which `install` fills the first time.
+fn packages(name: &str, install: impl FnOnce(&Path)) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(name);
+    let done = folder.join("installed");
+    if !done.exists() {
+        // Half an installation of a run that was stopped.
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        install(&folder);
+        std::fs::write(done, "").expect("written");
+    }
+    folder
+}
+
+fn python() -> Option<PathBuf> {
+    if !is_there("python3", &["-c", "import venv, ensurepip"]) {
+        println!("left out: python3 with venv is not on this machine");
+        return None;
+    }
+    let folder = packages("python", |folder| {
+        run(Command::new("python3").args(["-m", "venv"]).arg(folder));
+        run(Command::new(folder.join("bin/pip"))
+            .args(["install", "--quiet", "--disable-pip-version-check"])
+            .args(["psycopg[binary]==3.2.13", "sqlalchemy==2.0.58"]));
+    });
+    Some(folder.join("bin/python"))
+}
+
+/// Runs a driver's program against a new network.
+async fn drive(command: &mut Command, expected: &str) {
+    let mut network = TestNetwork::create(|_| {});
+    network.start_all().await;
+    let environment = [
+        ("PGHOST", "127.0.0.1".to_string()),
+        ("PGPORT", (network.port_base + 100).to_string()),
+        ("PGUSER", "org1".to_string()),
+        ("PGDATABASE", "entente".to_string()),
+    ];
+    let printed = tokio::task::block_in_place(|| run(command.envs(environment)));
+    assert!(printed.contains(expected), "{printed}");
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn psycopg() {
+    let Some(python) = python() else { return };
+    drive(Command::new(&python).arg(scripts().join("psycopg_3.py")), "psycopg: ok").await;
+    drive(Command::new(&python).arg(scripts().join("sqlalchemy_2.py")), "sqlalchemy: ok").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn node_postgres() {
+    if !is_there("node", &["--version"]) || !is_there("npm", &["--version"]) {
+        return println!("left out: node with npm is not on this machine");
+    }
+    let folder = packages("node", |folder| {
+        let npm = ["install", "--silent", "--no-audit", "--no-fund", "--no-package-lock", "pg@8.23.1"];
+        run(Command::new("npm").args(npm).arg("--prefix").arg(folder));
+    });
+    let mut command = Command::new("node");
+    command.arg(scripts().join("node_postgres.js")).env("NODE_PATH", folder.join("node_modules"));
+    drive(&mut command, "node-postgres: ok").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jdbc() {
+    if !is_there("java", &["--version"]) || !is_there("mvn", &["--version"]) {
+        return println!("left out: java with mvn is not on this machine");
+    }
+    let folder = packages("java", |folder| {
+        let artifact = "-Dartifact=org.postgresql:postgresql:42.7.4";
+        let output = format!("-DoutputDirectory={}", folder.display());
+        run(Command::new("mvn").args(["--quiet", "--batch-mode", "dependency:copy", artifact, &output]));
+    });
+    let mut command = Command::new("java");
+    command.arg("-cp").arg(folder.join("postgresql-42.7.4.jar")).arg(scripts().join("Jdbc.java"));
+    drive(&mut command, "jdbc: ok").await;
+}

@@ -1,0 +1,135 @@
+// JDBC: statements and batches, transactions with savepoints, calls, metadata.
+import java.math.BigDecimal;
+import java.sql.CallableStatement;
+import java.sql.Connection;
+import java.sql.Date;
+import java.sql.DatabaseMetaData;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
+import java.sql.SQLException;
+import java.sql.Savepoint;
+import java.sql.Statement;
+import java.sql.Types;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+public class Jdbc {
+    static void same(Object found, Object expected) {
+        if (!expected.equals(found)) {
+            throw new AssertionError("expected " + expected + ", found " + found);
+        }
+    }
+
+    static List<String> column(ResultSet rows, String... names) throws SQLException {
+        List<String> found = new ArrayList<>();
+        while (rows.next()) {
+            StringBuilder row = new StringBuilder();
+            for (String name : names) {
+                row.append(row.isEmpty() ? "" : " ").append(rows.getString(name));
+            }
+            found.add(row.toString());
+        }
+        return found;
+    }
+
+    static void fails(String state, Statement statement, String sql) throws SQLException {
+        try {
+            statement.execute(sql);
+        } catch (SQLException error) {
+            same(error.getSQLState(), state);
+            return;
+        }
+        throw new AssertionError(sql);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Map<String, String> environment = System.getenv();
+        String url = "jdbc:postgresql://" + environment.get("PGHOST") + ":" + environment.get("PGPORT") + "/"
+            + environment.get("PGDATABASE") + "?user=" + environment.get("PGUSER");
+        try (Connection connection = DriverManager.getConnection(url); Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE jdbc_member (id bigint PRIMARY KEY, name varchar(40) NOT NULL UNIQUE)");
+            statement.execute("CREATE TABLE jdbc_item (member bigint REFERENCES jdbc_member, number integer, price numeric(12, 2),"
+                + " sold boolean, made date, PRIMARY KEY (member, number))");
+            statement.execute("CREATE INDEX jdbc_item_price ON jdbc_item (price)");
+            same(statement.executeUpdate("INSERT INTO jdbc_member VALUES (1, 'Ada'), (2, 'Bob')"), 2);
+
+            // Often enough that the driver prepares on the server and goes over to the binary format.
+            try (PreparedStatement insert = connection.prepareStatement("INSERT INTO jdbc_item VALUES (?, ?, ?, ?, ?)")) {
+                for (int number = 1; number <= 20; number++) {
+                    insert.setLong(1, 1);
+                    insert.setInt(2, number);
+                    insert.setBigDecimal(3, new BigDecimal("0.25").multiply(BigDecimal.valueOf(number)));
+                    insert.setBoolean(4, number % 2 == 0);
+                    insert.setDate(5, number == 1 ? null : Date.valueOf("2026-02-28"));
+                    insert.addBatch();
+                }
+                same(insert.executeBatch().length, 20);
+            }
+            try (PreparedStatement query = connection.prepareStatement(
+                    "SELECT number, price, sold, made FROM jdbc_item WHERE member = ? AND number = ?")) {
+                for (int number = 1; number <= 12; number++) {
+                    query.setLong(1, 1);
+                    query.setInt(2, number);
+                    try (ResultSet rows = query.executeQuery()) {
+                        same(rows.next(), true);
+                        same(rows.getInt("number"), number);
+                        same(rows.getBigDecimal("price"), new BigDecimal("0.25").multiply(BigDecimal.valueOf(number)));
+                        same(rows.getBoolean("sold"), number % 2 == 0);
+                        same(String.valueOf(rows.getDate("made")), number == 1 ? "null" : "2026-02-28");
+                    }
+                }
+                ResultSetMetaData about = query.getMetaData();
+                same(about.getColumnTypeName(2), "numeric");
+                same(about.getColumnType(4), Types.DATE);
+            }
+
+            connection.setAutoCommit(false);
+            statement.executeUpdate("DELETE FROM jdbc_item WHERE number > 10");
+            Savepoint savepoint = connection.setSavepoint("before");
+            fails("23505", statement, "INSERT INTO jdbc_member VALUES (3, 'Ada')");
+            connection.rollback(savepoint);
+            statement.executeUpdate("INSERT INTO jdbc_member VALUES (3, 'Cy')");
+            connection.commit();
+            statement.executeUpdate("DELETE FROM jdbc_item");
+            connection.rollback();
+            connection.setAutoCommit(true);
+            same(column(statement.executeQuery("SELECT count(*) AS n FROM jdbc_item"), "n"), List.of("10"));
+            same(column(statement.executeQuery("SELECT name FROM jdbc_member ORDER BY id"), "name"), List.of("Ada", "Bob", "Cy"));
+
+            statement.execute("CREATE PROCEDURE jdbc_add(amount integer, INOUT total integer) LANGUAGE plpgsql AS"
+                + " $$ BEGIN total := total + amount; END $$");
+            try (CallableStatement call = connection.prepareCall("CALL jdbc_add(?, ?)")) {
+                call.setInt(1, 2);
+                call.setInt(2, 40);
+                call.registerOutParameter(2, Types.INTEGER);
+                call.execute();
+                same(call.getInt(2), 42);
+            }
+            fails("42P01", statement, "SELECT * FROM jdbc_nothing");
+            fails("23503", statement, "INSERT INTO jdbc_item VALUES (99, 1)");
+
+            DatabaseMetaData about = connection.getMetaData();
+            same(about.getDatabaseProductName(), "PostgreSQL");
+            same(column(about.getTables(null, "public", "jdbc\\_%", new String[] {"TABLE"}), "TABLE_NAME"),
+                List.of("jdbc_item", "jdbc_member"));
+            same(column(about.getColumns(null, "public", "jdbc_item", "%"), "COLUMN_NAME", "TYPE_NAME", "IS_NULLABLE"),
+                List.of("member int8 NO", "number int4 NO", "price numeric YES", "sold bool YES", "made date YES"));
+            same(column(about.getPrimaryKeys(null, "public", "jdbc_item"), "COLUMN_NAME", "KEY_SEQ"),
+                List.of("member 1", "number 2"));
+            same(column(about.getImportedKeys(null, "public", "jdbc_item"), "PKTABLE_NAME", "FKCOLUMN_NAME"),
+                List.of("jdbc_member member"));
+            same(column(about.getIndexInfo(null, "public", "jdbc_item", false, true), "INDEX_NAME", "COLUMN_NAME"),
+                List.of("jdbc_item_pkey member", "jdbc_item_pkey number", "jdbc_item_price price"));
+            same(column(about.getProcedures(null, "public", "jdbc%"), "PROCEDURE_NAME"), List.of("jdbc_add"));
+            same(column(about.getSchemas(null, "public"), "TABLE_SCHEM"), List.of("public"));
+
+            statement.execute("DROP PROCEDURE jdbc_add");
+            statement.execute("DROP TABLE jdbc_item");
+            statement.execute("DROP TABLE jdbc_member");
+        }
+        System.out.println("jdbc: ok");
+    }
+}

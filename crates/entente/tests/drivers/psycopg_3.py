@@ -1,0 +1,113 @@
+"""psycopg 3: types both ways, prepared statements, transactions, savepoints, COPY, notices and errors."""
+
+import datetime
+import decimal
+import uuid
+
+import psycopg
+from psycopg import errors
+
+with psycopg.connect(autocommit=True) as connection:
+    assert connection.info.server_version >= 150000, connection.info.server_version
+    assert connection.info.parameter_status("server_encoding") == "UTF8"
+    notices = []
+    connection.add_notice_handler(lambda notice: notices.append((notice.severity, notice.message_primary)))
+    connection.execute(
+        """CREATE TABLE psycopg_item (
+            id bigint PRIMARY KEY, name text NOT NULL UNIQUE, price numeric(12, 2) CHECK (price >= 0), weight double precision,
+            small smallint, sold boolean, made date, changed timestamp, content bytea, code uuid, tags text[], counts integer[])"""
+    )
+    row = (
+        1, "naïve ☕", decimal.Decimal("12.50"), 0.1, -7, True, datetime.date(2026, 2, 28),
+        datetime.datetime(2026, 2, 28, 23, 59, 59, 123456), b"\x00\xff", uuid.UUID(int=77), ["a", "b c", None], [1, -2],
+    )
+    places = ", ".join(["%s"] * len(row))
+    for binary in (False, True):
+        with connection.cursor(binary=binary) as cursor:
+            cursor.execute("DELETE FROM psycopg_item")
+            assert cursor.rowcount == (1 if binary else 0), cursor.rowcount
+            cursor.execute(f"INSERT INTO psycopg_item VALUES ({places})", row)
+            assert cursor.rowcount == 1
+            found = cursor.execute("SELECT * FROM psycopg_item WHERE id = %s", (1,)).fetchone()
+            assert found == row, found
+            names = [column.name for column in cursor.description]
+            assert names[:3] == ["id", "name", "price"], names
+    nothing = connection.execute("SELECT %s::text, %s::integer", (None, None)).fetchone()
+    assert nothing == (None, None)
+
+    # The same statement often enough that the driver prepares it on the server.
+    for number in range(20):
+        found = connection.execute("SELECT %s::bigint + 1", (number,)).fetchone()
+        assert found == (number + 1,)
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO psycopg_item (id, name, price) VALUES (%s, %s, %s)",
+            [(number, f"item {number}", number) for number in range(2, 12)],
+        )
+        assert cursor.rowcount == 10, cursor.rowcount
+    changed = connection.execute("UPDATE psycopg_item SET price = price + 1 WHERE id > %s RETURNING id", (9,)).fetchall()
+    assert sorted(changed) == [(10,), (11,)], changed
+
+    # A transaction is seen by others when it has committed.
+    with psycopg.connect() as other:
+        with connection.transaction():
+            connection.execute("INSERT INTO psycopg_item (id, name) VALUES (100, 'inside')")
+            assert connection.execute("SELECT count(*) FROM psycopg_item WHERE id = 100").fetchone() == (1,)
+            assert other.execute("SELECT count(*) FROM psycopg_item WHERE id = 100").fetchone() == (0,)
+            other.rollback()
+            try:
+                with connection.transaction():
+                    connection.execute("INSERT INTO psycopg_item (id, name) VALUES (101, 'undone')")
+                    connection.execute("INSERT INTO psycopg_item (id, name) VALUES (101, 'again')")
+            except errors.UniqueViolation as error:
+                assert error.diag.constraint_name in (None, "psycopg_item_pkey"), error.diag.constraint_name
+            else:
+                raise AssertionError("a key twice")
+            connection.execute("INSERT INTO psycopg_item (id, name) VALUES (102, 'kept')")
+        found = connection.execute("SELECT id FROM psycopg_item WHERE id >= 100 ORDER BY id").fetchall()
+        assert found == [(100,), (102,)], found
+        try:
+            with connection.transaction():
+                connection.execute("DELETE FROM psycopg_item")
+                raise ZeroDivisionError
+        except ZeroDivisionError:
+            pass
+        assert connection.execute("SELECT count(*) FROM psycopg_item").fetchone() == (13,)
+
+    for sql, expected in [
+        ("INSERT INTO psycopg_item (id, name, price) VALUES (200, 'x', -1)", errors.CheckViolation),
+        ("INSERT INTO psycopg_item (id) VALUES (200)", errors.NotNullViolation),
+        ("SELECT * FROM psycopg_nothing", errors.UndefinedTable),
+        ("SELEC 1", errors.SyntaxError),
+        ("SELECT 1 / 0", errors.DivisionByZero),
+        ("SELECT 'x'::integer", errors.InvalidTextRepresentation),
+    ]:
+        try:
+            connection.execute(sql)
+        except expected:
+            pass
+        else:
+            raise AssertionError(sql)
+
+    with connection.cursor() as cursor, cursor.copy("COPY psycopg_item (id, name, tags) FROM STDIN") as copy:
+        for number in range(300, 400):
+            copy.write_row((number, f"tab\tand\nline {number}", ["x,y", "z"]))
+    found = connection.execute("SELECT count(*), min(name) FROM psycopg_item WHERE id >= 300").fetchone()
+    assert found == (100, "tab\tand\nline 300"), found
+
+    connection.execute(
+        """CREATE PROCEDURE psycopg_raise(amount integer, INOUT total integer) LANGUAGE plpgsql AS $$
+        BEGIN RAISE NOTICE 'adding %', amount; total := total + amount; END $$"""
+    )
+    assert connection.execute("CALL psycopg_raise(%s, %s)", (2, 40)).fetchone() == (42,)
+    assert notices[-1] == ("NOTICE", "adding 2"), notices
+    connection.execute("DROP PROCEDURE psycopg_raise")
+    connection.execute("DROP TABLE psycopg_item")
+
+# The driver's default: a transaction that the program ends.
+with psycopg.connect() as connection:
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
+    connection.rollback()
+    assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+print("psycopg: ok")

@@ -1,0 +1,140 @@
+//! Who may connect, and how they prove who they are.
+
+mod passwords;
+
+pub use passwords::{PasswordError, Passwords, Verifier};
+
+use crate::limits;
+use pgwire::api::auth::sasl::scram::ScramServerAuth;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// What a Postgres client must show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Authentication {
+    /// Clients on the same machine are believed; others need TLS and a password.
+    #[default]
+    Trust,
+    /// Everybody needs a password, clients of other machines TLS as well.
+    ScramSha256,
+}
+
+impl Authentication {
+    /// As `node.toml` and PostgreSQL's `pg_hba.conf` call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Authentication::Trust => "trust",
+            Authentication::ScramSha256 => "scram-sha-256",
+        }
+    }
+}
+
+impl fmt::Display for Authentication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Authentication {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Authentication, String> {
+        [Authentication::Trust, Authentication::ScramSha256]
+            .into_iter()
+            .find(|one| one.name() == text)
+            .ok_or_else(|| format!("expected `trust` or `scram-sha-256`, found {text:?}"))
+    }
+}
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// Not PEM.
+    #[error("expected {expected} in PEM (-----BEGIN …-----): {reason}")]
+    Pem {
+        /// What should be there.
+        expected: &'static str,
+        /// The reader's words.
+        reason: String,
+    },
+    /// Certificate and key do not fit together, or are of a kind that TLS does not know.
+    #[error("certificate and key cannot be used for TLS: {0}")]
+    Unusable(String),
+}
+
+/// A certificate with its key, ready for clients.
+#[derive(Clone)]
+pub struct Certificate {
+    pub(crate) acceptor: TlsAcceptor,
+    /// For SCRAM's channel binding.
+    pem: Arc<[u8]>,
+}
+
+impl Certificate {
+    /// Reads a certificate chain, the server's own first, and its private key.
+    ///
+    /// # Errors
+    /// [`CertificateError`] says which of the two is wrong.
+    pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Certificate, CertificateError> {
+        let pem = |expected| move |reason: String| CertificateError::Pem { expected, reason };
+        let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(chain)
+            .collect::<Result<_, _>>()
+            .map_err(|error| pem("a certificate")(error.to_string()))?;
+        if certificates.is_empty() {
+            return Err(pem("a certificate")("there is none".to_string()));
+        }
+        let key =
+            PrivateKeyDer::from_pem_slice(key).map_err(|error| pem("a private key")(error.to_string()))?;
+        let unusable = |error: tokio_rustls::rustls::Error| CertificateError::Unusable(error.to_string());
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?
+            .with_no_client_auth()
+            .with_single_cert(certificates, key)
+            .map_err(unusable)?;
+        Ok(Certificate { acceptor: TlsAcceptor::from(Arc::new(config)), pem: chain.into() })
+    }
+}
+
+/// Who may connect to the Postgres port.
+pub struct Access {
+    /// What clients must show.
+    pub authentication: Authentication,
+    /// What proves that they know their passwords.
+    pub passwords: Arc<Passwords>,
+    /// Encrypts; without one, only clients on the same machine may connect.
+    pub certificate: Option<Certificate>,
+    /// Sessions at the same time; one more gets `53300`.
+    pub connections_max: usize,
+}
+
+impl Default for Access {
+    fn default() -> Access {
+        Access {
+            authentication: Authentication::default(),
+            passwords: Arc::default(),
+            certificate: None,
+            connections_max: limits::CONNECTIONS_MAX,
+        }
+    }
+}
+
+impl Access {
+    /// SCRAM for one connection; with channel binding where the connection is encrypted.
+    pub(crate) fn scram(&self, encrypted: bool) -> ScramServerAuth {
+        let mut scram = ScramServerAuth::new();
+        if let Some(certificate) = self.certificate.as_ref().filter(|_| encrypted)
+            && let Err(error) = scram.configure_certificate(&certificate.pem)
+        {
+            // A kind of signature that has no hash for RFC 5929: clients are not offered the binding.
+            tracing::debug!(%error, "no channel binding with this certificate");
+        }
+        scram
+    }
+}
