@@ -116,10 +116,7 @@ fn result_columns(catalog: &Catalog, definition: &Procedure) -> Vec<OutputColumn
             .enumerate()
             .map(|(position, parameter)| crate::execution::output_column(position, parameter))
             .collect(),
-        FunctionResult::Table(name) => catalog.tables.get(name).map_or_else(Vec::new, |table| {
-            let columns = table.columns.iter();
-            columns.map(|c| OutputColumn { name: c.name.clone(), data_type: c.data_type }).collect()
-        }),
+        FunctionResult::Table(name) => catalog.columns_of(name).unwrap_or_default(),
     }
 }
 

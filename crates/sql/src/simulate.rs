@@ -111,10 +111,8 @@ impl Invocation {
                     _ => None,
                 });
                 let mut results = Vec::new();
-                let changed = {
-                    let rows = &mut Rows(execution);
-                    change_catalog(self.library.catalog(), changes, rows, &mut results)?
-                };
+                let rows = Rows::new(execution);
+                let changed = change_catalog(self.library.catalog(), changes, rows, &mut results)?;
                 *catalog = changed.map(Arc::new);
                 Ok(results)
             }

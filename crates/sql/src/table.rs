@@ -5,6 +5,7 @@ use crate::expression::{Binder, Environment, Expression, Source};
 use crate::parse::parse_expression;
 use crate::routines::Routines;
 use crate::scope::VariableScope;
+use crate::view::ViewPlan;
 use std::sync::Arc;
 use types::{
     Catalog, ColumnSet, DataType, Index, Policy, SqlError, SqlState, Table, TableId, Value, format_value,
@@ -220,6 +221,7 @@ pub(crate) struct Tables {
     by_name: rustc_hash::FxHashMap<String, Arc<TablePlan>>,
     by_id: rustc_hash::FxHashMap<TableId, Arc<TablePlan>>,
     foreign_keys: ForeignKeys,
+    views: rustc_hash::FxHashMap<String, Arc<ViewPlan>>,
     routines: Routines,
 }
 
@@ -237,7 +239,28 @@ impl Tables {
         }
         let by_id = by_name.values().map(|plan| (plan.id, plan.clone())).collect();
         let foreign_keys = ForeignKeys::new(catalog, &by_id)?;
-        Ok(Tables { by_name, by_id, foreign_keys, routines })
+        let mut views = rustc_hash::FxHashMap::default();
+        for view in catalog.views.values() {
+            views.insert(view.name.clone(), Arc::new(ViewPlan::new(view)?));
+        }
+        Ok(Tables { by_name, by_id, foreign_keys, views, routines })
+    }
+
+    /// The view of this name.
+    pub fn view(&self, name: &str) -> Option<&Arc<ViewPlan>> {
+        self.views.get(name)
+    }
+
+    /// Names and types of the columns of a table or view.
+    ///
+    /// # Errors
+    /// `42P01`
+    pub fn columns_of(&self, name: &str) -> Result<Vec<(String, DataType)>, SqlError> {
+        if let Some(view) = self.view(name) {
+            return Ok(view.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect());
+        }
+        let columns = self.get(name)?.columns.iter();
+        Ok(columns.map(|column| (column.name.clone(), column.data_type)).collect())
     }
 
     /// The functions and procedures beside them.

@@ -11,6 +11,7 @@ mod row_function;
 mod scan;
 mod select;
 
+pub(crate) use change::check_row_bytes;
 pub(crate) use protect::Savepoint;
 pub(crate) use relation::check_values;
 pub(crate) use select::check_result_rows;
@@ -162,6 +163,21 @@ impl<'a> Execution<'a> {
                 .hint("Pass the value as an argument, or choose execution = \"execute-order-validate\" in the charter.")
         })?;
         oracles.value(name).map(Value::text)
+    }
+
+    /// The catalog's tables and routines.
+    pub fn library(&self) -> &'a Library {
+        self.library
+    }
+
+    /// `now()`
+    pub fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// Records a command on a row that nothing else of the transaction looks at.
+    pub fn place_row(&mut self, command: Command) {
+        self.commands.push(command);
     }
 
     /// What it runs on.

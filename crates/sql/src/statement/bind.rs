@@ -77,7 +77,12 @@ pub(super) fn find_table<'t>(
     scope: &VariableScope,
     name: &ObjectName,
 ) -> Result<&'t Arc<TablePlan>, SqlError> {
-    tables.get(&table_name(name)?).map_err(|error| scope.located(error, name.span()))
+    let called = table_name(name)?;
+    if tables.view(&called).is_some() {
+        let error = SqlError::unsupported(format_args!("a change of the view \"{called}\""));
+        return Err(scope.located(error.hint("Change the tables that it reads."), name.span()));
+    }
+    tables.get(&called).map_err(|error| scope.located(error, name.span()))
 }
 
 /// The only table of a FROM clause, with the name under which its columns are known.
@@ -525,6 +530,17 @@ impl Wildcards<'_> {
             (Wildcards::Relations(relations), Some(of)) => Some(relations.relation(of)?.all(false)),
         }
     }
+
+    /// The names of the same columns, as far as they are unique.
+    fn paths(&self, of: Option<&str>) -> Vec<Vec<String>> {
+        match (self, of) {
+            (Wildcards::Table(..), _) => Vec::new(),
+            (Wildcards::Relations(relations), None) => relations.paths(),
+            (Wildcards::Relations(relations), Some(of)) => {
+                relations.relation(of).map_or_else(Vec::new, |relation| relation.paths(false))
+            }
+        }
+    }
 }
 
 /// The output list of SELECT and RETURNING, `*` expanded.
@@ -556,6 +572,7 @@ pub(super) fn bind_items(
                     let message = "SELECT * with no tables specified is not valid";
                     return Err(scope.located(SqlError::new(SqlState::SYNTAX_ERROR, message), item.span()));
                 };
+                scope.note_wildcard(options.wildcard_token.0.span, || wildcards.paths(None));
                 expand(found, &mut projection, &mut columns)?;
                 continue;
             }
@@ -564,11 +581,13 @@ pub(super) fn bind_items(
                 options,
             ) => {
                 refuse_wildcard_options(options)?;
-                let Some(found) = wildcards.columns(Some(&table_name(name)?)) else {
+                let relation = table_name(name)?;
+                let Some(found) = wildcards.columns(Some(&relation)) else {
                     let message = format!("missing FROM-clause entry for table \"{name}\"");
                     let error = SqlError::new(SqlState::UNDEFINED_TABLE, message);
                     return Err(scope.located(error, name.span()));
                 };
+                scope.note_wildcard(name.span(), || wildcards.paths(Some(&relation)));
                 expand(found, &mut projection, &mut columns)?;
                 continue;
             }
