@@ -8,6 +8,7 @@ mod foreign_keys;
 mod indexes;
 mod routines;
 mod rows;
+mod sequences;
 mod tables;
 mod views;
 
@@ -18,6 +19,7 @@ use create_as::{TableOfQuery, bind_create_table_as, create_table_as};
 use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
 use routines::{DropRoutine, bind_create_routine, create_routine};
 pub(crate) use rows::Rows;
+use sequences::{SequenceDraft, bind_create_sequence, create_sequence, drop_sequences};
 use sqlparser::ast::{ObjectType, Statement};
 use std::sync::Arc;
 use tables::{TableDraft, bind_create_table, create_table, drop_tables};
@@ -81,6 +83,17 @@ pub(crate) enum SchemaChange {
         /// The views.
         names: Vec<String>,
     },
+    /// CREATE SEQUENCE.
+    CreateSequence(SequenceDraft),
+    /// DROP SEQUENCE.
+    DropSequence {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// CASCADE.
+        cascade: bool,
+        /// The sequences.
+        names: Vec<String>,
+    },
     /// CREATE PROCEDURE and CREATE FUNCTION.
     CreateRoutine {
         /// OR REPLACE.
@@ -125,6 +138,11 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
         Statement::Drop { object_type: ObjectType::Index, if_exists, names, cascade: false, .. } => {
             let names = names.iter().map(table_name).collect::<Result<_, _>>()?;
             Ok(Some(SchemaChange::DropIndex { if_exists: *if_exists, names }))
+        }
+        Statement::CreateSequence { .. } => bind_create_sequence(statement),
+        Statement::Drop { object_type: ObjectType::Sequence, if_exists, names, cascade, .. } => {
+            let names = names.iter().map(table_name).collect::<Result<_, _>>()?;
+            Ok(Some(SchemaChange::DropSequence { if_exists: *if_exists, cascade: *cascade, names }))
         }
         Statement::Drop { object_type: ObjectType::View, if_exists, names, cascade, .. } => {
             let names = names.iter().map(table_name).collect::<Result<_, _>>()?;
@@ -223,6 +241,14 @@ pub(crate) fn change_catalog<'c>(
                 drop_views(&mut catalog, *if_exists, *cascade, names)?;
                 "DROP VIEW"
             }
+            SchemaChange::CreateSequence(draft) => {
+                create_sequence(&mut catalog, draft)?;
+                "CREATE SEQUENCE"
+            }
+            SchemaChange::DropSequence { if_exists, cascade, names } => {
+                drop_sequences(&mut catalog, *if_exists, *cascade, names)?;
+                "DROP SEQUENCE"
+            }
             SchemaChange::CreateRoutine { or_replace, procedure } => {
                 create_routine(&mut catalog, *or_replace, procedure)?
             }
@@ -250,7 +276,7 @@ fn take_number(catalog: &mut Catalog) -> Result<u32, SqlError> {
 }
 
 fn find_table(catalog: &Catalog, name: &str) -> Result<Arc<Table>, SqlError> {
-    if catalog.views.contains_key(name) {
+    if catalog.views.contains_key(name) || catalog.sequences.contains_key(name) {
         return Err(SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a table")));
     }
     catalog.tables.get(name).cloned().ok_or_else(|| {
@@ -267,11 +293,12 @@ fn check_free(catalog: &Catalog, name: &str) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Whether a table, a view or an index has this name; that of a primary key counts.
+/// Whether a table, a view, a sequence or an index has this name; that of a primary key counts.
 fn relation_exists(catalog: &Catalog, name: &str) -> bool {
     let has_key = |table: &Arc<Table>| !table.primary_key.is_empty() && table.primary_key_name == name;
     catalog.tables.contains_key(name)
         || catalog.views.contains_key(name)
+        || catalog.sequences.contains_key(name)
         || catalog.tables.values().any(has_key)
         || catalog.indexes.values().flatten().any(|index| index.name == name)
 }

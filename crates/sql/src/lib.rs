@@ -32,6 +32,7 @@ mod predicate;
 mod prepare;
 mod routines;
 mod scope;
+mod sequence;
 mod simulate;
 mod statement;
 mod table;

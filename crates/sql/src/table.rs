@@ -8,7 +8,8 @@ use crate::scope::VariableScope;
 use crate::view::ViewPlan;
 use std::sync::Arc;
 use types::{
-    Catalog, ColumnSet, DataType, Index, Policy, SqlError, SqlState, Table, TableId, Value, format_value,
+    Catalog, ColumnSet, DataType, Generated, Index, Policy, SqlError, SqlState, Table, TableId, Value,
+    format_value,
 };
 
 /// A table as statements use it.
@@ -48,6 +49,8 @@ pub(crate) struct ColumnPlan {
     pub not_null: bool,
     /// The value where none is given; cast to the column's type.
     pub default: Option<Expression>,
+    /// GENERATED ALWAYS AS IDENTITY: no other value can be given.
+    pub is_generated: bool,
 }
 
 /// A CHECK constraint.
@@ -78,7 +81,7 @@ impl TablePlan {
             holds_keys,
             endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
         };
-        for column in &table.columns {
+        for (ordinal, column) in table.columns.iter().enumerate() {
             let default = column.default.as_ref();
             let default = default.map(|sql| bind_default(sql, &column.name, column.data_type, routines));
             plan.columns.push(ColumnPlan {
@@ -86,6 +89,7 @@ impl TablePlan {
                 data_type: column.data_type,
                 not_null: column.not_null,
                 default: default.transpose()?,
+                is_generated: catalog.identity(table.id, ordinal) == Some(Generated::Always),
             });
         }
         for check in &table.checks {

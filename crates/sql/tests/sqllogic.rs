@@ -222,3 +222,8 @@ fn tables_of_queries() {
 fn alter_table() {
     run("alter_table");
 }
+
+#[test]
+fn sequences() {
+    run("sequences");
+}

@@ -1,4 +1,4 @@
-use crate::{ColumnSet, DataType, Key, OutputColumn, SqlError, Value};
+use crate::{ColumnSet, DataType, Generated, Key, OutputColumn, Sequence, SqlError, Value};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
 use std::collections::{BTreeMap, BTreeSet};
@@ -312,6 +312,8 @@ pub struct Catalog {
     pub foreign_keys: BTreeMap<TableId, Vec<ForeignKey>>,
     /// Views by name.
     pub views: BTreeMap<String, Arc<View>>,
+    /// Sequences by name.
+    pub sequences: BTreeMap<String, Arc<Sequence>>,
     /// Procedures and functions by name; one per name.
     pub procedures: BTreeMap<String, Arc<Procedure>>,
 }
@@ -352,6 +354,13 @@ impl Catalog {
         let column =
             |column: &Column| OutputColumn { name: column.name.clone(), data_type: column.data_type };
         Some(columns.map(column).collect())
+    }
+
+    /// What an identity column takes; `None` where the column is none.
+    pub fn identity(&self, table: TableId, column: usize) -> Option<Generated> {
+        let owners = self.sequences.values().filter_map(|sequence| sequence.owner.as_ref());
+        let mut owners = owners.filter(|owner| owner.table == table && usize::from(owner.column) == column);
+        owners.find_map(|owner| owner.identity)
     }
 
     /// The table with this number.

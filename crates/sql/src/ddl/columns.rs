@@ -3,6 +3,7 @@
 use super::constraints::name_checks;
 use super::foreign_keys::{create_foreign_key, remove_foreign_keys};
 use super::indexes::{check_unique, create_index, remove_index};
+use super::sequences::{change_owners, drop_owned};
 use super::tables::TableDraft;
 use super::views::{self, depends, drop_dependents};
 use super::{Rows, check_free, take_number};
@@ -68,6 +69,7 @@ fn renumber(catalog: &mut Catalog, table: &Table) -> Result<Table, SqlError> {
             foreign_key.index = foreign_key.index.map(|number| numbers[&number]);
         }
     }
+    change_owners(catalog, table.id, &|owner| owner.table = id);
     Ok(Table { id, ..table.clone() })
 }
 
@@ -113,6 +115,10 @@ pub(super) fn add_column(
     if draft.table.primary_key != before.primary_key {
         return Err(SqlError::unsupported("PRIMARY KEY on a table that exists")
             .hint("Say PRIMARY KEY in CREATE TABLE; a unique index serves a table that exists."));
+    }
+    if !draft.sequences.is_empty() {
+        return Err(SqlError::unsupported("ADD COLUMN with a sequence")
+            .hint("Make a table with the column, and insert the rows there."));
     }
     views::refuse_name(catalog, &before.name, &name)?;
     let column = draft.table.columns.last().expect("it has been added").clone();
@@ -207,6 +213,7 @@ pub(super) fn drop_column(
         primary_key: table.primary_key.iter().map(|ordinal| ordinal - u16::from(*ordinal > number)).collect(),
         ..table.clone()
     };
+    let bound = plan(catalog, table)?;
     let users = views::using_column(catalog, table, gone, &without(&|_| false))?;
     drop_dependents(catalog, &what, cascade, &[], &|view| users.contains(&view.name))?;
     remove_foreign_keys(catalog, |child, foreign_key| {
@@ -232,7 +239,8 @@ pub(super) fn drop_column(
             }
         }
     }
-    let bound = plan(catalog, table)?;
+    drop_owned(catalog, table.id, Some(number));
+    change_owners(catalog, table.id, &|owner| owner.column -= u16::from(owner.column > number));
     let uses = |check: &Check| {
         let plan = bound.checks.iter().find(|plan| plan.name == check.name);
         plan.is_some_and(|plan| {

@@ -44,6 +44,9 @@ pub(crate) fn bind_create_routine(create: &CreateRoutine) -> Result<SchemaChange
         [schema, name] if name_of(schema)? == "public" => name_of(name)?,
         _ => return Err(SqlError::unsupported("a procedure in a schema other than public")),
     };
+    if name.starts_with("pg_catalog.") {
+        return Err(SqlError::unsupported("a function whose name begins with \"pg_catalog.\""));
+    }
     if create.parameters.len() > limits::ARGUMENTS_MAX {
         return Err(SqlError::new(
             SqlState(*b"54023"),

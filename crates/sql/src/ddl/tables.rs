@@ -5,6 +5,7 @@ use super::foreign_keys::{
     ForeignKeyDraft, bind_foreign_key, create_foreign_key, refuse_referenced, remove_foreign_keys,
 };
 use super::indexes::{IndexDraft, bind_unique, create_index};
+use super::sequences::{create_owned, drop_owned, refuse_options};
 use super::views::drop_dependents;
 use super::{Rows, SchemaChange, bind_policy, generated_name, relation_exists, take_number};
 use crate::expression::bind_data_type;
@@ -14,10 +15,10 @@ use crate::statement::table_name;
 use crate::table::TablePlan;
 use sqlparser::ast::{
     self, ColumnOption, CreateTable, CreateTableLikeDefaults, CreateTableLikeKind, CreateTableOptions, Expr,
-    Ident, IndexColumn, TableConstraint,
+    GeneratedAs, Ident, IndexColumn, SequenceOptions, TableConstraint,
 };
 use std::sync::Arc;
-use types::{Catalog, Check, Column, SqlError, SqlState, Table, TableId, limits};
+use types::{Catalog, Check, Column, DataType, Generated, SqlError, SqlState, Table, TableId, limits};
 
 /// What `endorsement_policy` says among a table's options; an empty text means none.
 pub(super) fn table_endorsement(options: &[ast::SqlOption]) -> Result<Option<String>, SqlError> {
@@ -99,6 +100,8 @@ pub(crate) struct TableDraft {
     pub(super) unnamed_checks: Vec<String>,
     pub(super) unique: Vec<IndexDraft>,
     pub(super) foreign_keys: Vec<ForeignKeyDraft>,
+    /// Columns with a sequence of their own, and what identity columns take.
+    pub(super) sequences: Vec<(u16, Option<Generated>)>,
     /// LIKE: the relation whose columns come first, and whether their defaults come along.
     like: Option<(String, bool)>,
 }
@@ -119,8 +122,8 @@ impl TableDraft {
 
     /// A table that exists, to which something is added.
     pub(super) fn of(table: &Table) -> TableDraft {
-        let (unnamed_checks, unique, foreign_keys, like) = Default::default();
-        TableDraft { table: table.clone(), unnamed_checks, unique, foreign_keys, like }
+        let (unnamed_checks, unique, foreign_keys, sequences, like) = Default::default();
+        TableDraft { table: table.clone(), unnamed_checks, unique, foreign_keys, sequences, like }
     }
 
     /// Adds a column with its constraints.
@@ -133,8 +136,15 @@ impl TableDraft {
             let message = format!("column \"{name}\" specified more than once");
             return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
         }
-        let data_type = bind_data_type(&definition.data_type)?;
         let ordinal = self.table.columns.len() as u16;
+        let is_serial = is_serial(&definition.data_type)?;
+        let data_type = match is_serial {
+            true => DataType::BigInt,
+            false => bind_data_type(&definition.data_type)?,
+        };
+        if is_serial {
+            self.sequences.push((ordinal, None));
+        }
         self.table.columns.push(Column { name: name.clone(), data_type, not_null: false, default: None });
         let mut nullable = None;
         for option in &definition.options {
@@ -173,10 +183,54 @@ impl TableDraft {
                     }
                     self.foreign_keys.push(draft);
                 }
+                ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. }
+                    if *generated_as != GeneratedAs::ExpStored =>
+                {
+                    self.set_identity(
+                        ordinal,
+                        *generated_as,
+                        sequence_options.as_deref().unwrap_or_default(),
+                    )?;
+                    self.set_nullable(&name, &mut nullable, false)?;
+                }
                 other => refuse_column_option(other)?,
             }
         }
+        if is_serial && nullable != Some(true) {
+            nullable = Some(false);
+        }
         self.table.columns[usize::from(ordinal)].not_null = nullable == Some(false);
+        Ok(())
+    }
+
+    /// GENERATED … AS IDENTITY.
+    fn set_identity(
+        &mut self,
+        ordinal: u16,
+        generated: GeneratedAs,
+        options: &[SequenceOptions],
+    ) -> Result<(), SqlError> {
+        let column = &self.table.columns[usize::from(ordinal)];
+        if !matches!(column.data_type, DataType::BigInt) {
+            if matches!(column.data_type, DataType::SmallInt | DataType::Integer) {
+                return Err(too_small("an identity column", &column.data_type.to_string()));
+            }
+            let message = "identity column type must be smallint, integer, or bigint";
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
+        refuse_options(options)?;
+        if self.sequences.iter().any(|(known, _)| *known == ordinal) {
+            let message = format!(
+                "multiple identity specifications for column \"{}\" of table \"{}\"",
+                column.name, self.table.name
+            );
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+        let generated = match generated {
+            GeneratedAs::Always => Generated::Always,
+            _ => Generated::ByDefault,
+        };
+        self.sequences.push((ordinal, Some(generated)));
         Ok(())
     }
 
@@ -261,6 +315,24 @@ impl TableDraft {
     }
 }
 
+/// Whether a type stands for a column with a sequence of its own.
+fn is_serial(data_type: &ast::DataType) -> Result<bool, SqlError> {
+    let ast::DataType::Custom(name, modifiers) = data_type else { return Ok(false) };
+    let name = name.to_string().to_ascii_lowercase();
+    match name.as_str() {
+        "bigserial" | "serial8" if modifiers.is_empty() => Ok(true),
+        "serial" | "serial4" => Err(too_small(&name, "integer")),
+        "smallserial" | "serial2" => Err(too_small(&name, "smallint")),
+        _ => Ok(false),
+    }
+}
+
+fn too_small(what: &str, data_type: &str) -> SqlError {
+    SqlError::unsupported(format_args!("{what} of type {data_type}")).hint(
+        "Use bigserial, or bigint GENERATED … AS IDENTITY: values are made of the block's height and the place in it, and are too large for smaller types.",
+    )
+}
+
 fn refuse_key_forms(characteristics: &Option<ast::ConstraintCharacteristics>) -> Result<(), SqlError> {
     match characteristics {
         None => Ok(()),
@@ -271,7 +343,8 @@ fn refuse_key_forms(characteristics: &Option<ast::ConstraintCharacteristics>) ->
 fn refuse_column_option(option: &ColumnOption) -> Result<(), SqlError> {
     Err(match option {
         ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
-            SqlError::unsupported("GENERATED").hint("Compute the value in the procedure that writes it.")
+            SqlError::unsupported("GENERATED ALWAYS AS (…) STORED")
+                .hint("Compute the value in the procedure that writes it.")
         }
         ColumnOption::Collation(name) if matches!(name.to_string().trim_matches('"'), "C" | "POSIX") => {
             return Ok(());
@@ -331,6 +404,18 @@ pub(super) fn create_table(
     let routines = Routines::new(catalog);
     name_checks(&mut table, &draft.unnamed_checks, &routines)?;
     table.id = TableId(catalog.next_table);
+    for (ordinal, identity) in &draft.sequences {
+        let column = &table.columns[usize::from(*ordinal)];
+        if column.default.is_some() {
+            let what =
+                if identity.is_some() { "both default and identity" } else { "multiple default values" };
+            let message =
+                format!("{what} specified for column \"{}\" of table \"{}\"", column.name, table.name);
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+    }
+    create_owned(catalog, &mut table, &draft.sequences)?;
+    let routines = Routines::new(catalog);
     // Binds defaults and checks: what is wrong in them is said now.
     TablePlan::new(&table, catalog, &routines)?;
     take_number(catalog)?;
@@ -361,6 +446,10 @@ pub(super) fn drop_tables(
                 let error = SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a table"));
                 return Err(error.hint("Use DROP VIEW to remove a view."));
             }
+            None if catalog.sequences.contains_key(name) => {
+                let error = SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a table"));
+                return Err(error.hint("Use DROP SEQUENCE to remove a sequence."));
+            }
             None if if_exists => {}
             None => {
                 let message = format!("table \"{name}\" does not exist");
@@ -375,6 +464,7 @@ pub(super) fn drop_tables(
         }
         let what = format!("table {}", table.name);
         drop_dependents(catalog, &what, cascade, names, &|view| view.relations.contains(&table.name))?;
+        drop_owned(catalog, table.id, None);
         catalog.tables.remove(&table.name);
         catalog.indexes.remove(&table.id);
     }

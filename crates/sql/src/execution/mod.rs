@@ -19,6 +19,7 @@ pub(crate) use select::check_result_rows;
 use crate::expression::{Environment, Expression};
 use crate::library::Library;
 use crate::plpgsql::{self, CallResult, CompiledProcedure};
+use crate::sequence::Drawn;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
 use constraint::Unsettled;
 pub(crate) use own::without;
@@ -109,6 +110,8 @@ pub(crate) struct Execution<'a> {
     protected: usize,
     /// Hidden keys given out.
     draws: u32,
+    /// Values drawn from sequences.
+    pub(crate) drawn: Drawn,
     /// What the running statement has left to do about references.
     unsettled: VecDeque<Unsettled>,
     /// What the statement that is running has said.
@@ -140,6 +143,7 @@ impl<'a> Execution<'a> {
             working: Vec::new(),
             protected: 0,
             draws: 0,
+            drawn: Drawn::default(),
             unsettled: VecDeque::new(),
             notices: Vec::new(),
             said: (0, 0),
@@ -163,6 +167,16 @@ impl<'a> Execution<'a> {
                 .hint("Pass the value as an argument, or choose execution = \"execute-order-validate\" in the charter.")
         })?;
         oracles.value(name).map(Value::text)
+    }
+
+    /// Where and when it runs.
+    pub fn context(&self) -> Context {
+        self.context
+    }
+
+    /// Whether it is executed before it is ordered.
+    pub fn asks_oracles(&self) -> bool {
+        self.oracles.is_some()
     }
 
     /// The catalog's tables and routines.

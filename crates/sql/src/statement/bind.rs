@@ -51,7 +51,6 @@ fn unsupported_statement(statement: &Statement) -> SqlError {
     let name = words.take(3).collect::<Vec<_>>().join(" ");
     let error = SqlError::unsupported(if name.is_empty() { "this statement" } else { name.as_str() });
     match statement {
-        Statement::CreateSequence { .. } => error.hint("Choose keys in the client."),
         Statement::AlterTable(_) => error.hint("Drop the table and create it again."),
         Statement::Explain { .. } | Statement::ExplainTable { .. } => {
             error.hint("Use EXPLAIN without options: it runs nothing, and shows what a statement would read and register.")
@@ -453,12 +452,23 @@ fn insert_row(
             continue;
         }
         let column = &table.columns[*ordinal];
+        refuse_given(column)?;
         let bound = binder.bind_towards(value, column.data_type)?;
         row[*ordinal] = binder
             .assign_to_column(bound, &column.name, column.data_type)
             .map_err(|error| binder.at(error, value.span()))?;
     }
     Ok(row)
+}
+
+/// Refuses a value for a column that takes none.
+fn refuse_given(column: &crate::table::ColumnPlan) -> Result<(), SqlError> {
+    if !column.is_generated {
+        return Ok(());
+    }
+    let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+    let detail = format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
+    Err(SqlError::new(SqlState(*b"428C9"), message).detail(detail))
 }
 
 fn is_default(value: &Expr) -> bool {
@@ -483,6 +493,7 @@ fn insert_select(
     let mut row = default_row(table);
     for (position, (ordinal, output)) in targets.iter().zip(select.columns.iter()).enumerate() {
         let column = &table.columns[*ordinal];
+        refuse_given(column)?;
         let value = Expression::column(position, output.data_type);
         row[*ordinal] = binder.assign_to_column(value, &column.name, column.data_type)?;
     }
@@ -728,6 +739,10 @@ fn bind_assignments(
             }
             default
         } else {
+            if target.is_generated {
+                let message = format!("column \"{}\" can only be updated to DEFAULT", target.name);
+                return Err(SqlError::new(SqlState(*b"428C9"), message));
+            }
             let bound = binder.in_clause(Some("UPDATE")).bind_towards(&assignment.value, target.data_type)?;
             binder
                 .assign_to_column(bound, &target.name, target.data_type)
