@@ -31,6 +31,7 @@ use crate::execution::Context;
 use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use crate::library::Library;
 use crate::plpgsql::{self, CompiledProcedure, FusedStatement};
+use crate::sequence::is_sequence_function;
 use crate::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
     ConflictAction, InsertSource, Interval, KeyPart, OnConflict, Returning, resolve_key,
@@ -207,7 +208,8 @@ impl<'a> Analysis<'a> {
 
     /// What functions may touch that a statement calls, any number of times.
     fn calls_of(&mut self, calls: &[RoutineCall], frame: &KnownFrame) -> Result<(), SqlError> {
-        for call in calls {
+        // Drawing from a sequence touches nothing.
+        for call in calls.iter().filter(|call| !is_sequence_function(&call.name)) {
             let known = |argument: &Expression| match argument.is_row_independent() {
                 true => self.evaluate(argument, frame),
                 false => None,

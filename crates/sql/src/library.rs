@@ -4,6 +4,7 @@ use crate::execution::no_procedure;
 use crate::parse::is_schema_change;
 use crate::plpgsql::{self, CompiledProcedure};
 use crate::prepare::{Prepared, bind_script};
+use crate::sequence::NEXT_VALUE;
 use crate::table::{Tables, stored_policy};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -159,10 +160,15 @@ impl Library {
     }
 
     /// Whether a procedure or function may change rows, itself or by those that it calls.
+    ///
+    /// A value of a sequence is drawn in a transaction, at a place in a block, so that is one of them.
     pub(crate) fn may_write(&self, name: &str) -> bool {
         let mut waiting = vec![name];
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         while let Some(next) = waiting.pop() {
+            if next == NEXT_VALUE {
+                return true;
+            }
             // What does not compile ends with an error before it changes anything.
             let Some(Ok(compiled)) = self.procedures.get(next) else { continue };
             if !seen.insert(next) {

@@ -1,9 +1,10 @@
 //! From text to syntax trees: sqlparser's PostgreSQL grammar behind our limits.
 
 use crate::expression::{OPERATORS_MAX, too_deep};
+use crate::parse_create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
 use crate::parse_routine::{CreateRoutine, parse_create_routine, parse_do};
 use crate::scope::position_in;
-use sqlparser::ast::{DataType, Expr, Statement};
+use sqlparser::ast::{DataType, Expr, Query, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -25,6 +26,8 @@ pub(crate) enum ParsedStatement {
     Sql(Box<Statement>),
     /// CREATE PROCEDURE and CREATE FUNCTION, which it does not read in PostgreSQL's form.
     CreateRoutine(Box<CreateRoutine>),
+    /// CREATE TABLE … AS and SELECT … INTO.
+    CreateTableAs(Box<CreateTableAs>),
     /// DO: the text of its block.
     Do(String),
 }
@@ -190,17 +193,25 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     let creates_routine = keyword(0) == Keyword::CREATE
         && (is_routine(keyword(1)) || (keyword(1) == Keyword::OR && is_routine(keyword(3))));
     let is_block = keyword(0) == Keyword::DO;
+    let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
     let mut parser = parser(tokens);
     if creates_routine {
         let create = parse_create_routine(&mut parser, sql)?;
         return Ok(ParsedStatement::CreateRoutine(Box::new(create)));
+    }
+    if creates_table {
+        let create = parse_create_table_as(&mut parser, sql)?;
+        return Ok(ParsedStatement::CreateTableAs(Box::new(create)));
     }
     if is_block {
         return parse_do(&mut parser, sql).map(ParsedStatement::Do);
     }
     let statement = parser.parse_statement().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
-    Ok(ParsedStatement::Sql(Box::new(statement)))
+    Ok(match select_into(statement) {
+        Ok(create) => ParsedStatement::CreateTableAs(Box::new(create)),
+        Err(statement) => ParsedStatement::Sql(Box::new(statement)),
+    })
 }
 
 pub(crate) fn expect_end(parser: &Parser<'_>, sql: &str) -> Result<(), SqlError> {
@@ -254,10 +265,23 @@ pub(crate) fn parser_error(error: ParserError, parser: &Parser<'_>, sql: &str) -
 pub(crate) fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlError> {
     let plain = |statement| match statement {
         ParsedStatement::Sql(statement) => Ok(*statement),
-        ParsedStatement::CreateRoutine(_) => Err(SqlError::unsupported("CREATE in a function")),
+        ParsedStatement::CreateRoutine(_) | ParsedStatement::CreateTableAs(_) => {
+            Err(SqlError::unsupported("CREATE in a function"))
+        }
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };
     parse_script(sql)?.into_iter().map(plain).collect()
+}
+
+/// One query that is the whole text.
+///
+/// # Errors
+/// As [`parse_script`].
+pub(crate) fn parse_query(sql: &str) -> Result<Query, SqlError> {
+    let mut parser = parser(tokenize(sql)?);
+    let query = parser.parse_query().map_err(|error| parser_error(error, &parser, sql))?;
+    expect_end(&parser, sql)?;
+    Ok(*query)
 }
 
 /// One expression that is the whole text.
@@ -312,10 +336,12 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
     // Nearly every script is told by its letters alone, which is much quicker than by its tokens.
     let contains =
         |word: &[u8]| sql.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
-    if ![b"create".as_slice(), b"drop", b"alter", b"truncate"].into_iter().any(contains) {
+    let selects_into = contains(b"into") && contains(b"select");
+    if !selects_into && ![b"create".as_slice(), b"drop", b"alter", b"truncate"].into_iter().any(contains) {
         return false;
     }
     let mut begins = true;
+    let (mut is_query, mut depth, mut before) = (false, 0usize, Keyword::NoKeyword);
     let mut tokens = Vec::new();
     // What does not even tokenize is no schema change; running it gives the error.
     if Tokenizer::new(&DIALECT, sql).tokenize_with_location_into_buf(&mut tokens).is_err() {
@@ -329,14 +355,25 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
         }
         Token::Word(word) => {
             let first = std::mem::replace(&mut begins, false);
-            first
-                && matches!(
-                    word.keyword,
-                    Keyword::CREATE | Keyword::DROP | Keyword::ALTER | Keyword::TRUNCATE
-                )
+            let before = std::mem::replace(&mut before, word.keyword);
+            if first {
+                (is_query, depth) = (matches!(word.keyword, Keyword::SELECT | Keyword::WITH), 0);
+            }
+            // SELECT … INTO makes a table; what is in parentheses is no part of the first SELECT.
+            (is_query && depth == 0 && word.keyword == Keyword::INTO && before != Keyword::INSERT)
+                || (first
+                    && matches!(
+                        word.keyword,
+                        Keyword::CREATE | Keyword::DROP | Keyword::ALTER | Keyword::TRUNCATE
+                    ))
         }
-        _ => {
+        other => {
             begins = false;
+            match other {
+                Token::LParen => depth += 1,
+                Token::RParen => depth = depth.saturating_sub(1),
+                _ => {}
+            }
             false
         }
     })

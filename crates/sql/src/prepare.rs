@@ -227,7 +227,9 @@ fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatemen
     let statement = match statement {
         ParsedStatement::Sql(statement) => statement,
         ParsedStatement::Do(body) => return bind_block(library, scope, body),
-        ParsedStatement::CreateRoutine(_) => return Err(SqlError::unsupported("this statement")),
+        ParsedStatement::CreateRoutine(_) | ParsedStatement::CreateTableAs(_) => {
+            return Err(SqlError::unsupported("this statement"));
+        }
     };
     match explained(&statement) {
         Some(call @ Statement::Call(_)) => {

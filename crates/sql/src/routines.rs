@@ -3,7 +3,7 @@
 use crate::expression::{Binder, Expression, Source};
 use crate::parse::parse_expression;
 use crate::scope::VariableScope;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
     Catalog, DataType, Function, FunctionResult, OutputColumn, Parameter, Procedure, SqlError, SqlState,
@@ -23,6 +23,7 @@ pub(crate) struct Routine {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routines {
     by_name: Arc<BTreeMap<String, Arc<Routine>>>,
+    sequences: Arc<BTreeSet<String>>,
 }
 
 /// What a parameter gets.
@@ -41,7 +42,15 @@ impl Routines {
             let columns = result_columns(catalog, definition).into();
             (name.clone(), Arc::new(Routine { definition: definition.clone(), columns }))
         };
-        Routines { by_name: Arc::new(catalog.procedures.iter().map(routine).collect()) }
+        Routines {
+            by_name: Arc::new(catalog.procedures.iter().map(routine).collect()),
+            sequences: Arc::new(catalog.sequences.keys().cloned().collect()),
+        }
+    }
+
+    /// Whether there is a sequence of this name, which functions draw from.
+    pub fn has_sequence(&self, name: &str) -> bool {
+        self.sequences.contains(name)
     }
 
     /// The procedure or function of this name.
@@ -116,10 +125,7 @@ fn result_columns(catalog: &Catalog, definition: &Procedure) -> Vec<OutputColumn
             .enumerate()
             .map(|(position, parameter)| crate::execution::output_column(position, parameter))
             .collect(),
-        FunctionResult::Table(name) => catalog.tables.get(name).map_or_else(Vec::new, |table| {
-            let columns = table.columns.iter();
-            columns.map(|c| OutputColumn { name: c.name.clone(), data_type: c.data_type }).collect()
-        }),
+        FunctionResult::Table(name) => catalog.columns_of(name).unwrap_or_default(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Names that expressions may use besides columns: variables of PL/pgSQL and parameters `$n`.
 
 use crate::routines::Routines;
+use crate::view::Noted;
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::{Location, Span};
 use std::cell::RefCell;
@@ -30,6 +31,8 @@ pub(crate) struct VariableScope {
     called: RefCell<BTreeSet<Arc<str>>>,
     /// A name that is a column and a variable is the column, as in functions in SQL.
     columns_first: bool,
+    /// What a query that becomes a view looks at.
+    noted: Option<RefCell<Noted>>,
 }
 
 #[derive(Clone, Default)]
@@ -73,6 +76,31 @@ impl VariableScope {
     pub fn with_columns_first(mut self) -> VariableScope {
         self.columns_first = true;
         self
+    }
+
+    /// Notes what a query that becomes a view looks at.
+    pub fn noting(mut self) -> VariableScope {
+        self.noted = Some(RefCell::default());
+        self
+    }
+
+    /// What has been noted so far.
+    pub fn noted(&self) -> Noted {
+        self.noted.as_ref().map(|noted| noted.borrow().clone()).unwrap_or_default()
+    }
+
+    /// A query reads this table or view.
+    pub fn note_relation(&self, name: &str) {
+        if let Some(noted) = &self.noted {
+            noted.borrow_mut().relations.insert(name.to_string());
+        }
+    }
+
+    /// The `*` at this place stands for these columns.
+    pub fn note_wildcard(&self, span: Span, paths: impl FnOnce() -> Vec<Vec<String>>) {
+        if let Some(noted) = &self.noted {
+            noted.borrow_mut().wildcards.push((span, paths()));
+        }
     }
 
     /// Whether a name that is a column and a variable is the column.

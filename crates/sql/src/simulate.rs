@@ -111,10 +111,8 @@ impl Invocation {
                     _ => None,
                 });
                 let mut results = Vec::new();
-                let changed = {
-                    let rows = &mut Rows(execution);
-                    change_catalog(self.library.catalog(), changes, rows, &mut results)?
-                };
+                let rows = Rows::new(execution);
+                let changed = change_catalog(self.library.catalog(), changes, rows, &mut results)?;
                 *catalog = changed.map(Arc::new);
                 Ok(results)
             }
@@ -145,9 +143,14 @@ impl Invocation {
             }
             targets.push(ordinal);
         }
+        // A default that calls a function gives another value for every row.
+        let each: Vec<Expression> = default_row(table);
         let mut defaults = Vec::with_capacity(table.columns.len());
-        for default in default_row(table) {
-            defaults.push(execution.evaluate(&default, &[])?);
+        for default in &each {
+            defaults.push(match default.runs_anything() {
+                true => Value::Null,
+                false => execution.evaluate(default, &[])?,
+            });
         }
         for values in rows {
             if values.len() != targets.len() {
@@ -159,6 +162,11 @@ impl Invocation {
                 return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message));
             }
             let mut row = defaults.clone();
+            for (ordinal, default) in each.iter().enumerate() {
+                if default.runs_anything() && !targets.contains(&ordinal) {
+                    row[ordinal] = execution.evaluate(default, &[])?;
+                }
+            }
             for (ordinal, value) in targets.iter().zip(values) {
                 row[*ordinal] = assign(value.clone(), table.columns[*ordinal].data_type)?;
             }
@@ -214,7 +222,11 @@ impl Invocation {
                 }
             };
             // A key that cannot be is where the transaction ends.
-            if table.key.iter().any(|ordinal| known(analysis, *ordinal).is_none()) {
+            let given = |ordinal: &u16| {
+                columns.contains(&table.columns[usize::from(*ordinal)].name)
+                    || !defaults[usize::from(*ordinal)].runs_anything()
+            };
+            if table.key.iter().any(|ordinal| given(ordinal) && known(analysis, *ordinal).is_none()) {
                 return;
             }
             analysis.insert_known(table, &known, types::ColumnSet::EXISTS);

@@ -5,9 +5,11 @@ use crate::expression::{Binder, Environment, Expression, Source};
 use crate::parse::parse_expression;
 use crate::routines::Routines;
 use crate::scope::VariableScope;
+use crate::view::ViewPlan;
 use std::sync::Arc;
 use types::{
-    Catalog, ColumnSet, DataType, Index, Policy, SqlError, SqlState, Table, TableId, Value, format_value,
+    Catalog, ColumnSet, DataType, Generated, Index, Policy, SqlError, SqlState, Table, TableId, Value,
+    format_value,
 };
 
 /// A table as statements use it.
@@ -47,6 +49,8 @@ pub(crate) struct ColumnPlan {
     pub not_null: bool,
     /// The value where none is given; cast to the column's type.
     pub default: Option<Expression>,
+    /// GENERATED ALWAYS AS IDENTITY: no other value can be given.
+    pub is_generated: bool,
 }
 
 /// A CHECK constraint.
@@ -77,7 +81,7 @@ impl TablePlan {
             holds_keys,
             endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
         };
-        for column in &table.columns {
+        for (ordinal, column) in table.columns.iter().enumerate() {
             let default = column.default.as_ref();
             let default = default.map(|sql| bind_default(sql, &column.name, column.data_type, routines));
             plan.columns.push(ColumnPlan {
@@ -85,6 +89,7 @@ impl TablePlan {
                 data_type: column.data_type,
                 not_null: column.not_null,
                 default: default.transpose()?,
+                is_generated: catalog.identity(table.id, ordinal) == Some(Generated::Always),
             });
         }
         for check in &table.checks {
@@ -220,6 +225,7 @@ pub(crate) struct Tables {
     by_name: rustc_hash::FxHashMap<String, Arc<TablePlan>>,
     by_id: rustc_hash::FxHashMap<TableId, Arc<TablePlan>>,
     foreign_keys: ForeignKeys,
+    views: rustc_hash::FxHashMap<String, Arc<ViewPlan>>,
     routines: Routines,
 }
 
@@ -237,7 +243,28 @@ impl Tables {
         }
         let by_id = by_name.values().map(|plan| (plan.id, plan.clone())).collect();
         let foreign_keys = ForeignKeys::new(catalog, &by_id)?;
-        Ok(Tables { by_name, by_id, foreign_keys, routines })
+        let mut views = rustc_hash::FxHashMap::default();
+        for view in catalog.views.values() {
+            views.insert(view.name.clone(), Arc::new(ViewPlan::new(view)?));
+        }
+        Ok(Tables { by_name, by_id, foreign_keys, views, routines })
+    }
+
+    /// The view of this name.
+    pub fn view(&self, name: &str) -> Option<&Arc<ViewPlan>> {
+        self.views.get(name)
+    }
+
+    /// Names and types of the columns of a table or view.
+    ///
+    /// # Errors
+    /// `42P01`
+    pub fn columns_of(&self, name: &str) -> Result<Vec<(String, DataType)>, SqlError> {
+        if let Some(view) = self.view(name) {
+            return Ok(view.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect());
+        }
+        let columns = self.get(name)?.columns.iter();
+        Ok(columns.map(|column| (column.name.clone(), column.data_type)).collect())
     }
 
     /// The functions and procedures beside them.

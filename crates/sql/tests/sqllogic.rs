@@ -207,3 +207,23 @@ fn windows() {
 fn more_aggregates() {
     run("more_aggregates");
 }
+
+#[test]
+fn views() {
+    run("views");
+}
+
+#[test]
+fn tables_of_queries() {
+    run("tables_of_queries");
+}
+
+#[test]
+fn alter_table() {
+    run("alter_table");
+}
+
+#[test]
+fn sequences() {
+    run("sequences");
+}

@@ -1,7 +1,7 @@
-use crate::{ColumnSet, DataType, Key, SqlError, Value};
+use crate::{ColumnSet, DataType, Generated, Key, OutputColumn, Sequence, SqlError, Value};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Number of a table, never used twice in a ledger.
@@ -181,6 +181,21 @@ pub struct ForeignKey {
     pub on_update: ReferentialAction,
 }
 
+/// A view: a query with a name, bound wherever the name is used.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct View {
+    /// Its name, which no table and no index has.
+    pub name: String,
+    /// What it gives, in order.
+    pub columns: Vec<OutputColumn>,
+    /// The query, as SQL with every `*` written out.
+    pub query: String,
+    /// Names of the tables and views in it.
+    pub relations: BTreeSet<String>,
+    /// Names of the functions in it.
+    pub functions: BTreeSet<String>,
+}
+
 /// How an argument travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum ParameterMode {
@@ -282,7 +297,7 @@ impl Procedure {
     }
 }
 
-/// The tables and procedures of a ledger at one height. A change makes a new catalog with the next version.
+/// The tables, views and procedures of a ledger at one height. A change makes a new catalog with the next version.
 #[derive(Clone, Debug, PartialEq, Eq, Default, BorshSerialize, BorshDeserialize)]
 pub struct Catalog {
     /// Counts the changes.
@@ -295,6 +310,10 @@ pub struct Catalog {
     pub indexes: BTreeMap<TableId, Vec<Index>>,
     /// FOREIGN KEY constraints by the table that references, in the order of their numbers; as `indexes`.
     pub foreign_keys: BTreeMap<TableId, Vec<ForeignKey>>,
+    /// Views by name.
+    pub views: BTreeMap<String, Arc<View>>,
+    /// Sequences by name.
+    pub sequences: BTreeMap<String, Arc<Sequence>>,
     /// Procedures and functions by name; one per name.
     pub procedures: BTreeMap<String, Arc<Procedure>>,
 }
@@ -324,6 +343,24 @@ impl Catalog {
             [Some(index.entries()), index.unique.then(|| index.unique_entries())].into_iter().flatten()
         });
         self.tables.values().map(|table| table.id).chain(entries)
+    }
+
+    /// The columns of the table or view of this name.
+    pub fn columns_of(&self, name: &str) -> Option<Vec<OutputColumn>> {
+        if let Some(view) = self.views.get(name) {
+            return Some(view.columns.clone());
+        }
+        let columns = self.tables.get(name)?.columns.iter();
+        let column =
+            |column: &Column| OutputColumn { name: column.name.clone(), data_type: column.data_type };
+        Some(columns.map(column).collect())
+    }
+
+    /// What an identity column takes; `None` where the column is none.
+    pub fn identity(&self, table: TableId, column: usize) -> Option<Generated> {
+        let owners = self.sequences.values().filter_map(|sequence| sequence.owner.as_ref());
+        let mut owners = owners.filter(|owner| owner.table == table && usize::from(owner.column) == column);
+        owners.find_map(|owner| owner.identity)
     }
 
     /// The table with this number.

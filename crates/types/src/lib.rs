@@ -29,6 +29,7 @@ mod policy;
 mod proposal;
 mod real;
 mod receipt;
+mod sequence;
 mod submission;
 mod text;
 mod transaction;
@@ -50,7 +51,7 @@ pub use cast::{
 };
 pub use catalog::{
     Catalog, Check, Column, ForeignKey, Function, FunctionResult, Index, Language, Parameter, ParameterMode,
-    Procedure, ReferentialAction, Table, TableId, Volatility,
+    Procedure, ReferentialAction, Table, TableId, View, Volatility,
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use columns::ColumnSet;
@@ -73,6 +74,7 @@ pub use proposal::{
     PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
 };
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
+pub use sequence::{Generated, Sequence, SequenceOwner};
 pub use submission::{
     FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
     SubmissionRefusal, SubmissionReply, frame_ranges, read_frame, write_frame,

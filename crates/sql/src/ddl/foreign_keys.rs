@@ -1,6 +1,7 @@
 //! FOREIGN KEY constraints: making and dropping them.
 
-use super::{Rows, constraint_exists, generated_name, take_number};
+use super::constraints::constraint_exists;
+use super::{Rows, generated_name, take_number};
 use crate::constraint::ForeignKeys;
 use crate::expression::Environment;
 use crate::scope::name_of;
@@ -79,6 +80,10 @@ pub(super) fn create_foreign_key(
     draft: &ForeignKeyDraft,
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
+    if catalog.views.contains_key(&draft.parent) {
+        let message = format!("referenced relation \"{}\" is not a table", draft.parent);
+        return Err(SqlError::new(SqlState(*b"42809"), message));
+    }
     let Some(parent) = catalog.tables.get(&draft.parent).cloned() else {
         let message = format!("relation \"{}\" does not exist", draft.parent);
         return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
@@ -199,21 +204,20 @@ fn check_rows(
     let Some(plan) = foreign_keys.of_child(table.id).iter().find(|plan| plan.name == foreign_key.name) else {
         return Ok(());
     };
-    let snapshot = rows.snapshot();
     // The keys of an index that is as new as the constraint stand nowhere yet.
     let mut new_keys = None;
     let index =
         catalog.indexes_of(foreign_key.parent).iter().find(|index| Some(index.number) == foreign_key.index);
-    let known = snapshot.catalog().indexes_of(foreign_key.parent);
+    let known = rows.execution.snapshot().catalog().indexes_of(foreign_key.parent);
     if let Some(index) = index.filter(|index| known.iter().all(|known| known.number != index.number)) {
         let mut keys = BTreeSet::new();
-        rows.visit(foreign_key.parent, &mut |row| {
+        rows.visit(foreign_key.parent, &mut |_, _, row| {
             keys.extend(index.unique_entry(row)?);
             Ok(())
         })?;
         new_keys = Some(keys);
     }
-    rows.visit(table.id, &mut |row| {
+    rows.visit(table.id, &mut |snapshot, _, row| {
         let values: Vec<Value> =
             plan.columns.iter().map(|ordinal| row[usize::from(*ordinal)].clone()).collect();
         if values.iter().any(Value::is_null) {

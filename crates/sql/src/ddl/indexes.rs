@@ -141,14 +141,14 @@ pub(super) fn create_index(
 }
 
 /// Refuses a unique index on rows of which two have the same key, and keys that are too long.
-fn check_unique(
+pub(super) fn check_unique(
     catalog: &Catalog,
     table: &Table,
     index: &Index,
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
     let mut seen = BTreeSet::new();
-    rows.visit(table.id, &mut |row| {
+    rows.visit(table.id, &mut |_, _, row| {
         let Some(key) = index.unique_entry(row)? else { return Ok(()) };
         if seen.insert(key) {
             return Ok(());

@@ -158,7 +158,7 @@ impl Execution<'_> {
     }
 
     /// A hidden key that no other row has and that keeps the order of insertion.
-    fn draw_key(&mut self) -> Result<Key, SqlError> {
+    pub(crate) fn draw_key(&mut self) -> Result<Key, SqlError> {
         let mut bytes = [0; HIDDEN_KEY_BYTES];
         bytes[..8].copy_from_slice(&self.context.height.to_be_bytes());
         bytes[8..12].copy_from_slice(&self.context.index.to_be_bytes());
@@ -330,7 +330,7 @@ fn stored_bytes(value: &Value) -> usize {
 }
 
 /// Refuses a row that is too long to store.
-pub(super) fn check_row_bytes(row: &[Value]) -> Result<(), SqlError> {
+pub(crate) fn check_row_bytes(row: &[Value]) -> Result<(), SqlError> {
     let bytes: usize = row.iter().map(stored_bytes).sum();
     if bytes > limits::ROW_BYTES_MAX {
         // A detail, because it tells of the whole row.

@@ -5,6 +5,7 @@ use super::select::Given;
 use crate::expression::RoutineCall;
 use crate::plpgsql::{CallResult, CompiledProcedure};
 use crate::prepare::{StatementKind, Step};
+use crate::sequence::is_sequence_function;
 use crate::statement::StatementOutput;
 use std::rc::Rc;
 use types::{DataType, Notice, Severity, SqlError, Value, limits};
@@ -20,6 +21,10 @@ impl Execution<'_> {
         name: &str,
         arguments: Vec<Value>,
     ) -> Result<CallResult, SqlError> {
+        if is_sequence_function(name) {
+            let value = Value::BigInt(self.sequence_value(name, &arguments)?);
+            return Ok(CallResult { values: vec![value], rows: None });
+        }
         let seen = self.own.clone();
         self.see_newer();
         let matched = std::mem::take(&mut self.last_matched);

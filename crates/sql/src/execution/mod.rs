@@ -11,6 +11,7 @@ mod row_function;
 mod scan;
 mod select;
 
+pub(crate) use change::check_row_bytes;
 pub(crate) use protect::Savepoint;
 pub(crate) use relation::check_values;
 pub(crate) use select::check_result_rows;
@@ -18,6 +19,7 @@ pub(crate) use select::check_result_rows;
 use crate::expression::{Environment, Expression};
 use crate::library::Library;
 use crate::plpgsql::{self, CallResult, CompiledProcedure};
+use crate::sequence::Drawn;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
 use constraint::Unsettled;
 pub(crate) use own::without;
@@ -108,6 +110,8 @@ pub(crate) struct Execution<'a> {
     protected: usize,
     /// Hidden keys given out.
     draws: u32,
+    /// Values drawn from sequences.
+    pub(crate) drawn: Drawn,
     /// What the running statement has left to do about references.
     unsettled: VecDeque<Unsettled>,
     /// What the statement that is running has said.
@@ -139,6 +143,7 @@ impl<'a> Execution<'a> {
             working: Vec::new(),
             protected: 0,
             draws: 0,
+            drawn: Drawn::default(),
             unsettled: VecDeque::new(),
             notices: Vec::new(),
             said: (0, 0),
@@ -162,6 +167,31 @@ impl<'a> Execution<'a> {
                 .hint("Pass the value as an argument, or choose execution = \"execute-order-validate\" in the charter.")
         })?;
         oracles.value(name).map(Value::text)
+    }
+
+    /// Where and when it runs.
+    pub fn context(&self) -> Context {
+        self.context
+    }
+
+    /// Whether it is executed before it is ordered.
+    pub fn asks_oracles(&self) -> bool {
+        self.oracles.is_some()
+    }
+
+    /// The catalog's tables and routines.
+    pub fn library(&self) -> &'a Library {
+        self.library
+    }
+
+    /// `now()`
+    pub fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// Records a command on a row that nothing else of the transaction looks at.
+    pub fn place_row(&mut self, command: Command) {
+        self.commands.push(command);
     }
 
     /// What it runs on.

@@ -95,6 +95,9 @@ impl Binder<'_> {
 
     /// A call by name: what has a form of its own, then the functions of the table.
     fn call(&self, name: &str, arguments: Vec<Expression>, span: Span) -> Result<Expression, SqlError> {
+        if let Some(call) = self.bind_sequence_call(name, &arguments).map_err(|error| self.at(error, span))? {
+            return Ok(call);
+        }
         match (name, arguments.len()) {
             ("now" | "transaction_timestamp" | "current_timestamp", 0) => {
                 Ok(Expression { kind: Kind::Now, data_type: DataType::TimestampTz })

@@ -99,7 +99,7 @@ impl Binder<'_> {
     }
 
     /// The expression as an argument of this type, by the rules of function calls.
-    pub(super) fn argument(&self, expression: Expression, target: DataType) -> Option<Expression> {
+    pub fn argument(&self, expression: Expression, target: DataType) -> Option<Expression> {
         can_cast_implicitly(expression.data_type, target).then(|| self.cast_to(expression, target).ok())?
     }
 }

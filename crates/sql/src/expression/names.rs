@@ -47,10 +47,6 @@ pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlE
         Sql::Custom(name, modifiers) if modifiers.is_empty() => {
             match name.to_string().to_ascii_lowercase().as_str() {
                 "bpchar" => DataType::Char(None),
-                "serial" | "bigserial" | "smallserial" => {
-                    return Err(SqlError::unsupported(format_args!("the type {name}"))
-                    .hint("Choose keys in the client, or leave the primary key out: rows keep the order of insertion."));
-                }
                 other => {
                     let message = format!("type \"{other}\" does not exist");
                     return Err(SqlError::new(SqlState(*b"42704"), message));

@@ -155,6 +155,12 @@ impl Relations {
         merged.chain(self.relations.iter().flat_map(|relation| relation.all(true))).collect()
     }
 
+    /// The names of [`Relations::all`], qualified where USING has not merged columns.
+    pub fn paths(&self) -> Vec<Vec<String>> {
+        let merged = self.merged.iter().map(|merged| vec![merged.name.clone()]);
+        merged.chain(self.relations.iter().flat_map(|relation| relation.paths(true))).collect()
+    }
+
     /// The name of a column of the row of all, qualified.
     pub fn name_of(&self, ordinal: u16) -> Option<String> {
         let ordinal = usize::from(ordinal);
@@ -164,6 +170,12 @@ impl Relations {
 }
 
 impl NamedRelation {
+    /// The names of [`NamedRelation::all`].
+    pub fn paths(&self, visible: bool) -> Vec<Vec<String>> {
+        let names = self.all(visible).into_iter().map(|(column, _)| vec![self.name.clone(), column]);
+        names.collect()
+    }
+
     /// What `name.*` stands for; `visible`: without what USING has merged.
     pub fn all(&self, visible: bool) -> Vec<(String, Expression)> {
         let shown = (0..self.columns.len()).filter(|position| !visible || !self.hidden.contains(position));

@@ -45,10 +45,10 @@ impl ResultShape {
             FunctionResult::Value(data_type) => (Returns::Value, vec![data_type.family()]),
             FunctionResult::Outputs => (Returns::Outputs, outputs()),
             FunctionResult::Table(name) => {
-                let table = tables.get(name).map_err(|_| {
+                let columns = tables.columns_of(name).map_err(|_| {
                     SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
                 })?;
-                (Returns::Row, table.columns.iter().map(|column| column.data_type).collect())
+                (Returns::Row, columns.into_iter().map(|(_, data_type)| data_type).collect())
             }
         };
         Ok(ResultShape { returns, is_set: function.is_set, types })

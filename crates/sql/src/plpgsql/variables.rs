@@ -202,14 +202,12 @@ impl Variables {
         declaration: &Declaration,
         of: &Target,
     ) -> Result<Vec<u16>, SqlError> {
-        let table = match of.parts.as_slice() {
-            [table] => tables.get(&table.text),
-            [schema, table] if schema.text == "public" => tables.get(&table.text),
+        let fields = match of.parts.as_slice() {
+            [table] => tables.columns_of(&table.text),
+            [schema, table] if schema.text == "public" => tables.columns_of(&table.text),
             _ => Err(SqlError::unsupported("a schema other than public in %ROWTYPE")),
         };
-        let table = table.map_err(|error| or_at(error, of.position()))?;
-        let fields: Vec<(String, DataType)> =
-            table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+        let fields = fields.map_err(|error| or_at(error, of.position()))?;
         self.declare_record(declaration)?;
         let index = self.records.len() - 1;
         self.define(index, &fields)?;
@@ -264,13 +262,12 @@ impl Variables {
         }
         match parts.as_slice() {
             [table, column] => {
-                let table = tables.get(table)?;
-                let ordinal = table.ordinal(column).ok_or_else(|| {
-                    let message =
-                        format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+                let columns = tables.columns_of(table)?;
+                let found = columns.iter().find(|(name, _)| name == column).ok_or_else(|| {
+                    let message = format!("column \"{column}\" of relation \"{table}\" does not exist");
                     SqlError::new(SqlState::UNDEFINED_COLUMN, message)
                 })?;
-                Ok(table.columns[ordinal].data_type)
+                Ok(found.1)
             }
             [_] => {
                 let message = format!("variable \"{}\" does not exist", target.text());

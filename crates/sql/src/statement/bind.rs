@@ -51,7 +51,6 @@ fn unsupported_statement(statement: &Statement) -> SqlError {
     let name = words.take(3).collect::<Vec<_>>().join(" ");
     let error = SqlError::unsupported(if name.is_empty() { "this statement" } else { name.as_str() });
     match statement {
-        Statement::CreateSequence { .. } => error.hint("Choose keys in the client."),
         Statement::AlterTable(_) => error.hint("Drop the table and create it again."),
         Statement::Explain { .. } | Statement::ExplainTable { .. } => {
             error.hint("Use EXPLAIN without options: it runs nothing, and shows what a statement would read and register.")
@@ -77,7 +76,12 @@ pub(super) fn find_table<'t>(
     scope: &VariableScope,
     name: &ObjectName,
 ) -> Result<&'t Arc<TablePlan>, SqlError> {
-    tables.get(&table_name(name)?).map_err(|error| scope.located(error, name.span()))
+    let called = table_name(name)?;
+    if tables.view(&called).is_some() {
+        let error = SqlError::unsupported(format_args!("a change of the view \"{called}\""));
+        return Err(scope.located(error.hint("Change the tables that it reads."), name.span()));
+    }
+    tables.get(&called).map_err(|error| scope.located(error, name.span()))
 }
 
 /// The only table of a FROM clause, with the name under which its columns are known.
@@ -448,12 +452,23 @@ fn insert_row(
             continue;
         }
         let column = &table.columns[*ordinal];
+        refuse_given(column)?;
         let bound = binder.bind_towards(value, column.data_type)?;
         row[*ordinal] = binder
             .assign_to_column(bound, &column.name, column.data_type)
             .map_err(|error| binder.at(error, value.span()))?;
     }
     Ok(row)
+}
+
+/// Refuses a value for a column that takes none.
+fn refuse_given(column: &crate::table::ColumnPlan) -> Result<(), SqlError> {
+    if !column.is_generated {
+        return Ok(());
+    }
+    let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+    let detail = format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
+    Err(SqlError::new(SqlState(*b"428C9"), message).detail(detail))
 }
 
 fn is_default(value: &Expr) -> bool {
@@ -478,6 +493,7 @@ fn insert_select(
     let mut row = default_row(table);
     for (position, (ordinal, output)) in targets.iter().zip(select.columns.iter()).enumerate() {
         let column = &table.columns[*ordinal];
+        refuse_given(column)?;
         let value = Expression::column(position, output.data_type);
         row[*ordinal] = binder.assign_to_column(value, &column.name, column.data_type)?;
     }
@@ -525,6 +541,17 @@ impl Wildcards<'_> {
             (Wildcards::Relations(relations), Some(of)) => Some(relations.relation(of)?.all(false)),
         }
     }
+
+    /// The names of the same columns, as far as they are unique.
+    fn paths(&self, of: Option<&str>) -> Vec<Vec<String>> {
+        match (self, of) {
+            (Wildcards::Table(..), _) => Vec::new(),
+            (Wildcards::Relations(relations), None) => relations.paths(),
+            (Wildcards::Relations(relations), Some(of)) => {
+                relations.relation(of).map_or_else(Vec::new, |relation| relation.paths(false))
+            }
+        }
+    }
 }
 
 /// The output list of SELECT and RETURNING, `*` expanded.
@@ -556,6 +583,7 @@ pub(super) fn bind_items(
                     let message = "SELECT * with no tables specified is not valid";
                     return Err(scope.located(SqlError::new(SqlState::SYNTAX_ERROR, message), item.span()));
                 };
+                scope.note_wildcard(options.wildcard_token.0.span, || wildcards.paths(None));
                 expand(found, &mut projection, &mut columns)?;
                 continue;
             }
@@ -564,11 +592,13 @@ pub(super) fn bind_items(
                 options,
             ) => {
                 refuse_wildcard_options(options)?;
-                let Some(found) = wildcards.columns(Some(&table_name(name)?)) else {
+                let relation = table_name(name)?;
+                let Some(found) = wildcards.columns(Some(&relation)) else {
                     let message = format!("missing FROM-clause entry for table \"{name}\"");
                     let error = SqlError::new(SqlState::UNDEFINED_TABLE, message);
                     return Err(scope.located(error, name.span()));
                 };
+                scope.note_wildcard(name.span(), || wildcards.paths(Some(&relation)));
                 expand(found, &mut projection, &mut columns)?;
                 continue;
             }
@@ -709,6 +739,10 @@ fn bind_assignments(
             }
             default
         } else {
+            if target.is_generated {
+                let message = format!("column \"{}\" can only be updated to DEFAULT", target.name);
+                return Err(SqlError::new(SqlState(*b"428C9"), message));
+            }
             let bound = binder.in_clause(Some("UPDATE")).bind_towards(&assignment.value, target.data_type)?;
             binder
                 .assign_to_column(bound, &target.name, target.data_type)

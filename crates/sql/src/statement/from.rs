@@ -5,7 +5,7 @@
 //! join keeps what compares both of its sides. An outer join keeps the conditions of its ON apart from those of WHERE.
 
 use super::bind::{find_table, plain_table, table_name};
-use super::query::{Level, QueryScope, bind_nested};
+use super::query::{Level, QueryScope, bind_nested, bind_view};
 use super::relation::{Join, JoinKind, Relation};
 use super::row_function::{Call, RowFunction, bind_row_function, gives_rows, plain_arguments};
 use super::{Access, BoundSelect, Scanned};
@@ -231,6 +231,12 @@ fn bind_factor(
                 }
                 let select = common.bind()?;
                 return derived(query, names, select, Vec::new(), alias.as_ref(), Some(known_as));
+            }
+            let called = table_name(name)?;
+            query.variables.note_relation(&called);
+            if let Some(view) = query.tables.view(&called) {
+                let select = bind_view(query, view)?;
+                return derived(query, names, select, Vec::new(), alias.as_ref(), Some(called));
             }
             let table = find_table(query.tables, query.variables, name)?;
             let columns =

@@ -18,7 +18,7 @@ pub(crate) use change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
 };
 pub(crate) use explain::explain;
-pub(crate) use query::{Level, QueryScope, bind_expression, bind_nested, close_types};
+pub(crate) use query::{Level, QueryScope, bind_expression, bind_nested, bind_query, close_types};
 pub(crate) use relation::{Join, JoinKind, Relation, SetOperation};
 pub(crate) use row_function::{RowFunction, RowKind, goes_up};
 pub(crate) use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};

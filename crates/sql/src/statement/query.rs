@@ -9,6 +9,7 @@ use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Sour
 use crate::predicate::conjunction;
 use crate::scope::{VariableScope, name_of};
 use crate::table::Tables;
+use crate::view::ViewPlan;
 use sqlparser::ast::{self, Cte, Query, SetExpr, SetOperator, SetQuantifier, Spanned};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -210,12 +211,28 @@ fn outputs_of(relation: Relation, projection: Vec<Expression>, columns: Arc<[Out
 ///
 /// # Errors
 /// As [`super::bind_statement`].
-pub(super) fn bind_query(
+pub(crate) fn bind_query(
     tables: &Tables,
     scope: &VariableScope,
     query: &Query,
 ) -> Result<BoundSelect, SqlError> {
     in_statement(tables, scope, |scope, _| bind_nested(scope, query, None)).map(|(select, _)| select)
+}
+
+/// Binds the query of a view for one use.
+///
+/// # Errors
+/// As [`super::bind_statement`]: nothing, as long as nothing is altered under the view.
+pub(super) fn bind_view(scope: QueryScope<'_>, view: &ViewPlan) -> Result<BoundSelect, SqlError> {
+    let variables = VariableScope::for_procedure(None).with_routines(scope.tables.routines());
+    let inside =
+        QueryScope { tables: scope.tables, variables: &variables, common: None, queries: scope.queries };
+    let (mut select, _) = bind_nested(inside, &view.query, None)?;
+    variables.called().iter().for_each(|called| scope.variables.note_call(called));
+    let types: Vec<DataType> = view.columns.iter().map(|column| column.data_type).collect();
+    select = with_types(select, &types);
+    select.columns = view.columns.clone().into();
+    Ok(select)
 }
 
 /// Binds an expression that stands alone: it may hold queries, but names no columns.

@@ -502,9 +502,6 @@ pub(super) fn refused(name: &str) -> Option<&'static str> {
         "random" | "setseed" | "random_normal" => "Pass a random number as an argument.",
         "gen_random_uuid" | "uuid_generate_v4" | "uuid_generate_v1" => "Pass the identifier as an argument.",
         "clock_timestamp" | "statement_timestamp" | "timeofday" => "Use now(), the time of the block.",
-        "nextval" | "currval" | "lastval" | "setval" => {
-            "Choose keys in the client, or leave the primary key out: rows keep the order of insertion."
-        }
         "current_time" => "Use localtime, the time of the block.",
         "pg_sleep" | "txid_current" | "pg_backend_pid" | "pg_current_xact_id" => {
             "Every node must compute the same; leave it out."

@@ -1,6 +1,7 @@
 //! CREATE and DROP of procedures and functions.
 
-use crate::ddl::{SchemaChange, bind_policy};
+use super::views::drop_dependents;
+use super::{SchemaChange, bind_policy};
 use crate::expression::bind_data_type;
 use crate::library::CompileOptions;
 use crate::parse_routine::{CreateRoutine, ParsedFunction, ParsedResult};
@@ -25,6 +26,8 @@ const WRONG_OBJECT: SqlState = SqlState(*b"42809");
 #[derive(Debug)]
 pub(crate) struct DropRoutine {
     if_exists: bool,
+    /// CASCADE
+    cascade: bool,
     /// DROP FUNCTION.
     is_function: bool,
     /// With the types of the arguments where they are given.
@@ -41,6 +44,9 @@ pub(crate) fn bind_create_routine(create: &CreateRoutine) -> Result<SchemaChange
         [schema, name] if name_of(schema)? == "public" => name_of(name)?,
         _ => return Err(SqlError::unsupported("a procedure in a schema other than public")),
     };
+    if name.starts_with("pg_catalog.") {
+        return Err(SqlError::unsupported("a function whose name begins with \"pg_catalog.\""));
+    }
     if create.parameters.len() > limits::ARGUMENTS_MAX {
         return Err(SqlError::new(
             SqlState(*b"54023"),
@@ -149,7 +155,7 @@ pub(crate) fn create_routine(
         None => {}
     }
     if let Some(Function { result: FunctionResult::Table(table), .. }) = &procedure.function
-        && !catalog.tables.contains_key(table)
+        && catalog.columns_of(table).is_none()
     {
         return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{table}\" does not exist")));
     }
@@ -238,9 +244,11 @@ impl DropRoutine {
         if_exists: bool,
         is_function: bool,
         descriptions: &[FunctionDesc],
+        behavior: Option<&ast::DropBehavior>,
     ) -> Result<DropRoutine, SqlError> {
         let names = descriptions.iter().map(bind_name).collect::<Result<_, _>>()?;
-        Ok(DropRoutine { if_exists, is_function, names })
+        let cascade = matches!(behavior, Some(ast::DropBehavior::Cascade));
+        Ok(DropRoutine { if_exists, cascade, is_function, names })
     }
 
     /// Takes them out of the catalog. Gives the command's tag.
@@ -266,6 +274,9 @@ impl DropRoutine {
         let known = catalog.procedures.get(name).filter(|procedure| fits(procedure));
         match known {
             Some(known) if known.function.is_some() == self.is_function => {
+                let types: Vec<DataType> = known.inputs().map(|parameter| parameter.data_type).collect();
+                let what = format!("{kind} {}", signature(name, &types));
+                drop_dependents(catalog, &what, self.cascade, &[], &|view| view.functions.contains(name))?;
                 catalog.procedures.remove(name);
                 return Ok(());
             }

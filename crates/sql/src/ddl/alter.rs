@@ -1,0 +1,183 @@
+//! ALTER TABLE: what its parts are, and how they are made one after the other.
+
+use super::columns::{
+    ColumnChange, add_column, alter_column, bind_alter_column, drop_column, rename_column, rename_table,
+};
+use super::constraints::{NewConstraint, add_check, bind_new_constraint, drop_constraint};
+use super::foreign_keys::create_foreign_key;
+use super::indexes::create_index;
+use super::tables::{TableDraft, table_endorsement};
+use super::{Rows, SchemaChange, find_table};
+use crate::scope::name_of;
+use crate::statement::table_name;
+use sqlparser::ast::{self, AlterTableOperation, RenameTableNameKind};
+use std::sync::Arc;
+use types::{Catalog, SqlError, SqlState};
+
+/// One part of an ALTER TABLE.
+#[derive(Debug)]
+pub(crate) enum TableChange {
+    /// SET (endorsement_policy = …): the policy, if any.
+    SetEndorsement(Option<String>),
+    /// ADD CONSTRAINT
+    AddConstraint(Box<NewConstraint>),
+    /// DROP CONSTRAINT
+    DropConstraint {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// CASCADE.
+        cascade: bool,
+        /// The constraint.
+        name: String,
+    },
+    /// ADD COLUMN
+    AddColumn {
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+        /// The column with its constraints.
+        definition: Box<ast::ColumnDef>,
+    },
+    /// DROP COLUMN
+    DropColumn {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// CASCADE.
+        cascade: bool,
+        /// The column.
+        name: String,
+    },
+    /// RENAME COLUMN
+    RenameColumn {
+        /// As it is.
+        from: String,
+        /// As it will be.
+        to: String,
+    },
+    /// RENAME TO
+    Rename(String),
+    /// ALTER COLUMN
+    AlterColumn {
+        /// The column.
+        name: String,
+        /// What becomes of it.
+        change: ColumnChange,
+    },
+}
+
+/// What of a table is altered; `None` where it is something that cannot be.
+///
+/// # Errors
+/// What is wrong with it, as far as that can be told without the table.
+pub(super) fn bind_alter_table(alter: &ast::AlterTable) -> Result<Option<SchemaChange>, SqlError> {
+    if alter.location.is_some() || alter.on_cluster.is_some() || alter.table_type.is_some() {
+        return Ok(None);
+    }
+    let renames = |operation: &AlterTableOperation| {
+        matches!(
+            operation,
+            AlterTableOperation::RenameTable { .. } | AlterTableOperation::RenameColumn { .. }
+        )
+    };
+    if alter.operations.len() > 1 && alter.operations.iter().any(renames) {
+        // What is renamed is renamed alone.
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"RENAME\""));
+    }
+    let mut changes = Vec::with_capacity(alter.operations.len());
+    for operation in &alter.operations {
+        let Some(change) = bind_operation(operation)? else { return Ok(None) };
+        changes.push(change);
+    }
+    let name = table_name(&alter.name)?;
+    Ok(Some(SchemaChange::AlterTable { if_exists: alter.if_exists, name, changes }))
+}
+
+fn bind_operation(operation: &AlterTableOperation) -> Result<Option<TableChange>, SqlError> {
+    let cascades =
+        |behavior: &Option<ast::DropBehavior>| matches!(behavior, Some(ast::DropBehavior::Cascade));
+    Ok(Some(match operation {
+        AlterTableOperation::SetOptionsParens { options } => {
+            TableChange::SetEndorsement(table_endorsement(options)?)
+        }
+        AlterTableOperation::AddConstraint { constraint, not_valid: false } => {
+            TableChange::AddConstraint(Box::new(bind_new_constraint(constraint)?))
+        }
+        AlterTableOperation::DropConstraint { if_exists, name, drop_behavior } => {
+            let cascade = cascades(drop_behavior);
+            TableChange::DropConstraint { if_exists: *if_exists, cascade, name: name_of(name)? }
+        }
+        AlterTableOperation::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
+            let definition = Box::new(column_def.clone());
+            TableChange::AddColumn { if_not_exists: *if_not_exists, definition }
+        }
+        AlterTableOperation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+            let [name] = column_names.as_slice() else { return Ok(None) };
+            let cascade = cascades(drop_behavior);
+            TableChange::DropColumn { if_exists: *if_exists, cascade, name: name_of(name)? }
+        }
+        AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
+            TableChange::RenameColumn { from: name_of(old_column_name)?, to: name_of(new_column_name)? }
+        }
+        AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(name) } => {
+            TableChange::Rename(table_name(name)?)
+        }
+        AlterTableOperation::AlterColumn { column_name, op } => {
+            let Some(change) = bind_alter_column(op)? else { return Ok(None) };
+            TableChange::AlterColumn { name: name_of(column_name)?, change }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Makes the changes of a table one after the other.
+///
+/// # Errors
+/// The first that cannot be made.
+pub(super) fn alter_table(
+    catalog: &mut Catalog,
+    if_exists: bool,
+    name: &str,
+    changes: &[TableChange],
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    if if_exists && catalog.columns_of(name).is_none() {
+        return Ok(());
+    }
+    let mut name = name;
+    for change in changes {
+        let mut table = find_table(catalog, name)?;
+        match change {
+            TableChange::SetEndorsement(policy) => {
+                Arc::make_mut(&mut table).endorsement.clone_from(policy);
+                catalog.tables.insert(name.to_string(), table);
+            }
+            TableChange::AddConstraint(constraint) => match constraint.as_ref() {
+                NewConstraint::Unique(draft) => create_index(catalog, &table, draft, rows)?,
+                NewConstraint::ForeignKey(draft) => create_foreign_key(catalog, &table, draft, rows)?,
+                NewConstraint::Check(name, condition) => {
+                    add_check(catalog, &table, name.as_deref(), condition, rows)?;
+                }
+            },
+            TableChange::DropConstraint { if_exists, cascade, name } => {
+                drop_constraint(catalog, &table, name, *if_exists, *cascade)?;
+            }
+            TableChange::AddColumn { if_not_exists, definition } => {
+                let known = table.ordinal(&name_of(&definition.name)?).is_some();
+                if !(known && *if_not_exists) {
+                    add_column(catalog, TableDraft::of(&table), definition, rows)?;
+                }
+            }
+            TableChange::DropColumn { if_exists, cascade, name } => {
+                if table.ordinal(name).is_some() || !if_exists {
+                    drop_column(catalog, &table, name, *cascade, rows)?;
+                }
+            }
+            TableChange::RenameColumn { from, to } => rename_column(catalog, &table, from, to)?,
+            TableChange::Rename(to) => {
+                rename_table(catalog, &table, to)?;
+                name = to;
+            }
+            TableChange::AlterColumn { name, change } => alter_column(catalog, &table, name, change, rows)?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,488 @@
+//! Columns of tables that exist: ADD, DROP, RENAME and ALTER COLUMN, and the names of tables.
+
+use super::constraints::name_checks;
+use super::foreign_keys::{create_foreign_key, remove_foreign_keys};
+use super::indexes::{check_unique, create_index, remove_index};
+use super::sequences::{change_owners, drop_owned};
+use super::tables::TableDraft;
+use super::views::{self, depends, drop_dependents};
+use super::{Rows, check_free, take_number};
+use crate::expression::{Binder, Environment, Expression, Kind, Source, bind_data_type};
+use crate::parse::parse_expression;
+use crate::routines::Routines;
+use crate::scope::{VariableScope, name_of};
+use crate::table::TablePlan;
+use sqlparser::ast::{self, AlterColumnOperation, Expr, Ident};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use types::{
+    Catalog, Check, DataType, FunctionResult, Index, Row, SqlError, SqlState, Table, TableId, Value, limits,
+};
+
+/// What becomes of a column.
+#[derive(Debug)]
+pub(crate) enum ColumnChange {
+    /// SET NOT NULL and DROP NOT NULL.
+    NotNull(bool),
+    /// SET DEFAULT and DROP DEFAULT: the expression.
+    Default(Option<String>),
+    /// TYPE: the type, and what USING says.
+    Type(DataType, Option<Box<Expr>>),
+}
+
+/// ALTER COLUMN; `None` where it is something that cannot be.
+///
+/// # Errors
+/// A type that is not there.
+pub(super) fn bind_alter_column(operation: &AlterColumnOperation) -> Result<Option<ColumnChange>, SqlError> {
+    Ok(Some(match operation {
+        AlterColumnOperation::SetNotNull => ColumnChange::NotNull(true),
+        AlterColumnOperation::DropNotNull => ColumnChange::NotNull(false),
+        AlterColumnOperation::SetDefault { value } => ColumnChange::Default(Some(value.to_string())),
+        AlterColumnOperation::DropDefault => ColumnChange::Default(None),
+        AlterColumnOperation::SetDataType { data_type, using, .. } => {
+            ColumnChange::Type(bind_data_type(data_type)?, using.clone().map(Box::new))
+        }
+        AlterColumnOperation::AddGenerated { .. } => return Ok(None),
+    }))
+}
+
+/// The number that a table and its indexes get together with rows of another shape. Gives the table with it.
+fn renumber(catalog: &mut Catalog, table: &Table) -> Result<Table, SqlError> {
+    let id = TableId(take_number(catalog)?);
+    let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
+    if let Some(mut indexes) = catalog.indexes.remove(&table.id) {
+        for index in &mut indexes {
+            let number = take_number(catalog)?;
+            numbers.insert(index.number, number);
+            index.number = number;
+        }
+        catalog.indexes.insert(id, indexes);
+    }
+    if let Some(own) = catalog.foreign_keys.remove(&table.id) {
+        catalog.foreign_keys.insert(id, own);
+    }
+    for foreign_key in catalog.foreign_keys.values_mut().flatten() {
+        if foreign_key.parent == table.id {
+            foreign_key.parent = id;
+            foreign_key.index = foreign_key.index.map(|number| numbers[&number]);
+        }
+    }
+    change_owners(catalog, table.id, &|owner| owner.table = id);
+    Ok(Table { id, ..table.clone() })
+}
+
+/// Binds a table as it is in the catalog now.
+fn plan(catalog: &Catalog, table: &Table) -> Result<TablePlan, SqlError> {
+    TablePlan::new(table, catalog, &Routines::new(catalog))
+}
+
+fn contains_nulls(table: &str, column: &str) -> SqlError {
+    let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
+    SqlError::new(SqlState::NOT_NULL_VIOLATION, message)
+}
+
+/// Ordinal of a column that is altered.
+fn ordinal_of(table: &Table, name: &str) -> Result<usize, SqlError> {
+    table.ordinal(name).ok_or_else(|| {
+        let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+        SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+    })
+}
+
+/// ADD COLUMN: every row gets the default.
+///
+/// # Errors
+/// A name that is taken; rows that keep not what is asked of the column.
+pub(super) fn add_column(
+    catalog: &mut Catalog,
+    mut draft: TableDraft,
+    definition: &ast::ColumnDef,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let before = draft.table.clone();
+    let name = name_of(&definition.name)?;
+    if before.ordinal(&name).is_some() {
+        let message = format!("column \"{name}\" of relation \"{}\" already exists", before.name);
+        return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+    }
+    if before.columns.len() >= limits::COLUMNS_MAX {
+        let message = format!("tables can have at most {} columns (COLUMNS_MAX)", limits::COLUMNS_MAX);
+        return Err(SqlError::new(SqlState(*b"54011"), message));
+    }
+    draft.add_column(definition)?;
+    if draft.table.primary_key != before.primary_key {
+        return Err(SqlError::unsupported("PRIMARY KEY on a table that exists")
+            .hint("Say PRIMARY KEY in CREATE TABLE; a unique index serves a table that exists."));
+    }
+    if !draft.sequences.is_empty() {
+        return Err(SqlError::unsupported("ADD COLUMN with a sequence")
+            .hint("Make a table with the column, and insert the rows there."));
+    }
+    views::refuse_name(catalog, &before.name, &name)?;
+    let column = draft.table.columns.last().expect("it has been added").clone();
+    let mut table = renumber(catalog, &draft.table)?;
+    let default = plan(catalog, &Table { checks: Vec::new(), ..table.clone() })?.columns.pop();
+    let value = match default.and_then(|column| column.default) {
+        Some(default) if default.runs_anything() => {
+            return Err(SqlError::unsupported("ADD COLUMN with a DEFAULT that calls a function")
+                .hint("Add the column without it, fill it with UPDATE, then SET DEFAULT."));
+        }
+        Some(default) => rows.execution.evaluate(&default, &[])?,
+        None => Value::Null,
+    };
+    if column.not_null && value.is_null() && rows.are_in(before.id) {
+        return Err(contains_nulls(&before.name, &name));
+    }
+    rows.rewrite(before.id, table.id, &mut |row| {
+        Ok(row.iter().cloned().chain([value.clone()]).collect::<Row>())
+    })?;
+    name_checks(&mut table, &draft.unnamed_checks, &Routines::new(catalog))?;
+    let table = Arc::new(table);
+    catalog.tables.insert(table.name.clone(), table.clone());
+    check_rows(catalog, &table, rows, &|check| before.checks.iter().all(|known| known.name != check.name))?;
+    for unique in &draft.unique {
+        create_index(catalog, &table, unique, rows)?;
+    }
+    for foreign_key in &draft.foreign_keys {
+        create_foreign_key(catalog, &table, foreign_key, rows)?;
+    }
+    views::check_all(catalog, &table.name)
+}
+
+/// Holds the rows of a table against some of its CHECKs.
+fn check_rows(
+    catalog: &Catalog,
+    table: &Table,
+    rows: &mut Rows<'_, '_>,
+    is_meant: &dyn Fn(&crate::table::CheckPlan) -> bool,
+) -> Result<(), SqlError> {
+    let plan = plan(catalog, table)?;
+    if !plan.checks.iter().any(is_meant) {
+        return Ok(());
+    }
+    rows.visit(table.id, &mut |_, _, row| {
+        for check in plan.checks.iter().filter(|check| is_meant(check)) {
+            if check.condition.truth(&Environment::new(row, &[], 0))? == Some(false) {
+                let message = format!(
+                    "check constraint \"{}\" of relation \"{}\" is violated by some row",
+                    check.name, table.name
+                );
+                return Err(SqlError::new(SqlState::CHECK_VIOLATION, message));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// DROP COLUMN: the constraints and indexes that it is part of go with it.
+///
+/// # Errors
+/// A column of the primary key; what depends on it, without CASCADE.
+pub(super) fn drop_column(
+    catalog: &mut Catalog,
+    table: &Table,
+    name: &str,
+    cascade: bool,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let gone = ordinal_of(table, name)?;
+    let number = gone as u16;
+    if table.primary_key.contains(&number) {
+        return Err(SqlError::unsupported("dropping a column of the primary key")
+            .hint("Make a table with another key, and insert the rows there."));
+    }
+    if table.columns.len() == 1 {
+        return Err(SqlError::unsupported("dropping the only column of a table"));
+    }
+    let what = format!("column {name} of table {}", table.name);
+    let referencing = catalog.foreign_keys.iter().find_map(|(child, foreign_keys)| {
+        let is_meant = |foreign_key: &&types::ForeignKey| {
+            foreign_key.parent == table.id && *child != table.id && foreign_key.referenced.contains(&number)
+        };
+        Some((*child, foreign_keys.iter().find(is_meant)?.name.clone()))
+    });
+    if let Some((child, constraint)) = referencing.filter(|_| !cascade) {
+        let child = catalog.table(child).map(|child| child.name.clone()).unwrap_or_default();
+        return Err(depends(&what, &format!("constraint {constraint} on table {child}"), &what));
+    }
+    let without = |checks: &dyn Fn(&Check) -> bool| Table {
+        columns: table.columns.iter().filter(|column| column.name != name).cloned().collect(),
+        checks: table.checks.iter().filter(|check| checks(check)).cloned().collect(),
+        primary_key: table.primary_key.iter().map(|ordinal| ordinal - u16::from(*ordinal > number)).collect(),
+        ..table.clone()
+    };
+    let bound = plan(catalog, table)?;
+    let users = views::using_column(catalog, table, gone, &without(&|_| false))?;
+    drop_dependents(catalog, &what, cascade, &[], &|view| users.contains(&view.name))?;
+    remove_foreign_keys(catalog, |child, foreign_key| {
+        (child == table.id && foreign_key.columns.contains(&number))
+            || (foreign_key.parent == table.id && foreign_key.referenced.contains(&number))
+    });
+    let indexes = catalog.indexes_of(table.id).iter().filter(|index| index.columns.contains(&number));
+    let indexes: Vec<Index> = indexes.cloned().collect();
+    indexes.iter().for_each(|index| remove_index(catalog, table.id, index));
+    let shift = |ordinals: &mut Vec<u16>| {
+        ordinals.iter_mut().for_each(|ordinal| *ordinal -= u16::from(*ordinal > number));
+    };
+    for index in catalog.indexes.get_mut(&table.id).into_iter().flatten() {
+        shift(&mut index.columns);
+    }
+    for (child, foreign_keys) in &mut catalog.foreign_keys {
+        for foreign_key in foreign_keys {
+            if *child == table.id {
+                shift(&mut foreign_key.columns);
+            }
+            if foreign_key.parent == table.id {
+                shift(&mut foreign_key.referenced);
+            }
+        }
+    }
+    drop_owned(catalog, table.id, Some(number));
+    change_owners(catalog, table.id, &|owner| owner.column -= u16::from(owner.column > number));
+    let uses = |check: &Check| {
+        let plan = bound.checks.iter().find(|plan| plan.name == check.name);
+        plan.is_some_and(|plan| {
+            plan.condition.any(&mut |inner| matches!(inner.kind, Kind::Column(column) if column == number))
+        })
+    };
+    let new = renumber(catalog, &without(&|check| !uses(check)))?;
+    rows.rewrite(table.id, new.id, &mut |row| {
+        let kept = row.iter().enumerate().filter(|(ordinal, _)| *ordinal != gone);
+        Ok(kept.map(|(_, value)| value.clone()).collect::<Row>())
+    })?;
+    catalog.tables.insert(new.name.clone(), Arc::new(new));
+    Ok(())
+}
+
+/// RENAME COLUMN.
+///
+/// # Errors
+/// A name that is taken; a view that uses the column.
+pub(super) fn rename_column(
+    catalog: &mut Catalog,
+    table: &Table,
+    from: &str,
+    to: &str,
+) -> Result<(), SqlError> {
+    let Some(ordinal) = table.ordinal(from) else {
+        let message = format!("column \"{from}\" does not exist");
+        return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+    };
+    if table.ordinal(to).is_some() {
+        let message = format!("column \"{to}\" of relation \"{}\" already exists", table.name);
+        return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+    }
+    let mut new = table.clone();
+    new.columns[ordinal].name = to.to_string();
+    if let Some(user) =
+        views::using_column(catalog, table, ordinal, &Table { checks: Vec::new(), ..new.clone() })?.first()
+    {
+        return Err(SqlError::unsupported(format_args!("renaming a column that the view \"{user}\" uses"))
+            .hint("Drop the view, and create it again with the new name."));
+    }
+    views::refuse_name(catalog, &table.name, to)?;
+    for check in &mut new.checks {
+        rename_in(&mut check.condition, &table.name, &|column| (column == from).then_some(to))?;
+    }
+    catalog.tables.insert(new.name.clone(), Arc::new(new));
+    views::check_all(catalog, &table.name)
+}
+
+/// Renames columns in the condition of a CHECK, which names those of its table alone.
+fn rename_in<'n>(
+    condition: &mut String,
+    table: &str,
+    renamed: &dyn Fn(&str) -> Option<&'n str>,
+) -> Result<(), SqlError> {
+    let mut expr = parse_expression(condition)?;
+    let rename = |ident: &mut Ident| {
+        if let Some(to) = name_of(ident).ok().as_deref().and_then(renamed) {
+            *ident = Ident::with_quote('"', to);
+        }
+    };
+    let _ = ast::visit_expressions_mut(&mut expr, |inner| {
+        match inner {
+            Expr::Identifier(ident) => rename(ident),
+            Expr::CompoundIdentifier(path) => {
+                if path.len() == 2 && name_of(&path[0]).is_ok_and(|name| name == table) {
+                    rename(&mut path[1]);
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    *condition = expr.to_string();
+    Ok(())
+}
+
+/// RENAME TO.
+///
+/// # Errors
+/// A name that is taken.
+pub(super) fn rename_table(catalog: &mut Catalog, table: &Table, to: &str) -> Result<(), SqlError> {
+    check_free(catalog, to)?;
+    let mut new = Table { name: to.to_string(), ..table.clone() };
+    for check in &mut new.checks {
+        let mut expr = parse_expression(&check.condition)?;
+        let _ = ast::visit_expressions_mut(&mut expr, |inner| {
+            if let Expr::CompoundIdentifier(path) = inner
+                && name_of(&path[0]).is_ok_and(|name| name == table.name)
+            {
+                path[0] = Ident::with_quote('"', to);
+            }
+            ControlFlow::<()>::Continue(())
+        });
+        check.condition = expr.to_string();
+    }
+    catalog.tables.remove(&table.name);
+    catalog.tables.insert(to.to_string(), Arc::new(new));
+    for procedure in catalog.procedures.values_mut() {
+        let gives = procedure.function.as_ref().map(|function| &function.result);
+        if gives == Some(&FunctionResult::Table(table.name.clone()))
+            && let Some(function) = &mut Arc::make_mut(procedure).function
+        {
+            function.result = FunctionResult::Table(to.to_string());
+        }
+    }
+    views::rename_relation(catalog, &table.name, to)
+}
+
+/// ALTER COLUMN.
+///
+/// # Errors
+/// Rows that do not keep what is asked of the column.
+pub(super) fn alter_column(
+    catalog: &mut Catalog,
+    table: &Table,
+    name: &str,
+    change: &ColumnChange,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let ordinal = ordinal_of(table, name)?;
+    let mut new = table.clone();
+    let column = &mut new.columns[ordinal];
+    match change {
+        ColumnChange::NotNull(true) => {
+            column.not_null = true;
+            rows.visit(table.id, &mut |_, _, row| match row[ordinal].is_null() {
+                true => Err(contains_nulls(&table.name, name)),
+                false => Ok(()),
+            })?;
+        }
+        ColumnChange::NotNull(false) if table.primary_key.contains(&(ordinal as u16)) => {
+            let message = format!("column \"{name}\" is in a primary key");
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+        }
+        ColumnChange::NotNull(false) => column.not_null = false,
+        ColumnChange::Default(default) => column.default.clone_from(default),
+        ColumnChange::Type(data_type, using) => {
+            return change_type(catalog, table, ordinal, *data_type, using.as_deref(), rows);
+        }
+    }
+    plan(catalog, &new)?;
+    catalog.tables.insert(new.name.clone(), Arc::new(new));
+    Ok(())
+}
+
+fn change_type(
+    catalog: &mut Catalog,
+    table: &Table,
+    ordinal: usize,
+    data_type: DataType,
+    using: Option<&Expr>,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let (name, number) = (&table.columns[ordinal].name, ordinal as u16);
+    let referenced = catalog.foreign_keys.iter().any(|(child, foreign_keys)| {
+        let meets = |foreign_key: &types::ForeignKey| {
+            (*child == table.id && foreign_key.columns.contains(&number))
+                || (foreign_key.parent == table.id && foreign_key.referenced.contains(&number))
+        };
+        foreign_keys.iter().any(meets)
+    });
+    if referenced || table.primary_key.contains(&number) {
+        return Err(SqlError::unsupported("another type for a column of a primary or foreign key")
+            .hint("Make a table with the other type, and insert the rows there."));
+    }
+    let without = Table {
+        columns: table.columns.iter().filter(|column| column.name != *name).cloned().collect(),
+        checks: Vec::new(),
+        primary_key: table.primary_key.iter().map(|ordinal| ordinal - u16::from(*ordinal > number)).collect(),
+        ..table.clone()
+    };
+    if let Some(view) = views::using_column(catalog, table, ordinal, &without)?.first() {
+        let message = "cannot alter type of a column used by a view or rule";
+        let detail = format!("rule _RETURN on view {view} depends on column \"{name}\"");
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
+    }
+    let value = conversion(catalog, table, ordinal, data_type, using)?;
+    if value.runs_anything() {
+        return Err(SqlError::unsupported("a function of the ledger in USING"));
+    }
+    let mut new = renumber(catalog, table)?;
+    new.columns[ordinal].data_type = data_type;
+    plan(catalog, &new).map_err(|error| match error.message.contains("default expression") {
+        true => SqlError::new(
+            SqlState::DATATYPE_MISMATCH,
+            format!(
+                "default for column \"{name}\" cannot be cast automatically to type {}",
+                data_type.family()
+            ),
+        ),
+        false => error,
+    })?;
+    let now = rows.execution.now();
+    rows.rewrite(table.id, new.id, &mut |row| {
+        let mut values: Vec<Value> = row.to_vec();
+        values[ordinal] = value.evaluate(&Environment::new(row, &[], now))?;
+        if new.columns[ordinal].not_null && values[ordinal].is_null() {
+            return Err(contains_nulls(&new.name, name));
+        }
+        Ok(Row::from(values))
+    })?;
+    let new = Arc::new(new);
+    catalog.tables.insert(new.name.clone(), new.clone());
+    check_rows(catalog, &new, rows, &|_| true)?;
+    for index in catalog.indexes_of(new.id).iter().filter(|index| index.unique) {
+        check_unique(catalog, &new, index, rows)?;
+    }
+    Ok(())
+}
+
+/// What a column's value becomes in another type.
+fn conversion(
+    catalog: &Catalog,
+    table: &Table,
+    ordinal: usize,
+    data_type: DataType,
+    using: Option<&Expr>,
+) -> Result<Expression, SqlError> {
+    let routines = Routines::new(catalog);
+    let plan = TablePlan::new(table, catalog, &routines)?;
+    let scope = VariableScope::for_procedure(None).with_routines(&routines);
+    let binder = Binder::new(&scope, Source::Table { table: &plan, name: &plan.name });
+    let name = &table.columns[ordinal].name;
+    let value = match using {
+        Some(using) => binder.bind_towards(using, data_type)?,
+        None => Expression::column(ordinal, table.columns[ordinal].data_type),
+    };
+    binder.assign_to_column(value, name, data_type).map_err(|error| {
+        if error.state != SqlState::DATATYPE_MISMATCH {
+            return error;
+        }
+        let what = match using {
+            Some(_) => "result of USING clause for column",
+            None => "column",
+        };
+        let message =
+            format!("{what} \"{name}\" cannot be cast automatically to type {}", data_type.family());
+        let hint = match using {
+            Some(_) => "You might need to add an explicit cast.".to_string(),
+            None => format!("You might need to specify \"USING {name}::{data_type}\"."),
+        };
+        SqlError::new(SqlState::DATATYPE_MISMATCH, message).hint(hint)
+    })
+}

@@ -1,0 +1,166 @@
+//! Constraints of tables that exist: ALTER TABLE … ADD and DROP CONSTRAINT, and the names of CHECKs.
+
+use super::foreign_keys::{ForeignKeyDraft, bind_foreign_key, refuse_needed, remove_foreign_keys};
+use super::indexes::{IndexDraft, bind_unique, remove_index};
+use super::{Rows, generated_name};
+use crate::expression::Environment;
+use crate::routines::Routines;
+use crate::scope::name_of;
+use crate::table::TablePlan;
+use sqlparser::ast::TableConstraint;
+use std::sync::Arc;
+use types::{Catalog, Check, Column, SqlError, SqlState, Table};
+
+/// A constraint that is added to a table.
+#[derive(Debug)]
+pub(crate) enum NewConstraint {
+    /// CHECK, with its name if it has one.
+    Check(Option<String>, String),
+    /// UNIQUE
+    Unique(IndexDraft),
+    /// FOREIGN KEY
+    ForeignKey(ForeignKeyDraft),
+}
+
+/// Binds a constraint that is added.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn bind_new_constraint(constraint: &TableConstraint) -> Result<NewConstraint, SqlError> {
+    Ok(match constraint {
+        TableConstraint::Unique(unique) => NewConstraint::Unique(bind_unique(unique)?),
+        TableConstraint::ForeignKey(foreign_key) => {
+            NewConstraint::ForeignKey(bind_foreign_key(foreign_key, None)?)
+        }
+        TableConstraint::Check(check) if check.enforced != Some(false) => {
+            NewConstraint::Check(check.name.as_ref().map(name_of).transpose()?, check.expr.to_string())
+        }
+        TableConstraint::PrimaryKey(_) => {
+            return Err(SqlError::unsupported("PRIMARY KEY on a table that exists")
+                .hint("Say PRIMARY KEY in CREATE TABLE; a unique index serves a table that exists."));
+        }
+        other => return Err(SqlError::unsupported(format_args!("the constraint {other}"))),
+    })
+}
+
+/// Whether a constraint of a table has this name.
+pub(super) fn constraint_exists(catalog: &Catalog, table: &Table, name: &str) -> bool {
+    table.checks.iter().any(|check| check.name == name)
+        || (!table.primary_key.is_empty() && table.primary_key_name == name)
+        || catalog.indexes_of(table.id).iter().any(|index| index.constraint && index.name == name)
+        || catalog.foreign_keys_of(table.id).iter().any(|foreign_key| foreign_key.name == name)
+}
+
+/// ALTER TABLE … ADD CHECK, which every row must keep.
+pub(super) fn add_check(
+    catalog: &mut Catalog,
+    table: &Arc<Table>,
+    name: Option<&str>,
+    condition: &str,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let mut new = Table::clone(table);
+    let routines = Routines::new(catalog);
+    match name {
+        None => name_checks(&mut new, &[condition.to_string()], &routines)?,
+        Some(name) if constraint_exists(catalog, table, name) => {
+            let message = format!("constraint \"{name}\" for relation \"{}\" already exists", table.name);
+            return Err(SqlError::new(SqlState(*b"42710"), message));
+        }
+        Some(name) => {
+            new.checks.push(Check { name: name.to_string(), condition: condition.to_string() });
+            new.checks.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+    }
+    let plan = TablePlan::new(&new, catalog, &routines)?;
+    let added = plan.checks.iter().find(|check| table.checks.iter().all(|known| known.name != check.name));
+    if let Some(check) = added {
+        rows.visit(
+            table.id,
+            &mut |_, _, row| match check.condition.truth(&Environment::new(row, &[], 0))? {
+                Some(false) => {
+                    let message = format!(
+                        "check constraint \"{}\" of relation \"{}\" is violated by some row",
+                        check.name, table.name
+                    );
+                    Err(SqlError::new(SqlState::CHECK_VIOLATION, message))
+                }
+                _ => Ok(()),
+            },
+        )?;
+    }
+    catalog.tables.insert(new.name.clone(), Arc::new(new));
+    Ok(())
+}
+
+pub(super) fn drop_constraint(
+    catalog: &mut Catalog,
+    table: &Arc<Table>,
+    name: &str,
+    if_exists: bool,
+    cascade: bool,
+) -> Result<(), SqlError> {
+    if table.checks.iter().any(|check| check.name == name) {
+        let mut new = Table::clone(table);
+        new.checks.retain(|check| check.name != name);
+        catalog.tables.insert(new.name.clone(), Arc::new(new));
+        return Ok(());
+    }
+    if catalog.foreign_keys_of(table.id).iter().any(|foreign_key| foreign_key.name == name) {
+        remove_foreign_keys(catalog, |child, foreign_key| child == table.id && foreign_key.name == name);
+        return Ok(());
+    }
+    let indexes = catalog.indexes_of(table.id);
+    if let Some(index) = indexes.iter().find(|index| index.constraint && index.name == name).cloned() {
+        if cascade {
+            remove_foreign_keys(catalog, |_, foreign_key| foreign_key.index == Some(index.number));
+        }
+        let what = format!("constraint {name} on table {}", table.name);
+        refuse_needed(catalog, &index, &what, &format!("index {name}"))?;
+        remove_index(catalog, table.id, &index);
+        return Ok(());
+    }
+    if !table.primary_key.is_empty() && table.primary_key_name == name {
+        return Err(SqlError::unsupported("dropping the primary key")
+            .hint("Make a table with another key, and insert the rows there."));
+    }
+    if if_exists {
+        return Ok(());
+    }
+    let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+    Err(SqlError::new(SqlState(*b"42704"), message))
+}
+
+/// Gives the CHECKs without a name PostgreSQL's: with the column where they look at one only.
+pub(super) fn name_checks(
+    table: &mut Table,
+    unnamed: &[String],
+    routines: &Routines,
+) -> Result<(), SqlError> {
+    let bare = Table { checks: Vec::new(), ..table.clone() };
+    let bare = TablePlan::new(&bare, &Catalog::default(), routines)?;
+    for condition in unnamed {
+        let bound = crate::table::bind_check(&bare, condition, routines)?;
+        let columns: Vec<&Column> = (0..table.columns.len())
+            .filter(|ordinal| {
+                bound.any(&mut |expression| {
+                    matches!(expression.kind, crate::expression::Kind::Column(column) if usize::from(column) == *ordinal)
+                })
+            })
+            .map(|ordinal| &table.columns[ordinal])
+            .collect();
+        let column = match columns.as_slice() {
+            [only] => only.name.clone(),
+            _ => String::new(),
+        };
+        let candidates = (0..).map(|number| {
+            let label = if number == 0 { "check".to_string() } else { format!("check{number}") };
+            generated_name(&table.name, &column, &label)
+        });
+        let free = |name: &String| !table.checks.iter().any(|known| known.name == *name);
+        let Some(name) = candidates.into_iter().find(free) else { continue };
+        table.checks.push(Check { name, condition: condition.clone() });
+    }
+    table.checks.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! CREATE TABLE … AS and SELECT … INTO: a table without a primary key, with the rows of a query.
+
+use super::tables::{TableDraft, create_table, table_endorsement};
+use super::{Rows, SchemaChange, relation_exists};
+use crate::parse_create_as::CreateTableAs;
+use crate::scope::{VariableScope, name_of};
+use crate::statement::{BoundStatement, bind_query, table_name};
+use sqlparser::ast::Query;
+use std::collections::BTreeSet;
+use types::{Catalog, Column, DataType, Row, SqlError, SqlState, limits};
+
+/// A table with the rows of a query.
+#[derive(Debug)]
+pub(crate) struct TableOfQuery {
+    if_not_exists: bool,
+    name: String,
+    /// Names that the first columns get.
+    columns: Vec<String>,
+    endorsement: Option<String>,
+    query: Box<Query>,
+    with_data: bool,
+}
+
+/// CREATE TABLE … AS.
+///
+/// # Errors
+/// Forms that are not supported.
+pub(super) fn bind_create_table_as(create: &CreateTableAs) -> Result<SchemaChange, SqlError> {
+    if create.temporary {
+        return Err(SqlError::unsupported("CREATE TEMPORARY TABLE"));
+    }
+    if create.on_commit.is_some() {
+        let message = "ON COMMIT can only be used on temporary tables";
+        return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
+    Ok(SchemaChange::CreateTableAs(TableOfQuery {
+        if_not_exists: create.if_not_exists,
+        name: table_name(&create.name)?,
+        columns: create.columns.iter().map(name_of).collect::<Result<_, _>>()?,
+        endorsement: match create.options.as_slice() {
+            [] => None,
+            options => table_endorsement(options)?,
+        },
+        query: create.query.clone(),
+        with_data: create.with_data,
+    }))
+}
+
+/// Makes the table and its rows. Gives the command's tag. `before`: the catalog before the first change of the script.
+///
+/// # Errors
+/// What is wrong with the query or its columns; a name that is taken.
+pub(super) fn create_table_as(
+    catalog: &mut Catalog,
+    before: &Catalog,
+    draft: &TableOfQuery,
+    rows: &mut Rows<'_, '_>,
+) -> Result<String, SqlError> {
+    if draft.if_not_exists && relation_exists(catalog, &draft.name) {
+        return Ok("CREATE TABLE AS".to_string());
+    }
+    if catalog != before {
+        return Err(SqlError::unsupported("CREATE TABLE AS behind another schema change of the same script")
+            .hint("Send it in a script of its own."));
+    }
+    let tables = rows.execution.library().tables();
+    let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
+    let select = bind_query(tables, &scope, &draft.query)?;
+    let mut columns = select.columns.to_vec();
+    if draft.columns.len() > columns.len() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));
+    }
+    if columns.len() > limits::COLUMNS_MAX {
+        let message = format!("tables can have at most {} columns (COLUMNS_MAX)", limits::COLUMNS_MAX);
+        return Err(SqlError::new(SqlState(*b"54011"), message));
+    }
+    for (column, name) in columns.iter_mut().zip(&draft.columns) {
+        column.name.clone_from(name);
+    }
+    let mut names = BTreeSet::new();
+    for column in &columns {
+        if !names.insert(column.name.as_str()) {
+            let message = format!("column \"{}\" specified more than once", column.name);
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+    }
+    let column = |column: &types::OutputColumn| Column {
+        name: column.name.clone(),
+        data_type: match column.data_type {
+            DataType::Unknown => DataType::Text(None),
+            known => known,
+        },
+        not_null: false,
+        default: None,
+    };
+    let mut table = TableDraft::empty(&draft.name, draft.endorsement.clone());
+    table.table.columns = columns.iter().map(column).collect();
+    create_table(catalog, false, &table, rows)?;
+    if !draft.with_data {
+        return Ok("CREATE TABLE AS".to_string());
+    }
+    let id = catalog.tables[&draft.name].id;
+    let output = rows.execution.run(&BoundStatement::Select(select), &[])?;
+    let count = output.rows.len();
+    for row in output.rows {
+        let key = rows.execution.draw_key()?;
+        rows.put(id, key, Row::from(row))?;
+    }
+    Ok(format!("SELECT {count}"))
+}

@@ -1,0 +1,136 @@
+//! The rows that a schema change looks at, and those that it makes.
+//!
+//! A schema change never changes rows of a table that stays: it makes a table with rows. Where an ALTER TABLE gives rows
+//! another shape, that is the same table under another number, as PostgreSQL writes a new file: snapshots go on seeing
+//! the rows that they saw, indexes are made anew, and the rows under the old number go with it.
+
+use crate::execution::{Execution, check_row_bytes};
+use state::{Command, CommandKind, KeyRange, PlainState, RowChange, RowFunction, RowId, Snapshot};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use types::{Catalog, ColumnSet, Key, Row, SqlError, TableId};
+
+/// The rows of all tables while schema changes are made.
+pub(crate) struct Rows<'e, 'x> {
+    pub(super) execution: &'e mut Execution<'x>,
+    /// Those of tables that did not exist before.
+    made: PlainState,
+}
+
+/// Rows of both kinds.
+struct Both<'a> {
+    before: &'a dyn Snapshot,
+    made: &'a PlainState,
+}
+
+impl Snapshot for Both<'_> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        self.before.catalog()
+    }
+
+    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+        match self.made.tables.get(&table) {
+            Some(rows) => rows.get(key).cloned(),
+            None => self.before.get(table, key),
+        }
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) {
+        match self.made.tables.contains_key(&table) {
+            true => self.made.scan(table, range, reverse, visit),
+            false => self.before.scan(table, range, reverse, visit),
+        }
+    }
+}
+
+/// What is done with a row, beside all others.
+pub(super) type VisitRow<'a> = dyn FnMut(&dyn Snapshot, &Key, &Row) -> Result<(), SqlError> + 'a;
+
+impl<'e, 'x> Rows<'e, 'x> {
+    /// Those that the execution sees.
+    pub fn new(execution: &'e mut Execution<'x>) -> Rows<'e, 'x> {
+        Rows { execution, made: PlainState::default() }
+    }
+
+    /// Visits every row of a table, at a step each.
+    pub(super) fn visit(&mut self, table: TableId, visit: &mut VisitRow<'_>) -> Result<(), SqlError> {
+        let before = self.execution.snapshot();
+        let both = Both { before, made: &self.made };
+        let mut result = Ok(());
+        both.scan(table, &KeyRange::ALL, false, &mut |key, row| {
+            result = self.execution.charge(1).and_then(|()| visit(&both, key, row));
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        result
+    }
+
+    /// Whether a table has rows.
+    pub(super) fn are_in(&self, table: TableId) -> bool {
+        let mut found = false;
+        let both = Both { before: self.execution.snapshot(), made: &self.made };
+        both.scan(table, &KeyRange::ALL, false, &mut |_, _| {
+            found = true;
+            ControlFlow::Break(())
+        });
+        found
+    }
+
+    /// Makes the rows of a table from those of another one, which goes.
+    pub(super) fn rewrite(
+        &mut self,
+        from: TableId,
+        to: TableId,
+        change: &mut dyn FnMut(&Row) -> Result<Row, SqlError>,
+    ) -> Result<(), SqlError> {
+        let mut rows = Vec::new();
+        self.visit(from, &mut |_, key, row| {
+            rows.push((key.clone(), change(row)?));
+            Ok(())
+        })?;
+        self.made.tables.remove(&from);
+        rows.into_iter().try_for_each(|(key, row)| self.put(to, key, row))
+    }
+
+    /// Puts a row into a table that is made.
+    pub(super) fn put(&mut self, table: TableId, key: Key, row: Row) -> Result<(), SqlError> {
+        check_row_bytes(&row)?;
+        self.made.tables.entry(table).or_default().insert(key, row);
+        Ok(())
+    }
+
+    /// Leaves the rows of the tables that were made in the execution.
+    pub(super) fn finish(self, catalog: &Catalog) {
+        for (table, rows) in self.made.tables {
+            if catalog.table(table).is_none() {
+                continue;
+            }
+            for (key, row) in rows {
+                self.execution.place_row(Command {
+                    row: RowId { table, key },
+                    function: Arc::new(Place(row.clone())),
+                    kind: CommandKind::Insert(row),
+                    uses: ColumnSet::EMPTY,
+                    writes: ColumnSet::ALL,
+                    guard: None,
+                    can_fail: false,
+                    addition: None,
+                });
+            }
+        }
+    }
+}
+
+/// A row of a table that nobody else knows yet.
+struct Place(Row);
+
+impl RowFunction for Place {
+    fn apply(&self, _row: Option<&Row>) -> Result<RowChange, SqlError> {
+        Ok(RowChange::Put(self.0.clone()))
+    }
+}

@@ -1,0 +1,475 @@
+//! CREATE TABLE and DROP TABLE.
+
+use super::constraints::name_checks;
+use super::foreign_keys::{
+    ForeignKeyDraft, bind_foreign_key, create_foreign_key, refuse_referenced, remove_foreign_keys,
+};
+use super::indexes::{IndexDraft, bind_unique, create_index};
+use super::sequences::{create_owned, drop_owned, refuse_options};
+use super::views::drop_dependents;
+use super::{Rows, SchemaChange, bind_policy, generated_name, relation_exists, take_number};
+use crate::expression::bind_data_type;
+use crate::routines::Routines;
+use crate::scope::name_of;
+use crate::statement::table_name;
+use crate::table::TablePlan;
+use sqlparser::ast::{
+    self, ColumnOption, CreateTable, CreateTableLikeDefaults, CreateTableLikeKind, CreateTableOptions, Expr,
+    GeneratedAs, Ident, IndexColumn, SequenceOptions, TableConstraint,
+};
+use std::sync::Arc;
+use types::{Catalog, Check, Column, DataType, Generated, SqlError, SqlState, Table, TableId, limits};
+
+/// What `endorsement_policy` says among a table's options; an empty text means none.
+pub(super) fn table_endorsement(options: &[ast::SqlOption]) -> Result<Option<String>, SqlError> {
+    let [ast::SqlOption::KeyValue { key, value: Expr::Value(value) }] = options else {
+        return Err(SqlError::unsupported("an option of a table but endorsement_policy"));
+    };
+    match (name_of(key)?.as_str(), &value.value) {
+        ("endorsement_policy", ast::Value::SingleQuotedString(text)) => bind_policy(text),
+        (other, _) => Err(SqlError::unsupported(format_args!("the option {other} of a table"))
+            .hint("endorsement_policy = 'policy' says who must endorse what writes to it.")),
+    }
+}
+
+pub(super) fn bind_create_table(create: &CreateTable) -> Result<SchemaChange, SqlError> {
+    refuse_table_forms(create)?;
+    let name = table_name(&create.name)?;
+    if create.columns.len() > limits::COLUMNS_MAX {
+        let message = format!("tables can have at most {} columns (COLUMNS_MAX)", limits::COLUMNS_MAX);
+        return Err(SqlError::new(SqlState(*b"54011"), message));
+    }
+    let endorsement = match &create.table_options {
+        CreateTableOptions::With(options) => table_endorsement(options)?,
+        _ => None,
+    };
+    let mut draft = TableDraft::empty(&name, endorsement);
+    if let Some(CreateTableLikeKind::Parenthesized(like)) = &create.like {
+        let defaults = matches!(like.defaults, Some(CreateTableLikeDefaults::Including));
+        draft.like = Some((table_name(&like.name)?, defaults));
+    }
+    for column in &create.columns {
+        draft.add_column(column)?;
+    }
+    for constraint in &create.constraints {
+        draft.add_constraint(constraint)?;
+    }
+    for ordinal in &draft.table.primary_key {
+        draft.table.columns[usize::from(*ordinal)].not_null = true;
+    }
+    Ok(SchemaChange::CreateTable { if_not_exists: create.if_not_exists, draft: Box::new(draft) })
+}
+
+fn refuse_table_forms(create: &CreateTable) -> Result<(), SqlError> {
+    let refused = [
+        (create.temporary, "CREATE TEMPORARY TABLE"),
+        (create.or_replace, "CREATE OR REPLACE TABLE"),
+        (matches!(create.like, Some(CreateTableLikeKind::Plain(_))), "this form of LIKE"),
+        (create.inherits.is_some(), "INHERITS"),
+        (create.partition_by.is_some() || create.partition_of.is_some(), "PARTITION"),
+        (create.on_commit.is_some(), "ON COMMIT"),
+        (
+            !matches!(create.table_options, CreateTableOptions::None | CreateTableOptions::With(_)),
+            "an option of CREATE TABLE",
+        ),
+        (
+            create.external
+                || create.query.is_some()
+                || create.transient
+                || create.volatile
+                || create.clone.is_some()
+                || create.primary_key.is_some()
+                || create.order_by.is_some()
+                || create.without_rowid
+                || create.comment.is_some()
+                || create.strict,
+            "this form of CREATE TABLE",
+        ),
+    ];
+    match refused.into_iter().find(|(found, _)| *found) {
+        Some((_, what)) => Err(SqlError::unsupported(what)),
+        None => Ok(()),
+    }
+}
+
+/// A table as a statement describes it; its number is given when it is made.
+#[derive(Debug)]
+pub(crate) struct TableDraft {
+    pub(super) table: Table,
+    /// Conditions of the CHECKs without a name.
+    pub(super) unnamed_checks: Vec<String>,
+    pub(super) unique: Vec<IndexDraft>,
+    pub(super) foreign_keys: Vec<ForeignKeyDraft>,
+    /// Columns with a sequence of their own, and what identity columns take.
+    pub(super) sequences: Vec<(u16, Option<Generated>)>,
+    /// LIKE: the relation whose columns come first, and whether their defaults come along.
+    like: Option<(String, bool)>,
+}
+
+impl TableDraft {
+    /// A table without columns.
+    pub(super) fn empty(name: &str, endorsement: Option<String>) -> TableDraft {
+        TableDraft::of(&Table {
+            id: TableId(0),
+            primary_key_name: generated_name(name, "", "pkey"),
+            name: name.to_string(),
+            columns: Vec::new(),
+            primary_key: Vec::new(),
+            checks: Vec::new(),
+            endorsement,
+        })
+    }
+
+    /// A table that exists, to which something is added.
+    pub(super) fn of(table: &Table) -> TableDraft {
+        let (unnamed_checks, unique, foreign_keys, sequences, like) = Default::default();
+        TableDraft { table: table.clone(), unnamed_checks, unique, foreign_keys, sequences, like }
+    }
+
+    /// Adds a column with its constraints.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn add_column(&mut self, definition: &ast::ColumnDef) -> Result<(), SqlError> {
+        let name = name_of(&definition.name)?;
+        if self.table.ordinal(&name).is_some() {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        let ordinal = self.table.columns.len() as u16;
+        let is_serial = is_serial(&definition.data_type)?;
+        let data_type = match is_serial {
+            true => DataType::BigInt,
+            false => bind_data_type(&definition.data_type)?,
+        };
+        if is_serial {
+            self.sequences.push((ordinal, None));
+        }
+        self.table.columns.push(Column { name: name.clone(), data_type, not_null: false, default: None });
+        let mut nullable = None;
+        for option in &definition.options {
+            match &option.option {
+                ColumnOption::Null => self.set_nullable(&name, &mut nullable, true)?,
+                ColumnOption::NotNull => self.set_nullable(&name, &mut nullable, false)?,
+                ColumnOption::Default(expr) => {
+                    let column = &mut self.table.columns[usize::from(ordinal)];
+                    if column.default.replace(expr.to_string()).is_some() {
+                        let message = format!(
+                            "multiple default values specified for column \"{name}\" of table \"{}\"",
+                            self.table.name
+                        );
+                        return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+                    }
+                }
+                ColumnOption::PrimaryKey(key) => {
+                    refuse_key_forms(&key.characteristics)?;
+                    self.set_primary_key(vec![ordinal], option.name.as_ref().or(key.name.as_ref()))?;
+                }
+                ColumnOption::Check(check) => {
+                    self.add_check(check, option.name.as_ref().or(check.name.as_ref()))?;
+                }
+                ColumnOption::Unique(unique) => {
+                    let mut draft = bind_unique(unique)?;
+                    draft.columns = vec![name.clone()];
+                    if let Some(constraint) = &option.name {
+                        draft.name = Some(name_of(constraint)?);
+                    }
+                    self.unique.push(draft);
+                }
+                ColumnOption::ForeignKey(foreign_key) => {
+                    let mut draft = bind_foreign_key(foreign_key, Some(&name))?;
+                    if let Some(constraint) = &option.name {
+                        draft.name = Some(name_of(constraint)?);
+                    }
+                    self.foreign_keys.push(draft);
+                }
+                ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. }
+                    if *generated_as != GeneratedAs::ExpStored =>
+                {
+                    self.set_identity(
+                        ordinal,
+                        *generated_as,
+                        sequence_options.as_deref().unwrap_or_default(),
+                    )?;
+                    self.set_nullable(&name, &mut nullable, false)?;
+                }
+                other => refuse_column_option(other)?,
+            }
+        }
+        if is_serial && nullable != Some(true) {
+            nullable = Some(false);
+        }
+        self.table.columns[usize::from(ordinal)].not_null = nullable == Some(false);
+        Ok(())
+    }
+
+    /// GENERATED … AS IDENTITY.
+    fn set_identity(
+        &mut self,
+        ordinal: u16,
+        generated: GeneratedAs,
+        options: &[SequenceOptions],
+    ) -> Result<(), SqlError> {
+        let column = &self.table.columns[usize::from(ordinal)];
+        if !matches!(column.data_type, DataType::BigInt) {
+            if matches!(column.data_type, DataType::SmallInt | DataType::Integer) {
+                return Err(too_small("an identity column", &column.data_type.to_string()));
+            }
+            let message = "identity column type must be smallint, integer, or bigint";
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
+        refuse_options(options)?;
+        if self.sequences.iter().any(|(known, _)| *known == ordinal) {
+            let message = format!(
+                "multiple identity specifications for column \"{}\" of table \"{}\"",
+                column.name, self.table.name
+            );
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+        let generated = match generated {
+            GeneratedAs::Always => Generated::Always,
+            _ => Generated::ByDefault,
+        };
+        self.sequences.push((ordinal, Some(generated)));
+        Ok(())
+    }
+
+    fn set_nullable(&self, column: &str, known: &mut Option<bool>, nullable: bool) -> Result<(), SqlError> {
+        if known.replace(nullable).is_some_and(|known| known != nullable) {
+            let message = format!(
+                "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \"{}\"",
+                self.table.name
+            );
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+        Ok(())
+    }
+
+    fn add_constraint(&mut self, constraint: &TableConstraint) -> Result<(), SqlError> {
+        match constraint {
+            TableConstraint::PrimaryKey(key) => {
+                refuse_key_forms(&key.characteristics)?;
+                let mut ordinals = Vec::with_capacity(key.columns.len());
+                for column in &key.columns {
+                    ordinals.push(self.key_column(column, &ordinals)?);
+                }
+                self.set_primary_key(ordinals, key.name.as_ref())
+            }
+            TableConstraint::Check(check) => self.add_check(check, check.name.as_ref()),
+            TableConstraint::Unique(unique) => {
+                self.unique.push(bind_unique(unique)?);
+                Ok(())
+            }
+            TableConstraint::ForeignKey(foreign_key) => {
+                self.foreign_keys.push(bind_foreign_key(foreign_key, None)?);
+                Ok(())
+            }
+            other => Err(SqlError::unsupported(format_args!("the constraint {other}"))),
+        }
+    }
+
+    fn key_column(&self, column: &IndexColumn, before: &[u16]) -> Result<u16, SqlError> {
+        let Expr::Identifier(ident) = &column.column.expr else {
+            return Err(SqlError::unsupported("an expression in PRIMARY KEY"));
+        };
+        let name = name_of(ident)?;
+        let Some(ordinal) = self.table.ordinal(&name) else {
+            let message = format!("column \"{name}\" named in key does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+        };
+        if before.contains(&(ordinal as u16)) {
+            let message = format!("column \"{name}\" appears twice in primary key constraint");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        Ok(ordinal as u16)
+    }
+
+    fn set_primary_key(&mut self, ordinals: Vec<u16>, name: Option<&Ident>) -> Result<(), SqlError> {
+        if !self.table.primary_key.is_empty() {
+            let message = format!("multiple primary keys for table \"{}\" are not allowed", self.table.name);
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+        }
+        self.table.primary_key = ordinals;
+        if let Some(name) = name {
+            self.table.primary_key_name = name_of(name)?;
+        }
+        Ok(())
+    }
+
+    fn add_check(&mut self, check: &ast::CheckConstraint, name: Option<&Ident>) -> Result<(), SqlError> {
+        if check.enforced == Some(false) {
+            return Err(SqlError::unsupported("NOT ENFORCED"));
+        }
+        let condition = check.expr.to_string();
+        let Some(name) = name else {
+            self.unnamed_checks.push(condition);
+            return Ok(());
+        };
+        let name = name_of(name)?;
+        if self.table.checks.iter().any(|known| known.name == name) {
+            let message = format!("check constraint \"{name}\" already exists");
+            return Err(SqlError::new(SqlState(*b"42710"), message));
+        }
+        self.table.checks.push(Check { name, condition });
+        Ok(())
+    }
+}
+
+/// Whether a type stands for a column with a sequence of its own.
+fn is_serial(data_type: &ast::DataType) -> Result<bool, SqlError> {
+    let ast::DataType::Custom(name, modifiers) = data_type else { return Ok(false) };
+    let name = name.to_string().to_ascii_lowercase();
+    match name.as_str() {
+        "bigserial" | "serial8" if modifiers.is_empty() => Ok(true),
+        "serial" | "serial4" => Err(too_small(&name, "integer")),
+        "smallserial" | "serial2" => Err(too_small(&name, "smallint")),
+        _ => Ok(false),
+    }
+}
+
+fn too_small(what: &str, data_type: &str) -> SqlError {
+    SqlError::unsupported(format_args!("{what} of type {data_type}")).hint(
+        "Use bigserial, or bigint GENERATED … AS IDENTITY: values are made of the block's height and the place in it, and are too large for smaller types.",
+    )
+}
+
+fn refuse_key_forms(characteristics: &Option<ast::ConstraintCharacteristics>) -> Result<(), SqlError> {
+    match characteristics {
+        None => Ok(()),
+        Some(_) => Err(SqlError::unsupported("DEFERRABLE")),
+    }
+}
+
+fn refuse_column_option(option: &ColumnOption) -> Result<(), SqlError> {
+    Err(match option {
+        ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
+            SqlError::unsupported("GENERATED ALWAYS AS (…) STORED")
+                .hint("Compute the value in the procedure that writes it.")
+        }
+        ColumnOption::Collation(name) if matches!(name.to_string().trim_matches('"'), "C" | "POSIX") => {
+            return Ok(());
+        }
+        ColumnOption::Collation(_) => SqlError::unsupported("COLLATE").hint("Text compares by bytes."),
+        other => SqlError::unsupported(format_args!("the column option {other}")),
+    })
+}
+
+/// The columns of a relation without its keys and constraints, but for NOT NULL.
+fn columns_like(catalog: &Catalog, relation: &str, defaults: bool) -> Result<Vec<Column>, SqlError> {
+    if let Some(table) = catalog.tables.get(relation) {
+        let column = |column: &Column| Column {
+            default: column.default.clone().filter(|_| defaults),
+            ..column.clone()
+        };
+        return Ok(table.columns.iter().map(column).collect());
+    }
+    let columns = catalog.columns_of(relation).ok_or_else(|| {
+        SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{relation}\" does not exist"))
+    })?;
+    let column = |column: types::OutputColumn| Column {
+        name: column.name,
+        data_type: column.data_type,
+        not_null: false,
+        default: None,
+    };
+    Ok(columns.into_iter().map(column).collect())
+}
+
+/// Adds a table to the catalog. Gives whether it was not there.
+///
+/// # Errors
+/// A name that is taken; what is wrong with its parts.
+pub(super) fn create_table(
+    catalog: &mut Catalog,
+    if_not_exists: bool,
+    draft: &TableDraft,
+    rows: &mut Rows<'_, '_>,
+) -> Result<bool, SqlError> {
+    let table = &draft.table;
+    if relation_exists(catalog, &table.name) {
+        if if_not_exists && catalog.tables.contains_key(&table.name) {
+            return Ok(false);
+        }
+        let message = format!("relation \"{}\" already exists", table.name);
+        return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
+    }
+    if catalog.tables.len() >= limits::TABLES_MAX {
+        let message = format!("a ledger has at most {} tables (TABLES_MAX)", limits::TABLES_MAX);
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    let mut table = table.clone();
+    if let Some((relation, defaults)) = &draft.like {
+        table.columns = columns_like(catalog, relation, *defaults)?;
+    }
+    let routines = Routines::new(catalog);
+    name_checks(&mut table, &draft.unnamed_checks, &routines)?;
+    table.id = TableId(catalog.next_table);
+    for (ordinal, identity) in &draft.sequences {
+        let column = &table.columns[usize::from(*ordinal)];
+        if column.default.is_some() {
+            let what =
+                if identity.is_some() { "both default and identity" } else { "multiple default values" };
+            let message =
+                format!("{what} specified for column \"{}\" of table \"{}\"", column.name, table.name);
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+    }
+    create_owned(catalog, &mut table, &draft.sequences)?;
+    let routines = Routines::new(catalog);
+    // Binds defaults and checks: what is wrong in them is said now.
+    TablePlan::new(&table, catalog, &routines)?;
+    take_number(catalog)?;
+    let table = Arc::new(table);
+    catalog.tables.insert(table.name.clone(), table.clone());
+    for unique in &draft.unique {
+        create_index(catalog, &table, unique, rows)?;
+    }
+    for foreign_key in &draft.foreign_keys {
+        create_foreign_key(catalog, &table, foreign_key, rows)?;
+    }
+    // Indexes bind with the table.
+    TablePlan::new(&table, catalog, &Routines::new(catalog))?;
+    Ok(true)
+}
+
+pub(super) fn drop_tables(
+    catalog: &mut Catalog,
+    if_exists: bool,
+    cascade: bool,
+    names: &[String],
+) -> Result<(), SqlError> {
+    let mut dropped: Vec<Arc<Table>> = Vec::with_capacity(names.len());
+    for name in names {
+        match catalog.tables.get(name) {
+            Some(table) => dropped.push(table.clone()),
+            None if catalog.views.contains_key(name) => {
+                let error = SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a table"));
+                return Err(error.hint("Use DROP VIEW to remove a view."));
+            }
+            None if catalog.sequences.contains_key(name) => {
+                let error = SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a table"));
+                return Err(error.hint("Use DROP SEQUENCE to remove a sequence."));
+            }
+            None if if_exists => {}
+            None => {
+                let message = format!("table \"{name}\" does not exist");
+                return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+            }
+        }
+    }
+    let ids: Vec<TableId> = dropped.iter().map(|table| table.id).collect();
+    for table in &dropped {
+        if !cascade {
+            refuse_referenced(catalog, table, &ids)?;
+        }
+        let what = format!("table {}", table.name);
+        drop_dependents(catalog, &what, cascade, names, &|view| view.relations.contains(&table.name))?;
+        drop_owned(catalog, table.id, None);
+        catalog.tables.remove(&table.name);
+        catalog.indexes.remove(&table.id);
+    }
+    remove_foreign_keys(catalog, |child, foreign_key| {
+        ids.contains(&child) || ids.contains(&foreign_key.parent)
+    });
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! `nextval`, `currval` and `lastval`: functions that run in the execution of their statement.
+
+use crate::execution::Execution;
+use crate::expression::{Binder, Expression, Kind, RoutineCall};
+use crate::parse::tokenize;
+use crate::scope::name_of;
+use sqlparser::tokenizer::{Span, Token};
+use types::{DataType, Sequence, SqlError, SqlState, Value};
+
+/// The name under which a call of nextval() stands; no function of the ledger has it.
+pub(crate) const NEXT_VALUE: &str = "pg_catalog.nextval";
+const CURRENT_VALUE: &str = "pg_catalog.currval";
+const LAST_VALUE: &str = "pg_catalog.lastval";
+
+/// Whether a call of this name is one of these functions.
+pub(crate) fn is_sequence_function(name: &str) -> bool {
+    matches!(name, NEXT_VALUE | CURRENT_VALUE | LAST_VALUE)
+}
+
+/// The sequence that a text names: an identifier, as in SQL.
+///
+/// # Errors
+/// `42602` for what is no name.
+pub(crate) fn sequence_name(text: &str) -> Result<String, SqlError> {
+    let invalid = || SqlError::new(SqlState(*b"42602"), "invalid name syntax");
+    let tokens = tokenize(text).map_err(|_| invalid())?;
+    let mut words = Vec::new();
+    for token in tokens.iter().filter(|token| token.token != Token::EOF) {
+        match &token.token {
+            Token::Word(word) => words.push(name_of(&word.clone().into_ident(Span::empty()))?),
+            Token::Period if words.len() == 1 => {}
+            _ => return Err(invalid()),
+        }
+    }
+    match words.as_slice() {
+        [name] => Ok(name.clone()),
+        [schema, name] if schema == "public" => Ok(name.clone()),
+        [_, _] => Err(SqlError::unsupported("a sequence in a schema other than public")),
+        _ => Err(invalid()),
+    }
+}
+
+pub(crate) fn no_sequence(name: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+}
+
+impl Binder<'_> {
+    /// A call of one of these functions; `None` where it is none.
+    ///
+    /// # Errors
+    /// `42P01` for a sequence that is not there.
+    pub fn bind_sequence_call(
+        &self,
+        name: &str,
+        arguments: &[Expression],
+    ) -> Result<Option<Expression>, SqlError> {
+        let name = match (name, arguments.len()) {
+            ("nextval", 1) => NEXT_VALUE,
+            ("currval", 1) => CURRENT_VALUE,
+            ("lastval", 0) => LAST_VALUE,
+            ("setval", 2 | 3) => {
+                return Err(SqlError::unsupported("setval()").hint(
+                    "A sequence has no state: its values are made of the block's height and the place in it.",
+                ));
+            }
+            _ => return Ok(None),
+        };
+        let mut cast = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let Some(argument) = self.argument(argument.clone(), DataType::Text(None)) else {
+                return Ok(None);
+            };
+            if let Kind::Constant(Value::Text(text)) = &argument.kind {
+                let sequence = sequence_name(text)?;
+                if !self.scope().routines().has_sequence(&sequence) {
+                    return Err(no_sequence(&sequence));
+                }
+            }
+            cast.push(argument);
+        }
+        self.scope().note_call(name);
+        let call = RoutineCall { name: name.into(), is_volatile: true, is_strict: true, arguments: cast };
+        Ok(Some(Expression { kind: Kind::Call(Box::new(call)), data_type: DataType::BigInt }))
+    }
+}
+
+/// Values that a transaction has drawn.
+#[derive(Default)]
+pub(crate) struct Drawn {
+    count: u32,
+    /// By sequence, the last one; the sequence drawn from last at the end.
+    last: Vec<(String, i64)>,
+}
+
+impl Execution<'_> {
+    /// Runs one of these functions.
+    ///
+    /// # Errors
+    /// `42P01` for a sequence that is not there, `55000` where nothing has been drawn.
+    pub fn sequence_value(&mut self, function: &str, arguments: &[Value]) -> Result<i64, SqlError> {
+        let undrawn = |message: String| SqlError::new(SqlState(*b"55000"), message);
+        let name = match arguments {
+            [Value::Text(text)] => sequence_name(text)?,
+            _ => {
+                let last = self.drawn.last.last();
+                return last
+                    .map(|(_, value)| *value)
+                    .ok_or_else(|| undrawn("lastval is not yet defined in this session".to_string()));
+            }
+        };
+        if !self.library().catalog().sequences.contains_key(&name) {
+            return Err(match self.library().catalog().columns_of(&name) {
+                Some(_) => SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a sequence")),
+                None => no_sequence(&name),
+            });
+        }
+        let known = self.drawn.last.iter().position(|(known, _)| *known == name);
+        if function == CURRENT_VALUE {
+            let message = format!("currval of sequence \"{name}\" is not yet defined in this session");
+            return known.map(|known| self.drawn.last[known].1).ok_or_else(|| undrawn(message));
+        }
+        if self.asks_oracles() {
+            // The same for every endorser, whatever its height: then there is no height to make a value of.
+            return Err(SqlError::unsupported("nextval() on a ledger that executes before it orders")
+                .hint("Choose keys in the client."));
+        }
+        let context = self.context();
+        let value = Sequence::value(context.height, context.index, self.drawn.count).ok_or_else(|| {
+            let message = format!(
+                "a transaction draws at most {} values from sequences (DRAWS_MAX)",
+                Sequence::DRAWS_MAX
+            );
+            SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Split it.")
+        })?;
+        self.drawn.count += 1;
+        if let Some(known) = known {
+            self.drawn.last.remove(known);
+        }
+        self.drawn.last.push((name, value));
+        Ok(value)
+    }
+}
