@@ -204,6 +204,21 @@ fn windows() {
 }
 
 #[test]
+fn numeric_special() {
+    run("numeric_special");
+}
+
+#[test]
+fn date_forms() {
+    run("date_forms");
+}
+
+#[test]
+fn pair_aggregates() {
+    run("pair_aggregates");
+}
+
+#[test]
 fn more_aggregates() {
     run("more_aggregates");
 }

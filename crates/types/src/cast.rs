@@ -1,5 +1,5 @@
 use crate::arithmetic::{number_rank, out_of_range};
-use crate::datetime::{date_of_timestamp, time_of_timestamp, timestamp_of_date};
+use crate::datetime::{date_of_timestamp, is_finite_timestamp, time_of_timestamp, timestamp_of_date};
 use crate::text::{
     check_text_length, fit_char, fit_length, format_value, pad_to, parse_value, truncate, unpadded,
 };
@@ -225,6 +225,10 @@ fn to_point_in_time(value: &Value, target: DataType) -> Result<Option<Value>, Sq
         (Value::Timestamp(at) | Value::TimestampTz(at), DataType::Date) => {
             Value::Date(date_of_timestamp(*at)?)
         }
+        // As in PostgreSQL, where there is no time of day.
+        (Value::Timestamp(at) | Value::TimestampTz(at), DataType::Time) if !is_finite_timestamp(*at) => {
+            Value::Null
+        }
         (Value::Timestamp(at) | Value::TimestampTz(at), DataType::Time) => {
             Value::Time(time_of_timestamp(*at))
         }
@@ -249,7 +253,7 @@ fn to_array(value: &Value, element: ElementType, context: Context) -> Result<Opt
 
 fn to_numeric(
     value: &Value,
-    modifier: Option<(u8, u8)>,
+    modifier: Option<(u8, i8)>,
     target: DataType,
     context: Context,
 ) -> Result<Value, SqlError> {

@@ -11,8 +11,8 @@ pub enum DataType {
     Integer,
     /// `bigint`, 64 bits
     BigInt,
-    /// `numeric` (`None`) or `numeric(precision, scale)`
-    Numeric(Option<(u8, u8)>),
+    /// `numeric` (`None`) or `numeric(precision, scale)`; a negative scale rounds before the point
+    Numeric(Option<(u8, i8)>),
     /// `double precision`
     Double,
     /// `text` (`None`) or `varchar(n)`, `n` in characters

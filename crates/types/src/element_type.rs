@@ -41,7 +41,9 @@ impl ElementType {
     pub fn new(data_type: DataType) -> Option<ElementType> {
         let family = FAMILIES.iter().position(|(known, ..)| *known == data_type.family())?;
         let modifier = match data_type {
-            DataType::Numeric(Some((precision, scale))) => (u32::from(precision) << 8) + u32::from(scale) + 1,
+            DataType::Numeric(Some((precision, scale))) => {
+                (u32::from(precision) << 8) + u32::from(scale.cast_unsigned()) + 1
+            }
             DataType::Text(Some(length)) | DataType::Char(Some(length)) => length.checked_add(1)?,
             _ => 0,
         };
@@ -53,7 +55,7 @@ impl ElementType {
         let modifier = self.modifier.checked_sub(1);
         match (FAMILIES[usize::from(self.family)].0, modifier) {
             (DataType::Numeric(_), Some(modifier)) => {
-                DataType::Numeric(Some(((modifier >> 8) as u8, (modifier & 0xff) as u8)))
+                DataType::Numeric(Some(((modifier >> 8) as u8, ((modifier & 0xff) as u8).cast_signed())))
             }
             (DataType::Text(_), Some(length)) => DataType::Text(Some(length)),
             (DataType::Char(_), Some(length)) => DataType::Char(Some(length)),

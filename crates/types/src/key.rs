@@ -276,13 +276,21 @@ fn push_text(bytes: &mut SmallVec<[u8; 16]>, text: &[u8]) {
     bytes.push(0);
 }
 
-/// Zero is `80`. Any other value is `±0.d₁d₂d₃… × 10^exponent` with `d₁ ≠ 0` and no zero at the end. A positive one is
+/// Zero is `80`, -Infinity `01`, Infinity `fe`, NaN `ff`. Any other value is `±0.d₁d₂d₃… × 10^exponent` with `d₁ ≠ 0` and no zero at the end. A positive one is
 /// the byte `80 + bias + exponent`, then `2d + 1` for each pair of digits `d` but the last, which is `2d`: the lowest
 /// bit says whether digits follow. A negative one is the complement of this.
 fn push_numeric(bytes: &mut SmallVec<[u8; 16]>, value: Numeric) {
     const ZERO: u8 = 0x80;
     const BIAS: i32 = Numeric::SCALE_MAX as i32;
     let mantissa = value.mantissa();
+    if value.is_special() {
+        bytes.push(match mantissa {
+            -1 => 0x01,
+            1 => 0xfe,
+            _ => 0xff,
+        });
+        return;
+    }
     let Some(log) = mantissa.unsigned_abs().checked_ilog10() else {
         bytes.push(ZERO);
         return;

@@ -25,6 +25,8 @@ mod identity;
 mod key;
 mod numeric;
 mod numeric_functions;
+mod numeric_special;
+mod numeric_text;
 mod policy;
 mod proposal;
 mod real;

@@ -136,6 +136,9 @@ impl Numeric {
         if self.is_negative() {
             return Err(error(b"2201F", "cannot take square root of a negative number"));
         }
+        if self.is_special() {
+            return Ok(self);
+        }
         let weight = self.leading_digit().0;
         let root_weight = (weight + 1) * 4 / 2 - 1;
         let scale = (SIGNIFICANT_DIGITS_MIN - root_weight).max(i32::from(self.scale())).max(0).unsigned_abs();
@@ -147,6 +150,9 @@ impl Numeric {
     /// # Errors
     /// `22003` where the result has too many digits.
     pub fn exponential(self) -> Result<Numeric, SqlError> {
+        if self.is_special() {
+            return Ok(if self.is_negative() { Numeric::ZERO } else { self });
+        }
         let scale = self.exponential_scale()?.max(i32::from(self.scale()));
         rounded(&exponential(&self.fixed()), scale)
     }
@@ -161,7 +167,11 @@ impl Numeric {
     /// # Errors
     /// `2201E` where there is none.
     pub fn natural_logarithm(self) -> Result<Numeric, SqlError> {
-        let logarithm = self.checked_logarithm()?;
+        self.check_logarithm()?;
+        if self.is_special() {
+            return Ok(self);
+        }
+        let logarithm = logarithm(&self.fixed());
         let scale = SIGNIFICANT_DIGITS_MIN - self.logarithm_weight(&logarithm);
         rounded(&logarithm, scale.max(i32::from(self.scale())))
     }
@@ -171,7 +181,21 @@ impl Numeric {
     /// # Errors
     /// `2201E` where there is none, `22012` for base one.
     pub fn logarithm(self, base: Numeric) -> Result<Numeric, SqlError> {
-        let (of_base, of_self) = (base.checked_logarithm()?, self.checked_logarithm()?);
+        if self.is_nan() || base.is_nan() {
+            return Ok(Numeric::NAN);
+        }
+        if self.is_negative() || base.is_negative() {
+            return Err(error(b"2201E", "cannot take logarithm of a negative number"));
+        }
+        base.check_logarithm()?;
+        self.check_logarithm()?;
+        match (base.is_special(), self.is_special()) {
+            (true, true) => return Ok(Numeric::NAN),
+            (true, false) => return Ok(Numeric::ZERO),
+            (false, true) => return Ok(self),
+            _ => {}
+        }
+        let (of_base, of_self) = (logarithm(&base.fixed()), logarithm(&self.fixed()));
         if of_base.is_zero() {
             return Err(SqlError::new(SqlState::DIVISION_BY_ZERO, "division by zero"));
         }
@@ -181,11 +205,11 @@ impl Numeric {
         rounded(&rounded_quotient(&(of_self * one()), &of_base), scale)
     }
 
-    fn checked_logarithm(self) -> Result<BigInt, SqlError> {
+    fn check_logarithm(self) -> Result<(), SqlError> {
         match self.cmp(&Numeric::ZERO) {
             Ordering::Less => Err(error(b"2201E", "cannot take logarithm of a negative number")),
             Ordering::Equal => Err(error(b"2201E", "cannot take logarithm of zero")),
-            Ordering::Greater => Ok(logarithm(&self.fixed())),
+            Ordering::Greater => Ok(()),
         }
     }
 
@@ -206,6 +230,13 @@ impl Numeric {
         if self.is_zero() && exponent.is_negative() {
             return Err(error(b"2201F", "zero raised to a negative power is undefined"));
         }
+        let special = self.is_special() || exponent.is_special();
+        let complex = self.is_negative() && !exponent.is_nan() && !exponent.is_integral();
+        if special && !complex {
+            let odd =
+                !exponent.is_special() && exponent.checked_rem(Numeric::from(2))?.abs() == Numeric::from(1);
+            return Ok(self.special_power(exponent, odd));
+        }
         if exponent.is_integral()
             && let Ok(exponent) = exponent.to_i32()
         {
@@ -214,7 +245,7 @@ impl Numeric {
         if self.is_zero() {
             return Ok(Numeric::new(0, SIGNIFICANT_DIGITS_MIN as u8));
         }
-        if self.is_negative() && !exponent.is_integral() {
+        if complex {
             let message = "a negative number raised to a non-integer power yields a complex result";
             return Err(error(b"2201F", message));
         }
@@ -257,8 +288,14 @@ impl Numeric {
     /// # Errors
     /// `22012` where `divisor` is zero, `22003` where the quotient has too many digits.
     pub fn whole_quotient(self, divisor: Numeric) -> Result<Numeric, SqlError> {
+        if self.is_nan() {
+            return Ok(self);
+        }
         if divisor.is_zero() {
             return Err(SqlError::new(SqlState::DIVISION_BY_ZERO, "division by zero"));
+        }
+        if self.is_special() || divisor.is_special() {
+            return Ok(self.special_quotient(divisor));
         }
         Numeric::from_big(&(self.fixed() / divisor.fixed()), 0)
     }
@@ -279,6 +316,9 @@ impl Numeric {
     /// # Errors
     /// `22003` where it has too many digits at the larger scale of both.
     pub fn greatest_divisor(self, other: Numeric) -> Result<Numeric, SqlError> {
+        if self.is_special() || other.is_special() {
+            return Ok(Numeric::NAN);
+        }
         let scale = u32::from(self.scale().max(other.scale()));
         let divisor = fixed_divisor(self.fixed(), other.fixed());
         Numeric::from_big(&(divisor / ten_to(FIXED_SCALE - scale)), scale)
@@ -289,6 +329,9 @@ impl Numeric {
     /// # Errors
     /// `22003` where it has too many digits.
     pub fn least_multiple(self, other: Numeric) -> Result<Numeric, SqlError> {
+        if self.is_special() || other.is_special() {
+            return Ok(Numeric::NAN);
+        }
         let scale = u32::from(self.scale().max(other.scale()));
         let divisor = fixed_divisor(self.fixed(), other.fixed());
         if divisor.is_zero() {
@@ -301,7 +344,7 @@ impl Numeric {
     /// The smallest scale that loses no digit.
     pub fn minimal_scale(self) -> u8 {
         let (mut mantissa, mut scale) = (self.mantissa(), self.scale());
-        if mantissa == 0 {
+        if mantissa == 0 || self.is_special() {
             return 0;
         }
         while scale > 0 && mantissa % 10 == 0 {
@@ -319,7 +362,20 @@ impl Numeric {
         if count <= 0 {
             return Err(error(b"2201G", "count must be greater than zero"));
         }
+        if self.is_nan() || low.is_nan() || high.is_nan() {
+            return Err(error(b"2201G", "operand, lower bound, and upper bound cannot be NaN"));
+        }
+        if low.is_special() || high.is_special() {
+            return Err(error(b"2201G", "lower and upper bounds must be finite"));
+        }
         let beyond = || count.checked_add(1).ok_or_else(|| error(b"22003", "integer out of range"));
+        if self.is_special() {
+            return match (low.cmp(&high), self.is_negative()) {
+                (Ordering::Equal, _) => Err(error(b"2201G", "lower bound cannot equal upper bound")),
+                (Ordering::Less, true) | (Ordering::Greater, false) => Ok(0),
+                _ => beyond(),
+            };
+        }
         let (value, low, high) = (self.fixed(), low.fixed(), high.fixed());
         let (from_low, width) = match low.cmp(&high) {
             Ordering::Equal => return Err(error(b"2201G", "lower bound cannot equal upper bound")),

@@ -81,7 +81,7 @@ fn data_type(name: &str) -> DataType {
             data_type(name.trim_end_matches("[]")).array().expect("a type that has arrays")
         }
         _ => match (modifier("numeric"), modifier("character varying")) {
-            (Some(parts), _) => DataType::Numeric(Some((parts[0] as u8, parts[1] as u8))),
+            (Some(parts), _) => DataType::Numeric(Some((parts[0] as u8, parts[1] as i8))),
             (_, Some(parts)) => DataType::Text(Some(parts[0])),
             _ => panic!("unknown type {name}"),
         },

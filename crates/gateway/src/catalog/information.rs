@@ -232,7 +232,7 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
                 700 => (Some(24), None),
                 23 => (Some(32), Some(0)),
                 701 => (Some(53), None),
-                _ if numeric => (Some(modifier >> 16), Some(modifier & 0xffff)),
+                _ if numeric => (Some(modifier >> 16), Some(((modifier & 0x7ff) ^ 0x400) - 0x400)),
                 _ => (None, None),
             };
             let mut row = of(relation);

@@ -215,9 +215,9 @@ pub(super) fn decode_numeric(bytes: &[u8]) -> Result<Numeric, SqlError> {
     let negative = match sign {
         0 => false,
         0x4000 => true,
-        0xC000 | 0xD000 | 0xF000 => {
-            return Err(SqlError::unsupported("a numeric value that is NaN or infinite"));
-        }
+        0xC000 => return Ok(Numeric::NAN),
+        0xD000 => return Ok(Numeric::INFINITY),
+        0xF000 => return Ok(Numeric::NEGATIVE_INFINITY),
         _ => return Err(wrong("sign")),
     };
     let scale =
@@ -275,7 +275,7 @@ mod tests {
         for bytes in [
             &[0, 1, 0, 0, 0, 0, 0, 0][..],
             &[0, 1, 0, 0, 0, 0, 0, 0, 0x7f, 0xff],
-            &[0, 0, 0, 0, 0xC0, 0, 0, 0],
+            &[0, 0, 0, 0, 0xE0, 0, 0, 0],
             &[0, 1, 0x7f, 0xff, 0, 0, 0, 0, 0, 1],
             &[0, 0, 0, 0, 0, 0, 0x7f, 0xff],
             &[0xff, 0xff, 0, 0, 0, 0, 0, 0],

@@ -56,7 +56,10 @@ pub(crate) fn type_length(data_type: DataType) -> i16 {
 /// `pg_attribute.atttypmod` of a type.
 pub(crate) fn type_modifier(data_type: DataType) -> i32 {
     match data_type {
-        DataType::Numeric(Some((precision, scale))) => ((i32::from(precision) << 16) | i32::from(scale)) + 4,
+        DataType::Numeric(Some((precision, scale))) => {
+            // A negative scale has eleven bits.
+            ((i32::from(precision) << 16) | (i32::from(scale) & 0x7ff)) + 4
+        }
         DataType::Text(Some(length)) | DataType::Char(Some(length)) => {
             i32::try_from(length).unwrap_or(i32::MAX - 4).min(i32::MAX - 4) + 4
         }
@@ -164,6 +167,15 @@ fn put_array(output: &mut BytesMut, array: &Array) {
 /// PostgreSQL's `numeric_send`: count of digits, weight, sign, display scale (all i16), then digits in base 10,000.
 /// The value is the sum of `digit[i] × 10000^(weight − i)`.
 fn put_numeric(output: &mut BytesMut, value: &Numeric) {
+    if value.is_special() {
+        let sign = match value.mantissa() {
+            1 => 0xD000,
+            -1 => 0xF000,
+            _ => 0xC000,
+        };
+        [0, 0, sign, 0].into_iter().for_each(|part| output.put_u16(part));
+        return;
+    }
     let scale = usize::from(value.scale());
     let magnitude = value.mantissa().unsigned_abs();
     // The decimal point must fall between two digits of base 10,000: pad the fraction to a multiple of four.
@@ -219,6 +231,12 @@ mod tests {
             put_numeric(&mut bytes, &value);
             let read = decode_numeric(&bytes).expect("what put_numeric wrote");
             assert!(read.is_identical(&value), "{mantissa} {scale}: {read:?}");
+        }
+        for value in [Numeric::NAN, Numeric::INFINITY, Numeric::NEGATIVE_INFINITY] {
+            let mut bytes = BytesMut::new();
+            put_numeric(&mut bytes, &value);
+            let read = decode_numeric(&bytes).expect("what put_numeric wrote");
+            assert!(read.is_identical(&value), "{value}: {read:?}");
         }
     }
 

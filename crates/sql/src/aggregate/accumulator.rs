@@ -1,5 +1,6 @@
 //! The state of an aggregate while rows are added.
 
+use super::regression::Pairs;
 use super::{Aggregate, AggregateFunction, AggregateOrder, Deviation};
 use crate::expression::{Environment, broken};
 use std::cmp::Ordering;
@@ -14,12 +15,15 @@ pub(crate) struct Accumulator<'a> {
     aggregate: &'a Aggregate,
     count: i64,
     value: Value,
+    pairs: Pairs,
+    /// What stands in the parentheses of an ordered-set aggregate, once a row has told.
+    direct: Option<Vec<Value>>,
     /// The elements of an array.
     values: Vec<Value>,
     /// The sum of the squares of numerics, or of the squared deviations of doubles.
     squares: Value,
     seen: BTreeSet<Sortable>,
-    /// Where the order of the rows matters: what they are sorted by, the argument, the delimiter.
+    /// Where the order of the rows matters: what they are sorted by, the argument, the second argument.
     rows: Vec<(Vec<Value>, Value, Value)>,
 }
 
@@ -30,6 +34,8 @@ impl<'a> Accumulator<'a> {
             aggregate,
             count: 0,
             value: Value::Null,
+            pairs: Pairs::default(),
+            direct: None,
             values: Vec::new(),
             squares: Value::Null,
             seen: BTreeSet::new(),
@@ -43,9 +49,20 @@ impl<'a> Accumulator<'a> {
     /// What evaluation raises; a sum out of range.
     pub fn add(&mut self, environment: &Environment<'_>) -> Result<(), SqlError> {
         let aggregate = self.aggregate;
+        if self.direct.is_none() && !aggregate.direct.is_empty() {
+            self.direct = Some(aggregate.direct_values(environment)?);
+        }
         if let Some(filter) = &aggregate.filter
             && !filter.is_true(environment)?
         {
+            return Ok(());
+        }
+        if let AggregateFunction::OrderedSet(function) = aggregate.function {
+            let keys = aggregate.order.iter().map(|key| key.expression.evaluate(environment));
+            let keys = keys.collect::<Result<Vec<Value>, _>>()?;
+            if function.is_hypothetical() || !keys.iter().any(Value::is_null) {
+                self.rows.push((keys, Value::Null, Value::Null));
+            }
             return Ok(());
         }
         let Some(argument) = &aggregate.argument else {
@@ -56,32 +73,41 @@ impl<'a> Accumulator<'a> {
         if value.is_null() && aggregate.function != AggregateFunction::Array {
             return Ok(());
         }
-        let delimiter = match &aggregate.delimiter {
-            Some(delimiter) => delimiter.evaluate(environment)?,
+        let second = match &aggregate.second {
+            Some(second) => second.evaluate(environment)?,
             None => Value::Null,
         };
+        if second.is_null() && matches!(aggregate.function, AggregateFunction::Regression(_)) {
+            return Ok(());
+        }
         if aggregate.distinct {
-            let key = Sortable(vec![value.clone(), delimiter.clone()]);
+            let key = Sortable(vec![value.clone(), second.clone()]);
             if !self.seen.insert(key) {
                 return Ok(());
             }
         }
         if aggregate.order.is_empty() && !(aggregate.distinct && aggregate.function.follows_order()) {
-            return self.step(value, &delimiter);
+            return self.step(value, &second);
         }
         let keys = aggregate.order.iter().map(|key| key.expression.evaluate(environment));
         let keys = keys.collect::<Result<_, _>>()?;
-        self.rows.push((keys, value, delimiter));
+        self.rows.push((keys, value, second));
         Ok(())
     }
 
     /// Takes one value that counts.
-    fn step(&mut self, value: Value, delimiter: &Value) -> Result<(), SqlError> {
+    fn step(&mut self, value: Value, second: &Value) -> Result<(), SqlError> {
         self.count += 1;
         let function = self.aggregate.function;
         match function {
             AggregateFunction::Count => return Ok(()),
             AggregateFunction::Variance(_) => return self.deviate(value),
+            AggregateFunction::Regression(_) => {
+                return match (&value, second) {
+                    (Value::Double(y), Value::Double(x)) => self.pairs.add(*y, *x),
+                    _ => Err(broken("a regression of something else than doubles")),
+                };
+            }
             AggregateFunction::Array => {
                 self.values.push(value);
                 // One more than there may be says so.
@@ -104,8 +130,11 @@ impl<'a> Accumulator<'a> {
             AggregateFunction::Maximum if replaces(Ordering::Greater) => value,
             AggregateFunction::And => Value::Boolean(both(true) == (true, true)),
             AggregateFunction::Or => Value::Boolean(both(false) != (true, true)),
-            AggregateFunction::Join if delimiter.is_null() => concatenate(&self.value, &value)?,
-            AggregateFunction::Join => concatenate(&concatenate(&self.value, delimiter)?, &value)?,
+            AggregateFunction::Join if second.is_null() => concatenate(&self.value, &value)?,
+            AggregateFunction::Join => concatenate(&concatenate(&self.value, second)?, &value)?,
+            AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
+                bits(function, &self.value, &value)?
+            }
             _ => return Ok(()),
         };
         Ok(())
@@ -148,22 +177,32 @@ impl<'a> Accumulator<'a> {
         Ok(())
     }
 
-    /// The result.
+    /// The result. The environment is that of a group without rows.
     ///
     /// # Errors
     /// A quotient out of range.
-    pub fn finish(mut self) -> Result<Value, SqlError> {
+    pub fn finish(mut self, environment: &Environment<'_>) -> Result<Value, SqlError> {
         let mut rows = std::mem::take(&mut self.rows);
+        if let AggregateFunction::OrderedSet(function) = self.aggregate.function {
+            let direct = match self.direct.take() {
+                Some(direct) => direct,
+                None => self.aggregate.direct_values(environment)?,
+            };
+            let keys = rows.into_iter().map(|(keys, _, _)| keys).collect();
+            return function.result(&self.aggregate.order, keys, &direct, self.aggregate.data_type);
+        }
         rows.sort_by(|left, right| {
             let by_keys = compare_by(&self.aggregate.order, &left.0, &right.0);
             // DISTINCT sorts by what is distinct, as PostgreSQL does.
             match self.aggregate.distinct {
-                true => by_keys.then_with(|| left.1.sort_compare(&right.1)),
+                true => by_keys
+                    .then_with(|| left.1.sort_compare(&right.1))
+                    .then_with(|| left.2.sort_compare(&right.2)),
                 false => by_keys,
             }
         });
-        for (_, value, delimiter) in rows {
-            self.step(value, &delimiter)?;
+        for (_, value, second) in rows {
+            self.step(value, &second)?;
         }
         self.result()
     }
@@ -185,6 +224,7 @@ impl<'a> Accumulator<'a> {
                 false => self.array(),
             },
             AggregateFunction::Variance(deviation) => self.deviation(deviation),
+            AggregateFunction::Regression(wanted) => Ok(self.pairs.result(wanted)),
             _ => Ok(self.value.clone()),
         }
     }
@@ -216,7 +256,7 @@ impl<'a> Accumulator<'a> {
                 }
                 let divisor = multiply(&count, &Value::Numeric(Numeric::from(divisor)))?;
                 match divide(&numerator, &divisor)? {
-                    Value::Numeric(variance) if root => {
+                    Value::Numeric(variance) if root && !variance.is_special() => {
                         variance.square_root(variance.scale()).map(Value::Numeric)
                     }
                     variance => Ok(variance),
@@ -224,6 +264,28 @@ impl<'a> Accumulator<'a> {
             }
             _ => Err(broken("a variance of something else than numbers")),
         }
+    }
+}
+
+impl Aggregate {
+    fn direct_values(&self, environment: &Environment<'_>) -> Result<Vec<Value>, SqlError> {
+        self.direct.iter().map(|direct| direct.evaluate(environment)).collect()
+    }
+}
+
+/// Of two whole numbers of one type.
+fn bits(function: AggregateFunction, left: &Value, right: &Value) -> Result<Value, SqlError> {
+    let of = |left: i64, right: i64| match function {
+        AggregateFunction::BitAnd => left & right,
+        AggregateFunction::BitOr => left | right,
+        _ => left ^ right,
+    };
+    // The bits of the wider type behind the sign are all like it, so that the result fits again.
+    match (left, right) {
+        (Value::SmallInt(a), Value::SmallInt(b)) => Ok(Value::SmallInt(of((*a).into(), (*b).into()) as i16)),
+        (Value::Integer(a), Value::Integer(b)) => Ok(Value::Integer(of((*a).into(), (*b).into()) as i32)),
+        (Value::BigInt(a), Value::BigInt(b)) => Ok(Value::BigInt(of(*a, *b))),
+        _ => Err(broken("bits of something else than whole numbers")),
     }
 }
 

@@ -1,8 +1,12 @@
 //! Aggregates, with exact results.
 
 mod accumulator;
+mod ordered_set;
+mod regression;
 
 pub(crate) use accumulator::{Accumulator, Sortable, compare_by, compare_key};
+pub(crate) use ordered_set::OrderedSet;
+pub(crate) use regression::Regression;
 
 use crate::expression::Expression;
 use types::DataType;
@@ -30,6 +34,16 @@ pub(crate) enum AggregateFunction {
     Array,
     /// `variance` and its kin
     Variance(Deviation),
+    /// `bit_and`
+    BitAnd,
+    /// `bit_or`
+    BitOr,
+    /// `bit_xor`
+    BitXor,
+    /// `corr` and its kin
+    Regression(Regression),
+    /// `percentile_cont` and its kin
+    OrderedSet(OrderedSet),
 }
 
 /// What `variance` and its kin measure.
@@ -48,8 +62,10 @@ pub(crate) struct Aggregate {
     pub function: AggregateFunction,
     /// Over what; `None` is `count(*)`.
     pub argument: Option<Expression>,
-    /// The delimiter of `string_agg`.
-    pub delimiter: Option<Expression>,
+    /// The delimiter of `string_agg`, X of `corr` and its kin.
+    pub second: Option<Expression>,
+    /// What stands in the parentheses where the rows are named behind WITHIN GROUP: the same for all rows of a group.
+    pub direct: Vec<Expression>,
     /// DISTINCT
     pub distinct: bool,
     /// ORDER BY: the order in which rows are taken.
@@ -75,13 +91,14 @@ impl Aggregate {
     /// Its expressions, over the rows that are grouped.
     pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
         let ordered = self.order.iter().map(|key| &key.expression);
-        self.argument.iter().chain(&self.delimiter).chain(&self.filter).chain(ordered)
+        self.argument.iter().chain(&self.second).chain(&self.direct).chain(&self.filter).chain(ordered)
     }
 
     /// The same, to be changed.
     pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expression> {
         let ordered = self.order.iter_mut().map(|key| &mut key.expression);
-        self.argument.iter_mut().chain(&mut self.delimiter).chain(&mut self.filter).chain(ordered)
+        let direct = self.direct.iter_mut();
+        self.argument.iter_mut().chain(&mut self.second).chain(direct).chain(&mut self.filter).chain(ordered)
     }
 }
 
@@ -89,6 +106,7 @@ impl AggregateFunction {
     /// The function of this name.
     pub fn named(name: &str) -> Option<AggregateFunction> {
         let variance = |sample, root| AggregateFunction::Variance(Deviation { sample, root });
+        let regression = AggregateFunction::Regression;
         Some(match name {
             "count" => AggregateFunction::Count,
             "sum" => AggregateFunction::Sum,
@@ -103,6 +121,21 @@ impl AggregateFunction {
             "var_pop" => variance(false, false),
             "stddev" | "stddev_samp" => variance(true, true),
             "stddev_pop" => variance(false, true),
+            "bit_and" => AggregateFunction::BitAnd,
+            "bit_or" => AggregateFunction::BitOr,
+            "bit_xor" => AggregateFunction::BitXor,
+            "regr_count" => regression(Regression::Count),
+            "regr_sxx" => regression(Regression::SquaresX),
+            "regr_syy" => regression(Regression::SquaresY),
+            "regr_sxy" => regression(Regression::Products),
+            "regr_avgx" => regression(Regression::AverageX),
+            "regr_avgy" => regression(Regression::AverageY),
+            "regr_r2" => regression(Regression::Determination),
+            "regr_slope" => regression(Regression::Slope),
+            "regr_intercept" => regression(Regression::Intercept),
+            "covar_pop" => regression(Regression::CovarianceOfAll),
+            "covar_samp" => regression(Regression::CovarianceOfSample),
+            "corr" => regression(Regression::Correlation),
             _ => return None,
         })
     }
@@ -130,11 +163,20 @@ impl AggregateFunction {
             (F::Join, Text(_) | Char(_) | Unknown) => Text(None),
             (F::Join, Bytea) => Bytea,
             (F::Array, other) => other.array()?,
+            (F::BitAnd | F::BitOr | F::BitXor, whole @ (SmallInt | Integer | BigInt)) => whole,
+            (F::Regression(wanted), SmallInt | Integer | BigInt | Numeric(_) | Real | Double | Unknown) => {
+                if wanted == Regression::Count {
+                    BigInt
+                } else {
+                    Double
+                }
+            }
             _ => return None,
         };
         let operand = match self {
             F::Sum | F::Average | F::Variance(_) | F::Join => result,
             F::Array => argument.family(),
+            F::Regression(_) => Double,
             _ => argument,
         };
         Some((operand, result))

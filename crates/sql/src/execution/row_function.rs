@@ -33,6 +33,16 @@ impl Execution<'_> {
         if bounds.iter().any(Value::is_null) {
             return Ok(Vec::new());
         }
+        for (bound, name) in bounds.iter().zip(["start value", "stop value", "step size"]) {
+            match bound {
+                Value::Numeric(number) if number.is_special() => {
+                    let what = if number.is_nan() { "NaN" } else { "infinity" };
+                    let message = format!("{name} cannot be {what}");
+                    return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+                }
+                _ => {}
+            }
+        }
         let up = goes_up(step)?;
         let mut rows = Vec::new();
         let mut next = Some(start.clone());

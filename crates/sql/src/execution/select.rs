@@ -101,7 +101,7 @@ impl Execution<'_> {
                         groups.add(&Environment { row, ..environment })?;
                         Ok(ControlFlow::Continue(()))
                     })?;
-                    for row in groups.finish()? {
+                    for row in groups.finish(&environment)? {
                         if output.take_group(grouping, &Environment { row: &row, ..environment })?.is_break()
                         {
                             break;
@@ -149,7 +149,7 @@ impl Execution<'_> {
             }
         }
         let (Some(grouping), Some(groups)) = (&select.grouping, groups) else { return Ok(()) };
-        for row in groups.finish()? {
+        for row in self.with_subqueries(&[], given, |environment| groups.finish(environment))? {
             let go_on =
                 self.with_subqueries(&row, given, |environment| output.take_group(grouping, environment))?;
             if go_on.is_break() {
@@ -186,7 +186,7 @@ impl Execution<'_> {
             }
         }
         if let (Some(grouping), Some(groups)) = (&select.grouping, groups) {
-            for row in groups.finish()? {
+            for row in self.with_subqueries(&[], given, |environment| groups.finish(environment))? {
                 let keeps = self.with_subqueries(&row, given, |environment| match &grouping.having {
                     Some(having) => having.is_true(environment),
                     None => Ok(true),
@@ -336,10 +336,10 @@ impl<'b> Groups<'b> {
     }
 
     /// A row per group, by the keys: the keys, then the aggregates.
-    fn finish(self) -> Result<Vec<Vec<Value>>, SqlError> {
+    fn finish(self, environment: &Environment<'_>) -> Result<Vec<Vec<Value>>, SqlError> {
         let row = |(Sortable(mut row), group): (Sortable, Vec<Accumulator<'_>>)| {
             for accumulator in group {
-                row.push(accumulator.finish()?);
+                row.push(accumulator.finish(environment)?);
             }
             Ok(row)
         };

@@ -3,6 +3,7 @@
 use super::call::{no_function, plain_argument};
 use super::{Binder, Expression, Kind};
 use crate::aggregate::{Aggregate, AggregateFunction, AggregateOrder};
+use crate::statement::Level;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments};
 use sqlparser::tokenizer::Span;
 use types::{DataType, SqlError, SqlState};
@@ -15,6 +16,11 @@ impl Binder<'_> {
         call: &ast::Function,
         span: Span,
     ) -> Result<Expression, SqlError> {
+        let (own, enclosing) = self.of_which_query(function, name, call);
+        if let Some((level, parent)) = enclosing {
+            let found = parent.bind_aggregate(function, name, call, span)?;
+            return Ok(level.argument(found));
+        }
         if let Some(clause) = self.no_aggregates_in.get() {
             let message = match clause {
                 "aggregate" => "aggregate function calls cannot be nested".to_string(),
@@ -22,10 +28,7 @@ impl Binder<'_> {
             };
             return Err(self.at(SqlError::new(SqlState::GROUPING_ERROR, message), span));
         }
-        self.no_aggregates_in.set(Some("aggregate"));
-        let aggregate = self.aggregate(function, name, call);
-        self.no_aggregates_in.set(None);
-        let aggregate = aggregate?;
+        let aggregate = own?;
         let data_type = aggregate.data_type;
         let mut aggregates = self.aggregates.borrow_mut();
         let number = aggregates.iter().position(|known| *known == aggregate).unwrap_or_else(|| {
@@ -33,6 +36,39 @@ impl Binder<'_> {
             aggregates.len() - 1
         });
         Ok(Expression { kind: Kind::Aggregate(number as u16), data_type })
+    }
+
+    /// The aggregate over the rows of this query, and the query around it where the aggregate belongs there: its
+    /// arguments, its order and its filter name columns, and none of this query.
+    #[expect(clippy::type_complexity, reason = "one caller")]
+    fn of_which_query(
+        &self,
+        function: AggregateFunction,
+        name: &str,
+        call: &ast::Function,
+    ) -> (Result<Aggregate, SqlError>, Option<(&Level<'_>, &Binder<'_>)>) {
+        let enclosing = self.query.and_then(|(_, level)| Some((level, level.parent?)));
+        let handed = enclosing.map(|(level, _)| level.handed());
+        let clause = self.no_aggregates_in.replace(Some("aggregate"));
+        let aggregate = self.aggregate(function, name, call);
+        self.no_aggregates_in.set(clause);
+        let (Some((level, parent)), Some(handed), Ok(found)) = (enclosing, handed, &aggregate) else {
+            return (aggregate, None);
+        };
+        let mut of_this = false;
+        let mut of_another = false;
+        for expression in found.expressions() {
+            expression.any(&mut |inner| {
+                of_this |= matches!(inner.kind, Kind::Column(_) | Kind::Left(_));
+                of_another |= matches!(inner.kind, Kind::Argument(_));
+                false
+            });
+        }
+        if of_this || !of_another {
+            return (aggregate, None);
+        }
+        level.forget_since(&handed);
+        (aggregate, Some((level, parent)))
     }
 
     /// The aggregate that a call is, over the rows that are grouped or of a window.
@@ -45,6 +81,12 @@ impl Binder<'_> {
         let FunctionArguments::List(list) = &call.args else {
             return Err(no_function(name, &[]));
         };
+        if let AggregateFunction::OrderedSet(ordered) = function {
+            return self.ordered_set(ordered, name, call, list);
+        }
+        if !call.within_group.is_empty() {
+            return Err(self.no_ordered_set(name, call)?);
+        }
         let mut order = Vec::new();
         for clause in &list.clauses {
             match clause {
@@ -62,25 +104,30 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"*\""));
         }
         if wildcard && function == AggregateFunction::Count {
-            let (argument, delimiter, data_type) = (None, None, DataType::BigInt);
-            return Ok(Aggregate { function, argument, delimiter, distinct, order, filter, data_type });
+            let (argument, second, direct, data_type) = (None, None, Vec::new(), DataType::BigInt);
+            return Ok(Aggregate { function, argument, second, direct, distinct, order, filter, data_type });
         }
         if list.args.is_empty() {
             let message = format!("{name}(*) must be used to call a parameterless aggregate function");
             return Err(SqlError::new(SqlState(*b"42809"), message));
         }
         let arguments = list.args.iter().map(|argument| self.bind(plain_argument(argument)?));
-        let (argument, delimiter, data_type) =
-            self.aggregate_arguments(function, name, arguments.collect::<Result<_, _>>()?)?;
-        if distinct && order.iter().any(|key| key.expression != argument) {
+        let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
+        let written = arguments.clone();
+        let (argument, second, data_type) = self.aggregate_arguments(function, name, arguments)?;
+        let listed = |key: &AggregateOrder| {
+            let key = &key.expression;
+            written.contains(key) || (written[0].data_type == DataType::Unknown && *key == argument)
+        };
+        if distinct && !order.iter().all(listed) {
             let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
             return Err(SqlError::new(SqlState(*b"42P10"), message));
         }
-        let argument = Some(argument);
-        Ok(Aggregate { function, argument, delimiter, distinct, order, filter, data_type })
+        let (argument, direct) = (Some(argument), Vec::new());
+        Ok(Aggregate { function, argument, second, direct, distinct, order, filter, data_type })
     }
 
-    /// The argument, the delimiter of `string_agg`, and the type of the result.
+    /// The argument, the second one where there are two, and the type of the result.
     fn aggregate_arguments(
         &self,
         function: AggregateFunction,
@@ -90,10 +137,11 @@ impl Binder<'_> {
         let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
         let missing = || no_function(name, &types);
         let mut arguments = arguments.into_iter();
-        let (Some(argument), delimiter, None) = (arguments.next(), arguments.next(), arguments.next()) else {
+        let (Some(argument), second, None) = (arguments.next(), arguments.next(), arguments.next()) else {
             return Err(missing());
         };
-        if delimiter.is_some() != (function == AggregateFunction::Join) {
+        let two = matches!(function, AggregateFunction::Join | AggregateFunction::Regression(_));
+        if second.is_some() != two {
             return Err(missing());
         }
         let argument = match (argument.data_type, function) {
@@ -108,11 +156,12 @@ impl Binder<'_> {
         let Some((operand, result)) = function.types(argument.data_type) else { return Err(missing()) };
         let argument =
             if function == AggregateFunction::Count { argument } else { self.cast_to(argument, operand)? };
-        let delimiter = match delimiter {
-            Some(delimiter) => Some(self.argument(delimiter, result).ok_or_else(missing)?),
+        let second_type = if function == AggregateFunction::Join { result } else { operand };
+        let second = match second {
+            Some(second) => Some(self.argument(second, second_type).ok_or_else(missing)?),
             None => None,
         };
-        Ok((argument, delimiter, result))
+        Ok((argument, second, result))
     }
 
     /// The keys of an ORDER BY inside of a call or a window.

@@ -1,6 +1,6 @@
 //! Binding of arrays: constructors, subscripts, ANY and ALL, operators.
 
-use super::bind::no_operator;
+use super::bind_operator::no_operator;
 use super::{ArrayFunction, Binder, Comparison, Expression, Function, Kind};
 use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript};
 use types::{DataType, ElementType, SqlError, SqlState, comparison_type, limits};

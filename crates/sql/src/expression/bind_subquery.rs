@@ -1,6 +1,7 @@
 //! Binding of queries inside of expressions.
 
-use super::bind::{boolean, no_operator, unsupported_expression};
+use super::bind::{boolean, unsupported_expression};
+use super::bind_operator::no_operator;
 use super::{Binder, Comparison, Expression, Kind, Subquery, SubqueryForm};
 use crate::statement::bind_nested;
 use sqlparser::ast::{self, BinaryOperator, Expr, Spanned};

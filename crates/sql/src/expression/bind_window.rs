@@ -2,7 +2,7 @@
 
 use super::call::{no_function, plain_argument};
 use super::{Binder, Expression, Kind};
-use crate::aggregate::AggregateFunction;
+use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::scope::name_of;
 use crate::window::{Bound, Frame, FrameUnits, WindowCall, WindowFunction};
 use sqlparser::ast::{
@@ -151,6 +151,12 @@ impl Binder<'_> {
         name: &str,
         function: &ast::Function,
     ) -> Result<(WindowFunction, DataType), SqlError> {
+        if !function.within_group.is_empty()
+            || (OrderedSet::named(name).is_some() && !is_window_function(name))
+        {
+            let message = format!("OVER is not supported for ordered-set aggregate {name}");
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         if let Some(aggregate) = AggregateFunction::named(name) {
             if let FunctionArguments::List(list) = &function.args {
                 if list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct) {

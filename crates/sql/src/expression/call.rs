@@ -1,11 +1,12 @@
 //! Binding of functions and aggregates.
 
-use super::bind::{no_operator, unsupported_expression};
+use super::bind::unsupported_expression;
+use super::bind_operator::no_operator;
 use super::bind_window::is_window_function;
 use super::convert::fold;
 use super::functions::{Function, Signature, refused, resolve};
 use super::{Binder, Comparison, Expression, Kind, NamedArgument};
-use crate::aggregate::AggregateFunction;
+use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::scope::name_of;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
@@ -30,10 +31,7 @@ impl Binder<'_> {
             return Err(self.at(SqlError::unsupported(what), span));
         };
         let name = name_of(name)?;
-        if function.null_treatment.is_some()
-            || !function.within_group.is_empty()
-            || !matches!(function.parameters, FunctionArguments::None)
-        {
+        if function.null_treatment.is_some() || !matches!(function.parameters, FunctionArguments::None) {
             return Err(
                 self.at(SqlError::unsupported(format_args!("this form of the function {name}")), span)
             );
@@ -41,8 +39,16 @@ impl Binder<'_> {
         if let Some(window) = &function.over {
             return self.bind_window(&name, function, window).map_err(|error| self.at(error, span));
         }
-        let bound = match AggregateFunction::named(&name) {
+        let aggregate = match OrderedSet::named(&name) {
+            // Some have the name of a window function, which takes nothing.
+            Some(ordered) if !function.within_group.is_empty() || !is_window_function(&name) => {
+                Some(AggregateFunction::OrderedSet(ordered))
+            }
+            _ => AggregateFunction::named(&name),
+        };
+        let bound = match aggregate {
             Some(aggregate) => self.bind_aggregate(aggregate, &name, function, span),
+            None if !function.within_group.is_empty() => Err(self.no_ordered_set(&name, function)?),
             None => self.bind_scalar(&name, function, span),
         };
         bound.map_err(|error| self.at(error, span))
@@ -159,7 +165,23 @@ impl Binder<'_> {
                     _ => error,
                 })
             }
-            _ => self.call_resolved(name, arguments, span),
+            _ => {
+                let single = match arguments.as_slice() {
+                    [value] => type_of_cast(name).map(|target| (value.clone(), target)),
+                    _ => None,
+                };
+                match (self.call_resolved(name, arguments, span), single) {
+                    // As in PostgreSQL, the name of a type is a cast where there is no such function.
+                    (Err(error), Some((value, target))) if error.state == SqlState::UNDEFINED_FUNCTION => {
+                        self.explicit_cast(value, target).map_err(|cast| match cast.state.0 {
+                            // There is no such cast.
+                            state if state == *b"42846" => error,
+                            _ => cast,
+                        })
+                    }
+                    (called, _) => called,
+                }
+            }
         }
     }
 
@@ -310,6 +332,25 @@ impl Binder<'_> {
             other => Err(unsupported_expression(other)),
         }
     }
+}
+
+/// The type that a function of this name casts to.
+fn type_of_cast(name: &str) -> Option<DataType> {
+    const TYPES: [DataType; 12] = [
+        DataType::Boolean,
+        DataType::SmallInt,
+        DataType::Integer,
+        DataType::BigInt,
+        DataType::Real,
+        DataType::Double,
+        DataType::Text(None),
+        DataType::Char(None),
+        DataType::Date,
+        DataType::TimestampTz,
+        DataType::Bytea,
+        DataType::Uuid,
+    ];
+    TYPES.into_iter().find(|data_type| data_type.internal_name() == name)
 }
 
 pub(super) fn plain_argument(argument: &FunctionArg) -> Result<&Expr, SqlError> {

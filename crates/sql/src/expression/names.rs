@@ -78,12 +78,13 @@ fn numeric_type(info: &ast::ExactNumberInfo) -> Result<DataType, SqlError> {
         return error(format!("NUMERIC scale {scale} must be between -1000 and 1000"));
     }
     let (precision_max, scale_max) = (limits::NUMERIC_DECLARED_PRECISION_MAX, Numeric::SCALE_MAX);
-    match (u8::try_from(precision), u8::try_from(scale)) {
-        (Ok(precision), Ok(scale)) if scale <= precision && scale <= scale_max => {
+    let scale_min = -i64::from(limits::NUMERIC_PRECISION_MAX);
+    match (u8::try_from(precision), i8::try_from(scale)) {
+        (Ok(precision), Ok(scale)) if (scale_min..=i64::from(scale_max)).contains(&i64::from(scale)) => {
             Ok(DataType::Numeric(Some((precision, scale))))
         }
         _ => Err(SqlError::unsupported(format_args!("the type numeric({precision},{scale})")).hint(format!(
-            "The precision is at most {precision_max}, the scale at most {scale_max}, at least 0 and no larger than the precision."
+            "The precision is at most {precision_max}, the scale at least {scale_min} and at most {scale_max}."
         ))),
     }
 }

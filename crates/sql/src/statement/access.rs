@@ -246,6 +246,13 @@ fn place(value: Value, data_type: DataType) -> Result<Placed, SqlError> {
         Value::Integer(number) => (i128::from(*number), true),
         Value::BigInt(number) => (i128::from(*number), true),
         Value::SmallInt(number) => (i128::from(*number), true),
+        Value::Numeric(number) if number.is_special() => {
+            return Ok(if *number == types::Numeric::NEGATIVE_INFINITY {
+                Placed::Below
+            } else {
+                Placed::Above
+            });
+        }
         Value::Numeric(number) => {
             let floor = number.floor()?;
             (floor.mantissa(), floor == *number)

@@ -58,6 +58,30 @@ impl<'a> Level<'a> {
         Level { parent, arguments: RefCell::default() }
     }
 
+    /// How many arguments this query and those around it have.
+    pub fn handed(&self) -> Vec<usize> {
+        let mut counts = vec![self.arguments.borrow().len()];
+        let mut next = self.parent;
+        while let Some((_, level)) = next.and_then(|binder| binder.enclosing()) {
+            counts.push(level.arguments.borrow().len());
+            next = level.parent;
+        }
+        counts
+    }
+
+    /// Forgets the arguments that came behind these.
+    pub fn forget_since(&self, counts: &[usize]) {
+        let Some((count, mut rest)) = counts.split_first() else { return };
+        self.arguments.borrow_mut().truncate(*count);
+        let mut next = self.parent;
+        while let (Some((_, level)), Some((count, others))) =
+            (next.and_then(|binder| binder.enclosing()), rest.split_first())
+        {
+            level.arguments.borrow_mut().truncate(*count);
+            (next, rest) = (level.parent, others);
+        }
+    }
+
     /// The argument with this value.
     pub fn argument(&self, value: Expression) -> Expression {
         let mut arguments = self.arguments.borrow_mut();

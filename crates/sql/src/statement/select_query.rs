@@ -81,6 +81,11 @@ pub(super) fn bind_select(
     let mut reverse = false;
     if grouped {
         let regroup = Regroup { keys: &keys, names: &names };
+        for direct in aggregates.iter().flat_map(|aggregate| &aggregate.direct) {
+            regroup.apply(&mut direct.clone()).map_err(|error| {
+                error.detail("Direct arguments of an ordered-set aggregate must use only grouped columns.")
+            })?;
+        }
         projection.iter_mut().try_for_each(|expression| regroup.apply(expression))?;
         having.iter_mut().try_for_each(|expression| regroup.apply(expression))?;
         order.iter_mut().try_for_each(|key| regroup.apply(&mut key.expression))?;

@@ -1,7 +1,10 @@
 //! What `+ - * /` mean for dates, times and intervals, and what is computed from two of them.
 
 use super::calendar::{check_date, days_in_month, time_of_timestamp};
-use super::{CalendarTime, Interval, MICROSECONDS_PER_DAY, check_timestamp, timestamp_of_date};
+use super::{
+    CalendarTime, Interval, MICROSECONDS_PER_DAY, check_timestamp, is_finite_date, is_finite_timestamp,
+    timestamp_of_date,
+};
 use crate::{SqlError, SqlState, Value};
 
 const DAYS_PER_MONTH: i64 = 30;
@@ -13,6 +16,9 @@ pub(super) fn interval_out_of_range() -> SqlError {
 
 /// The timestamp so much later: first the months, within the end of the month, then days, then microseconds.
 fn later(timestamp: i64, interval: Interval) -> Result<i64, SqlError> {
+    if !is_finite_timestamp(timestamp) {
+        return Ok(timestamp);
+    }
     let mut timestamp = timestamp;
     if interval.months != 0 {
         let mut at = CalendarTime::of_timestamp(timestamp);
@@ -26,6 +32,15 @@ fn later(timestamp: i64, interval: Interval) -> Result<i64, SqlError> {
         timestamp = check_timestamp(timestamp.checked_add(days))?;
     }
     check_timestamp(timestamp.checked_add(interval.microseconds))
+}
+
+fn days_later(date: i32, days: i64) -> Result<i32, SqlError> {
+    if is_finite_date(date) { check_date(Some(i64::from(date) + days)) } else { Ok(date) }
+}
+
+#[cold]
+fn no_difference(of: &str) -> SqlError {
+    SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("cannot subtract infinite {of}"))
 }
 
 fn opposite(interval: Interval) -> Result<Interval, SqlError> {
@@ -42,11 +57,11 @@ fn time_later(time: i64, microseconds: i64) -> i64 {
 pub(crate) fn plus(left: &Value, right: &Value) -> Option<Result<Value, SqlError>> {
     Some(match (left, right) {
         (Value::Date(date), Value::Integer(days)) | (Value::Integer(days), Value::Date(date)) => {
-            check_date(i64::from(*date).checked_add(i64::from(*days))).map(Value::Date)
+            days_later(*date, i64::from(*days)).map(Value::Date)
         }
         (Value::Date(date), Value::Time(time)) | (Value::Time(time), Value::Date(date)) => {
             timestamp_of_date(*date)
-                .and_then(|midnight| check_timestamp(midnight.checked_add(*time)))
+                .and_then(|midnight| later(midnight, Interval { microseconds: *time, ..Interval::default() }))
                 .map(Value::Timestamp)
         }
         (Value::Date(date), Value::Interval(interval)) | (Value::Interval(interval), Value::Date(date)) => {
@@ -73,8 +88,9 @@ pub(crate) fn plus(left: &Value, right: &Value) -> Option<Result<Value, SqlError
 /// `left - right`; `None` where it is no difference of these types.
 pub(crate) fn minus(left: &Value, right: &Value) -> Option<Result<Value, SqlError>> {
     Some(match (left, right) {
-        (Value::Date(date), Value::Integer(days)) => {
-            check_date(i64::from(*date).checked_sub(i64::from(*days))).map(Value::Date)
+        (Value::Date(date), Value::Integer(days)) => days_later(*date, -i64::from(*days)).map(Value::Date),
+        (Value::Date(a), Value::Date(b)) if !is_finite_date(*a) || !is_finite_date(*b) => {
+            Err(no_difference("dates"))
         }
         // All dates are less than 2^31 apart.
         (Value::Date(a), Value::Date(b)) => Ok(Value::Integer(a.wrapping_sub(*b))),
@@ -88,6 +104,9 @@ pub(crate) fn minus(left: &Value, right: &Value) -> Option<Result<Value, SqlErro
             opposite(*interval).and_then(|interval| later(*timestamp, interval)).map(Value::TimestampTz)
         }
         (Value::Timestamp(a), Value::Timestamp(b)) | (Value::TimestampTz(a), Value::TimestampTz(b)) => {
+            if !is_finite_timestamp(*a) || !is_finite_timestamp(*b) {
+                return Some(Err(no_difference("timestamps")));
+            }
             match a.checked_sub(*b) {
                 Some(microseconds) => {
                     justify_hours(Interval { microseconds, ..Interval::default() }).map(Value::Interval)
@@ -215,6 +234,9 @@ pub fn justify_interval(interval: Interval) -> Result<Interval, SqlError> {
 /// # Errors
 /// `22008` where the result is out of range.
 pub fn age(timestamp: i64, since: i64) -> Result<Interval, SqlError> {
+    if !is_finite_timestamp(timestamp) || !is_finite_timestamp(since) {
+        return Err(SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, "timestamp out of range"));
+    }
     let (negative, late, early) =
         if timestamp < since { (true, since, timestamp) } else { (false, timestamp, since) };
     let (late, early) = (CalendarTime::of_timestamp(late), CalendarTime::of_timestamp(early));

@@ -1,8 +1,8 @@
 //! Days, months and years.
 
 use super::{
-    DATE_END, DATE_MIN, EPOCH_JULIAN, MICROSECONDS_PER_DAY, MICROSECONDS_PER_SECOND, TIMESTAMP_END,
-    TIMESTAMP_MIN,
+    DATE_END, DATE_INFINITY, DATE_MIN, DATE_NEGATIVE_INFINITY, EPOCH_JULIAN, MICROSECONDS_PER_DAY,
+    MICROSECONDS_PER_SECOND, TIMESTAMP_END, TIMESTAMP_INFINITY, TIMESTAMP_MIN, TIMESTAMP_NEGATIVE_INFINITY,
 };
 use crate::{SqlError, SqlState};
 
@@ -129,11 +129,16 @@ pub(super) fn first_monday(year: i64) -> i64 {
     fourth - (weekday(fourth) + 6) % 7
 }
 
-/// The date of a timestamp.
+/// The date of a timestamp; of an infinite one the infinity.
 ///
 /// # Errors
 /// `22008` where it is no date: never for a timestamp that was read or computed.
 pub fn date_of_timestamp(timestamp: i64) -> Result<i32, SqlError> {
+    match timestamp {
+        TIMESTAMP_INFINITY => return Ok(DATE_INFINITY),
+        TIMESTAMP_NEGATIVE_INFINITY => return Ok(DATE_NEGATIVE_INFINITY),
+        _ => {}
+    }
     check_date(Some(timestamp.div_euclid(MICROSECONDS_PER_DAY)))
 }
 
@@ -142,11 +147,16 @@ pub fn time_of_timestamp(timestamp: i64) -> i64 {
     timestamp.rem_euclid(MICROSECONDS_PER_DAY)
 }
 
-/// Midnight of a date.
+/// Midnight of a date; of an infinite one the infinity.
 ///
 /// # Errors
 /// `22008` where it is beyond the last timestamp.
 pub fn timestamp_of_date(date: i32) -> Result<i64, SqlError> {
+    match date {
+        DATE_INFINITY => return Ok(TIMESTAMP_INFINITY),
+        DATE_NEGATIVE_INFINITY => return Ok(TIMESTAMP_NEGATIVE_INFINITY),
+        _ => {}
+    }
     check_timestamp(i64::from(date).checked_mul(MICROSECONDS_PER_DAY))
         .map_err(|_| SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, "date out of range for timestamp"))
 }

@@ -3,7 +3,7 @@
 use super::calendar::{days_from_date, first_monday};
 use super::{
     CalendarTime, Interval, MICROSECONDS_PER_DAY, MICROSECONDS_PER_HOUR, MICROSECONDS_PER_SECOND, UNIX_EPOCH,
-    UNIX_EPOCH_DAYS, iso_week, julian_day, weekday,
+    UNIX_EPOCH_DAYS, is_finite_date, is_finite_timestamp, iso_week, julian_day, weekday,
 };
 use crate::{Numeric, SqlError, SqlState, Value};
 
@@ -79,12 +79,21 @@ fn unsupported(name: &str, value: &Value) -> SqlError {
     SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
 }
 
-/// A field of a date, timestamp, time or interval, with PostgreSQL's number of decimals.
+/// A field of a date, timestamp, time or interval, with PostgreSQL's number of decimals; `None` of what comes again and
+/// again where the value is infinite.
 ///
 /// # Errors
 /// `22023` where there is no such field, `0A000` where it is none of this type.
-pub fn extract(name: &str, value: &Value) -> Result<Numeric, SqlError> {
+pub fn extract(name: &str, value: &Value) -> Result<Option<Numeric>, SqlError> {
     let field = field(name, value)?;
+    let late = match value {
+        Value::Date(date) if !is_finite_date(*date) => Some(*date > 0),
+        Value::Timestamp(at) | Value::TimestampTz(at) if !is_finite_timestamp(*at) => Some(*at > 0),
+        _ => None,
+    };
+    if let Some(late) = late {
+        return of_infinity(field, late, value).ok_or_else(|| unsupported(name, value));
+    }
     let found = match value {
         Value::Date(date) => match field {
             Field::Epoch => Some(Ok(Numeric::from(
@@ -108,7 +117,26 @@ pub fn extract(name: &str, value: &Value) -> Result<Numeric, SqlError> {
         Value::Interval(interval) => of_interval(field, *interval),
         _ => None,
     };
-    found.unwrap_or_else(|| Err(unsupported(name, value)))
+    found.unwrap_or_else(|| Err(unsupported(name, value))).map(Some)
+}
+
+/// What grows all the time is infinite; `None` where the type has no such field.
+fn of_infinity(field: Field, late: bool, value: &Value) -> Option<Option<Numeric>> {
+    let of_time = field == Field::Zone || of_clock(field, 0).is_some();
+    if of_time && matches!(value, Value::Date(_)) {
+        return None;
+    }
+    let grows = matches!(
+        field,
+        Field::Year
+            | Field::Decade
+            | Field::Century
+            | Field::Millennium
+            | Field::Julian
+            | Field::IsoYear
+            | Field::Epoch
+    );
+    Some(grows.then_some(if late { Numeric::INFINITY } else { Numeric::NEGATIVE_INFINITY }))
 }
 
 fn of_timestamp(field: Field, at: i64, has_zone: bool) -> Option<Result<Numeric, SqlError>> {
@@ -201,6 +229,12 @@ fn of_interval(field: Field, interval: Interval) -> Option<Result<Numeric, SqlEr
 /// # Errors
 /// `22023` where there is no such field, `0A000` where it cannot be truncated to.
 pub fn truncate(name: &str, value: &Value) -> Result<Value, SqlError> {
+    match value {
+        Value::Timestamp(at) | Value::TimestampTz(at) if !is_finite_timestamp(*at) => {
+            return Ok(value.clone());
+        }
+        _ => {}
+    }
     let field = field(name, value)?;
     match value {
         Value::Timestamp(at) => match begin(field, *at) {

@@ -1,10 +1,18 @@
 //! Output with `DateStyle` ISO.
 
 use super::calendar::date_from_days;
-use super::{MICROSECONDS_PER_DAY, MICROSECONDS_PER_SECOND};
+use super::{
+    DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROSECONDS_PER_DAY, MICROSECONDS_PER_SECOND, TIMESTAMP_INFINITY,
+    TIMESTAMP_NEGATIVE_INFINITY,
+};
 
 /// `2026-11-20`, with ` BC` behind it before the year 1.
 pub(crate) fn format_date(date: i32) -> String {
+    match date {
+        DATE_NEGATIVE_INFINITY => return "-infinity".to_string(),
+        DATE_INFINITY => return "infinity".to_string(),
+        _ => {}
+    }
     let (date, era) = date_and_era(i64::from(date));
     date + era
 }
@@ -33,8 +41,8 @@ pub(super) fn fraction_text(microseconds: i64) -> String {
 /// `2026-11-20 23:01:02.123456` and the zone.
 pub(crate) fn format_timestamp(timestamp: i64, zone: &str) -> String {
     match timestamp {
-        i64::MIN => return "-infinity".to_string(),
-        i64::MAX => return "infinity".to_string(),
+        TIMESTAMP_NEGATIVE_INFINITY => return "-infinity".to_string(),
+        TIMESTAMP_INFINITY => return "infinity".to_string(),
         _ => {}
     }
     let (days, time) =

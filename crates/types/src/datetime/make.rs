@@ -4,7 +4,7 @@ use super::arithmetic::interval_out_of_range;
 use super::calendar::{check_date, days_from_date, days_in_month};
 use super::{
     Interval, MICROSECONDS_PER_DAY, MICROSECONDS_PER_HOUR, MICROSECONDS_PER_SECOND, SECONDS_PER_DAY,
-    UNIX_EPOCH_DAYS, check_timestamp,
+    TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY, UNIX_EPOCH_DAYS, check_timestamp,
 };
 use crate::{SqlError, SqlState};
 
@@ -107,7 +107,7 @@ pub fn timestamp_of_epoch(seconds: f64) -> Result<i64, SqlError> {
         return Err(out_of_range("timestamp cannot be NaN".to_string()));
     }
     if seconds.is_infinite() {
-        return Err(SqlError::unsupported("infinity as a value of type timestamp with time zone"));
+        return Ok(if seconds > 0.0 { TIMESTAMP_INFINITY } else { TIMESTAMP_NEGATIVE_INFINITY });
     }
     check_timestamp(fits.then_some(microseconds as i64)).map_err(|_| {
         out_of_range(format!("timestamp out of range: \"{}\"", crate::text::format_double(seconds)))

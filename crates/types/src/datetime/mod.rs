@@ -1,10 +1,12 @@
 //! Dates, times and intervals: the proleptic Gregorian calendar, in UTC, as PostgreSQL reckons with it.
 //!
 //! A date is a number of days since 2000-01-01, a timestamp a number of microseconds since that midnight, a time one
-//! since any midnight, an interval months, days and microseconds. There is no infinity among them.
+//! since any midnight, an interval months, days and microseconds. The largest and the smallest integers are the
+//! infinities of dates and timestamps; intervals have none.
 
 mod arithmetic;
 mod calendar;
+mod decode;
 mod fields;
 mod format;
 mod interval;
@@ -25,6 +27,25 @@ pub(crate) use calendar::check_timestamp;
 pub(crate) use format::{format_date, format_time, format_timestamp};
 pub(crate) use interval_text::{format_interval, parse_interval};
 pub(crate) use parse::{parse_date, parse_time, parse_timestamp};
+
+/// The date after all dates.
+pub const DATE_INFINITY: i32 = i32::MAX;
+/// The date before all dates.
+pub const DATE_NEGATIVE_INFINITY: i32 = i32::MIN;
+/// The timestamp after all timestamps.
+pub const TIMESTAMP_INFINITY: i64 = i64::MAX;
+/// The timestamp before all timestamps.
+pub const TIMESTAMP_NEGATIVE_INFINITY: i64 = i64::MIN;
+
+/// False for the infinities among dates.
+pub fn is_finite_date(date: i32) -> bool {
+    !matches!(date, DATE_INFINITY | DATE_NEGATIVE_INFINITY)
+}
+
+/// False for the infinities among timestamps.
+pub fn is_finite_timestamp(timestamp: i64) -> bool {
+    !matches!(timestamp, TIMESTAMP_INFINITY | TIMESTAMP_NEGATIVE_INFINITY)
+}
 
 /// Microseconds of a second.
 pub const MICROSECONDS_PER_SECOND: i64 = 1_000_000;

@@ -1,53 +1,62 @@
 //! Input of dates, times and timestamps.
 
 use super::calendar::{check_date, days_from_date, days_in_month};
+use super::decode::{Decoded, decode};
 use super::{
-    MICROSECONDS_PER_DAY, MICROSECONDS_PER_SECOND, TIMESTAMP_END, TIMESTAMP_MIN, UNIX_EPOCH,
-    time_of_timestamp,
+    DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROSECONDS_PER_DAY, MICROSECONDS_PER_SECOND, TIMESTAMP_END,
+    TIMESTAMP_INFINITY, TIMESTAMP_MIN, TIMESTAMP_NEGATIVE_INFINITY, UNIX_EPOCH, time_of_timestamp,
 };
 use crate::{DataType, SqlError, SqlState};
 
 /// The largest time zone displacement that PostgreSQL reads is 15:59:59.
 const ZONE_HOURS_MAX: i64 = 15;
 
-/// Reads an ISO 8601 date with an optional time and zone. Of a timestamp with time zone that is UTC where there is no
-/// zone; otherwise the zone does not count.
+/// Reads a timestamp. Of a timestamp with time zone that is UTC where there is no zone; otherwise the zone does not count.
 pub(crate) fn parse_timestamp(text: &str, data_type: DataType) -> Result<i64, SqlError> {
-    let mut reader = Reader::new(text, data_type);
-    if reader.special()? {
-        return Ok(UNIX_EPOCH);
-    }
-    let date = reader.date()?;
-    let time = reader.time()?;
-    let zone = if data_type == DataType::TimestampTz { reader.zone()? } else { reader.zone().map(|_| 0)? };
-    let days = reader.days(date)?;
+    let (name, zoned) = match data_type {
+        DataType::TimestampTz => ("timestamp with time zone", true),
+        _ => ("timestamp", false),
+    };
+    let (days, time, zone) = match decode(text, name)? {
+        Decoded::At { days, time, zone } => (days, time, if zoned { zone } else { 0 }),
+        Decoded::Epoch => return Ok(UNIX_EPOCH),
+        Decoded::Infinity => return Ok(TIMESTAMP_INFINITY),
+        Decoded::NegativeInfinity => return Ok(TIMESTAMP_NEGATIVE_INFINITY),
+    };
     let microseconds = days
         .checked_mul(MICROSECONDS_PER_DAY)
         .and_then(|start| start.checked_add(time - zone * MICROSECONDS_PER_SECOND));
     match microseconds {
         Some(microseconds) if (TIMESTAMP_MIN..TIMESTAMP_END).contains(&microseconds) => Ok(microseconds),
-        _ => Err(reader.out_of_range("timestamp out of range")),
+        _ => Err(out_of_range("timestamp", text)),
     }
 }
 
-/// Reads an ISO 8601 date; a time and a zone behind it do not count.
+/// Reads a date; a time and a zone behind it do not count.
 pub(crate) fn parse_date(text: &str) -> Result<i32, SqlError> {
-    let mut reader = Reader::new(text, DataType::Date);
-    if reader.special()? {
-        return check_date(Some(super::UNIX_EPOCH_DAYS));
+    match decode(text, "date")? {
+        Decoded::At { days, .. } => check_date(Some(days)).map_err(|_| out_of_range("date", text)),
+        Decoded::Epoch => check_date(Some(super::UNIX_EPOCH_DAYS)),
+        Decoded::Infinity => Ok(DATE_INFINITY),
+        Decoded::NegativeInfinity => Ok(DATE_NEGATIVE_INFINITY),
     }
-    let date = reader.date()?;
-    reader.time()?;
-    reader.zone()?;
-    let days = reader.days(date)?;
-    check_date(Some(days)).map_err(|_| reader.out_of_range("date out of range"))
+}
+
+#[cold]
+fn out_of_range(what: &str, text: &str) -> SqlError {
+    SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("{what} out of range: \"{text}\""))
 }
 
 /// Reads a time of day; a date in front of it and a zone behind it do not count.
 pub(crate) fn parse_time(text: &str) -> Result<i64, SqlError> {
-    let mut reader = Reader::new(text, DataType::Time);
-    if reader.special()? {
-        return Err(reader.invalid());
+    let mut reader = Reader { text, rest: crate::text::trim(text).as_bytes() };
+    match reader.word().as_str() {
+        "" => {}
+        word @ ("now" | "today" | "tomorrow" | "yesterday" | "allballs") => {
+            let what = format_args!("'{word}' as a value of type time without time zone");
+            return Err(SqlError::unsupported(what).hint("Use now(), the time of the block."));
+        }
+        _ => return Err(reader.invalid()),
     }
     let digits = reader.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let time = match reader.rest.get(digits) {
@@ -71,75 +80,22 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, SqlError> {
     if reader.rest.is_empty() { Ok(time) } else { Err(reader.invalid()) }
 }
 
-/// What is left of a timestamp's text.
+/// What is left of a time's text.
 struct Reader<'a> {
     text: &'a str,
     rest: &'a [u8],
-    /// What it is read as, for errors.
-    data_type: DataType,
 }
 
-impl<'a> Reader<'a> {
-    fn new(text: &'a str, data_type: DataType) -> Reader<'a> {
-        Reader { text, rest: crate::text::trim(text).as_bytes(), data_type }
-    }
-
-    /// True for `epoch`.
-    ///
-    /// # Errors
-    /// Refuses the other words that PostgreSQL knows, and those that it does not know.
-    fn special(&mut self) -> Result<bool, SqlError> {
-        match self.word().as_str() {
-            "" => {}
-            "epoch" if self.rest.len() == "epoch".len() => return Ok(true),
-            word @ ("now" | "today" | "tomorrow" | "yesterday" | "allballs") => {
-                let what = format_args!("'{word}' as a value of type {}", self.data_type);
-                return Err(SqlError::unsupported(what).hint("Use now(), the time of the block."));
-            }
-            "infinity" | "inf" => return Err(self.infinity()),
-            _ => return Err(self.invalid()),
-        }
-        if self.text.contains("infinity") {
-            return Err(self.infinity());
-        }
-        Ok(false)
-    }
-
+impl Reader<'_> {
     #[cold]
     fn invalid(&self) -> SqlError {
-        let message = format!("invalid input syntax for type {}: \"{}\"", self.type_name(), self.text);
-        let error = SqlError::new(SqlState::INVALID_DATETIME_FORMAT, message);
-        error.hint(match self.data_type {
-            DataType::Date => "Write it as 2026-11-20.",
-            DataType::Time => "Write it as 23:01:02.123456.",
-            DataType::Timestamp => "Write it as 2026-11-20 23:01:02.123456.",
-            _ => "Write it as 2026-11-20 23:01:02.123456+00, in UTC where there is no zone.",
-        })
-    }
-
-    /// The name in PostgreSQL's errors of input.
-    fn type_name(&self) -> &'static str {
-        match self.data_type {
-            DataType::Date => "date",
-            DataType::Time => "time",
-            DataType::Timestamp => "timestamp",
-            _ => "timestamp with time zone",
-        }
-    }
-
-    #[cold]
-    fn infinity(&self) -> SqlError {
-        SqlError::unsupported(format_args!("infinity as a value of type {}", self.data_type))
-    }
-
-    #[cold]
-    fn out_of_range(&self, what: &str) -> SqlError {
-        SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("{what}: \"{}\"", self.text))
+        let message = format!("invalid input syntax for type time: \"{}\"", self.text);
+        SqlError::new(SqlState::INVALID_DATETIME_FORMAT, message).hint("Write it as 23:01:02.123456.")
     }
 
     #[cold]
     fn field_out_of_range(&self) -> SqlError {
-        self.out_of_range("date/time field value out of range")
+        out_of_range("date/time field value", self.text)
     }
 
     /// The letters that come next, in lower case; they stay.

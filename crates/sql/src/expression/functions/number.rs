@@ -82,6 +82,9 @@ impl NumberFunction {
             [Value::Numeric(value), Value::Numeric(low), Value::Numeric(high), Value::Integer(count)] => {
                 value.bucket(*low, *high, *count).map(Value::Integer)
             }
+            [Value::Double(value), Value::Double(low), Value::Double(high), Value::Integer(count)] => {
+                bucket(*value, *low, *high, *count).map(Value::Integer)
+            }
             [Value::Text(text), Value::Text(template)] if self == NumberFunction::ToNumber => {
                 to_number(text, template)
             }
@@ -111,6 +114,9 @@ impl NumberFunction {
             NumberFunction::NaturalLogarithm => number.natural_logarithm(),
             NumberFunction::DecimalLogarithm => number.logarithm(Numeric::from(10)),
             NumberFunction::TrimScale => number.round(i32::from(number.minimal_scale())),
+            NumberFunction::Scale | NumberFunction::MinimalScale if number.is_special() => {
+                return Some(Ok(Value::Null));
+            }
             NumberFunction::Scale => return Some(Ok(Value::Integer(i32::from(number.scale())))),
             NumberFunction::MinimalScale => {
                 return Some(Ok(Value::Integer(i32::from(number.minimal_scale()))));
@@ -166,6 +172,13 @@ pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
         ("width_bucket", [value, low, high, _]) if [value, low, high].contains(&&NUMERIC) && exact => {
             signature(NumberFunction::Bucket, &[NUMERIC, NUMERIC, NUMERIC, Integer], Integer)
         }
+        ("width_bucket", [value, low, high, _]) if !exact => {
+            let number = |argument: &&DataType| {
+                matches!(**argument, SmallInt | Integer | BigInt | NUMERIC | Real | Double | Unknown)
+            };
+            let all = [value, low, high].iter().all(number);
+            all.then(|| signature(NumberFunction::Bucket, &[Double, Double, Double, Integer], Integer))?
+        }
         ("to_char", [number @ (SmallInt | Integer | BigInt | NUMERIC | Real | Double), _]) => {
             signature(NumberFunction::ToChar, &[*number, DataType::Text(None)], DataType::Text(None))
         }
@@ -190,6 +203,41 @@ pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
         }
         _ => None,
     }
+}
+
+/// As [`Numeric::bucket`], of doubles: every operation is rounded as IEEE 754 says.
+fn bucket(value: f64, low: f64, high: f64, count: i32) -> Result<i32, SqlError> {
+    let wrong = |message: &str| Err(SqlError::new(SqlState(*b"2201G"), message));
+    if count <= 0 {
+        return wrong("count must be greater than zero");
+    }
+    if value.is_nan() || low.is_nan() || high.is_nan() {
+        return wrong("operand, lower bound, and upper bound cannot be NaN");
+    }
+    if low.is_infinite() || high.is_infinite() {
+        return wrong("lower and upper bounds must be finite");
+    }
+    if low == high {
+        return wrong("lower bound cannot equal upper bound");
+    }
+    let up = low < high;
+    if (up && value < low) || (!up && value > low) {
+        return Ok(0);
+    }
+    if (up && value >= high) || (!up && value <= high) {
+        let message = "integer out of range";
+        let beyond = count.checked_add(1);
+        return beyond.ok_or_else(|| SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
+    }
+    let width = if up { high - low } else { low - high };
+    let share = match (width.is_infinite(), up) {
+        (false, true) => (value - low) / width,
+        (false, false) => (low - value) / width,
+        // Halves, whose distance is a double.
+        (true, true) => (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0),
+        (true, false) => (low / 2.0 - value / 2.0) / (low / 2.0 - high / 2.0),
+    };
+    Ok(((f64::from(count) * share) as i32).min(count - 1) + 1)
 }
 
 /// The wider of two whole numbers; `None` where nothing says what they are.

@@ -296,7 +296,7 @@ pub(super) fn to_char(number: &Value, template: &str) -> Result<Value, SqlError>
     let nodes = nodes(template);
     let mut picture = Picture::of(&nodes)?;
     if picture.exponent {
-        return Ok(Value::text(scientific(number, picture.after)?));
+        return Ok(Value::text(scientific(number, picture.before, picture.after)?));
     }
     let digits = if picture.roman {
         Digits { negative: false, text: roman(number)?, spaces: 0 }
@@ -342,18 +342,27 @@ fn digits(number: &Value, picture: &mut Picture) -> Result<Digits, SqlError> {
 /// As many digits as a number of this type surely has.
 fn double_digits(number: f64, most: usize, picture: &mut Picture) -> String {
     let shifted = (0..picture.shift).fold(number, |shifted, _| shifted * 10.0);
+    if !shifted.is_finite() {
+        picture.after =
+            if shifted.is_nan() { picture.after } else { picture.after.min(most.saturating_sub(8)) };
+        return types::format_value(&Value::Double(shifted)).unwrap_or_default();
+    }
     let whole = format!("{:.0}", shifted.abs()).len();
     picture.after = picture.after.min(most.saturating_sub(whole));
     format!("{shifted:.*}", picture.after)
 }
 
 /// As C's `%e`, with a blank for the sign of a positive number.
-fn scientific(number: &Value, after: usize) -> Result<String, SqlError> {
+fn scientific(number: &Value, before: usize, after: usize) -> Result<String, SqlError> {
     let text = match number {
         Value::Double(number) => format!("{number:.after$e}"),
         Value::Real(number) => format!("{:.after$e}", f64::from(*number)),
         exact => scientific_numeric(numeric(exact)?, after),
     };
+    if !text.ends_with(|last: char| last.is_ascii_digit()) {
+        // Of what has no digits: six more for the sign, the point and the exponent.
+        return Ok(format!(" {}.{}", "#".repeat(before), "#".repeat(after + 4)));
+    }
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (sign, exponent) = match exponent.strip_prefix('-') {
         Some(exponent) => ('-', exponent),
@@ -365,6 +374,9 @@ fn scientific(number: &Value, after: usize) -> Result<String, SqlError> {
 
 /// The digits before `e` are rounded half away from zero, and may come to ten.
 fn scientific_numeric(number: Numeric, after: usize) -> String {
+    if number.is_special() {
+        return number.to_string();
+    }
     let digits = number.mantissa().unsigned_abs().to_string();
     let exponent = if number.is_zero() { 0 } else { digits.len() as i32 - 1 - i32::from(number.scale()) };
     let mut kept: Vec<u8> = digits.bytes().map(|digit| digit - b'0').take(after + 1).collect();

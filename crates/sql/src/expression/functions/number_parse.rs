@@ -20,7 +20,8 @@ pub(super) fn to_number(text: &str, template: &str) -> Result<Value, SqlError> {
     }
     let (digits, read_after) = Reader::new(&picture, text).read(&nodes);
     let precision = picture.before + picture.shift + read_after;
-    let (precision, scale) = (small(precision)?, small(read_after)?);
+    let precision = u8::try_from(precision).map_err(|_| too_long())?;
+    let scale = i8::try_from(read_after).map_err(|_| too_long())?;
     let read = types::parse_value(&digits, DataType::Numeric(Some((precision.max(1), scale))))?;
     let Value::Numeric(mut number) = read else {
         return Err(super::broken("a text became another type"));
@@ -35,9 +36,8 @@ pub(super) fn to_number(text: &str, template: &str) -> Result<Value, SqlError> {
     Ok(Value::Numeric(number))
 }
 
-fn small(digits: usize) -> Result<u8, SqlError> {
-    u8::try_from(digits)
-        .map_err(|_| SqlError::unsupported("a template of to_number() of more than 255 digits"))
+fn too_long() -> SqlError {
+    SqlError::unsupported("a template of to_number() of so many digits")
 }
 
 /// Walks over the template and the text side by side.

@@ -3,8 +3,8 @@
 use super::to_char::to_char;
 use super::{Function, Signature, of_text};
 use types::datetime::{
-    age, extract, justify_days, justify_hours, justify_interval, make_date, make_interval, make_time,
-    make_timestamp, timestamp_of_date, timestamp_of_epoch, truncate,
+    age, extract, is_finite_date, is_finite_timestamp, justify_days, justify_hours, justify_interval,
+    make_date, make_interval, make_time, make_timestamp, timestamp_of_date, timestamp_of_epoch, truncate,
 };
 use types::{DataType, SqlError, Value};
 
@@ -43,7 +43,7 @@ pub(crate) enum TimeFunction {
     ToDate,
     /// `to_timestamp(text, template)`
     ToTimestamp,
-    /// `isfinite(value)`: always
+    /// `isfinite(value)`
     IsFinite,
 }
 
@@ -52,9 +52,12 @@ impl TimeFunction {
     pub fn of(self, values: &[Value]) -> Option<Result<Value, SqlError>> {
         Some(match (self, values) {
             (TimeFunction::DatePart, [Value::Text(field), value]) => {
-                extract(field, value).map(|number| Value::Double(number.to_f64()))
+                let number = extract(field, value);
+                number.map(|number| number.map_or(Value::Null, |number| Value::Double(number.to_f64())))
             }
-            (TimeFunction::Extract, [Value::Text(field), value]) => extract(field, value).map(Value::Numeric),
+            (TimeFunction::Extract, [Value::Text(field), value]) => {
+                extract(field, value).map(|number| number.map_or(Value::Null, Value::Numeric))
+            }
             (TimeFunction::DateTrunc, [Value::Text(field), value]) => truncate(field, value),
             (TimeFunction::Age, [Value::Timestamp(at), Value::Timestamp(since)])
             | (TimeFunction::Age, [Value::TimestampTz(at), Value::TimestampTz(since)]) => {
@@ -101,7 +104,11 @@ impl TimeFunction {
                 of_text::read(text, template)
                     .and_then(|(date, time)| Ok(Value::TimestampTz(timestamp_of_date(date)? + time)))
             }
-            (TimeFunction::IsFinite, [_]) => Ok(Value::Boolean(true)),
+            (TimeFunction::IsFinite, [value]) => Ok(Value::Boolean(match value {
+                Value::Date(date) => is_finite_date(*date),
+                Value::Timestamp(at) | Value::TimestampTz(at) => is_finite_timestamp(*at),
+                _ => true,
+            })),
             _ => return None,
         })
     }

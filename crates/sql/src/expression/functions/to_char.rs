@@ -2,7 +2,9 @@
 
 use super::check_length;
 use super::template::{Case, DAYS, Field, MONTHS, Piece, parse};
-use types::datetime::{CalendarTime, MICROSECONDS_PER_SECOND, iso_week, julian_day, weekday};
+use types::datetime::{
+    CalendarTime, MICROSECONDS_PER_SECOND, is_finite_timestamp, iso_week, julian_day, weekday,
+};
 use types::{Interval, SqlError, SqlState, Value};
 
 /// What is written: an instant, or an interval by its parts.
@@ -29,6 +31,9 @@ pub(super) fn to_char(value: &Value, template: &str) -> Option<Result<Value, Sql
         Shown { year, month, day, time, date: Some(date), zone }
     };
     let shown = match value {
+        Value::Timestamp(at) | Value::TimestampTz(at) if !is_finite_timestamp(*at) => {
+            return Some(Ok(Value::Null));
+        }
         Value::Timestamp(at) => instant(*at, ""),
         Value::TimestampTz(at) => instant(*at, "UTC"),
         Value::Interval(Interval { months, days, microseconds }) => Shown {

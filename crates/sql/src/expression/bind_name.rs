@@ -1,0 +1,154 @@
+//! Binding of names: columns, variables and the fields of records.
+
+use super::bind::Source;
+use super::{Binder, Expression};
+use crate::scope::{Variable, name_of};
+use sqlparser::ast::Ident;
+use sqlparser::tokenizer::Span;
+use types::{SqlError, SqlState};
+
+impl Binder<'_> {
+    pub(super) fn bind_name(&self, ident: &Ident) -> Result<Expression, SqlError> {
+        let name = name_of(ident)?;
+        let column = self.visible(&[&name]).map_err(|error| self.at(error, ident.span))?;
+        let variable = self.scope.resolve(&[&name]);
+        match (column, variable) {
+            (Some(_), Some(_)) if !self.scope.columns_come_first() => Err(self.ambiguous(&name, ident.span)),
+            (Some(column), _) => Ok(column),
+            (None, Some(variable)) => Ok(variable_expression(variable)),
+            (None, None) => Err(self.at(self.no_column(&name), ident.span)),
+        }
+    }
+
+    pub(super) fn column(&self, name: &str) -> Result<Option<Expression>, SqlError> {
+        match self.source {
+            Source::Table { table, .. } => Ok(table
+                .ordinal(name)
+                .map(|ordinal| Expression::column(ordinal, table.columns[ordinal].data_type))),
+            Source::Relations(relations) => relations.column(name),
+            Source::Nothing | Source::Default => Ok(None),
+        }
+    }
+
+    /// The column that a name stands for, here or in an enclosing query.
+    ///
+    /// # Errors
+    /// `42702` where several have it; `42703` where the relation named does not.
+    pub(super) fn visible(&self, parts: &[&str]) -> Result<Option<Expression>, SqlError> {
+        let own = match (self.source, parts) {
+            (_, [name]) => self.column(name)?,
+            (Source::Relations(relations), [relation, name]) => {
+                relations.qualified(relation, name).transpose()?
+            }
+            (Source::Table { name: table, .. }, [relation, name]) if table == *relation => {
+                self.column(name)?
+            }
+            _ => None,
+        };
+        let enclosing = self.query.and_then(|(_, level)| Some((level, level.parent?)));
+        match (own, enclosing) {
+            (Some(own), _) => Ok(Some(own)),
+            (None, Some((level, parent))) => Ok(parent.visible(parts)?.map(|found| level.argument(found))),
+            (None, None) => Ok(None),
+        }
+    }
+
+    pub(super) fn ambiguous(&self, name: &str, span: Span) -> SqlError {
+        let error =
+            SqlError::new(SqlState::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous"))
+                .detail("It could refer to either a PL/pgSQL variable or a table column.");
+        self.at(error, span)
+    }
+
+    pub(super) fn no_column(&self, name: &str) -> SqlError {
+        if let Source::Default = self.source {
+            return SqlError::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot use column reference in DEFAULT expression",
+            );
+        }
+        if self.scope.is_record(name) {
+            return SqlError::unsupported(format_args!("the whole row \"{name}\" as a value"))
+                .hint("Name its fields.");
+        }
+        let is_relation = match self.source {
+            Source::Table { name: table, .. } => table == name,
+            Source::Relations(relations) => relations.relation(name).is_some(),
+            Source::Nothing | Source::Default => false,
+        };
+        if is_relation {
+            return SqlError::unsupported(format_args!("the whole row \"{name}\" as a value"))
+                .hint("Name its columns.");
+        }
+        SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"))
+    }
+
+    pub(super) fn bind_qualified(&self, parts: &[Ident]) -> Result<Expression, SqlError> {
+        let names = parts.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
+        let span = parts.first().map_or(Span::empty(), |part| part.span);
+        let parts: Vec<&str> = match names.as_slice() {
+            [schema, rest @ ..] if schema == "public" && rest.len() == 2 => rest,
+            all => all,
+        }
+        .iter()
+        .map(String::as_str)
+        .collect();
+        let [qualifier, name] = parts.as_slice() else {
+            let what = format_args!("the qualified name {}", names.join("."));
+            return Err(self.at(SqlError::unsupported(what), span));
+        };
+        if matches!(self.source, Source::Table { name: table, .. } if table == *qualifier) {
+            if let Some(column) = self.column(name)? {
+                return match self.scope.resolve(&parts) {
+                    Some(_) => Err(self.ambiguous(&parts.join("."), span)),
+                    None => Ok(column),
+                };
+            }
+            if self.scope.resolve(&parts).is_none() {
+                let message = format!("column {qualifier}.{name} does not exist");
+                return Err(self.at(SqlError::new(SqlState::UNDEFINED_COLUMN, message), span));
+            }
+        }
+        if !matches!(self.source, Source::Table { .. })
+            && let Some(column) = self.visible(&parts).map_err(|error| self.at(error, span))?
+        {
+            return match self.scope.resolve(&parts) {
+                Some(_) => Err(self.ambiguous(&parts.join("."), span)),
+                None => Ok(column),
+            };
+        }
+        match self.scope.resolve(&parts) {
+            Some(variable) => Ok(variable_expression(variable)),
+            None if self.scope.is_record(qualifier) => {
+                let message = format!("record \"{qualifier}\" has no field \"{name}\"");
+                Err(self.at(SqlError::new(SqlState::UNDEFINED_COLUMN, message), span))
+            }
+            None => {
+                let hidden = match self.source {
+                    Source::Table { table, .. } => table.name == *qualifier,
+                    Source::Relations(relations) => {
+                        let mut relations = relations.relations.iter();
+                        relations.any(|relation| relation.table.as_deref() == Some(*qualifier))
+                    }
+                    Source::Nothing | Source::Default => false,
+                };
+                let error = match hidden {
+                    true => SqlError::new(
+                        SqlState::UNDEFINED_TABLE,
+                        format!("invalid reference to FROM-clause entry for table \"{qualifier}\""),
+                    )
+                    .hint("Use the alias that the statement gives the table."),
+                    false => SqlError::new(
+                        SqlState::UNDEFINED_TABLE,
+                        format!("missing FROM-clause entry for table \"{qualifier}\""),
+                    ),
+                };
+                Err(self.at(error, span))
+            }
+        }
+    }
+}
+
+pub(super) fn variable_expression(variable: Variable) -> Expression {
+    Expression::slot(variable.slot, variable.data_type)
+}
