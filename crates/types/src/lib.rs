@@ -29,6 +29,7 @@ mod policy;
 mod proposal;
 mod real;
 mod receipt;
+mod session;
 mod submission;
 mod text;
 mod transaction;
@@ -73,6 +74,7 @@ pub use proposal::{
     PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
 };
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
+pub use session::{SessionResults, SessionStep, results_have_changed};
 pub use submission::{
     FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
     SubmissionRefusal, SubmissionReply, frame_ranges, read_frame, write_frame,

@@ -1,25 +1,32 @@
 //! The Postgres wire protocol, version 3.0.
 //!
 //! ```text
-//! listener ─▶ connection ─▶ startup ─▶ session ─┬▶ settings    SET, SHOW, …
-//!             (messages)                        ├▶ catalogue   DataFusion
-//!                                               ├▶ copy        chunks of rows, a transaction each
-//!                                               └▶ database    prepare, query, execute
+//! listener ─▶ connection ─▶ startup ─▶ session ─┬▶ simple, extended ─▶ statement ─┬▶ settings     SET, SHOW, …
+//!             (messages)                        │  (the two protocols)            ├▶ transaction  BEGIN … COMMIT
+//!                                               │                                 ├▶ catalogue    DataFusion
+//!                                               │                                 └▶ database     prepare, query, execute
+//!                                               └▶ copy                              chunks of rows, a transaction each
 //! ```
 //!
-//! Where it differs from PostgreSQL: there are no transaction blocks yet (a query string with several statements, or
-//! with `BEGIN; …; COMMIT`, is one transaction); in the extended protocol every Execute is a transaction of its own; a
-//! COPY is several transactions; there are no passwords yet, which is why only loopback addresses may connect.
+//! Where it differs from PostgreSQL: outside of a transaction block a query string with several statements is one
+//! transaction, and in the extended protocol every Execute is; a COPY outside of a block is several transactions; there are
+//! no passwords yet, which is why only loopback addresses may connect.
 
 mod connection;
 mod copy;
 mod copy_in;
 mod decode;
 pub(crate) mod encode;
+mod extended;
 mod message;
 pub(crate) mod script;
 mod session;
+mod session_statement;
 pub(crate) mod settings;
+mod simple;
+mod statement;
+mod transaction;
+mod transaction_command;
 
 use crate::catalog::Catalogue;
 use crate::{Database, GatewayError, limits};
