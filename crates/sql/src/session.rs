@@ -37,6 +37,7 @@ impl Progress {
         if self.failed && !matches!(step, SessionStep::RollbackTo(_)) {
             return Err(is_aborted());
         }
+        execution.see_newer();
         let result = self.try_run(execution, step);
         self.failed = result.is_err();
         // An error tells itself alone.
@@ -294,7 +295,9 @@ impl Session {
 
     /// Whether a step can only read.
     fn reads(&self, step: &SessionStep) -> bool {
-        let SessionStep::Run { sql, parameters } = step else { return false };
+        let SessionStep::Run { sql, parameters } = step else {
+            return !matches!(step, SessionStep::Insert { .. });
+        };
         let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
         self.library.script(sql, &types).is_ok_and(|script| script.kind() == StatementKind::Read)
     }

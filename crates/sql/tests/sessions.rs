@@ -175,6 +175,34 @@ fn savepoints_undo_and_keep() {
 }
 
 #[test]
+fn what_functions_write_is_there_for_the_next_statement_and_undone_with_their_own() {
+    let mut database = Database::with(&[
+        "CREATE TABLE t (id integer PRIMARY KEY)",
+        "CREATE FUNCTION put(i integer) RETURNS integer LANGUAGE plpgsql AS $$
+            BEGIN INSERT INTO t VALUES (i); RETURN i; END $$",
+    ]);
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("SELECT put(1)", "1"),
+            ("SAVEPOINT a", "SAVEPOINT"),
+            ("SELECT put(2)", "2"),
+            ("ROLLBACK TO a", "ROLLBACK"),
+            ("SELECT id FROM t", "1"),
+            ("SELECT put(1)", "23505"),
+            ("ROLLBACK TO a", "ROLLBACK"),
+            ("SELECT put(3)", "3"),
+            ("SAVEPOINT b", "SAVEPOINT"),
+            ("RELEASE a", "RELEASE"),
+            ("SELECT id FROM t ORDER BY id", "1;3"),
+        ],
+    );
+    commits(&mut database, session);
+    assert_eq!(database.rows("SELECT count(*) FROM t"), [["2"]]);
+}
+
+#[test]
 fn what_the_client_was_given_before_a_rollback_counts_too() {
     let mut database = database();
     let mut session = begin(&database);
@@ -201,7 +229,8 @@ fn a_block_that_changes_nothing_is_no_transaction() {
         &[
             ("SELECT count(*) FROM account", "2"),
             ("SAVEPOINT a", "SAVEPOINT"),
-            ("DELETE FROM account", "DELETE 2"),
+            ("TRUNCATE account", "TRUNCATE TABLE"),
+            ("SELECT count(*) FROM account", "0"),
             ("ROLLBACK TO a", "ROLLBACK"),
             ("UPDATE account SET step = 1 WHERE step > 1000", "UPDATE 0"),
         ],
@@ -278,7 +307,7 @@ fn what_is_no_part_of_a_block_is_refused() {
     let error = refused("CREATE TABLE t (id integer)");
     assert_eq!(error.to_string(), "a schema change in a transaction block is not supported");
     assert_eq!(error.hint.as_deref(), Some("COMMIT first: a schema change is a transaction of its own."));
-    assert_eq!(refused("TRUNCATE account").state, SqlState::FEATURE_NOT_SUPPORTED);
+    assert_eq!(refused("DROP TABLE account").state, SqlState::FEATURE_NOT_SUPPORTED);
     assert_eq!(refused("COPY account FROM STDIN").state, SqlState::FEATURE_NOT_SUPPORTED);
     assert_eq!(refused("SELECT 1; SELECT 2").state, SqlState::SYNTAX_ERROR);
     assert_eq!(refused("SELECT $1").state, SqlState::PROTOCOL_VIOLATION);

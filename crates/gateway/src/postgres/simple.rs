@@ -71,15 +71,18 @@ impl Session {
             self.transaction(sql, &statements[..run]).await?;
             return Ok(Some(run));
         }
-        let begins = classes[0] == Class::Begin
-            && transaction_command::parse(&statements[0])? == TransactionCommand::Begin { read_only: None };
+        let command = |index: usize| {
+            let parsed = transaction_command::parse(&statements[index]);
+            parsed.map_err(|error| shift(error.into(), sql, statements[index].start))
+        };
+        let plain = TransactionCommand::Begin { read_only: None };
+        let begins = classes[0] == Class::Begin && command(0)? == plain;
         let inner = classes[1..].iter().take_while(|class| data(class)).count();
         let ends = classes.get(inner + 1) == Some(&Class::Commit);
         if !begins || !ends || !classes[1..=inner].contains(&Class::Write) {
             return Ok(None);
         }
-        transaction_command::parse(&statements[inner + 1])
-            .map_err(|error| shift(error.into(), sql, statements[inner + 1].start))?;
+        command(inner + 1)?;
         self.connection.put(&CommandComplete::new("BEGIN".into()));
         if let Err(failure) = self.transaction(sql, &statements[1..=inner]).await {
             self.open_failed_block();

@@ -200,8 +200,8 @@ impl Session {
         let running = self.running().await?;
         let mut done = false;
         let work = blocking(move || {
-            let mut running = running.lock();
-            let Some(block) = running.as_mut() else { return Ok(StatementResult::default()) };
+            let mut guard = running.lock();
+            let Some(block) = guard.as_mut() else { return Ok(StatementResult::default()) };
             if catalog_version.is_some_and(|version| version != block.catalog_version()) {
                 let message = "could not serialize access: the tables have changed since the transaction began";
                 return Err(SqlError::new(SqlState::SERIALIZATION_FAILURE, message)
@@ -238,7 +238,10 @@ impl Session {
         let Some(block) = self.block.take() else { return Ok(tagged("COMMIT")) };
         self.portals.clear();
         let payload = match block.run {
-            Run::Running(running) => running.lock().take().and_then(|block| block.finish()),
+            Run::Running(running) => {
+                let block = running.lock().take();
+                block.and_then(|block| block.finish())
+            }
             Run::NotBegun | Run::Lost => None,
         };
         if let Some(payload) = payload

@@ -415,7 +415,7 @@ impl<'a> Execution<'a> {
     }
 
     /// A statement has ended: the next one sees what its functions have written.
-    fn see_newer(&mut self) {
+    pub fn see_newer(&mut self) {
         if let Some(newer) = self.newer.take() {
             self.own = newer;
         }
