@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use types::{
     Catalog, DataType, ExecutionModel, OutputColumn, Payload, ProposalReply, ProposalRequest, Receipt,
-    RequestId, SqlError, StatementResult, SubmissionReply, TransactionId, Value,
+    RequestId, SessionStep, SqlError, StatementResult, SubmissionReply, TransactionId, Value,
 };
 
 /// What a statement does with the state.
@@ -173,6 +173,37 @@ pub struct NodeStatus {
     pub not_serving: Option<String>,
 }
 
+/// What a transaction that has committed leaves with its client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// One per statement.
+    pub results: Vec<StatementResult>,
+    /// Height of its block.
+    pub height: u64,
+}
+
+/// A transaction block of a session: its statements run on one snapshot and see what those before them have written.
+/// Nothing is ordered before [`TransactionBlock::finish`] makes a transaction of it.
+pub trait TransactionBlock: Send {
+    /// [`Catalog::version`] that its statements run with.
+    fn catalog_version(&self) -> u64;
+
+    /// From now on it may only read (or write again).
+    ///
+    /// # Errors
+    /// It is too late.
+    fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError>;
+
+    /// Runs the next step. After an error only [`SessionStep::RollbackTo`] can be next.
+    ///
+    /// # Errors
+    /// What the step ends with.
+    fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError>;
+
+    /// What is to be ordered; `None` where the block has changed nothing.
+    fn finish(self: Box<Self>) -> Option<Payload>;
+}
+
 /// What the gateway asks of a node. The gateway executes nothing itself.
 ///
 /// Synchronous methods may use the CPU for long; the gateway calls them on threads where that does no harm.
@@ -202,7 +233,19 @@ pub trait Database: Send + Sync + 'static {
     ///
     /// # Errors
     /// The contract's error where it aborts; a fitting SQLSTATE where it is rejected or cannot be accepted.
-    async fn execute(&self, payload: Payload) -> Result<Vec<StatementResult>, SqlError>;
+    async fn execute(&self, payload: Payload) -> Result<Executed, SqlError>;
+
+    /// A transaction block begins on the newest applied snapshot.
+    ///
+    /// # Errors
+    /// The node does not serve now.
+    fn begin(&self, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError>;
+
+    /// The newest height whose effects [`Database::query`] and [`Database::begin`] see for sure.
+    fn height(&self) -> u64;
+
+    /// Waits until [`Database::height`] is at least `height`.
+    async fn wait_for_height(&self, height: u64);
 
     /// Takes canonical bytes of [`types::SignedTransaction`]s from a client with its own key. One reply per transaction
     /// arrives as it becomes final, in any order; the channel closes after the last.

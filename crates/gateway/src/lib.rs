@@ -20,11 +20,12 @@
 //!
 //! What differs from PostgreSQL for its users:
 //!
-//! - A statement is a transaction. A query string of several statements with a write among them is one transaction, and
-//!   so is `BEGIN; …; COMMIT` in one query string; `BEGIN` alone is refused (`0A000`). In the extended protocol every
-//!   Execute is a transaction.
-//! - COPY sends its rows in chunks of [`limits::COPY_CHUNK_BYTES`], each a transaction; the error says how many rows are
-//!   in the table.
+//! - Outside of BEGIN a statement is a transaction, and so is a query string of several statements with a write among
+//!   them. In the extended protocol every Execute is one.
+//! - Between BEGIN and COMMIT statements run on one snapshot; COMMIT has them run again by every node and fails with
+//!   `40001` where they would have given something else. Every block is serializable, whatever level it asks for.
+//! - COPY outside of BEGIN sends its rows in chunks of [`limits::COPY_CHUNK_BYTES`], each a transaction; the error says
+//!   how many rows are in the table.
 //! - A cancelled write may still commit: cancelling ends the wait, not the transaction.
 //! - [`Access`] says who may connect: clients of other machines need TLS and a password (SCRAM-SHA-256). The database can have
 //!   any name.
@@ -43,8 +44,8 @@ mod postgres;
 
 pub use access::{Access, Authentication, Certificate, CertificateError, PasswordError, Passwords, Verifier};
 pub use database::{
-    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter,
-    TransactionOutcome, TransactionRow,
+    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionBlock,
+    TransactionFilter, TransactionOutcome, TransactionRow,
 };
 pub use error::{GatewayError, bind};
 pub use http::serve_http;

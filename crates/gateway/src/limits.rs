@@ -26,6 +26,11 @@ pub const PREPARED_STATEMENTS_MAX: usize = 2_000;
 pub const PORTALS_MAX: usize = 500;
 /// Bytes of a value of a session setting.
 pub const SETTING_BYTES_MAX: usize = 1_000;
+/// Time that a session may leave a transaction block without a message, whatever `idle_in_transaction_session_timeout`
+/// says: a block keeps a snapshot.
+pub const IDLE_IN_TRANSACTION_MAX: Duration = Duration::from_secs(3600);
+/// Time that a read waits for the height that `entente.min_height` asks for.
+pub const MIN_HEIGHT_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Rows that a catalogue query may return; more get `54000`.
 pub const CATALOGUE_ROWS_MAX: usize = 200_000;
 /// Memory of one catalogue query in bytes; more gets `53200`.

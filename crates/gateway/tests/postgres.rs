@@ -247,21 +247,6 @@ async fn a_query_string_with_a_write_is_one_transaction() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn transaction_blocks_are_refused_and_leave_the_session_usable() {
-    let (_, mut client) = started().await;
-    let error = client.simple_query("BEGIN").await.expect_err("not yet");
-    let error = error.as_db_error().expect("from the server");
-    assert_eq!(error.code().code(), "0A000");
-    assert!(error.hint().expect("a hint").contains("one query string"));
-    client.simple_query("COMMIT").await.expect("a warning only");
-    client.simple_query("ROLLBACK").await.expect("a warning only");
-    assert_eq!(code(&client.simple_query("SAVEPOINT a").await.expect_err("not yet")), "0A000");
-    let error = client.transaction().await.map(drop).expect_err("not yet");
-    assert_eq!(code(&error), "0A000");
-    assert_eq!(simple(&client, "select 1").await.1, [1]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn settings_are_answered_by_the_session() {
     let (fake, client) = started().await;
     assert_eq!(simple(&client, "SHOW application_name").await.0, [[Some("tests".to_string())]]);

@@ -8,8 +8,8 @@ use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gateway::{
-    BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter,
-    TransactionRow,
+    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionBlock,
+    TransactionFilter, TransactionRow,
 };
 use ledger::Ledger;
 use ordering::Ordering;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use types::{
     Catalog, Charter, DataType, Identity, Outcome, Payload, ProposalReply, ProposalRequest, Receipt,
-    SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply,
+    SessionStep, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply,
     TransactionId, Value,
 };
 
@@ -28,6 +28,8 @@ use types::{
 const SESSION_EXPIRY_BLOCKS: u64 = 2_000;
 /// How long a session waits for its receipt.
 const SESSION_WAIT: Duration = Duration::from_secs(60);
+/// Looks for a snapshot with a library that fits before it is given up.
+const SCHEMA_CHANGES_MAX: usize = 1_000;
 /// Steps that a plain SELECT may take; it runs on this node alone.
 const QUERY_STEPS_MAX: u64 = 100_000_000;
 
@@ -114,6 +116,32 @@ fn refused(refusal: SubmissionRefusal) -> SqlError {
     }
 }
 
+/// This node's clock, in milliseconds since 1970-01-01 00:00 UTC.
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+}
+
+/// A transaction block of a session, on a snapshot of this node.
+struct NodeBlock(sql::Session);
+
+impl TransactionBlock for NodeBlock {
+    fn catalog_version(&self) -> u64 {
+        self.0.catalog_version()
+    }
+
+    fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
+        self.0.set_read_only(read_only)
+    }
+
+    fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
+        self.0.run(step)
+    }
+
+    fn finish(self: Box<Self>) -> Option<Payload> {
+        self.0.finish()
+    }
+}
+
 #[async_trait]
 impl Database for NodeDatabase {
     fn catalog(&self) -> Arc<Catalog> {
@@ -146,13 +174,11 @@ impl Database for NodeDatabase {
             let message = "the tables have changed since the statement was prepared";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Prepare it again."));
         }
-        let now_ms =
-            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_millis());
-        let results = plan.query(snapshot.as_ref(), parameters, QUERY_STEPS_MAX, now_ms as u64)?;
+        let results = plan.query(snapshot.as_ref(), parameters, QUERY_STEPS_MAX, now_ms())?;
         Ok(results.into_iter().next_back().unwrap_or_default())
     }
 
-    async fn execute(&self, payload: Payload) -> Result<Vec<StatementResult>, SqlError> {
+    async fn execute(&self, payload: Payload) -> Result<Executed, SqlError> {
         self.serving()?;
         let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter.expiry_blocks_max));
         let signed = self.session.sign(payload, self.published.newest().0 + ahead);
@@ -168,8 +194,9 @@ impl Database for NodeDatabase {
             Ok(Some(reply)) => reply.result,
             Ok(None) | Err(_) => Err(SubmissionRefusal::Unknown),
         };
-        match result.map_err(refused)?.outcome {
-            Outcome::Committed(results) => Ok(results),
+        let Receipt { height, outcome, .. } = result.map_err(refused)?;
+        match outcome {
+            Outcome::Committed(results) => Ok(Executed { results, height }),
             Outcome::Aborted(error) => Err(error),
             Outcome::Conflict => Err(SqlError::new(
                 SqlState::SERIALIZATION_FAILURE,
@@ -178,6 +205,39 @@ impl Database for NodeDatabase {
             .hint("Submit it again.")),
             Outcome::Rejected(reason) => Err(reason.to_error()),
         }
+    }
+
+    fn begin(&self, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
+        self.serving()?;
+        // A schema change may come between one and the other.
+        for _ in 0..SCHEMA_CHANGES_MAX {
+            let library = self.published.library();
+            let snapshot = self.published.state().snapshot();
+            if snapshot.catalog().version == library.catalog().version {
+                // Rows without a primary key come last, as they will at the transaction's place.
+                let context = sql::Context {
+                    height: u64::MAX,
+                    timestamp_ms: now_ms(),
+                    index: u32::MAX,
+                    transaction: TransactionId::default(),
+                    step_limit: self.charter.meter.transaction_steps,
+                };
+                let read_limit = QUERY_STEPS_MAX;
+                let session = sql::Session::begin(library, snapshot, context, read_limit, read_only);
+                return Ok(Box::new(NodeBlock(session)));
+            }
+            std::thread::yield_now();
+        }
+        let message = "the tables are being changed";
+        Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message).hint("Begin the transaction again."))
+    }
+
+    fn height(&self) -> u64 {
+        self.published.newest().0
+    }
+
+    async fn wait_for_height(&self, height: u64) {
+        self.published.wait_for(height).await;
     }
 
     async fn submit(&self, transactions: Vec<Bytes>) -> mpsc::Receiver<SubmissionReply> {

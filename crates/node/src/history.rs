@@ -3,7 +3,7 @@
 use gateway::{BlockRow, TransactionFilter, TransactionOutcome, TransactionRow};
 use ledger::{BlockRecord, BlockSummary, Ledger, LedgerError};
 use std::ops::RangeInclusive;
-use types::{Charter, Outcome, Payload, Receipt, SignedTransaction, Value, format_value};
+use types::{Charter, Outcome, Payload, Receipt, SessionStep, SignedTransaction, Value, format_value};
 
 /// Characters of a call that a row shows.
 const CALL_CHARACTERS_MAX: usize = 200;
@@ -124,10 +124,26 @@ fn call_text(payload: &Payload) -> String {
         }
         Payload::Script { sql, .. } => sql.split_whitespace().collect::<Vec<_>>().join(" "),
         Payload::Insert { table, rows, .. } => format!("COPY {table} ({} rows)", rows.len()),
+        Payload::Session { steps, .. } => {
+            let steps = steps.iter().map(step_text);
+            let steps = std::iter::once("BEGIN".to_string()).chain(steps).chain(["COMMIT".to_string()]);
+            steps.collect::<Vec<String>>().join("; ")
+        }
     };
     match text.char_indices().nth(CALL_CHARACTERS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+/// A step of a transaction block for people.
+fn step_text(step: &SessionStep) -> String {
+    match step {
+        SessionStep::Run { sql, .. } => sql.split_whitespace().collect::<Vec<_>>().join(" "),
+        SessionStep::Insert { table, rows, .. } => format!("COPY {table} ({} rows)", rows.len()),
+        SessionStep::Savepoint(name) => format!("SAVEPOINT {name}"),
+        SessionStep::RollbackTo(name) => format!("ROLLBACK TO {name}"),
+        SessionStep::Release(name) => format!("RELEASE {name}"),
     }
 }
 
@@ -159,6 +175,17 @@ mod tests {
         assert_eq!(call_text(&call), "p(1, 'it''s', NULL)");
         let script = Payload::Script { sql: "INSERT  INTO t\n VALUES (1)".into(), parameters: vec![] };
         assert_eq!(call_text(&script), "INSERT INTO t VALUES (1)");
+        let steps = vec![
+            SessionStep::Savepoint("a".into()),
+            SessionStep::Run { sql: "DELETE\n FROM t".into(), parameters: vec![] },
+            SessionStep::RollbackTo("a".into()),
+            SessionStep::Insert { table: "t".into(), columns: vec![], rows: vec![vec![], vec![]] },
+        ];
+        let session = Payload::Session { steps, now_ms: 0, results: crypto::Digest::ZERO };
+        assert_eq!(
+            call_text(&session),
+            "BEGIN; SAVEPOINT a; DELETE FROM t; ROLLBACK TO a; COPY t (2 rows); COMMIT"
+        );
         let long = Payload::Script { sql: "ü".repeat(1_000), parameters: vec![] };
         assert_eq!(call_text(&long).chars().count(), CALL_CHARACTERS_MAX + 1);
     }

@@ -3,6 +3,7 @@ use sql::Library;
 use state::State;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 use crypto::Digest;
 
@@ -13,6 +14,8 @@ const RECENT_DIGESTS: usize = 1_000;
 pub(crate) struct Published {
     state: Arc<State>,
     inner: RwLock<Inner>,
+    /// The newest recorded height, for those who wait for one.
+    height: watch::Sender<u64>,
 }
 
 struct Inner {
@@ -24,7 +27,8 @@ struct Inner {
 impl Published {
     pub(crate) fn new(state: Arc<State>, library: Arc<Library>, height: u64, digest: Digest) -> Published {
         let recent = VecDeque::from([(height, digest)]);
-        Published { state, inner: RwLock::new(Inner { library, recent, not_serving: None }) }
+        let inner = RwLock::new(Inner { library, recent, not_serving: None });
+        Published { state, inner, height: watch::Sender::new(height) }
     }
 
     /// The tables.
@@ -51,6 +55,14 @@ impl Published {
             inner.recent.pop_front();
         }
         inner.recent.push_back((height, digest));
+        drop(inner);
+        self.height.send_replace(height);
+    }
+
+    /// Waits until this height is recorded.
+    pub(crate) async fn wait_for(&self, height: u64) {
+        // Its sender is here, so that it never closes.
+        let _ = self.height.subscribe().wait_for(|recorded| *recorded >= height).await;
     }
 
     /// Height and state digest of the newest recorded block.

@@ -27,7 +27,7 @@
 //! refuse. What ends with an error before it touches anything has an empty footprint and ends with that error when it
 //! runs.
 
-use crate::execution::Context;
+use crate::execution::{Context, timestamp};
 use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use crate::library::Library;
 use crate::plpgsql::{self, CompiledProcedure, FusedStatement};
@@ -119,6 +119,8 @@ fn is_same(a: &Value, b: &Value) -> bool {
 pub(crate) struct Analysis<'a> {
     library: &'a Library,
     context: Context,
+    /// `now()` in what is analysed next.
+    now: i64,
     footprint: Footprint,
     steps: usize,
     /// Procedures that are being called.
@@ -128,7 +130,13 @@ pub(crate) struct Analysis<'a> {
 impl<'a> Analysis<'a> {
     /// Nothing is known to be touched yet.
     pub fn new(library: &'a Library, context: Context) -> Analysis<'a> {
-        Analysis { library, context, footprint: Footprint::default(), steps: 0, calls: Vec::new() }
+        let (footprint, calls) = (Footprint::default(), Vec::new());
+        Analysis { library, context, now: context.now(), footprint, steps: 0, calls }
+    }
+
+    /// `now()` outside of routines, in milliseconds since 1970-01-01 00:00 UTC.
+    pub fn set_now(&mut self, milliseconds: u64) {
+        self.now = timestamp(milliseconds);
     }
 
     /// What was found.
@@ -170,7 +178,7 @@ impl<'a> Analysis<'a> {
     }
 
     fn environment<'f>(&self, frame: &'f KnownFrame) -> Environment<'f> {
-        Environment::new(&[], &frame.values, self.context.now())
+        Environment::new(&[], &frame.values, self.now)
     }
 
     /// What a statement may touch.
@@ -335,7 +343,7 @@ impl<'a> Analysis<'a> {
             let range = match values {
                 Some(values) if values.iter().any(Value::is_null) => continue,
                 Some(values) => {
-                    let environment = Environment::new(&[], &values, self.context.now());
+                    let environment = Environment::new(&[], &values, self.now);
                     match resolve_key(&foreign_key.key, &environment) {
                         Ok(Some(key)) => single(key),
                         _ => continue,
@@ -482,7 +490,7 @@ impl<'a> Analysis<'a> {
             return Ok(());
         };
         self.calls.push(name.to_string());
-        let result = plpgsql::footprint(procedure, self, arguments);
+        let result = self.routine(procedure, arguments);
         self.calls.pop();
         result
     }
@@ -492,7 +500,15 @@ impl<'a> Analysis<'a> {
     /// # Errors
     /// `0A000` for what is refused.
     pub fn block(&mut self, block: &CompiledProcedure) -> Result<(), SqlError> {
-        plpgsql::footprint(block, self, Vec::new())
+        self.routine(block, Vec::new())
+    }
+
+    /// A routine sees the block's time.
+    fn routine(&mut self, routine: &CompiledProcedure, arguments: Vec<Option<Value>>) -> Result<(), SqlError> {
+        let now = std::mem::replace(&mut self.now, self.context.now());
+        let result = plpgsql::footprint(routine, self, arguments);
+        self.now = now;
+        result
     }
 
     /// The interval in which a statement looks for its rows; `None`: it touches none.

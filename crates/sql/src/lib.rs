@@ -9,6 +9,7 @@
 //!
 //! - [`Library`]: a catalog with everything compiled. A schema change makes a new catalog and that a new library.
 //! - [`Invocation`]: one transaction, ready to run: implements [`state::Simulate`].
+//! - [`Session`]: a transaction block that runs for a client, statement by statement, until it becomes a payload.
 //! - [`Prepared`]: a script bound for the gateway: its parameters, columns and kind, and reads outside of transactions.
 //!
 //! PostgreSQL 15 says how everything behaves; what is not supported is refused by name with SQLSTATE `0A000` when it
@@ -33,6 +34,7 @@ mod prepare;
 mod routines;
 mod scope;
 mod sequence;
+mod session;
 mod simulate;
 mod statement;
 mod table;
@@ -43,4 +45,5 @@ pub use endorsed::bind_endorsed;
 pub use execution::{Context, Oracles};
 pub use library::{CompileOptions, Involved, Involvement, Library};
 pub use prepare::{Prepared, StatementKind, prepare};
+pub use session::Session;
 pub use simulate::{Invocation, is_schema_change};

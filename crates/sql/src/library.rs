@@ -9,7 +9,7 @@ use crate::table::{Tables, stored_policy};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use types::{Catalog, DataType, Payload, Policy, Procedure, SqlError, SqlState, TableId, Value};
+use types::{Catalog, DataType, Payload, Policy, Procedure, SessionStep, SqlError, SqlState, TableId, Value};
 
 /// Scripts that a library keeps bound.
 const SCRIPTS_MAX: usize = 512;
@@ -96,26 +96,36 @@ impl Library {
         let procedure = match payload {
             Payload::Call { procedure, .. } => procedure,
             Payload::Script { sql, parameters } => {
-                let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
-                let script = self.script(sql, &types)?;
-                let called: Vec<&str> = script.calls().collect();
-                let statements = !script.only_calls();
-                return Ok(Involvement { procedures: self.find_involved(called)?, statements });
+                let (called, statements) = self.called_by_script(sql, parameters)?;
+                return Ok(Involvement { procedures: self.find_involved(&called)?, statements });
             }
             Payload::Insert { table, .. } => {
-                let mut called: Vec<Arc<str>> = Vec::new();
-                let columns = self.tables.get(table).map_or(&[][..], |table| &table.columns);
-                for default in columns.iter().filter_map(|column| column.default.as_ref()) {
-                    default.visit_calls(&mut |call| called.push(call.name.clone()));
-                }
-                let procedures = self.find_involved(called.iter().map(AsRef::as_ref).collect())?;
+                let procedures = self.find_involved(&self.called_by_insert(table))?;
                 return Ok(Involvement { procedures, statements: true });
+            }
+            Payload::Session { steps, .. } => {
+                let (mut all, mut statements) = (Vec::new(), false);
+                for step in steps {
+                    let (called, more) = match step {
+                        SessionStep::Run { sql, parameters } => self.called_by_script(sql, parameters)?,
+                        SessionStep::Insert { table, .. } => (self.called_by_insert(table), true),
+                        SessionStep::Savepoint(_) | SessionStep::RollbackTo(_) | SessionStep::Release(_) => {
+                            continue;
+                        }
+                    };
+                    statements |= more;
+                    all.extend(called);
+                    // Many statements call the same.
+                    all.sort_unstable();
+                    all.dedup();
+                }
+                return Ok(Involvement { procedures: self.find_involved(&all)?, statements });
             }
         };
         if let Some(known) = self.involved.lock().unwrap_or_else(PoisonError::into_inner).get(procedure) {
             return Ok(Involvement { procedures: known.clone(), statements: false });
         }
-        let found = self.find_involved(vec![procedure])?;
+        let found = self.find_involved(std::slice::from_ref(procedure))?;
         if !found.is_empty() {
             let mut known = self.involved.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert(procedure.clone(), found.clone());
@@ -123,7 +133,25 @@ impl Library {
         Ok(Involvement { procedures: found, statements: false })
     }
 
-    fn find_involved<'a>(&'a self, mut waiting: Vec<&'a str>) -> Result<Arc<[Involved]>, SqlError> {
+    /// What a script calls, and whether it does anything else.
+    fn called_by_script(&self, sql: &str, parameters: &[Value]) -> Result<(Vec<Arc<str>>, bool), SqlError> {
+        let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
+        let script = self.script(sql, &types)?;
+        Ok((script.calls().to_vec(), !script.only_calls()))
+    }
+
+    /// What the defaults of a table's columns call.
+    fn called_by_insert(&self, table: &str) -> Vec<Arc<str>> {
+        let mut called = Vec::new();
+        let columns = self.tables.get(table).map_or(&[][..], |table| &table.columns);
+        for default in columns.iter().filter_map(|column| column.default.as_ref()) {
+            default.visit_calls(&mut |call| called.push(call.name.clone()));
+        }
+        called
+    }
+
+    fn find_involved(&self, called: &[impl AsRef<str>]) -> Result<Arc<[Involved]>, SqlError> {
+        let mut waiting: Vec<&str> = called.iter().map(AsRef::as_ref).collect();
         let mut found: BTreeSet<&str> = BTreeSet::new();
         while let Some(next) = waiting.pop() {
             let Some((name, _)) = self.catalog.procedures.get_key_value(next) else { continue };
@@ -151,11 +179,8 @@ impl Library {
     ///
     /// # Errors
     /// As [`Library::involved`].
-    pub(crate) fn with_a_policy<'a>(
-        &'a self,
-        called: impl Iterator<Item = &'a str>,
-    ) -> Result<Option<String>, SqlError> {
-        let involved = self.find_involved(called.collect())?;
+    pub(crate) fn with_a_policy(&self, called: &[Arc<str>]) -> Result<Option<String>, SqlError> {
+        let involved = self.find_involved(called)?;
         Ok(involved.iter().find(|involved| involved.policy.is_some()).map(|found| found.procedure.clone()))
     }
 

@@ -79,8 +79,8 @@ pub fn prepare(
 
 impl Prepared {
     /// Names of the procedures and functions that its statements call.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = &str> {
-        self.called.iter().map(AsRef::as_ref)
+    pub(crate) fn calls(&self) -> &[Arc<str>] {
+        &self.called
     }
 
     /// Whether it consists of CALLs.

@@ -7,19 +7,20 @@ use crate::footprint::{Analysis, KnownFrame, refused};
 use crate::library::Library;
 use crate::parse;
 use crate::prepare::{StatementKind, Step};
+use crate::session;
 use crate::statement::{default_row, no_column};
 use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{
-    Catalog, DataType, OutputColumn, ParameterMode, Payload, Row, SqlError, SqlState, StatementResult, Value,
-    assign, cast,
+    Catalog, DataType, OutputColumn, ParameterMode, Payload, Row, SessionStep, SqlError, SqlState,
+    StatementResult, Value, assign, cast, results_have_changed,
 };
 
 /// True where the transaction changes the schema: it runs alone.
 pub fn is_schema_change(payload: &Payload) -> bool {
     match payload {
         Payload::Script { sql, .. } => parse::is_schema_change(sql),
-        Payload::Call { .. } | Payload::Insert { .. } => false,
+        Payload::Call { .. } | Payload::Insert { .. } | Payload::Session { .. } => false,
     }
 }
 
@@ -126,58 +127,6 @@ impl Invocation {
         }
     }
 
-    fn insert(
-        &self,
-        execution: &mut Execution<'_>,
-        table: &str,
-        columns: &[String],
-        rows: &[Vec<Value>],
-    ) -> Result<Vec<StatementResult>, SqlError> {
-        let table = self.library.tables().get(table)?;
-        let mut targets = Vec::with_capacity(columns.len());
-        for name in columns {
-            let ordinal = table.ordinal(name).ok_or_else(|| no_column(table, name))?;
-            if targets.contains(&ordinal) {
-                let message = format!("column \"{name}\" specified more than once");
-                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
-            }
-            targets.push(ordinal);
-        }
-        // A default that calls a function gives another value for every row.
-        let each: Vec<Expression> = default_row(table);
-        let mut defaults = Vec::with_capacity(table.columns.len());
-        for default in &each {
-            defaults.push(match default.runs_anything() {
-                true => Value::Null,
-                false => execution.evaluate(default, &[])?,
-            });
-        }
-        for values in rows {
-            if values.len() != targets.len() {
-                let message = format!(
-                    "a row has {} values, expected {} as columns are named",
-                    values.len(),
-                    targets.len()
-                );
-                return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message));
-            }
-            let mut row = defaults.clone();
-            for (ordinal, default) in each.iter().enumerate() {
-                if default.runs_anything() && !targets.contains(&ordinal) {
-                    row[ordinal] = execution.evaluate(default, &[])?;
-                }
-            }
-            for (ordinal, value) in targets.iter().zip(values) {
-                row[*ordinal] = assign(value.clone(), table.columns[*ordinal].data_type)?;
-            }
-            execution.insert_row(table, Row::from(row))?;
-        }
-        execution.settle_references()?;
-        let notices = execution.take_notices();
-        let tag = format!("COPY {}", rows.len());
-        Ok(vec![StatementResult { tag, notices, ..StatementResult::default() }])
-    }
-
     /// What a script may touch. One that cannot be bound touches nothing and says so when it runs.
     fn analyse_script(
         &self,
@@ -242,10 +191,18 @@ impl Simulate for Invocation {
         let result = match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),
             Payload::Script { sql, parameters } => self.script(&mut execution, sql, parameters, &mut catalog),
-            Payload::Insert { table, columns, rows } => self.insert(&mut execution, table, columns, rows),
+            Payload::Insert { table, columns, rows } => insert_rows(&mut execution, table, columns, rows),
+            Payload::Session { steps, now_ms, results } => {
+                let given = session::run_again(&mut execution, steps, *now_ms);
+                let same = given.is_some_and(|given| given.digest() == *results);
+                if same { Ok(session::committed()) } else { Err(results_have_changed()) }
+            }
         };
         let mut effects = execution.finish(result);
         effects.catalog = catalog;
+        if matches!(self.payload.as_ref(), Payload::Session { .. }) {
+            session::guard_results(&mut effects.commands);
+        }
         effects
     }
 
@@ -268,9 +225,81 @@ impl Simulate for Invocation {
             Payload::Insert { table, columns, rows } => {
                 self.analyse_insert(&mut analysis, table, columns, rows);
             }
+            Payload::Session { steps, now_ms, .. } => {
+                analysis.set_now(*now_ms);
+                for step in steps {
+                    match step {
+                        SessionStep::Run { sql, parameters } => {
+                            self.analyse_script(&mut analysis, sql, parameters)?;
+                        }
+                        SessionStep::Insert { table, columns, rows } => {
+                            self.analyse_insert(&mut analysis, table, columns, rows);
+                        }
+                        // What undone steps have touched is part of it.
+                        SessionStep::Savepoint(_)
+                        | SessionStep::RollbackTo(_)
+                        | SessionStep::Release(_) => {}
+                    }
+                }
+            }
         }
         Ok(analysis.finish())
     }
+}
+
+/// Inserts rows that a client sends.
+///
+/// # Errors
+/// A column that is not there or named twice; what inserting a row ends with.
+pub(crate) fn insert_rows(
+    execution: &mut Execution<'_>,
+    table: &str,
+    columns: &[String],
+    rows: &[Vec<Value>],
+) -> Result<Vec<StatementResult>, SqlError> {
+    let table = execution.library().tables().get(table)?;
+    let mut targets = Vec::with_capacity(columns.len());
+    for name in columns {
+        let ordinal = table.ordinal(name).ok_or_else(|| no_column(table, name))?;
+        if targets.contains(&ordinal) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        targets.push(ordinal);
+    }
+    // A default that calls a function gives another value for every row.
+    let each: Vec<Expression> = default_row(table);
+    let mut defaults = Vec::with_capacity(table.columns.len());
+    for default in &each {
+        defaults.push(match default.runs_anything() {
+            true => Value::Null,
+            false => execution.evaluate(default, &[])?,
+        });
+    }
+    for values in rows {
+        if values.len() != targets.len() {
+            let message = format!(
+                "a row has {} values, expected {} as columns are named",
+                values.len(),
+                targets.len()
+            );
+            return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message));
+        }
+        let mut row = defaults.clone();
+        for (ordinal, default) in each.iter().enumerate() {
+            if default.runs_anything() && !targets.contains(&ordinal) {
+                row[ordinal] = execution.evaluate(default, &[])?;
+            }
+        }
+        for (ordinal, value) in targets.iter().zip(values) {
+            row[*ordinal] = assign(value.clone(), table.columns[*ordinal].data_type)?;
+        }
+        execution.insert_row(table, Row::from(row))?;
+    }
+    execution.settle_references()?;
+    let notices = execution.take_notices();
+    let tag = format!("COPY {}", rows.len());
+    Ok(vec![StatementResult { tag, notices, ..StatementResult::default() }])
 }
 
 fn types_of(values: &[Value]) -> String {

@@ -34,6 +34,16 @@ impl SqlState {
     pub const UNIQUE_VIOLATION: SqlState = SqlState(*b"23505");
     /// `23514` a CHECK that is false
     pub const CHECK_VIOLATION: SqlState = SqlState(*b"23514");
+    /// `25001` inside of a transaction block where that cannot be
+    pub const ACTIVE_TRANSACTION: SqlState = SqlState(*b"25001");
+    /// `25P01` outside of a transaction block where that cannot be
+    pub const NO_ACTIVE_TRANSACTION: SqlState = SqlState(*b"25P01");
+    /// `25P02` anything but the end of a transaction block, or of a part of it, after an error in it
+    pub const IN_FAILED_TRANSACTION: SqlState = SqlState(*b"25P02");
+    /// `25P03` a transaction block in which nothing was done for too long
+    pub const IDLE_IN_TRANSACTION_TIMEOUT: SqlState = SqlState(*b"25P03");
+    /// `3B001` no such savepoint
+    pub const INVALID_SAVEPOINT: SqlState = SqlState(*b"3B001");
     /// `25006` a write where only reads are possible
     pub const READ_ONLY_TRANSACTION: SqlState = SqlState(*b"25006");
     /// Whoever asks is not who may: `invalid_authorization_specification`.

@@ -32,6 +32,7 @@ mod proposal;
 mod real;
 mod receipt;
 mod sequence;
+mod session;
 mod submission;
 mod text;
 mod transaction;
@@ -77,6 +78,7 @@ pub use proposal::{
 };
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
 pub use sequence::{Generated, Sequence, SequenceOwner};
+pub use session::{SessionResults, SessionStep, results_have_changed};
 pub use submission::{
     FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
     SubmissionRefusal, SubmissionReply, frame_ranges, read_frame, write_frame,

@@ -53,5 +53,9 @@ pub const RESULT_ROWS_MAX: usize = 10_000;
 pub const NOTICES_MAX: usize = 100;
 /// Bytes of these messages together.
 pub const NOTICES_BYTES_MAX: usize = 16 * 1024;
+/// Statements and savepoints of one transaction block.
+pub const SESSION_STEPS_MAX: usize = 10_000;
+/// Savepoints of a transaction block at the same time.
+pub const SAVEPOINTS_MAX: usize = 1_000;
 /// Nesting of expressions, blocks and calls.
 pub const NESTING_MAX: usize = 64;

@@ -1,4 +1,4 @@
-use crate::{EndorsedSimulation, Value, decode_exactly, encode, limits};
+use crate::{EndorsedSimulation, SessionStep, Value, decode_exactly, encode, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use crypto::{Digest, PublicKey, SecretKey, Sha256Batch, Signature, SignedMessage, sha256};
@@ -91,6 +91,16 @@ pub enum Payload {
         /// The rows; bounded by the size of a transaction alone.
         rows: Vec<Vec<Value>>,
     },
+    /// A transaction block of a session: runs its steps again, and commits if they give what the client was given.
+    Session {
+        /// What the session did, in order.
+        steps: Vec<SessionStep>,
+        /// `now()` in the statements of the session, in milliseconds since 1970-01-01 00:00 UTC. The session's word: it
+        /// could as well have written the time as a literal. Routines see the time of the block, as ever.
+        now_ms: u64,
+        /// [`SessionResults::digest`](crate::SessionResults::digest) of what the client was given.
+        results: Digest,
+    },
 }
 
 impl Payload {
@@ -98,7 +108,30 @@ impl Payload {
     pub fn contract(&self) -> &str {
         match self {
             Payload::Call { procedure, .. } => procedure,
-            Payload::Script { .. } | Payload::Insert { .. } => "",
+            Payload::Script { .. } | Payload::Insert { .. } | Payload::Session { .. } => "",
+        }
+    }
+
+    /// What is bounded by more than the bytes of the transaction: the longest name, the most values, the steps.
+    fn sizes(&self) -> (usize, usize, usize) {
+        match self {
+            Payload::Call { procedure, arguments } => (procedure.len(), arguments.len(), 0),
+            Payload::Script { parameters, .. } => (0, parameters.len(), 0),
+            Payload::Insert { table, columns, .. } => (table.len(), columns.len(), 0),
+            Payload::Session { steps, .. } => {
+                let (mut name, mut values) = (0, 0);
+                for step in steps {
+                    let (longest, most) = match step {
+                        SessionStep::Run { parameters, .. } => (0, parameters.len()),
+                        SessionStep::Insert { table, columns, .. } => (table.len(), columns.len()),
+                        SessionStep::Savepoint(name)
+                        | SessionStep::RollbackTo(name)
+                        | SessionStep::Release(name) => (name.len(), 0),
+                    };
+                    (name, values) = (name.max(longest), values.max(most));
+                }
+                (name, values, steps.len())
+            }
         }
     }
 }
@@ -244,14 +277,11 @@ impl SignedTransaction {
             endorsed => Some(Box::new(decode_exactly(endorsed).map_err(malformed)?)),
         };
         let signed = SignedTransaction { transaction, endorsed, credential, signature };
-        let (name, values) = match &signed.transaction.payload {
-            Payload::Call { procedure, arguments } => (procedure.len(), arguments.len()),
-            Payload::Script { parameters, .. } => (0, parameters.len()),
-            Payload::Insert { table, columns, .. } => (table.len(), columns.len()),
-        };
+        let (name, values, steps) = signed.transaction.payload.sizes();
         let limits = [
             ("arguments", values, limits::ARGUMENTS_MAX),
-            ("bytes in the name of its procedure or table", name, limits::NAME_BYTES_MAX),
+            ("bytes in the name of its procedure, table or savepoint", name, limits::NAME_BYTES_MAX),
+            ("steps", steps, limits::SESSION_STEPS_MAX),
         ];
         match limits.into_iter().find(|(_, found, limit)| found > limit) {
             Some((what, found, limit)) => Err(TransactionError::Limit { what, found, limit }),
@@ -296,15 +326,23 @@ mod tests {
     use super::*;
 
     fn signed() -> SignedTransaction {
+        let payload = Payload::Call {
+            procedure: "send_payment".into(),
+            arguments: vec![Value::BigInt(1), Value::text("naïve"), Value::Null],
+        };
+        with(payload)
+    }
+
+    fn session(steps: Vec<SessionStep>) -> SignedTransaction {
+        with(Payload::Session { steps, now_ms: 1_700_000_000_000, results: sha256(&[b"results"]) })
+    }
+
+    fn with(payload: Payload) -> SignedTransaction {
         let (root, key) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
         let ledger = sha256(&[b"ledger"]);
         let credential = Credential::issue(&root, 0, &ledger, &key.public_key());
         assert!(credential.verify(&root.public_key(), &ledger, &key.public_key()));
         assert!(!credential.verify(&root.public_key(), &sha256(&[b"other"]), &key.public_key()));
-        let payload = Payload::Call {
-            procedure: "send_payment".into(),
-            arguments: vec![Value::BigInt(1), Value::text("naïve"), Value::Null],
-        };
         Transaction { ledger, client: key.public_key(), request: RequestId([7; 16]), expires_at: 99, payload }
             .sign(&key, credential)
     }
@@ -334,6 +372,51 @@ mod tests {
                 assert!(credential_only || !read.verify_signature(), "byte {at}");
             }
         }
+    }
+
+    #[test]
+    fn sessions_round_trip_and_damaged_ones_are_other_ones_or_none() {
+        let name = || "s".to_string();
+        let signed = session(vec![
+            SessionStep::Savepoint(name()),
+            SessionStep::Run { sql: "UPDATE t SET a = $1".into(), parameters: vec![Value::BigInt(1)] },
+            SessionStep::RollbackTo(name()),
+            SessionStep::Insert {
+                table: "t".into(),
+                columns: vec!["a".into()],
+                rows: vec![vec![Value::text("naïve")], vec![Value::Null]],
+            },
+            SessionStep::Release(name()),
+        ]);
+        let bytes = signed.to_bytes();
+        assert_eq!(SignedTransaction::from_bytes(&bytes), Ok(signed.clone()));
+        assert_eq!(SignedTransaction::contract_of(&bytes), "");
+        let covered = bytes.len() - SIGNED_BYTES - LENGTH_BYTES;
+        for at in 0..bytes.len() {
+            assert!(SignedTransaction::from_bytes(&bytes[..at]).is_err(), "{at} bytes");
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x10;
+            if let Ok(read) = SignedTransaction::from_bytes(&flipped) {
+                assert_ne!(read, signed);
+                assert_eq!(read.to_bytes(), flipped, "byte {at}: one encoding of one transaction");
+                assert!(at >= covered || !read.verify_signature(), "byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn sessions_have_limits() {
+        let limit = |steps: Vec<SessionStep>| match SignedTransaction::from_bytes(&session(steps).to_bytes()) {
+            Err(TransactionError::Limit { what, found, limit }) => (what, found, limit),
+            other => panic!("{other:?}"),
+        };
+        let steps = vec![SessionStep::Savepoint("s".into()); limits::SESSION_STEPS_MAX + 1];
+        assert_eq!(limit(steps), ("steps", limits::SESSION_STEPS_MAX + 1, limits::SESSION_STEPS_MAX));
+        let long = vec![SessionStep::Release("s".repeat(64))];
+        assert_eq!(limit(long), ("bytes in the name of its procedure, table or savepoint", 64, 63));
+        let many =
+            SessionStep::Run { sql: "SELECT 1".into(), parameters: vec![Value::Null; limits::ARGUMENTS_MAX + 1] };
+        assert_eq!(limit(vec![many]), ("arguments", limits::ARGUMENTS_MAX + 1, limits::ARGUMENTS_MAX));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The conversation of COPY FROM STDIN: data comes in, transactions go out, a few at a time.
+//! The conversation of COPY FROM STDIN: data comes in, transactions go out, a few at a time; in a transaction block one
+//! step of it.
 
 use super::connection::ReadError;
 use super::copy::{CopyError, CopyReader, CopyRow, CopyStatement};
@@ -11,13 +12,15 @@ use futures::stream::FuturesUnordered;
 use pgwire::messages::copy::CopyInResponse;
 use pgwire::messages::response::CommandComplete;
 use std::sync::Arc;
-use types::{Payload, SqlError, SqlState, Value};
+use types::limits::TRANSACTION_BYTES_MAX;
+use types::{Payload, SessionStep, SqlError, SqlState, Value};
 
 /// A chunk that was sent: its lines, its rows, how it ended.
 struct Sent {
     lines: (u64, u64),
     rows: u64,
-    result: Result<(), SqlError>,
+    /// The height at which it stands.
+    result: Result<u64, SqlError>,
 }
 
 /// Rows that wait to be sent and chunks that wait to be final.
@@ -28,6 +31,10 @@ struct Progress {
     bytes: usize,
     in_flight: FuturesUnordered<BoxFuture<'static, Sent>>,
     committed: u64,
+    /// In a transaction block the rows are a step of it: nothing is sent before all are there.
+    in_block: bool,
+    /// The greatest height at which a chunk stands.
+    height: u64,
 }
 
 impl Session {
@@ -46,9 +53,12 @@ impl Session {
             bytes: 0,
             in_flight: FuturesUnordered::new(),
             committed: 0,
+            in_block: self.block.is_some(),
+            height: 0,
         };
         let outcome = self.receive(&mut progress).await;
         let outcome = match outcome {
+            Ok(()) if progress.in_block => self.insert_in_block(&mut progress).await,
             Ok(()) => progress.drain().await,
             Err(Failure::Closed) => return Err(Failure::Closed),
             Err(failure) => {
@@ -57,11 +67,13 @@ impl Session {
                 Err(failure)
             }
         };
+        self.committed_at(progress.height);
         match outcome {
             Ok(()) => {
                 self.connection.put(&CommandComplete::new(format!("COPY {}", progress.committed)));
                 Ok(())
             }
+            Err(failure) if progress.in_block => Err(failure),
             Err(Failure::Problem(mut error, context)) => {
                 let rows = progress.committed;
                 let count = format!(
@@ -72,6 +84,20 @@ impl Session {
             }
             Err(Failure::Closed) => Err(Failure::Closed),
         }
+    }
+
+    /// All rows as one step of the transaction block.
+    async fn insert_in_block(&mut self, progress: &mut Progress) -> Result<(), Failure> {
+        let (rows, (first, last)) = (std::mem::take(&mut progress.rows), progress.lines);
+        let count = rows.len() as u64;
+        let columns = progress.statement.columns.iter().map(|(name, _)| name.clone()).collect();
+        let step = SessionStep::Insert { table: progress.statement.table.clone(), columns, rows };
+        if let Err(error) = self.run_in_block(step, None).await {
+            let context = format!("COPY {}, lines {first} to {last}", progress.statement.table);
+            return Err(Failure::Problem(Box::new(error), Some(context)));
+        }
+        progress.committed = count;
+        Ok(())
     }
 
     /// Takes data until the client says that it is all, and sends full chunks.
@@ -121,7 +147,9 @@ impl Session {
                 }
             };
             if end {
-                self.send_chunk(progress);
+                if !progress.in_block {
+                    self.send_chunk(progress);
+                }
                 return Ok(());
             }
         }
@@ -130,6 +158,17 @@ impl Session {
     /// Adds rows to the chunk; sends it when it is full, and waits while enough are under way.
     async fn take_rows(&mut self, progress: &mut Progress, rows: &mut Vec<CopyRow>) -> Result<(), Failure> {
         for row in rows.drain(..) {
+            if progress.in_block {
+                progress.add(row);
+                if progress.bytes > TRANSACTION_BYTES_MAX {
+                    let message = format!(
+                        "COPY in a transaction block takes at most {TRANSACTION_BYTES_MAX} bytes (TRANSACTION_BYTES_MAX)"
+                    );
+                    let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
+                    return Err(error.hint("COPY outside of a transaction block has no such limit.").into());
+                }
+                continue;
+            }
             if progress.bytes > 0 && progress.bytes + row.bytes > limits::COPY_CHUNK_BYTES {
                 while progress.in_flight.len() >= limits::COPY_CHUNKS_IN_FLIGHT {
                     if let Some(sent) = progress.in_flight.next().await {
@@ -154,7 +193,7 @@ impl Session {
         let payload = Payload::Insert { table: progress.statement.table.clone(), columns, rows };
         let database = Arc::clone(&self.database);
         progress.in_flight.push(Box::pin(async move {
-            let result = database.execute(payload).await.map(|_| ());
+            let result = database.execute(payload).await.map(|executed| executed.height);
             Sent { lines, rows: count, result }
         }));
     }
@@ -170,7 +209,8 @@ impl Progress {
 
     fn note(&mut self, sent: Sent) -> Result<(), Failure> {
         match sent.result {
-            Ok(()) => {
+            Ok(height) => {
+                self.height = self.height.max(height);
                 self.committed += sent.rows;
                 Ok(())
             }

@@ -1,15 +1,15 @@
 //! The Postgres wire protocol, version 3.0.
 //!
 //! ```text
-//! listener ─▶ connection ─▶ startup ─▶ session ─┬▶ settings    SET, SHOW, …
-//!             (messages,    (TLS,               ├▶ catalogue   DataFusion
-//!              TLS)          SCRAM)             ├▶ copy        chunks of rows, a transaction each
-//!                                               └▶ database    prepare, query, execute
+//! listener ─▶ connection ─▶ startup ─▶ session ─┬▶ simple, extended ─▶ statement ─┬▶ settings     SET, SHOW, …
+//!             (messages,    (TLS,               │  (the two protocols)            ├▶ transaction  BEGIN … COMMIT
+//!              TLS)          SCRAM)             │                                 ├▶ catalogue    DataFusion
+//!                                               │                                 └▶ database     prepare, query, execute
+//!                                               └▶ copy                              chunks of rows, a transaction each
 //! ```
 //!
-//! Where it differs from PostgreSQL: there are no transaction blocks yet (a query string with several statements, or
-//! with `BEGIN; …; COMMIT`, is one transaction); in the extended protocol every Execute is a transaction of its own; a
-//! COPY is several transactions.
+//! Where it differs from PostgreSQL: outside of a transaction block a query string with several statements is one
+//! transaction, and in the extended protocol every Execute is; a COPY outside of a block is several transactions.
 
 mod authenticate;
 mod connection;
@@ -17,10 +17,16 @@ mod copy;
 mod copy_in;
 mod decode;
 pub(crate) mod encode;
+mod extended;
 mod message;
 pub(crate) mod script;
 mod session;
+mod session_statement;
 pub(crate) mod settings;
+mod simple;
+mod statement;
+mod transaction;
+mod transaction_command;
 
 use crate::catalog::Catalogue;
 use crate::{Access, Authentication as Wanted, Database, GatewayError, limits};

@@ -2,7 +2,7 @@
 //! beyond words, literals and comments; the database parses what it is given.
 
 use datafusion_pg_catalog::pg_catalog::PG_CATALOG_TABLES;
-use types::Catalog;
+use types::{Catalog, SqlError, SqlState};
 
 /// What a lexeme is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,10 +247,19 @@ pub(crate) enum Class {
     Begin,
     /// COMMIT.
     Commit,
-    /// ROLLBACK.
+    /// ROLLBACK, also to a savepoint.
     Rollback,
+    /// What else is said about a transaction block: SAVEPOINT, RELEASE, SET TRANSACTION.
+    Transaction,
     /// What the gateway refuses, with what it is called.
     Refused(&'static str),
+}
+
+impl Class {
+    /// Whether such a statement ends a transaction block, or undoes a part of it: what is taken after an error.
+    pub(crate) fn ends_block(self) -> bool {
+        matches!(self, Class::Commit | Class::Rollback)
+    }
 }
 
 /// Functions that ask about the session or the server and not about data.
@@ -300,13 +309,10 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
         "start" if word(1) == "transaction" => Class::Begin,
         "commit" | "end" if word(1) == "prepared" => Class::Refused("COMMIT PREPARED"),
         "commit" | "end" => Class::Commit,
-        "rollback" | "abort" if lexemes.iter().any(|lexeme| lexeme.is("to")) => {
-            Class::Refused("ROLLBACK TO SAVEPOINT")
-        }
         "rollback" if word(1) == "prepared" => Class::Refused("ROLLBACK PREPARED"),
         "rollback" | "abort" => Class::Rollback,
-        "savepoint" => Class::Refused("SAVEPOINT"),
-        "release" => Class::Refused("RELEASE SAVEPOINT"),
+        "savepoint" | "release" => Class::Transaction,
+        "set" if word(1) == "transaction" => Class::Transaction,
         "prepare" if word(1) == "transaction" => Class::Refused("PREPARE TRANSACTION"),
         "prepare" => Class::Refused("PREPARE as a statement"),
         "execute" => Class::Refused("EXECUTE as a statement"),
@@ -359,6 +365,17 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
     })
 }
 
+/// A syntax error at a lexeme, or behind the last one.
+pub(crate) fn syntax_error(statement: &Statement<'_>, lexeme: Option<&Lexeme<'_>>) -> SqlError {
+    let (message, at) = match lexeme {
+        Some(lexeme) => {
+            (format!("syntax error at or near \"{}\"", lexeme.text), lexeme.start - statement.start)
+        }
+        None => ("syntax error at end of input".to_string(), statement.text.len()),
+    };
+    SqlError::new(SqlState::SYNTAX_ERROR, message).at(position(statement.text, at))
+}
+
 /// A position in bytes as PostgreSQL counts: in characters, from 1.
 pub(crate) fn position(sql: &str, byte: usize) -> u32 {
     sql.char_indices().take_while(|(at, _)| *at < byte).count() as u32 + 1
@@ -407,14 +424,17 @@ mod tests {
             [Class::Read; 3]
         );
         assert_eq!(
-            classes("begin; commit; end; rollback; abort; savepoint a"),
+            classes("begin; start transaction; commit; end; rollback; abort; rollback to a; savepoint a; release a"),
             [
+                Class::Begin,
                 Class::Begin,
                 Class::Commit,
                 Class::Commit,
                 Class::Rollback,
                 Class::Rollback,
-                Class::Refused("SAVEPOINT")
+                Class::Rollback,
+                Class::Transaction,
+                Class::Transaction
             ]
         );
         assert_eq!(

@@ -1,8 +1,8 @@
-//! What SET, SHOW, RESET and DISCARD do: the settings of a session, answered without the database.
+//! The settings of a session.
 
-use super::script::{Kind, Lexeme, Statement};
-use crate::limits::SETTING_BYTES_MAX;
+use crate::limits::{IDLE_IN_TRANSACTION_MAX, SETTING_BYTES_MAX};
 use std::collections::BTreeMap;
+use std::time::Duration;
 use types::{DataType, OutputColumn, SqlError, SqlState, StatementResult, Value};
 
 /// `42704` no such setting.
@@ -15,6 +15,11 @@ const CANT_CHANGE_RUNTIME_PARAM: SqlState = SqlState(*b"55P02");
 /// The version that drivers see; they decide by the number in front what they may ask.
 pub(crate) const SERVER_VERSION: &str = concat!("15.0 (Entente ", env!("CARGO_PKG_VERSION"), ")");
 
+/// The height of the session's last commit; clients are told it after every commit.
+pub(super) const LAST_HEIGHT: &str = "entente.last_height";
+/// Reads wait until the node has applied this height.
+const MIN_HEIGHT: &str = "entente.min_height";
+
 /// How a setting may be changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
@@ -26,6 +31,8 @@ enum Change {
     Ignored,
     /// To a number of milliseconds, with or without a unit.
     Duration,
+    /// To a height of the ledger.
+    Height,
 }
 
 struct Known {
@@ -53,9 +60,11 @@ const KNOWN: &[Known] = &[
     known("default_transaction_deferrable", "off", Change::Any, false),
     known("default_transaction_isolation", "serializable", Change::Any, false),
     known("default_transaction_read_only", "off", Change::Ignored, true),
+    known(LAST_HEIGHT, "0", Change::Fixed, false),
+    known(MIN_HEIGHT, "0", Change::Height, false),
     known("extra_float_digits", "1", Change::Any, false),
     known("geqo", "on", Change::Any, false),
-    known("idle_in_transaction_session_timeout", "0", Change::Any, false),
+    known("idle_in_transaction_session_timeout", "10min", Change::Duration, false),
     known("in_hot_standby", "off", Change::Fixed, true),
     known("integer_datetimes", "on", Change::Fixed, true),
     known("IntervalStyle", "postgres", Change::Ignored, true),
@@ -89,6 +98,14 @@ const KNOWN: &[Known] = &[
     known("xmloption", "content", Change::Any, false),
 ];
 
+/// Columns of SHOW ALL.
+pub(super) const ALL_COLUMNS: [&str; 3] = ["name", "setting", "description"];
+
+/// A setting's name as SHOW shows it.
+pub(super) fn shown_name(name: &str) -> &str {
+    find(name).map_or(name, |known| known.name)
+}
+
 fn find(name: &str) -> Option<&'static Known> {
     let name = match name.to_ascii_lowercase().as_str() {
         "transaction isolation level" => "transaction_isolation".to_string(),
@@ -97,148 +114,6 @@ fn find(name: &str) -> Option<&'static Known> {
         other => other.to_string(),
     };
     KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(&name))
-}
-
-/// What a session statement does beside changing settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum SessionStatement {
-    /// Sets one setting; `None`: to its default.
-    Set { name: String, value: Option<String> },
-    /// Shows one setting.
-    Show { name: String },
-    /// Shows all.
-    ShowAll,
-    /// Sets every setting to its default.
-    ResetAll,
-    /// Forgets everything: settings, prepared statements, portals.
-    DiscardAll,
-    /// Forgets a part that a session of Entente does not have (plans, sequences, temporary tables).
-    DiscardNothing(&'static str),
-    /// Forgets one prepared statement, or all.
-    Deallocate(Option<String>),
-    /// Forgets all portals, or one.
-    Close(Option<String>),
-    /// Does nothing, successfully.
-    Nothing(&'static str),
-}
-
-impl SessionStatement {
-    /// Columns of the rows that it returns.
-    pub(super) fn columns(&self) -> Vec<OutputColumn> {
-        let text = |name: &str| OutputColumn { name: name.to_string(), data_type: DataType::Text(None) };
-        match self {
-            SessionStatement::Show { name } => {
-                vec![text(find(name).map_or(name.as_str(), |known| known.name))]
-            }
-            SessionStatement::ShowAll => vec![text("name"), text("setting"), text("description")],
-            _ => Vec::new(),
-        }
-    }
-}
-
-fn syntax(statement: &Statement<'_>, lexeme: Option<&Lexeme<'_>>) -> SqlError {
-    let (message, at) = match lexeme {
-        Some(lexeme) => {
-            (format!("syntax error at or near \"{}\"", lexeme.text), lexeme.start - statement.start)
-        }
-        None => ("syntax error at end of input".to_string(), statement.text.len()),
-    };
-    SqlError::new(SqlState::SYNTAX_ERROR, message).at(super::script::position(statement.text, at))
-}
-
-/// Reads a statement of the class `Session`.
-pub(super) fn parse(statement: &Statement<'_>) -> Result<SessionStatement, SqlError> {
-    let words: Vec<String> = statement.lexemes.iter().map(Lexeme::value).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let error = |index: usize| syntax(statement, statement.lexemes.get(index));
-    let one = |name: &str| name.to_string();
-    Ok(match words.as_slice() {
-        ["show", "all"] => SessionStatement::ShowAll,
-        ["show", rest @ ..] if !rest.is_empty() => SessionStatement::Show { name: joined_name(rest) },
-        ["reset", "all"] => SessionStatement::ResetAll,
-        ["reset", "session", "authorization"] => SessionStatement::Nothing("RESET"),
-        ["reset", rest @ ..] if !rest.is_empty() => {
-            SessionStatement::Set { name: joined_name(rest), value: None }
-        }
-        ["discard", "all"] => SessionStatement::DiscardAll,
-        ["discard", "plans"] => SessionStatement::DiscardNothing("DISCARD PLANS"),
-        ["discard", "sequences"] => SessionStatement::DiscardNothing("DISCARD SEQUENCES"),
-        ["discard", "temp" | "temporary"] => SessionStatement::DiscardNothing("DISCARD TEMP"),
-        ["deallocate", "all"] | ["deallocate", "prepare", "all"] => SessionStatement::Deallocate(None),
-        ["deallocate", "prepare", name] | ["deallocate", name] => {
-            SessionStatement::Deallocate(Some(one(name)))
-        }
-        ["close", "all"] => SessionStatement::Close(None),
-        ["close", name] => SessionStatement::Close(Some(one(name))),
-        ["unlisten", ..] => SessionStatement::Nothing("UNLISTEN"),
-        ["set", ..] => return parse_set(statement, &words),
-        _ => return Err(error(1)),
-    })
-}
-
-fn joined_name(words: &[&str]) -> String {
-    match words {
-        [name, ".", rest] => format!("{name}.{rest}"),
-        ["transaction", "isolation", "level"] => "transaction_isolation".to_string(),
-        ["time", "zone"] => "timezone".to_string(),
-        ["session", "authorization"] => "session_authorization".to_string(),
-        words => words.join(" "),
-    }
-}
-
-fn parse_set(statement: &Statement<'_>, words: &[&str]) -> Result<SessionStatement, SqlError> {
-    let skip = match words {
-        [_, "session", "characteristics", "as", "transaction", ..] => {
-            return Ok(SessionStatement::Nothing("SET"));
-        }
-        [_, "session", "authorization", ..] | [_, "role", ..] | [_, "constraints", ..] => {
-            return Ok(SessionStatement::Nothing("SET"));
-        }
-        [_, "transaction", ..] => return Ok(SessionStatement::Nothing("SET")),
-        [_, "session" | "local", ..] => 2,
-        _ => 1,
-    };
-    let (name, value) = match &words[skip..] {
-        ["time", "zone", ..] => ("timezone".to_string(), skip + 2),
-        ["names", ..] => ("client_encoding".to_string(), skip + 1),
-        [prefix, ".", name, "to" | "=", ..] => (format!("{prefix}.{name}"), skip + 4),
-        [name, "to" | "=", ..] => (name.to_string(), skip + 2),
-        _ => return Err(syntax(statement, statement.lexemes.get(skip + 1))),
-    };
-    let lexemes = &statement.lexemes[value.min(statement.lexemes.len())..];
-    if lexemes.is_empty() {
-        return Err(syntax(statement, None));
-    }
-    if let [only] = lexemes
-        && (only.is("default") || (only.is("local") && name == "timezone"))
-    {
-        return Ok(SessionStatement::Set { name, value: None });
-    }
-    Ok(SessionStatement::Set { name, value: Some(join_values(lexemes)) })
-}
-
-/// A list of values as PostgreSQL stores it: separated by a comma and a space, a sign joined to its number.
-fn join_values(lexemes: &[Lexeme<'_>]) -> String {
-    let mut text = String::new();
-    for (index, lexeme) in lexemes.iter().enumerate() {
-        match lexeme.kind {
-            Kind::Symbol if lexeme.is(",") => text.push_str(", "),
-            Kind::Symbol => text.push_str(lexeme.text),
-            Kind::Quoted if lexemes.len() > 1 && lexeme.text.starts_with('"') => text.push_str(lexeme.text),
-            _ => {
-                let after_word = index > 0 && lexemes[index - 1].kind == Kind::Word;
-                if after_word {
-                    text.push(' ');
-                }
-                text.push_str(&if lexeme.kind == Kind::Word {
-                    lexeme.text.to_string()
-                } else {
-                    lexeme.value()
-                });
-            }
-        }
-    }
-    text
 }
 
 /// What changing a setting means for the client.
@@ -256,6 +131,8 @@ pub(super) struct Settings {
     changed: BTreeMap<String, String>,
     /// What RESET goes back to: what the startup message said.
     initial: BTreeMap<String, String>,
+    /// Height of the session's last commit.
+    last_height: u64,
 }
 
 impl Settings {
@@ -277,6 +154,7 @@ impl Settings {
     /// The value of a setting.
     pub(super) fn get(&self, name: &str) -> Option<String> {
         match find(name) {
+            Some(known) if known.name == LAST_HEIGHT => Some(self.last_height.to_string()),
             Some(known) => {
                 let value = self.changed.get(known.name);
                 Some(value.cloned().unwrap_or_else(|| known.default.to_string()))
@@ -297,9 +175,44 @@ impl Settings {
     }
 
     /// The time that a statement may take, where it is limited.
-    pub(super) fn statement_timeout(&self) -> Option<std::time::Duration> {
-        let milliseconds = self.get("statement_timeout").and_then(|text| parse_milliseconds(&text))?;
-        (milliseconds > 0).then(|| std::time::Duration::from_millis(milliseconds))
+    pub(super) fn statement_timeout(&self) -> Option<Duration> {
+        self.duration("statement_timeout")
+    }
+
+    /// The time that a transaction block may be left without a message.
+    pub(super) fn idle_in_transaction(&self) -> Duration {
+        let longest = IDLE_IN_TRANSACTION_MAX;
+        self.duration("idle_in_transaction_session_timeout").map_or(longest, |time| time.min(longest))
+    }
+
+    fn duration(&self, name: &str) -> Option<Duration> {
+        let milliseconds = self.get(name).and_then(|text| parse_milliseconds(&text))?;
+        (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
+    }
+
+    /// The height that reads wait for.
+    pub(super) fn min_height(&self) -> u64 {
+        self.changed.get(MIN_HEIGHT).and_then(|height| height.parse().ok()).unwrap_or_default()
+    }
+
+    /// The session's last commit stands at this height. Gives what the client is told.
+    pub(super) fn committed_at(&mut self, height: u64) -> Option<(&'static str, String)> {
+        let newer = height > self.last_height;
+        self.last_height = self.last_height.max(height);
+        newer.then(|| (LAST_HEIGHT, height.to_string()))
+    }
+
+    /// Whether the transaction block may only read.
+    pub(super) fn set_transaction_read_only(&mut self, read_only: bool) {
+        let value = if read_only { "on" } else { "off" };
+        self.changed.insert("transaction_read_only".to_string(), value.to_string());
+    }
+
+    /// Everything back to what it was before; returns what clients must be told.
+    pub(super) fn restore(&mut self, before: Settings) -> Vec<(&'static str, String)> {
+        let reported = self.reported();
+        *self = Settings { last_height: self.last_height, ..before };
+        self.reported().into_iter().filter(|setting| !reported.contains(setting)).collect()
     }
 
     /// Changes a setting; `None`: to its default.
@@ -322,7 +235,7 @@ impl Settings {
                 return Ok(Changed { report: None, warning: Some(warning) });
             }
             Change::Fixed | Change::Ignored => return Ok(Changed::default()),
-            Change::Any | Change::Duration => {}
+            Change::Any | Change::Duration | Change::Height => {}
         }
         self.changed.insert(known.name.to_string(), value.clone());
         Ok(Changed { report: known.reported.then_some((known.name, value)), warning: None })
@@ -354,6 +267,7 @@ impl Settings {
 
     /// The rows of SHOW.
     pub(super) fn show(&self, name: Option<&str>) -> Result<StatementResult, SqlError> {
+        let text = |name: &str| OutputColumn { name: name.to_string(), data_type: DataType::Text(None) };
         let Some(name) = name else {
             let row = |(name, value): (String, String)| {
                 vec![Value::text(name), Value::text(value), Value::text("")]
@@ -361,7 +275,7 @@ impl Settings {
             let rows: Vec<Vec<Value>> = self.all().into_iter().map(row).collect();
             return Ok(StatementResult {
                 tag: "SHOW".into(),
-                columns: SessionStatement::ShowAll.columns(),
+                columns: ALL_COLUMNS.map(text).to_vec(),
                 rows,
                 notices: Vec::new(),
             });
@@ -369,7 +283,7 @@ impl Settings {
         let value = self.get(name).ok_or_else(|| {
             SqlError::new(UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
         })?;
-        let columns = SessionStatement::Show { name: name.to_string() }.columns();
+        let columns = vec![text(shown_name(name))];
         let rows = vec![vec![Value::text(value)]];
         Ok(StatementResult { tag: "SHOW".into(), columns, rows, notices: Vec::new() })
     }
@@ -426,6 +340,9 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
                 _ => return Err(invalid()),
             }
         }
+        _ if known.change == Change::Height => {
+            value.trim().parse::<u64>().map_err(|_| invalid().hint("a height is a whole number"))?.to_string()
+        }
         _ if known.change == Change::Duration => {
             parse_milliseconds(value).ok_or_else(invalid)?;
             value.to_string()
@@ -437,34 +354,6 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::postgres::script::split;
-
-    fn read(sql: &str) -> Result<SessionStatement, SqlError> {
-        parse(&split(sql)[0])
-    }
-
-    fn set(name: &str, value: &str) -> Result<SessionStatement, SqlError> {
-        Ok(SessionStatement::Set { name: name.into(), value: Some(value.into()) })
-    }
-
-    #[test]
-    fn the_usual_statements_of_drivers_are_understood() {
-        assert_eq!(read("SET client_encoding TO 'UTF8'"), set("client_encoding", "UTF8"));
-        assert_eq!(read("set extra_float_digits = -3"), set("extra_float_digits", "-3"));
-        assert_eq!(read("SET search_path TO public, \"My\""), set("search_path", "public, \"My\""));
-        assert_eq!(read("SET TIME ZONE 'UTC'"), set("timezone", "UTC"));
-        assert_eq!(read("SET LOCAL statement_timeout = '5s'"), set("statement_timeout", "5s"));
-        assert_eq!(read("SET my.thing = 'x'"), set("my.thing", "x"));
-        assert_eq!(
-            read("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE"),
-            Ok(SessionStatement::Nothing("SET"))
-        );
-        let show = SessionStatement::Show { name: "transaction_isolation".into() };
-        assert_eq!(read("SHOW TRANSACTION ISOLATION LEVEL"), Ok(show));
-        assert_eq!(read("DEALLOCATE ALL"), Ok(SessionStatement::Deallocate(None)));
-        assert_eq!(read("SET a").expect_err("no value").state, SqlState::SYNTAX_ERROR);
-        assert_eq!(read("SET a =").expect_err("no value").position, Some(8));
-    }
 
     #[test]
     fn settings_change_warn_or_refuse() {
@@ -483,5 +372,31 @@ mod tests {
         settings.set("statement_timeout", Some("2min")).expect("a duration");
         assert_eq!(settings.statement_timeout(), Some(std::time::Duration::from_secs(120)));
         assert!(settings.set("statement_timeout", Some("soon")).is_err());
+    }
+
+    #[test]
+    fn heights_are_numbers_and_the_last_one_stays() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.get("entente.min_height").as_deref(), Some("0"));
+        settings.set("entente.min_height", Some("17")).expect("a height");
+        assert_eq!(settings.min_height(), 17);
+        assert!(settings.set("entente.min_height", Some("-1")).is_err());
+        assert!(settings.set("entente.last_height", Some("9")).is_err());
+        let before = settings.clone();
+        assert_eq!(settings.committed_at(9), Some(("entente.last_height", "9".to_string())));
+        assert_eq!(settings.committed_at(8), None);
+        settings.set("application_name", Some("psql")).expect("free text");
+        assert_eq!(settings.restore(before), [("application_name", String::new())]);
+        assert_eq!(settings.get("entente.last_height").as_deref(), Some("9"));
+    }
+
+    #[test]
+    fn a_block_may_be_idle_for_an_hour_at_most() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.idle_in_transaction(), Duration::from_secs(600));
+        for (value, seconds) in [("2s", 2), ("0", 3600), ("1d", 3600)] {
+            settings.set("idle_in_transaction_session_timeout", Some(value)).expect("a duration");
+            assert_eq!(settings.idle_in_transaction(), Duration::from_secs(seconds), "{value}");
+        }
     }
 }

@@ -10,11 +10,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::{Digest, sha256};
 use gateway::{
-    Access, BlockRow, Database, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionFilter,
-    TransactionOutcome, TransactionRow,
+    Access, BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionBlock,
+    TransactionFilter, TransactionOutcome, TransactionRow,
 };
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use types::{
     Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, Numeric, Outcome, OutputColumn,
     Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest,
-    Receipt, RequestId, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
+    Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
     SubmissionReply, Table, TableId, TransactionId, Value,
 };
 
@@ -34,6 +34,12 @@ pub struct Fake {
     pub rows: Mutex<Vec<Vec<Value>>>,
     /// COPY chunks from this one on (counted from 0) fail.
     pub failing_insert: AtomicUsize,
+    /// Transaction blocks do not commit.
+    pub conflicting: AtomicBool,
+    /// The height that the node has come to.
+    pub height: AtomicU64,
+    /// Blocks that were begun.
+    pub begun: AtomicUsize,
     pub not_serving: Mutex<Option<String>>,
     pub pages: AtomicUsize,
 }
@@ -99,6 +105,9 @@ impl Default for Fake {
             payloads: Mutex::default(),
             rows: Mutex::default(),
             failing_insert: AtomicUsize::new(usize::MAX),
+            conflicting: AtomicBool::new(false),
+            height: AtomicU64::new(7),
+            begun: AtomicUsize::new(0),
             not_serving: Mutex::default(),
             pages: AtomicUsize::new(0),
         }
@@ -215,6 +224,79 @@ impl Fake {
     }
 }
 
+/// A block that remembers what was done in it. Its statements give what those of transactions give.
+struct FakeBlock {
+    version: u64,
+    read_only: bool,
+    writes: bool,
+    steps: Vec<SessionStep>,
+    savepoints: Vec<String>,
+}
+
+impl TransactionBlock for FakeBlock {
+    fn catalog_version(&self) -> u64 {
+        self.version
+    }
+
+    fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
+        self.read_only = read_only;
+        Ok(())
+    }
+
+    fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
+        self.steps.push(step.clone());
+        let result = |tag: &str| Ok(StatementResult { tag: tag.into(), ..StatementResult::default() });
+        match step {
+            SessionStep::Run { sql, .. } => {
+                let lower = sql.to_lowercase();
+                if lower.contains("slow") {
+                    std::thread::sleep(Duration::from_millis(1_500));
+                }
+                if lower.contains("fail") {
+                    return Err(SqlError::new(SqlState::CHECK_VIOLATION, "new row violates check constraint"));
+                }
+                if let Some(count) = lower.strip_prefix("select series ") {
+                    let rows = (1..=count.parse().unwrap()).map(|n| vec![Value::Integer(n)]).collect();
+                    let columns = vec![OutputColumn { name: "n".into(), data_type: DataType::Integer }];
+                    let tag = format!("SELECT {count}");
+                    return Ok(StatementResult { tag, columns, rows, notices: Vec::new() });
+                }
+                if lower.starts_with("select") {
+                    let columns = vec![OutputColumn { name: "n".into(), data_type: DataType::Integer }];
+                    let rows = vec![vec![Value::Integer(1)]];
+                    return Ok(StatementResult { tag: "SELECT 1".into(), columns, rows, notices: Vec::new() });
+                }
+                if self.read_only {
+                    let message = "cannot execute this in a read-only transaction";
+                    return Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
+                }
+                self.writes = true;
+                result(&tag(&sql))
+            }
+            SessionStep::Insert { rows, .. } => {
+                self.writes = true;
+                result(&format!("COPY {}", rows.len()))
+            }
+            SessionStep::Savepoint(name) => {
+                self.savepoints.push(name);
+                result("SAVEPOINT")
+            }
+            SessionStep::RollbackTo(name) | SessionStep::Release(name) => {
+                if self.savepoints.contains(&name) {
+                    return result("ROLLBACK");
+                }
+                let message = format!("savepoint \"{name}\" does not exist");
+                Err(SqlError::new(SqlState::INVALID_SAVEPOINT, message))
+            }
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Option<Payload> {
+        let (now_ms, results) = (0, Digest::ZERO);
+        self.writes.then_some(Payload::Session { steps: self.steps, now_ms, results })
+    }
+}
+
 #[async_trait]
 impl Database for Fake {
     fn catalog(&self) -> Arc<Catalog> {
@@ -277,9 +359,13 @@ impl Database for Fake {
         Ok(StatementResult { tag: format!("SELECT {}", rows.len()), columns, rows, notices: Vec::new() })
     }
 
-    async fn execute(&self, payload: Payload) -> Result<Vec<StatementResult>, SqlError> {
+    async fn execute(&self, payload: Payload) -> Result<Executed, SqlError> {
         self.payloads.lock().unwrap().push(payload.clone());
-        match payload {
+        let results = match payload {
+            Payload::Session { .. } if self.conflicting.load(Ordering::SeqCst) => {
+                Err(types::results_have_changed())
+            }
+            Payload::Session { .. } => Ok(Vec::new()),
             Payload::Script { sql, .. } => sql.split(';').map(|sql| self.result_of(sql.trim())).collect(),
             Payload::Call { .. } => {
                 Ok(vec![StatementResult { tag: "CALL".into(), ..StatementResult::default() }])
@@ -293,6 +379,23 @@ impl Database for Fake {
                 self.rows.lock().unwrap().extend(rows);
                 Ok(vec![StatementResult { tag, ..StatementResult::default() }])
             }
+        };
+        Ok(Executed { results: results?, height: self.height.fetch_add(1, Ordering::SeqCst) + 1 })
+    }
+
+    fn begin(&self, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let (version, steps, savepoints) = (self.catalog().version, Vec::new(), Vec::new());
+        Ok(Box::new(FakeBlock { version, read_only, writes: false, steps, savepoints }))
+    }
+
+    fn height(&self) -> u64 {
+        self.height.load(Ordering::SeqCst)
+    }
+
+    async fn wait_for_height(&self, height: u64) {
+        while self.height() < height {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 

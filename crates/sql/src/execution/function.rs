@@ -7,7 +7,7 @@ use crate::plpgsql::{CallResult, CompiledProcedure};
 use crate::prepare::{StatementKind, Step};
 use crate::sequence::is_sequence_function;
 use crate::statement::StatementOutput;
-use std::rc::Rc;
+use std::sync::Arc;
 use types::{DataType, Notice, Severity, SqlError, Value, limits};
 
 impl Execution<'_> {
@@ -31,7 +31,7 @@ impl Execution<'_> {
         let result = self.call(name, arguments);
         self.last_matched = matched;
         self.see_newer();
-        if !Rc::ptr_eq(&seen, &self.own) {
+        if !Arc::ptr_eq(&seen, &self.own) {
             self.newer = Some(std::mem::replace(&mut self.own, seen));
         }
         result

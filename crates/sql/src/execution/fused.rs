@@ -3,7 +3,6 @@
 use super::Execution;
 use crate::plpgsql::{FusedStatement, RowRun};
 use crate::statement::resolve_key;
-use state::Read;
 use types::{SqlError, Value};
 
 impl Execution<'_> {
@@ -35,7 +34,7 @@ impl Execution<'_> {
             _ => None,
         };
         if let Some(error) = ended {
-            self.reads.push(Read { row: command.row, columns: command.uses });
+            self.read_for_good(command.row, command.uses);
             return Err(error);
         }
         self.record(command, fused.certainly_written(), change)

@@ -10,11 +10,13 @@ mod relation;
 mod row_function;
 mod scan;
 mod select;
+mod suspend;
 
 pub(crate) use change::check_row_bytes;
 pub(crate) use protect::Savepoint;
 pub(crate) use relation::check_values;
 pub(crate) use select::check_result_rows;
+pub(crate) use suspend::Suspended;
 
 use crate::expression::{Environment, Expression};
 use crate::library::Library;
@@ -28,6 +30,7 @@ use select::{Given, KnownSubqueries};
 use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 use types::{
     ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
     StatementResult, TableId, TransactionId, Value, can_cast_implicitly, cast, limits,
@@ -56,9 +59,14 @@ pub struct Context {
 impl Context {
     /// `now()`, in microseconds since 2000-01-01 00:00 UTC.
     pub(crate) fn now(&self) -> i64 {
-        let milliseconds = i64::try_from(self.timestamp_ms).unwrap_or(i64::MAX / 2000);
-        milliseconds.saturating_sub(EPOCH_DIFFERENCE_MS).saturating_mul(1000)
+        timestamp(self.timestamp_ms)
     }
+}
+
+/// Milliseconds since 1970 as microseconds since 2000.
+pub(crate) fn timestamp(milliseconds: u64) -> i64 {
+    let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX / 2000);
+    milliseconds.saturating_sub(EPOCH_DIFFERENCE_MS).saturating_mul(1000)
 }
 
 /// Values from outside that a contract may ask for by name: `entente.oracle('eur_usd')`.
@@ -92,9 +100,9 @@ pub(crate) struct Execution<'a> {
     scans: Vec<Scan>,
     commands: Vec<Command>,
     /// Rows that the transaction has written, as the statement that is running sees them.
-    own: Rc<OwnRows>,
+    own: Arc<OwnRows>,
     /// The same with what functions have written that the statement calls: it does not see that itself.
-    newer: Option<Rc<OwnRows>>,
+    newer: Option<Arc<OwnRows>>,
     /// Whether reads are registered: not for queries outside of transactions.
     registers: bool,
     /// Positions of the commands of the last data-changing statement, and whether each matched.
@@ -132,7 +140,7 @@ impl<'a> Execution<'a> {
             reads: Vec::with_capacity(4),
             scans: Vec::new(),
             commands: Vec::with_capacity(2),
-            own: Rc::default(),
+            own: Arc::default(),
             newer: None,
             registers: true,
             last_matched: Vec::new(),
@@ -179,7 +187,12 @@ impl<'a> Execution<'a> {
         self.oracles.is_some()
     }
 
-    /// The catalog's tables and routines.
+    /// `now()` in what runs next, outside of routines: in milliseconds since 1970-01-01 00:00 UTC.
+    pub fn set_now(&mut self, milliseconds: u64) {
+        self.now = timestamp(milliseconds);
+    }
+
+    /// What was compiled.
     pub fn library(&self) -> &'a Library {
         self.library
     }
@@ -192,6 +205,11 @@ impl<'a> Execution<'a> {
     /// Records a command on a row that nothing else of the transaction looks at.
     pub fn place_row(&mut self, command: Command) {
         self.commands.push(command);
+    }
+
+    /// How many rows the transaction has touched by commands.
+    pub fn own_rows(&self) -> usize {
+        self.own.len()
     }
 
     /// What it runs on.
@@ -367,7 +385,10 @@ impl<'a> Execution<'a> {
         }
         self.charge(1)?;
         self.depth += 1;
+        // A routine sees the block's time, whatever time a session says it is in its own statements.
+        let now = std::mem::replace(&mut self.now, self.context.now());
         let result = plpgsql::call(procedure, self, arguments);
+        self.now = now;
         self.depth -= 1;
         result
     }
@@ -419,7 +440,7 @@ impl<'a> Execution<'a> {
     }
 
     /// A statement has ended: the next one sees what its functions have written.
-    fn see_newer(&mut self) {
+    pub fn see_newer(&mut self) {
         if let Some(newer) = self.newer.take() {
             self.own = newer;
         }
@@ -463,7 +484,7 @@ impl<'a> Execution<'a> {
                 let insert = matches!(command.kind, state::CommandKind::Insert(_));
                 let shown = !insert && error.detail.is_some();
                 let columns = if shown { ColumnSet::ALL } else { command.uses };
-                self.reads.push(Read { row: command.row, columns });
+                self.read_for_good(command.row, columns);
                 return Err(error);
             }
         };
@@ -478,13 +499,13 @@ impl<'a> Execution<'a> {
         };
         match position {
             Some(position) => {
-                let own = Rc::make_mut(&mut self.own).get_mut(position);
+                let own = Arc::make_mut(&mut self.own).get_mut(position);
                 own.value = value;
                 own.uses |= command.uses;
                 own.written |= written;
             }
             None => {
-                Rc::make_mut(&mut self.own).push(OwnRow {
+                Arc::make_mut(&mut self.own).push(OwnRow {
                     row: command.row.clone(),
                     value,
                     uses: command.uses,

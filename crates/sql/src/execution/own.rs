@@ -28,6 +28,10 @@ pub(super) struct OwnRows {
 }
 
 impl OwnRows {
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -9,13 +9,15 @@
 
 use super::Execution;
 use super::own::OwnRows;
-use state::{Command, Read};
-use std::rc::Rc;
+use state::{Command, Read, RowId};
+use std::sync::Arc;
+use types::ColumnSet;
 
 /// How things stood when a block began.
 pub(crate) struct Savepoint {
     commands: usize,
-    own: Rc<OwnRows>,
+    own: Arc<OwnRows>,
+    protected: usize,
     depth: usize,
     queries: usize,
     working: usize,
@@ -24,10 +26,12 @@ pub(crate) struct Savepoint {
 impl Execution<'_> {
     /// A block begins whose errors are handled.
     pub fn protect(&mut self) -> Savepoint {
+        let protected = self.protected;
         self.protected += 1;
         Savepoint {
             commands: self.commands.len(),
             own: self.own.clone(),
+            protected,
             depth: self.depth,
             queries: self.queries,
             working: self.working.len(),
@@ -41,10 +45,11 @@ impl Execution<'_> {
 
     /// It has ended with an error that a handler takes: its commands have not been.
     pub fn undo(&mut self, savepoint: Savepoint) {
-        self.protected -= 1;
-        let Savepoint { commands, own, depth, queries, working } = savepoint;
-        let undone = self.commands.drain(commands..);
-        self.reads.extend(undone.map(|command| Read { row: command.row, columns: command.uses }));
+        let Savepoint { commands, own, protected, depth, queries, working } = savepoint;
+        self.protected = protected;
+        for command in self.commands.split_off(commands) {
+            self.read_for_good(command.row, command.uses);
+        }
         self.own = own;
         self.newer = None;
         self.last_matched.clear();
@@ -52,6 +57,14 @@ impl Execution<'_> {
         self.forget_subqueries();
         (self.depth, self.queries) = (depth, queries);
         self.working.truncate(working);
+    }
+
+    /// What a command used counts, whatever becomes of the command. So does what commands before it used that made the
+    /// row what it saw: they may stay, and act at their place on another row.
+    pub(super) fn read_for_good(&mut self, row: RowId, uses: ColumnSet) {
+        let own = self.newer.as_ref().unwrap_or(&self.own);
+        let before = own.position(row.table, &row.key).map_or(ColumnSet::EMPTY, |at| own.get(at).uses);
+        self.reads.push(Read { row, columns: uses | before });
     }
 
     /// A command of a block with handlers is about to be recorded: what decides whether it fails is read.

@@ -1,0 +1,129 @@
+//! Transaction blocks on a network of real processes: two sessions that conflict, reading one's writes on another node, and
+//! pgbench's TPC-B script in all its modes.
+
+mod support;
+
+use std::process::Command;
+use support::TestNetwork;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+/// The first value of a query's only row.
+async fn value(client: &Client, sql: &str) -> String {
+    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    let row = messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    row.and_then(|row| row.get(0)).expect("a value").to_string()
+}
+
+fn code(error: &tokio_postgres::Error) -> String {
+    error.as_db_error().map_or_else(|| error.to_string(), |error| error.code().code().to_string())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_blocks_that_conflict_exactly_one_commits() {
+    let mut network = TestNetwork::create(|_| ());
+    network.start_all().await;
+    let (mut ada, mut bob) = (network.session(0).await, network.session(2).await);
+    ada.batch_execute("CREATE TABLE account (id int PRIMARY KEY, n int NOT NULL CHECK (n >= 0))").await.expect("created");
+    ada.batch_execute("INSERT INTO account VALUES (1, 100), (2, 100)").await.expect("inserted");
+    let height = value(&ada, "SHOW entente.last_height").await;
+
+    // The other node shows it to who asks for that height.
+    bob.batch_execute(&format!("SET entente.min_height = {height}")).await.expect("set");
+    assert_eq!(value(&bob, "SELECT sum(n) FROM account").await, "200");
+
+    // Both read what both change.
+    let (first, second) = (ada.transaction().await.expect("BEGIN"), bob.transaction().await.expect("BEGIN"));
+    for transaction in [&first, &second] {
+        let row = transaction.query_one("SELECT n FROM account WHERE id = $1", &[&1_i32]).await.expect("a row");
+        let n: i32 = row.get(0);
+        assert_eq!(n, 100);
+        let changed = transaction.execute("UPDATE account SET n = $1 WHERE id = 1", &[&(n - 60)]).await;
+        assert_eq!(changed.expect("a change"), 1);
+        let row = transaction.query_one("SELECT n FROM account WHERE id = 1", &[]).await.expect("a row");
+        assert_eq!(row.get::<_, i32>(0), 40, "its own write");
+    }
+    let (first, second) = tokio::join!(first.commit(), second.commit());
+    let failed: Vec<String> = [first, second].into_iter().filter_map(Result::err).map(|error| code(&error)).collect();
+    assert_eq!(failed, ["40001"]);
+    assert_eq!(value(&ada, "SELECT n FROM account WHERE id = 1").await, "40");
+
+    // Both add to what neither reads: both commit, savepoints or not.
+    let height = value(&ada, "SHOW entente.last_height").await;
+    bob.batch_execute(&format!("SET entente.min_height = {height}")).await.expect("set");
+    for client in [&ada, &bob] {
+        client.batch_execute("BEGIN").await.expect("BEGIN");
+        client.batch_execute("SAVEPOINT s").await.expect("SAVEPOINT");
+        let error = client.batch_execute("INSERT INTO account VALUES (2, 0)").await.expect_err("it exists");
+        assert_eq!(code(&error), "23505");
+        client.batch_execute("ROLLBACK TO s").await.expect("ROLLBACK TO");
+        client.batch_execute("RELEASE s").await.expect("RELEASE");
+        client.batch_execute("UPDATE account SET n = n + 5 WHERE id = 2").await.expect("a change");
+    }
+    let (first, second) = tokio::join!(ada.batch_execute("COMMIT"), bob.batch_execute("COMMIT"));
+    first.expect("nothing conflicts");
+    second.expect("nothing conflicts");
+    let heights = [value(&ada, "SHOW entente.last_height").await, value(&bob, "SHOW entente.last_height").await];
+    let newest = heights.iter().map(|height| height.parse::<u64>().expect("a height")).max().expect("two");
+    ada.batch_execute(&format!("SET entente.min_height = {newest}")).await.expect("set");
+    assert_eq!(value(&ada, "SELECT n FROM account WHERE id = 2").await, "110");
+    let call = value(
+        &ada,
+        "SELECT call FROM entente.transactions WHERE call LIKE 'BEGIN; SAVEPOINT%' ORDER BY height DESC LIMIT 1",
+    )
+    .await;
+    assert_eq!(
+        call,
+        "BEGIN; SAVEPOINT s; INSERT INTO account VALUES (2, 0); ROLLBACK TO s; RELEASE s; UPDATE account SET n = n + 5 WHERE id = 2; COMMIT"
+    );
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}
+
+const PGBENCH: [&str; 10] = [
+    "CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int, filler char(88))",
+    "CREATE TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, tbalance int, filler char(84))",
+    "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int, filler char(84))",
+    "CREATE TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22))",
+    "INSERT INTO pgbench_branches VALUES (1, 0)",
+    "INSERT INTO pgbench_tellers SELECT g, 1, 0 FROM generate_series(1, 10) AS g",
+    "INSERT INTO pgbench_accounts SELECT g, 1, 0, '' FROM generate_series(1, 25000) AS g",
+    "INSERT INTO pgbench_accounts SELECT g, 1, 0, '' FROM generate_series(25001, 50000) AS g",
+    "INSERT INTO pgbench_accounts SELECT g, 1, 0, '' FROM generate_series(50001, 75000) AS g",
+    "INSERT INTO pgbench_accounts SELECT g, 1, 0, '' FROM generate_series(75001, 100000) AS g",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pgbench_runs_its_own_script_in_every_mode() {
+    if Command::new("pgbench").arg("--version").output().is_err() {
+        eprintln!("pgbench is not installed: not tested");
+        return;
+    }
+    let mut network = TestNetwork::create(|_| ());
+    network.start_all().await;
+    let session = network.session(0).await;
+    for statement in PGBENCH {
+        session.batch_execute(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    }
+    let port = (network.port_base + 101).to_string();
+    for mode in ["simple", "extended", "prepared"] {
+        let mut pgbench = Command::new("pgbench");
+        pgbench.args(["-n", "-h", "127.0.0.1", "-p", &port, "-U", "test", "-M", mode, "-c", "4", "-t", "10"]);
+        pgbench.args(["--max-tries=10", "entente"]);
+        let output = tokio::task::spawn_blocking(move || pgbench.output()).await.expect("no panic").expect("it runs");
+        let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).join("\n");
+        assert!(output.status.success(), "{mode}: {text}");
+        assert!(text.contains("number of transactions actually processed: 40/40"), "{mode}: {text}");
+        eprintln!("{text}");
+    }
+    let height = network.client(1).status().await.expect("it answers").height;
+    network.wait_for_height(0, height).await;
+    assert_eq!(value(&session, "SELECT count(*) FROM pgbench_history").await, "120");
+    let delta = value(&session, "SELECT sum(delta) FROM pgbench_history").await;
+    for (table, column) in [("branches", "bbalance"), ("tellers", "tbalance"), ("accounts", "abalance")] {
+        let sum = value(&session, &format!("SELECT sum({column}) FROM pgbench_{table}")).await;
+        assert_eq!(sum, delta, "{table}");
+    }
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}

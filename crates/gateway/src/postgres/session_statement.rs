@@ -1,0 +1,176 @@
+//! Reading what SET, SHOW, RESET and DISCARD ask for, which the session answers without the database.
+
+use super::script::{Kind, Lexeme, Statement, syntax_error};
+use super::settings::{ALL_COLUMNS, shown_name};
+use types::{DataType, OutputColumn, SqlError};
+
+/// What a session statement does beside changing settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SessionStatement {
+    /// Sets one setting; `None`: to its default. `local`: until the end of the transaction block.
+    Set { name: String, value: Option<String>, local: bool },
+    /// Shows one setting.
+    Show { name: String },
+    /// Shows all.
+    ShowAll,
+    /// Sets every setting to its default.
+    ResetAll,
+    /// Forgets everything: settings, prepared statements, portals.
+    DiscardAll,
+    /// Forgets a part that a session of Entente does not have (plans, sequences, temporary tables).
+    DiscardNothing(&'static str),
+    /// Forgets one prepared statement, or all.
+    Deallocate(Option<String>),
+    /// Forgets all portals, or one.
+    Close(Option<String>),
+    /// Does nothing, successfully.
+    Nothing(&'static str),
+}
+
+impl SessionStatement {
+    /// Columns of the rows that it returns.
+    pub(super) fn columns(&self) -> Vec<OutputColumn> {
+        let text = |name: &str| OutputColumn { name: name.to_string(), data_type: DataType::Text(None) };
+        match self {
+            SessionStatement::Show { name } => {
+                vec![text(shown_name(name))]
+            }
+            SessionStatement::ShowAll => ALL_COLUMNS.map(text).to_vec(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Reads a statement of the class `Session`.
+pub(super) fn parse(statement: &Statement<'_>) -> Result<SessionStatement, SqlError> {
+    let words: Vec<String> = statement.lexemes.iter().map(Lexeme::value).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let error = |index: usize| syntax_error(statement, statement.lexemes.get(index));
+    let one = |name: &str| name.to_string();
+    Ok(match words.as_slice() {
+        ["show", "all"] => SessionStatement::ShowAll,
+        ["show", rest @ ..] if !rest.is_empty() => SessionStatement::Show { name: joined_name(rest) },
+        ["reset", "all"] => SessionStatement::ResetAll,
+        ["reset", "session", "authorization"] => SessionStatement::Nothing("RESET"),
+        ["reset", rest @ ..] if !rest.is_empty() => {
+            SessionStatement::Set { name: joined_name(rest), value: None, local: false }
+        }
+        ["discard", "all"] => SessionStatement::DiscardAll,
+        ["discard", "plans"] => SessionStatement::DiscardNothing("DISCARD PLANS"),
+        ["discard", "sequences"] => SessionStatement::DiscardNothing("DISCARD SEQUENCES"),
+        ["discard", "temp" | "temporary"] => SessionStatement::DiscardNothing("DISCARD TEMP"),
+        ["deallocate", "all"] | ["deallocate", "prepare", "all"] => SessionStatement::Deallocate(None),
+        ["deallocate", "prepare", name] | ["deallocate", name] => {
+            SessionStatement::Deallocate(Some(one(name)))
+        }
+        ["close", "all"] => SessionStatement::Close(None),
+        ["close", name] => SessionStatement::Close(Some(one(name))),
+        ["unlisten", ..] => SessionStatement::Nothing("UNLISTEN"),
+        ["set", ..] => return parse_set(statement, &words),
+        _ => return Err(error(1)),
+    })
+}
+
+fn joined_name(words: &[&str]) -> String {
+    match words {
+        [name, ".", rest] => format!("{name}.{rest}"),
+        ["transaction", "isolation", "level"] => "transaction_isolation".to_string(),
+        ["time", "zone"] => "timezone".to_string(),
+        ["session", "authorization"] => "session_authorization".to_string(),
+        words => words.join(" "),
+    }
+}
+
+fn parse_set(statement: &Statement<'_>, words: &[&str]) -> Result<SessionStatement, SqlError> {
+    let skip = match words {
+        [_, "session", "characteristics", "as", "transaction", ..] => {
+            return Ok(SessionStatement::Nothing("SET"));
+        }
+        [_, "session", "authorization", ..] | [_, "role", ..] | [_, "constraints", ..] => {
+            return Ok(SessionStatement::Nothing("SET"));
+        }
+        [_, "session" | "local", ..] => 2,
+        _ => 1,
+    };
+    let local = words.get(1) == Some(&"local");
+    let (name, value) = match &words[skip..] {
+        ["time", "zone", ..] => ("timezone".to_string(), skip + 2),
+        ["names", ..] => ("client_encoding".to_string(), skip + 1),
+        [prefix, ".", name, "to" | "=", ..] => (format!("{prefix}.{name}"), skip + 4),
+        [name, "to" | "=", ..] => (name.to_string(), skip + 2),
+        _ => return Err(syntax_error(statement, statement.lexemes.get(skip + 1))),
+    };
+    let lexemes = &statement.lexemes[value.min(statement.lexemes.len())..];
+    if lexemes.is_empty() {
+        return Err(syntax_error(statement, None));
+    }
+    if let [only] = lexemes
+        && (only.is("default") || (only.is("local") && name == "timezone"))
+    {
+        return Ok(SessionStatement::Set { name, value: None, local });
+    }
+    Ok(SessionStatement::Set { name, value: Some(join_values(lexemes)), local })
+}
+
+/// A list of values as PostgreSQL stores it: separated by a comma and a space, a sign joined to its number.
+fn join_values(lexemes: &[Lexeme<'_>]) -> String {
+    let mut text = String::new();
+    for (index, lexeme) in lexemes.iter().enumerate() {
+        match lexeme.kind {
+            Kind::Symbol if lexeme.is(",") => text.push_str(", "),
+            Kind::Symbol => text.push_str(lexeme.text),
+            Kind::Quoted if lexemes.len() > 1 && lexeme.text.starts_with('"') => text.push_str(lexeme.text),
+            _ => {
+                let after_word = index > 0 && lexemes[index - 1].kind == Kind::Word;
+                if after_word {
+                    text.push(' ');
+                }
+                text.push_str(&if lexeme.kind == Kind::Word {
+                    lexeme.text.to_string()
+                } else {
+                    lexeme.value()
+                });
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::script::split;
+    use types::SqlState;
+
+    fn read(sql: &str) -> Result<SessionStatement, SqlError> {
+        parse(&split(sql)[0])
+    }
+
+    fn set(name: &str, value: &str) -> Result<SessionStatement, SqlError> {
+        Ok(SessionStatement::Set { name: name.into(), value: Some(value.into()), local: false })
+    }
+
+    #[test]
+    fn the_usual_statements_of_drivers_are_understood() {
+        assert_eq!(read("SET client_encoding TO 'UTF8'"), set("client_encoding", "UTF8"));
+        assert_eq!(read("set extra_float_digits = -3"), set("extra_float_digits", "-3"));
+        assert_eq!(read("SET search_path TO public, \"My\""), set("search_path", "public, \"My\""));
+        assert_eq!(read("SET TIME ZONE 'UTC'"), set("timezone", "UTC"));
+        let local = SessionStatement::Set {
+            name: "statement_timeout".into(),
+            value: Some("5s".into()),
+            local: true,
+        };
+        assert_eq!(read("SET LOCAL statement_timeout = '5s'"), Ok(local));
+        assert_eq!(read("SET my.thing = 'x'"), set("my.thing", "x"));
+        assert_eq!(
+            read("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE"),
+            Ok(SessionStatement::Nothing("SET"))
+        );
+        let show = SessionStatement::Show { name: "transaction_isolation".into() };
+        assert_eq!(read("SHOW TRANSACTION ISOLATION LEVEL"), Ok(show));
+        assert_eq!(read("DEALLOCATE ALL"), Ok(SessionStatement::Deallocate(None)));
+        assert_eq!(read("SET a").expect_err("no value").state, SqlState::SYNTAX_ERROR);
+        assert_eq!(read("SET a =").expect_err("no value").position, Some(8));
+    }
+}

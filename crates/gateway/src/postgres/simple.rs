@@ -1,0 +1,137 @@
+//! The simple protocol: query strings.
+
+use super::script::{self, Class, Statement};
+use super::session::{Failure, Session, problem};
+use super::statement::{Body, ParsedStatement, check_length, shift};
+use super::transaction_command::{self, TransactionCommand};
+use super::encode::{data_row, row_description};
+use crate::limits;
+use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
+use std::sync::Arc;
+use types::{Payload, SqlState, StatementResult};
+
+impl Session {
+    pub(super) async fn simple_query(&mut self, sql: &str) -> Result<(), Failure> {
+        check_length(sql)?;
+        let statements = script::split(sql);
+        if statements.is_empty() {
+            self.connection.put(&EmptyQueryResponse::new());
+            return Ok(());
+        }
+        if statements.len() > limits::STATEMENTS_MAX {
+            let message =
+                format!("a query string has at most {} statements (STATEMENTS_MAX)", limits::STATEMENTS_MAX);
+            return Err(problem(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        let catalog = self.database.catalog();
+        let classes: Vec<Class> =
+            statements.iter().map(|statement| script::classify(statement, &catalog)).collect();
+        drop(catalog);
+        let mut at = 0;
+        while at < statements.len() {
+            at += self.simple_step(sql, &statements[at..], &classes[at..]).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the first statement, or the first that make one transaction; returns how many.
+    async fn simple_step(
+        &mut self,
+        sql: &str,
+        statements: &[Statement<'_>],
+        classes: &[Class],
+    ) -> Result<usize, Failure> {
+        if self.block.is_none()
+            && let Some(count) = self.whole_transaction(sql, statements, classes).await?
+        {
+            return Ok(count);
+        }
+        let start = statements[0].start;
+        self.check_not_failed(classes[0].ends_block())?;
+        let parsed = self.parse(&statements[0], classes[0], Vec::new()).await;
+        let parsed = parsed.map_err(|failure| shift(failure, sql, start))?;
+        if !parsed.parameters.is_empty() {
+            return Err(problem(SqlState::UNDEFINED_PARAMETER, "there is no parameter $1"));
+        }
+        self.run_simple(&Arc::new(parsed)).await.map_err(|failure| shift(failure, sql, start))?;
+        Ok(1)
+    }
+
+    /// Runs the first statements as one transaction if they are known to be one: a run of statements with a write among
+    /// them, or BEGIN, such a run and COMMIT. What is known as a whole needs no snapshot and is never serialized anew.
+    async fn whole_transaction(
+        &mut self,
+        sql: &str,
+        statements: &[Statement<'_>],
+        classes: &[Class],
+    ) -> Result<Option<usize>, Failure> {
+        let data = |class: &Class| matches!(class, Class::Read | Class::Write);
+        let run = classes.iter().take_while(|class| data(class)).count();
+        if run > 1 && classes[..run].contains(&Class::Write) {
+            self.transaction(sql, &statements[..run]).await?;
+            return Ok(Some(run));
+        }
+        let command = |index: usize| {
+            let parsed = transaction_command::parse(&statements[index]);
+            parsed.map_err(|error| shift(error.into(), sql, statements[index].start))
+        };
+        let plain = TransactionCommand::Begin { read_only: None };
+        let begins = classes[0] == Class::Begin && command(0)? == plain;
+        let inner = classes[1..].iter().take_while(|class| data(class)).count();
+        let ends = classes.get(inner + 1) == Some(&Class::Commit);
+        if !begins || !ends || !classes[1..=inner].contains(&Class::Write) {
+            return Ok(None);
+        }
+        command(inner + 1)?;
+        self.connection.put(&CommandComplete::new("BEGIN".into()));
+        if let Err(failure) = self.transaction(sql, &statements[1..=inner]).await {
+            self.open_failed_block();
+            return Err(failure);
+        }
+        self.connection.put(&CommandComplete::new("COMMIT".into()));
+        Ok(Some(inner + 2))
+    }
+
+    /// Runs one statement and sends everything that it gives.
+    async fn run_simple(&mut self, statement: &Arc<ParsedStatement>) -> Result<(), Failure> {
+        if let Body::Copy(copy) = &statement.body {
+            let copy = Arc::clone(copy);
+            return self.copy_in(copy).await;
+        }
+        let result = self.execute_statement(statement, Vec::new()).await?;
+        self.send_result(&result, statement.returns_rows || !result.columns.is_empty()).await
+    }
+
+    async fn send_result(&mut self, result: &StatementResult, rows: bool) -> Result<(), Failure> {
+        self.connection.put_notices(&result.notices);
+        if rows {
+            self.connection.put(&row_description(&result.columns, &[]));
+            for row in &result.rows {
+                data_row(self.connection.output(), &result.columns, row, &[]);
+                self.connection.flush_if_full().await?;
+            }
+        }
+        self.connection.put(&CommandComplete::new(result.tag.clone()));
+        Ok(())
+    }
+
+    /// Several statements as one transaction: PostgreSQL's implicit transaction of a query string.
+    async fn transaction(&mut self, sql: &str, statements: &[Statement<'_>]) -> Result<(), Failure> {
+        let (Some(first), Some(last)) = (statements.first(), statements.last()) else { return Ok(()) };
+        for (index, statement) in statements.iter().enumerate() {
+            // Later statements may need what earlier ones create; a syntax error is one in any case, and is not worth
+            // a place in a block.
+            if let Err(error) = self.prepare(statement.text, &[]).await
+                && (index == 0 || error.state == SqlState::SYNTAX_ERROR)
+            {
+                return Err(shift(error.into(), sql, statement.start));
+            }
+        }
+        let text = sql[first.start..last.end()].to_string();
+        let executed = self.write(Payload::Script { sql: text, parameters: Vec::new() }).await;
+        for result in &executed.map_err(|error| shift(error.into(), sql, first.start))? {
+            self.send_result(result, !result.columns.is_empty()).await?;
+        }
+        Ok(())
+    }
+}

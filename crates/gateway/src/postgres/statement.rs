@@ -1,0 +1,264 @@
+//! What a statement is, and running it.
+
+use super::copy::{self, CopyStatement};
+use super::decode::type_of_oid;
+use super::encode::wire_type;
+use super::script::{self, Class, Statement};
+use super::session::{Failure, Session};
+use super::session_statement::{self, SessionStatement};
+use super::transaction_command::{self, TransactionCommand};
+use crate::{Prepared, StatementKind, limits};
+use parking_lot::Mutex;
+use std::future::Future;
+use std::sync::Arc;
+use types::{DataType, OutputColumn, Payload, SessionStep, SqlError, SqlState, StatementResult};
+
+const REFUSED_HINT: &str = "use the messages of the extended protocol, or a procedure";
+
+/// What a statement is.
+pub(super) enum Body {
+    /// Nothing but white space.
+    Empty,
+    /// Answered by the session.
+    Session(SessionStatement),
+    /// Begins, ends or divides a transaction block.
+    Transaction(TransactionCommand),
+    /// Answered by DataFusion.
+    Catalogue,
+    /// COPY FROM STDIN.
+    Copy(Arc<CopyStatement>),
+    /// Answered by the database; prepared again when the catalog changes.
+    Database(Mutex<Arc<Prepared>>),
+}
+
+/// A statement after Parse.
+pub(super) struct ParsedStatement {
+    pub(super) sql: String,
+    pub(super) body: Body,
+    /// What the client calls the parameters' types; 0 where it left that to us.
+    pub(super) given: Vec<u32>,
+    pub(super) parameters: Vec<DataType>,
+    pub(super) columns: Vec<OutputColumn>,
+    pub(super) returns_rows: bool,
+}
+
+impl ParsedStatement {
+    /// Whether it ends a transaction block, or undoes a part of it: what is taken after an error.
+    pub(super) fn ends_block(&self) -> bool {
+        use TransactionCommand::{Commit, Rollback, RollbackTo};
+        matches!(self.body, Body::Empty | Body::Transaction(Commit | Rollback | RollbackTo(_)))
+    }
+
+    /// Object identifier of the type of parameter `index`, as the client was or will be told.
+    pub(super) fn parameter_oid(&self, index: usize) -> u32 {
+        match self.given.get(index) {
+            Some(oid) if *oid != 0 => *oid,
+            _ => self.parameters.get(index).map_or(0, |data_type| wire_type(*data_type).oid()),
+        }
+    }
+}
+
+impl Session {
+    /// Finds out what a statement is and binds it.
+    pub(super) async fn parse(
+        &mut self,
+        statement: &Statement<'_>,
+        class: Class,
+        given: Vec<u32>,
+    ) -> Result<ParsedStatement, Failure> {
+        let sql = statement.text.to_string();
+        let types: Vec<DataType> = given.iter().map(|oid| type_of_oid(*oid)).collect();
+        let none = |body| ParsedStatement { body, ..empty_statement(given.clone()) };
+        Ok(match class {
+            Class::Read | Class::Write => {
+                let prepared = self.prepare(&sql, &types).await?;
+                let (parameters, columns) = (prepared.parameters.clone(), prepared.columns.clone());
+                let returns_rows = prepared.kind == StatementKind::Read || !columns.is_empty();
+                let body = Body::Database(Mutex::new(Arc::new(prepared)));
+                ParsedStatement { sql, body, given, parameters, columns, returns_rows }
+            }
+            Class::Catalogue => {
+                let query = self.catalogue.prepare(&sql, &self.facts(), &types).await?;
+                let (parameters, columns) = (query.parameters().to_vec(), query.columns().to_vec());
+                ParsedStatement { sql, body: Body::Catalogue, given, parameters, columns, returns_rows: true }
+            }
+            Class::Session => {
+                let session = session_statement::parse(statement)?;
+                let columns = session.columns();
+                let returns_rows = !columns.is_empty();
+                ParsedStatement { columns, returns_rows, ..none(Body::Session(session)) }
+            }
+            Class::Copy => none(Body::Copy(Arc::new(copy::parse(statement, &self.database.catalog())?))),
+            Class::Begin | Class::Commit | Class::Rollback | Class::Transaction => {
+                none(Body::Transaction(transaction_command::parse(statement)?))
+            }
+            Class::Refused(what) => return Err(SqlError::unsupported(what).hint(REFUSED_HINT).into()),
+        })
+    }
+
+    /// Runs a statement to its end.
+    pub(super) async fn execute_statement(
+        &mut self,
+        statement: &ParsedStatement,
+        parameters: Vec<Value>,
+    ) -> Result<StatementResult, Failure> {
+        Ok(match &statement.body {
+            Body::Empty | Body::Copy(_) => StatementResult::default(),
+            Body::Session(session) => self.session_statement(session)?,
+            Body::Transaction(command) => self.transaction_command(command).await?,
+            Body::Catalogue => {
+                let types: Vec<DataType> = statement.given.iter().map(|oid| type_of_oid(*oid)).collect();
+                let catalogue = Arc::clone(&self.catalogue);
+                let facts = self.facts();
+                let work = async {
+                    let query = catalogue.prepare(&statement.sql, &facts, &types).await?;
+                    catalogue.run(query, parameters).await
+                };
+                self.wait(work, false).await?
+            }
+            Body::Database(prepared) => {
+                let prepared = self.current(statement, prepared).await?;
+                let sql = statement.sql.clone();
+                if self.block.is_some() {
+                    let step = SessionStep::Run { sql, parameters };
+                    return Ok(self.run_in_block(step, Some(prepared.catalog_version)).await?);
+                }
+                match prepared.kind {
+                    StatementKind::Read => self.read(prepared, parameters).await?,
+                    StatementKind::Write => {
+                        self.write(Payload::Script { sql, parameters }).await?.pop().unwrap_or_default()
+                    }
+                }
+            }
+        })
+    }
+
+    /// The prepared statement, bound to the current catalog.
+    async fn current(
+        &self,
+        statement: &ParsedStatement,
+        cached: &Mutex<Arc<Prepared>>,
+    ) -> Result<Arc<Prepared>, SqlError> {
+        let prepared = Arc::clone(&cached.lock());
+        if prepared.catalog_version == self.database.catalog().version {
+            return Ok(prepared);
+        }
+        let again = self.prepare(&statement.sql, &statement.parameters).await?;
+        if again.columns != prepared.columns
+            || again.parameters != prepared.parameters
+            || again.kind != prepared.kind
+        {
+            let message = "cached plan must not change result type";
+            return Err(
+                SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("prepare the statement again")
+            );
+        }
+        let again = Arc::new(again);
+        *cached.lock() = Arc::clone(&again);
+        Ok(again)
+    }
+
+    /// Parses and binds; long statements on another thread.
+    pub(super) async fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+        const INLINE_BYTES_MAX: usize = 8 * 1024;
+        if sql.len() <= INLINE_BYTES_MAX {
+            return self.database.prepare(sql, types);
+        }
+        let (database, sql, types) = (Arc::clone(&self.database), sql.to_string(), types.to_vec());
+        blocking(move || database.prepare(&sql, &types)).await
+    }
+
+    async fn read(
+        &self,
+        prepared: Arc<Prepared>,
+        parameters: Vec<Value>,
+    ) -> Result<StatementResult, SqlError> {
+        self.wait_for_min_height().await?;
+        let database = Arc::clone(&self.database);
+        self.wait(blocking(move || database.query(&prepared, &parameters)), false).await
+    }
+
+    /// Has a transaction ordered and waits until it is final; the client is told at which height.
+    pub(super) async fn write(&mut self, payload: Payload) -> Result<Vec<StatementResult>, SqlError> {
+        if let Payload::Script { sql, .. } = &payload
+            && sql.len() > types::limits::TRANSACTION_BYTES_MAX
+        {
+            let (found, limit) = (sql.len(), types::limits::TRANSACTION_BYTES_MAX);
+            let message =
+                format!("the transaction has {found} bytes, the limit is {limit} (TRANSACTION_BYTES_MAX)");
+            let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
+            return Err(error.hint("split it; for many rows use COPY"));
+        }
+        let executed = self.wait(self.database.execute(payload), true).await?;
+        self.committed_at(executed.height);
+        Ok(executed.results)
+    }
+
+    /// Waits for `work`, for a cancel request, and for the statement's time to be up.
+    pub(super) async fn wait<T>(
+        &self,
+        work: impl Future<Output = Result<T, SqlError>>,
+        writes: bool,
+    ) -> Result<T, SqlError> {
+        let cancelled = |why: &str| {
+            let error = SqlError::new(SqlState::QUERY_CANCELED, format!("canceling statement due to {why}"));
+            if !writes {
+                return error;
+            }
+            error.detail("Only the wait ended: the transaction was submitted and may still commit; see entente.transactions.")
+        };
+        let time_is_up = async {
+            match self.settings.statement_timeout() {
+                Some(time) => tokio::time::sleep(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            result = work => result,
+            () = self.cancel.notified() => Err(cancelled("user request")),
+            () = time_is_up => Err(cancelled("statement timeout")),
+        }
+    }
+}
+
+pub(super) fn empty_statement(given: Vec<u32>) -> ParsedStatement {
+    let (parameters, columns) = (Vec::new(), Vec::new());
+    ParsedStatement { sql: String::new(), body: Body::Empty, given, parameters, columns, returns_rows: false }
+}
+
+pub(super) fn check_length(sql: &str) -> Result<(), SqlError> {
+    if sql.len() > limits::STATEMENT_BYTES_MAX {
+        let (found, limit) = (sql.len(), limits::STATEMENT_BYTES_MAX);
+        let message =
+            format!("the query string has {found} bytes, the limit is {limit} (STATEMENT_BYTES_MAX)");
+        return Err(
+            SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("split it; for many rows use COPY")
+        );
+    }
+    Ok(())
+}
+
+/// Moves an error's position from a statement to the query string that holds it.
+pub(super) fn shift(failure: Failure, sql: &str, start: usize) -> Failure {
+    match failure {
+        Failure::Problem(mut error, context) => {
+            error.position = error.position.map(|position| position + script::position(sql, start) - 1);
+            Failure::Problem(error, context)
+        }
+        Failure::Closed => Failure::Closed,
+    }
+}
+
+/// Runs work that needs the CPU on a thread where that does no harm.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SqlError> + Send + 'static,
+) -> Result<T, SqlError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a statement panicked");
+        Err(SqlError::new(
+            SqlState::INTERNAL_ERROR,
+            "the statement failed unexpectedly; the node's log says more",
+        ))
+    })
+}

@@ -1,0 +1,316 @@
+//! The transaction block of a session: what BEGIN begins and COMMIT or ROLLBACK ends.
+//!
+//! ```text
+//!  BEGIN ─▶ Block ─┬▶ a statement ─▶ TransactionBlock::run: on the snapshot that the first statement took
+//!                  ├▶ an error ─▶ failed: only ROLLBACK, ROLLBACK TO and COMMIT (which rolls back) are taken
+//!                  └▶ COMMIT ─▶ TransactionBlock::finish ─┬▶ nothing changed: done
+//!                                                         └▶ a payload: ordered, run again by every node
+//! ```
+
+use super::connection::Connection;
+use super::session::{Failure, Session};
+use super::settings::Settings;
+use super::statement::blocking;
+use super::transaction_command::TransactionCommand;
+use crate::{TransactionBlock, limits};
+use parking_lot::Mutex;
+use pgwire::messages::response::TransactionStatus;
+use std::sync::Arc;
+use types::{SessionStep, SqlError, SqlState, StatementResult};
+
+/// The statements of a block, where a thread may run one of them.
+type Running = Arc<Mutex<Option<Box<dyn TransactionBlock>>>>;
+
+/// How far the statements of a block are.
+enum Run {
+    /// None has run: the snapshot is taken by the first.
+    NotBegun,
+    Running(Running),
+    /// One was cancelled, or the block came and failed as a whole: nothing but its end is left.
+    Lost,
+}
+
+/// A block that is open.
+pub(super) struct Block {
+    /// A statement has failed.
+    pub(super) failed: bool,
+    read_only: bool,
+    run: Run,
+    /// What ROLLBACK makes of the settings.
+    before: Settings,
+    /// What COMMIT makes of them.
+    pub(super) lasting: Settings,
+    /// The settings at each savepoint: as they were, and what COMMIT would have made of them.
+    savepoints: Vec<(String, Settings, Settings)>,
+}
+
+impl Session {
+    /// What ReadyForQuery says.
+    pub(super) fn transaction_status(&self) -> TransactionStatus {
+        match &self.block {
+            None => TransactionStatus::Idle,
+            Some(block) if block.failed => TransactionStatus::Error,
+            Some(_) => TransactionStatus::Transaction,
+        }
+    }
+
+    /// After an error in a block only what ends the block, or a part of it, is taken.
+    pub(super) fn check_not_failed(&self, ends: bool) -> Result<(), SqlError> {
+        match &self.block {
+            Some(block) if block.failed && !ends => {
+                let message = "current transaction is aborted, commands ignored until end of transaction block";
+                Err(SqlError::new(SqlState::IN_FAILED_TRANSACTION, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A client has left its block without a message for too long.
+    pub(super) async fn end_idle(connection: Connection) {
+        let message = "terminating connection due to idle-in-transaction timeout";
+        let error = SqlError::new(SqlState::IDLE_IN_TRANSACTION_TIMEOUT, message);
+        connection
+            .close_with(&error.hint("idle_in_transaction_session_timeout says how long a block may be idle"))
+            .await;
+    }
+
+    pub(super) async fn transaction_command(
+        &mut self,
+        command: &TransactionCommand,
+    ) -> Result<StatementResult, Failure> {
+        let tag = match command {
+            TransactionCommand::Begin { read_only } => {
+                if self.block.is_some() {
+                    let message = "there is already a transaction in progress";
+                    self.connection.put_warning(SqlState::ACTIVE_TRANSACTION, message);
+                } else {
+                    self.open_block();
+                }
+                self.set_mode(*read_only)?;
+                "BEGIN"
+            }
+            TransactionCommand::SetMode { read_only } => {
+                if self.block.is_none() {
+                    let message = "SET TRANSACTION can only be used in transaction blocks";
+                    self.connection.put_warning(SqlState::NO_ACTIVE_TRANSACTION, message);
+                } else {
+                    self.set_mode(*read_only)?;
+                }
+                "SET"
+            }
+            TransactionCommand::Commit => return self.commit().await,
+            TransactionCommand::Rollback => {
+                self.roll_back();
+                "ROLLBACK"
+            }
+            TransactionCommand::Savepoint(name) => {
+                self.in_block("SAVEPOINT")?;
+                self.run_in_block(SessionStep::Savepoint(name.clone()), None).await?;
+                if let Some(block) = &mut self.block {
+                    block.savepoints.push((name.clone(), self.settings.clone(), block.lasting.clone()));
+                }
+                "SAVEPOINT"
+            }
+            TransactionCommand::RollbackTo(name) => {
+                self.in_block("ROLLBACK TO SAVEPOINT")?;
+                self.run_in_block(SessionStep::RollbackTo(name.clone()), None).await?;
+                self.back_to(name);
+                "ROLLBACK"
+            }
+            TransactionCommand::Release(name) => {
+                self.in_block("RELEASE SAVEPOINT")?;
+                self.run_in_block(SessionStep::Release(name.clone()), None).await?;
+                if let Some(block) = &mut self.block
+                    && let Some(position) = block.savepoints.iter().rposition(|(known, ..)| known == name)
+                {
+                    block.savepoints.truncate(position);
+                }
+                "RELEASE"
+            }
+        };
+        Ok(StatementResult { tag: tag.to_string(), ..StatementResult::default() })
+    }
+
+    fn in_block(&self, what: &str) -> Result<(), SqlError> {
+        match self.block {
+            Some(_) => Ok(()),
+            None => {
+                let message = format!("{what} can only be used in transaction blocks");
+                Err(SqlError::new(SqlState::NO_ACTIVE_TRANSACTION, message))
+            }
+        }
+    }
+
+    fn open_block(&mut self) {
+        self.block = Some(Block {
+            failed: false,
+            read_only: false,
+            run: Run::NotBegun,
+            before: self.settings.clone(),
+            lasting: self.settings.clone(),
+            savepoints: Vec::new(),
+        });
+    }
+
+    /// A block that came in one query string has failed: as in PostgreSQL it is still to be ended.
+    pub(super) fn open_failed_block(&mut self) {
+        self.open_block();
+        if let Some(block) = &mut self.block {
+            (block.failed, block.run) = (true, Run::Lost);
+        }
+    }
+
+    fn set_mode(&mut self, read_only: Option<bool>) -> Result<(), SqlError> {
+        let (Some(block), Some(read_only)) = (&mut self.block, read_only) else { return Ok(()) };
+        if let Run::Running(running) = &block.run
+            && let Some(running) = running.lock().as_mut()
+        {
+            running.set_read_only(read_only)?;
+        }
+        block.read_only = read_only;
+        self.settings.set_transaction_read_only(read_only);
+        Ok(())
+    }
+
+    /// The block's statements, begun if none has run.
+    async fn running(&mut self) -> Result<Running, SqlError> {
+        let lost = || {
+            let message = "a statement of the transaction block was cancelled, so that nothing of it is left";
+            Err(SqlError::new(SqlState::IN_FAILED_TRANSACTION, message).hint("ROLLBACK, and run it again."))
+        };
+        let read_only = match &self.block {
+            None | Some(Block { run: Run::Lost, .. }) => return lost(),
+            Some(Block { run: Run::Running(running), .. }) => return Ok(Arc::clone(running)),
+            Some(Block { run: Run::NotBegun, read_only, .. }) => *read_only,
+        };
+        self.wait_for_min_height().await?;
+        let running = Arc::new(Mutex::new(Some(self.database.begin(read_only)?)));
+        if let Some(block) = &mut self.block {
+            block.run = Run::Running(Arc::clone(&running));
+        }
+        Ok(running)
+    }
+
+    /// Runs a step of the open block. `catalog_version`: what its statement is bound to.
+    pub(super) async fn run_in_block(
+        &mut self,
+        step: SessionStep,
+        catalog_version: Option<u64>,
+    ) -> Result<StatementResult, SqlError> {
+        let running = self.running().await?;
+        let mut done = false;
+        let work = blocking(move || {
+            let mut guard = running.lock();
+            let Some(block) = guard.as_mut() else { return Ok(StatementResult::default()) };
+            if catalog_version.is_some_and(|version| version != block.catalog_version()) {
+                let message = "could not serialize access: the tables have changed since the transaction began";
+                return Err(SqlError::new(SqlState::SERIALIZATION_FAILURE, message)
+                    .hint("The transaction might succeed if retried: run the whole block again."));
+            }
+            block.run(step)
+        });
+        let work = async {
+            let result = work.await;
+            done = true;
+            result
+        };
+        let result = self.wait(work, false).await;
+        if !done && let Some(block) = &mut self.block {
+            // The thread may go on for a while; what it comes to is not the client's any more.
+            block.run = Run::Lost;
+        }
+        result
+    }
+
+    async fn commit(&mut self) -> Result<StatementResult, Failure> {
+        let tagged = |tag: &str| StatementResult { tag: tag.to_string(), ..StatementResult::default() };
+        match &self.block {
+            None => {
+                self.warn_of_no_block();
+                return Ok(tagged("COMMIT"));
+            }
+            Some(block) if block.failed => {
+                self.roll_back();
+                return Ok(tagged("ROLLBACK"));
+            }
+            Some(_) => {}
+        }
+        let Some(block) = self.block.take() else { return Ok(tagged("COMMIT")) };
+        self.portals.clear();
+        let payload = match block.run {
+            Run::Running(running) => {
+                let block = running.lock().take();
+                block.and_then(|block| block.finish())
+            }
+            Run::NotBegun | Run::Lost => None,
+        };
+        if let Some(payload) = payload
+            && let Err(error) = self.write(payload).await
+        {
+            self.restore(block.before);
+            return Err(error.into());
+        }
+        self.restore(block.lasting);
+        Ok(tagged("COMMIT"))
+    }
+
+    fn roll_back(&mut self) {
+        match self.block.take() {
+            Some(block) => {
+                self.portals.clear();
+                self.restore(block.before);
+            }
+            None => self.warn_of_no_block(),
+        }
+    }
+
+    fn warn_of_no_block(&mut self) {
+        let message = "there is no transaction in progress";
+        self.connection.put_warning(SqlState::NO_ACTIVE_TRANSACTION, message);
+    }
+
+    /// What was done since the savepoint has been undone, and so are settings.
+    fn back_to(&mut self, name: &str) {
+        let Some(block) = &mut self.block else { return };
+        block.failed = false;
+        let Some(position) = block.savepoints.iter().rposition(|(known, ..)| known == name) else { return };
+        block.savepoints.truncate(position + 1);
+        let (_, settings, lasting) = block.savepoints[position].clone();
+        block.lasting = lasting;
+        self.restore(settings);
+    }
+
+    fn restore(&mut self, settings: Settings) {
+        for (name, value) in self.settings.restore(settings) {
+            self.tell(name, value);
+        }
+    }
+
+    /// A transaction of the session has committed.
+    pub(super) fn committed_at(&mut self, height: u64) {
+        if let Some((name, height)) = self.settings.committed_at(height) {
+            self.tell(name, height);
+        }
+    }
+
+    /// Waits until reads see the height that the session asks for.
+    pub(super) async fn wait_for_min_height(&self) -> Result<(), SqlError> {
+        let height = self.settings.min_height();
+        if self.database.height() >= height {
+            return Ok(());
+        }
+        let work = async {
+            let time = limits::MIN_HEIGHT_WAIT_MAX;
+            let reached = tokio::time::timeout(time, self.database.wait_for_height(height)).await;
+            reached.map_err(|_| {
+                let (found, seconds) = (self.database.height(), time.as_secs());
+                let message = format!(
+                    "entente.min_height asks for height {height}, this node is at {found} and has not come there in {seconds} seconds"
+                );
+                SqlError::new(SqlState::CANNOT_CONNECT_NOW, message)
+                    .hint("Ask again, ask another node, or SET entente.min_height to a height that the ledger has.")
+            })
+        };
+        self.wait(work, false).await
+    }
+}

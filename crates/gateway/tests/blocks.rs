@@ -1,0 +1,428 @@
+//! Transaction blocks message by message: tags, errors and what ReadyForQuery says, in both protocols.
+
+mod fake;
+
+use fake::{Fake, serve};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use types::{Payload, SessionStep, Value};
+
+/// A connection whose messages are shown as short words.
+struct Talk {
+    stream: TcpStream,
+}
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[kind], (body.len() as u32 + 4).to_be_bytes().as_slice(), body].concat()
+}
+
+/// The field of an error or a notice.
+fn field(body: &[u8], kind: u8) -> String {
+    let fields = body.split(|byte| *byte == 0);
+    let found = fields.filter_map(|field| field.split_first()).find(|(first, _)| **first == kind);
+    found.map(|(_, text)| String::from_utf8_lossy(text).into_owned()).unwrap_or_default()
+}
+
+impl Talk {
+    async fn start(port: u16) -> Talk {
+        let body = b"\0\x03\0\0user\0ada\0\0";
+        let startup = [&(body.len() as u32 + 4).to_be_bytes(), body.as_slice()].concat();
+        let mut talk = Talk { stream: TcpStream::connect(("127.0.0.1", port)).await.expect("connected") };
+        talk.stream.write_all(&startup).await.expect("sent");
+        talk.answer().await;
+        talk
+    }
+
+    async fn read(&mut self) -> Option<(u8, Vec<u8>)> {
+        let kind = self.stream.read_u8().await.ok()?;
+        let length = self.stream.read_u32().await.ok()?;
+        let mut body = vec![0; length as usize - 4];
+        self.stream.read_exact(&mut body).await.ok()?;
+        Some((kind, body))
+    }
+
+    /// Everything up to ReadyForQuery, or the end.
+    async fn answer(&mut self) -> String {
+        let mut words = Vec::new();
+        while let Some((kind, body)) = self.read().await {
+            let text = |body: &[u8]| String::from_utf8_lossy(body).trim_end_matches('\0').replace('\0', "=");
+            match kind {
+                b'C' => words.push(text(&body)),
+                b'E' => words.push(format!("error {}", field(&body, b'C'))),
+                b'N' => words.push(format!("warning {}", field(&body, b'C'))),
+                b'D' => words.push("row".to_string()),
+                b's' => words.push("suspended".to_string()),
+                b'G' => {
+                    words.push("copy".to_string());
+                    break;
+                }
+                b'S' if body.starts_with(b"entente") || body.starts_with(b"application") => words.push(text(&body)),
+                b'Z' => {
+                    words.push((body[0] as char).to_string());
+                    break;
+                }
+                _ => {}
+            }
+        }
+        words.join(", ")
+    }
+
+    async fn send(&mut self, messages: &[Vec<u8>]) {
+        self.stream.write_all(&messages.concat()).await.expect("sent");
+    }
+
+    /// A query string.
+    async fn query(&mut self, sql: &str) -> String {
+        self.send(&[message(b'Q', format!("{sql}\0").as_bytes())]).await;
+        self.answer().await
+    }
+
+    /// A statement by Parse, Bind, Execute and Sync.
+    async fn extended(&mut self, sql: &str) -> String {
+        let parse = message(b'P', format!("\0{sql}\0\0\0").as_bytes());
+        self.send(&[parse, bind(), execute(0), message(b'S', b"")]).await;
+        self.answer().await
+    }
+
+    /// Queries and what comes back.
+    async fn check(&mut self, expected: &[(&str, &str)]) {
+        for (sql, answer) in expected {
+            assert_eq!(self.query(sql).await, *answer, "{sql}");
+        }
+    }
+}
+
+/// The unnamed portal of the unnamed statement.
+fn bind() -> Vec<u8> {
+    message(b'B', &[0, 0, 0, 0, 0, 0, 0, 0])
+}
+
+fn execute(rows_max: u32) -> Vec<u8> {
+    message(b'E', &[&[0][..], &rows_max.to_be_bytes()].concat())
+}
+
+async fn started() -> (Arc<Fake>, Talk, u16) {
+    let fake = Arc::new(Fake::default());
+    let (port, _) = serve(Arc::clone(&fake)).await;
+    (fake, Talk::start(port).await, port)
+}
+
+fn payloads(fake: &Fake) -> Vec<Payload> {
+    fake.payloads.lock().expect("no panic").clone()
+}
+
+/// The steps of the only transaction that was submitted.
+fn steps(fake: &Fake) -> Vec<SessionStep> {
+    match payloads(fake).as_slice() {
+        [Payload::Session { steps, .. }] => steps.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn run(sql: &str) -> SessionStep {
+    SessionStep::Run { sql: sql.to_string(), parameters: vec![] }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_is_one_transaction_that_commit_submits() {
+    let (fake, mut talk, _) = started().await;
+    talk.check(&[
+        ("BEGIN", "BEGIN, T"),
+        ("insert into t values (1)", "INSERT 0 1, T"),
+        ("select series 2", "row, row, SELECT 2, T"),
+        ("SHOW application_name", "row, SHOW, T"),
+        ("select version()", "row, SELECT 1, T"),
+        ("update t set a = 1; delete from t", "UPDATE 1, DELETE 1, T"),
+    ])
+    .await;
+    assert!(payloads(&fake).is_empty(), "nothing is ordered before COMMIT");
+    talk.check(&[("COMMIT", "entente.last_height=8, COMMIT, I"), ("SHOW entente.last_height", "row, SHOW, I")]).await;
+    let expected = ["insert into t values (1)", "select series 2", "update t set a = 1", "delete from t"];
+    assert_eq!(steps(&fake), expected.map(run));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_reads_or_is_rolled_back_is_no_transaction() {
+    let (fake, mut talk, _) = started().await;
+    talk.check(&[
+        ("START TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY", "BEGIN, T"),
+        ("SHOW transaction_read_only", "row, SHOW, T"),
+        ("select series 1", "row, SELECT 1, T"),
+        ("END", "COMMIT, I"),
+        ("BEGIN", "BEGIN, T"),
+        ("insert into t values (1)", "INSERT 0 1, T"),
+        ("ABORT", "ROLLBACK, I"),
+        ("BEGIN", "BEGIN, T"),
+        ("COMMIT", "COMMIT, I"),
+        ("BEGIN READ ONLY", "BEGIN, T"),
+        ("insert into t values (1)", "error 25006, E"),
+        ("COMMIT", "ROLLBACK, I"),
+        ("BEGIN; SET TRANSACTION READ ONLY; select 1", "BEGIN, SET, row, SELECT 1, T"),
+        ("insert into t values (1)", "error 25006, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+    ])
+    .await;
+    assert!(payloads(&fake).is_empty());
+    assert_eq!(fake.begun.load(Ordering::SeqCst), 4, "a block takes its snapshot with its first statement");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_an_error_only_the_end_of_the_block_is_taken() {
+    let (fake, mut talk, _) = started().await;
+    talk.check(&[
+        ("BEGIN", "BEGIN, T"),
+        ("insert into t values (1)", "INSERT 0 1, T"),
+        ("insert into fail values (1); select 1", "error 23514, E"),
+        ("select 1", "error 25P02, E"),
+        ("SHOW application_name", "error 25P02, E"),
+        ("select version()", "error 25P02, E"),
+        ("SAVEPOINT a", "error 25P02, E"),
+        ("BEGIN", "error 25P02, E"),
+        ("", "E"),
+        ("COMMIT", "ROLLBACK, I"),
+        ("select 1", "row, SELECT 1, I"),
+        // Whatever fails, even what never ran.
+        ("BEGIN", "BEGIN, T"),
+        ("selec", "error 42601, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+        ("BEGIN; SET nonsense = 1", "BEGIN, error 42704, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+    ])
+    .await;
+    assert!(payloads(&fake).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn savepoints_bring_a_failed_block_back() {
+    let (fake, mut talk, _) = started().await;
+    talk.check(&[
+        ("SAVEPOINT a", "error 25P01, I"),
+        ("ROLLBACK TO a", "error 25P01, I"),
+        ("RELEASE a", "error 25P01, I"),
+        ("BEGIN", "BEGIN, T"),
+        ("insert into t values (1)", "INSERT 0 1, T"),
+        ("SAVEPOINT a", "SAVEPOINT, T"),
+        ("insert into fail values (1)", "error 23514, E"),
+        ("ROLLBACK TO nowhere", "error 3B001, E"),
+        ("ROLLBACK TO SAVEPOINT a", "ROLLBACK, T"),
+        ("insert into t values (2)", "INSERT 0 1, T"),
+        ("RELEASE SAVEPOINT a", "RELEASE, T"),
+        ("COMMIT", "entente.last_height=8, COMMIT, I"),
+    ])
+    .await;
+    let name = || "a".to_string();
+    assert_eq!(
+        steps(&fake),
+        [
+            run("insert into t values (1)"),
+            SessionStep::Savepoint(name()),
+            run("insert into fail values (1)"),
+            SessionStep::RollbackTo("nowhere".to_string()),
+            SessionStep::RollbackTo(name()),
+            run("insert into t values (2)"),
+            SessionStep::Release(name()),
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_in_the_wrong_order_is_warned_of_or_refused() {
+    let (_, mut talk, _) = started().await;
+    talk.check(&[
+        ("COMMIT", "warning 25P01, COMMIT, I"),
+        ("ROLLBACK", "warning 25P01, ROLLBACK, I"),
+        ("SET TRANSACTION READ ONLY", "warning 25P01, SET, I"),
+        ("SET LOCAL application_name = 'x'", "warning 25P01, SET, I"),
+        ("BEGIN", "BEGIN, T"),
+        ("BEGIN", "warning 25001, BEGIN, T"),
+        ("DISCARD ALL", "error 25001, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+        ("COMMIT AND CHAIN", "error 0A000, I"),
+        ("PREPARE TRANSACTION 'x'", "error 0A000, I"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_conflicts_ends_the_block() {
+    let (fake, mut talk, _) = started().await;
+    fake.conflicting.store(true, Ordering::SeqCst);
+    talk.check(&[
+        ("BEGIN", "BEGIN, T"),
+        ("SET application_name = 'inside'", "application_name=inside, SET, T"),
+        ("insert into t values (1)", "INSERT 0 1, T"),
+        ("COMMIT", "application_name=, error 40001, I"),
+        ("select 1", "row, SELECT 1, I"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_in_one_query_string_is_one_script() {
+    let (fake, mut talk, _) = started().await;
+    talk.check(&[
+        (
+            "BEGIN; insert into t values (1); update t set a = 1; COMMIT",
+            "BEGIN, entente.last_height=8, INSERT 0 1, UPDATE 1, COMMIT, I",
+        ),
+        // As in PostgreSQL, the rest of the string is left out, COMMIT too.
+        ("BEGIN; insert into fail values (1); update t set a = 1; COMMIT", "BEGIN, error 23514, E"),
+        ("select 1", "error 25P02, E"),
+        ("ROLLBACK TO a", "error 25P02, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+        ("BEGIN; insert into t values (1)", "BEGIN, INSERT 0 1, T"),
+        ("insert into t values (2); COMMIT", "INSERT 0 1, entente.last_height=9, COMMIT, I"),
+    ])
+    .await;
+    let kinds: Vec<bool> =
+        payloads(&fake).iter().map(|payload| matches!(payload, Payload::Session { .. })).collect();
+    assert_eq!(kinds, [false, false, true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_last_as_long_as_postgresql_says() {
+    let (_, mut talk, _) = started().await;
+    talk.check(&[
+        ("SET application_name = 'a'", "application_name=a, SET, I"),
+        ("BEGIN; SET application_name = 'b'; ROLLBACK", "BEGIN, application_name=b, SET, application_name=a, ROLLBACK, I"),
+        ("BEGIN; SET application_name = 'b'; COMMIT", "BEGIN, application_name=b, SET, COMMIT, I"),
+        ("BEGIN; SET LOCAL application_name = 'c'; COMMIT", "BEGIN, application_name=c, SET, application_name=b, COMMIT, I"),
+        ("BEGIN; SET application_name = 'd'; SET LOCAL application_name = 'e'", "BEGIN, application_name=d, SET, application_name=e, SET, T"),
+        ("SAVEPOINT s; SET application_name = 'f'", "SAVEPOINT, application_name=f, SET, T"),
+        ("ROLLBACK TO s", "application_name=e, ROLLBACK, T"),
+        ("COMMIT", "application_name=d, COMMIT, I"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_extended_protocol_has_the_same_blocks() {
+    let (fake, mut talk, _) = started().await;
+    for (sql, answer) in [
+        ("BEGIN", "BEGIN, T"),
+        ("insert into t values (1)", "INSERT 0 1, T"),
+        ("SAVEPOINT a", "SAVEPOINT, T"),
+        ("insert into fail values (1)", "error 23514, E"),
+        ("select 1", "error 25P02, E"),
+        ("", "E"),
+        ("ROLLBACK TO a", "ROLLBACK, T"),
+        ("select series 3", "row, row, row, SELECT 3, T"),
+        ("COMMIT", "entente.last_height=8, COMMIT, I"),
+        ("COMMIT", "warning 25P01, COMMIT, I"),
+    ] {
+        assert_eq!(talk.extended(sql).await, answer, "{sql}");
+    }
+    assert_eq!(steps(&fake).len(), 5);
+    // A statement that was prepared before the error is not executed behind it.
+    talk.send(&[message(b'P', b"named\0select 1\0\0\0"), message(b'S', b"")]).await;
+    assert_eq!(talk.answer().await, "I");
+    assert_eq!(talk.query("BEGIN; insert into fail values (1)").await, "BEGIN, error 23514, E");
+    talk.send(&[message(b'B', b"\0named\0\0\0\0\0\0\0"), execute(0), message(b'S', b"")]).await;
+    assert_eq!(talk.answer().await, "error 25P02, E");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn portals_live_as_long_as_their_block() {
+    let (_, mut talk, _) = started().await;
+    assert_eq!(talk.query("BEGIN").await, "BEGIN, T");
+    let sync = || message(b'S', b"");
+    talk.send(&[message(b'P', b"\0select series 5\0\0\0"), bind(), execute(2), sync()]).await;
+    assert_eq!(talk.answer().await, "row, row, suspended, T");
+    talk.send(&[execute(2), sync()]).await;
+    assert_eq!(talk.answer().await, "row, row, suspended, T");
+    talk.send(&[execute(2), sync()]).await;
+    assert_eq!(talk.answer().await, "row, SELECT 1, T");
+    assert_eq!(talk.query("COMMIT").await, "COMMIT, I");
+    talk.send(&[execute(2), sync()]).await;
+    assert_eq!(talk.answer().await, "error 34000, I");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_in_a_block_is_a_step_of_it() {
+    let (fake, mut talk, _) = started().await;
+    talk.check(&[("BEGIN", "BEGIN, T"), ("COPY accounts (id, owner) FROM STDIN", "copy")]).await;
+    talk.send(&[message(b'd', b"1\tada\n2\tbob\n"), message(b'c', b"")]).await;
+    assert_eq!(talk.answer().await, "COPY 2, T");
+    assert_eq!(talk.query("COMMIT").await, "entente.last_height=8, COMMIT, I");
+    let rows = [(1, "ada"), (2, "bob")].map(|(id, owner)| vec![Value::BigInt(id), Value::text(owner)]);
+    let columns = vec!["id".to_string(), "owner".to_string()];
+    assert_eq!(steps(&fake), [SessionStep::Insert { table: "accounts".to_string(), columns, rows: rows.to_vec() }]);
+    // More than a transaction holds, and what is no row.
+    talk.check(&[("BEGIN", "BEGIN, T"), ("COPY accounts (id, owner) FROM STDIN", "copy")]).await;
+    let line = format!("1\t{}\n", "x".repeat(60));
+    for _ in 0..6 {
+        talk.send(&[message(b'd', line.repeat(1_000).as_bytes())]).await;
+    }
+    talk.send(&[message(b'c', b"")]).await;
+    assert_eq!(talk.answer().await, "error 54000, E");
+    talk.check(&[("ROLLBACK", "ROLLBACK, I"), ("BEGIN", "BEGIN, T"), ("COPY accounts (id) FROM STDIN", "copy")]).await;
+    talk.send(&[message(b'd', b"one\n"), message(b'c', b"")]).await;
+    assert_eq!(talk.answer().await, "error 22P02, E");
+    talk.check(&[("COMMIT", "ROLLBACK, I")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_statement_takes_the_block_with_it() {
+    let (_, mut talk, _) = started().await;
+    talk.check(&[
+        ("BEGIN; SAVEPOINT a; SET LOCAL statement_timeout = '100ms'", "BEGIN, SAVEPOINT, SET, T"),
+        ("select slow", "error 57014, E"),
+        ("ROLLBACK TO a", "error 25P02, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+        ("select series 1", "row, SELECT 1, I"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_block_ends_its_session() {
+    let (_, mut talk, port) = started().await;
+    talk.check(&[("SET idle_in_transaction_session_timeout = '200ms'", "SET, I")]).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    talk.check(&[("select 1", "row, SELECT 1, I"), ("BEGIN", "BEGIN, T")]).await;
+    assert_eq!(talk.answer().await, "error 25P03");
+    assert_eq!(Talk::start(port).await.query("select 1").await, "row, SELECT 1, I");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_catalog_ends_the_block() {
+    let (fake, mut talk, port) = started().await;
+    talk.check(&[("BEGIN", "BEGIN, T"), ("select 1", "row, SELECT 1, T")]).await;
+    let mut other = Talk::start(port).await;
+    assert_eq!(other.query("create table more (a int)").await, "entente.last_height=8, CREATE TABLE, I");
+    talk.check(&[("select 1", "error 40001, E"), ("COMMIT", "ROLLBACK, I")]).await;
+    assert_eq!(payloads(&fake).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_wait_for_the_height_that_they_must_see() {
+    let (fake, mut talk, _) = started().await;
+    talk.check(&[
+        ("SET entente.min_height = 9", "SET, I"),
+        ("SHOW entente.min_height", "row, SHOW, I"),
+        ("SET entente.last_height = 9", "error 55P02, I"),
+        ("SET entente.min_height = 'high'", "error 22023, I"),
+        ("SET statement_timeout = '200ms'", "SET, I"),
+        ("select series 1", "error 57014, I"),
+        ("BEGIN; select series 1", "BEGIN, error 57014, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+        ("SET statement_timeout = 0", "SET, I"),
+    ])
+    .await;
+    let later = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        fake.height.store(9, Ordering::SeqCst);
+    });
+    talk.check(&[("select series 1", "row, SELECT 1, I")]).await;
+    later.await.expect("no panic");
+    talk.check(&[("BEGIN; select series 1", "BEGIN, row, SELECT 1, T")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_height_that_does_not_come_is_an_error() {
+    let (_, mut talk, _) = started().await;
+    talk.check(&[("SET entente.min_height = 1000", "SET, I"), ("select series 1", "error 57P03, I")]).await;
+}

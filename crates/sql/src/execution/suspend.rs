@@ -1,0 +1,53 @@
+//! Executions that stop between two statements and go on later: a session waits for its client.
+
+use super::own::OwnRows;
+use super::{Context, Execution};
+use crate::library::Library;
+use crate::sequence::Drawn;
+use state::{Command, Snapshot};
+use std::sync::Arc;
+
+/// What an execution has come to between two statements.
+#[derive(Default)]
+pub(crate) struct Suspended {
+    commands: Vec<Command>,
+    own: Arc<OwnRows>,
+    protected: usize,
+    draws: u32,
+    drawn: Drawn,
+    steps: u64,
+    said: (usize, usize),
+}
+
+impl Suspended {
+    /// Its commands so far.
+    pub fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    /// The next statement is metered on its own.
+    pub fn forget_steps(&mut self) {
+        self.steps = 0;
+    }
+}
+
+impl<'a> Execution<'a> {
+    /// Goes on. Reads are not registered: it runs for its client alone.
+    pub fn resume(
+        library: &'a Library,
+        snapshot: &'a dyn Snapshot,
+        context: Context,
+        suspended: Suspended,
+    ) -> Execution<'a> {
+        let Suspended { commands, own, protected, draws, drawn, steps, said } = suspended;
+        let new = Execution::new(library, snapshot, context).without_registration();
+        Execution { commands, own, protected, draws, drawn, steps, said, ..new }
+    }
+
+    /// A statement has ended, well or with an error.
+    pub fn suspend(mut self) -> Suspended {
+        self.see_newer();
+        let Execution { commands, own, protected, draws, drawn, steps, said, .. } = self;
+        Suspended { commands, own, protected, draws, drawn, steps, said }
+    }
+}

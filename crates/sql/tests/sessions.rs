@@ -1,0 +1,484 @@
+//! Transaction blocks: run for a client on a snapshot, and again at the transaction's place.
+
+mod support;
+
+use sql::{Context, Session};
+use state::{RowChange, Simulate, Snapshot};
+use std::sync::Arc;
+use support::{Database, START_MS, STEP_LIMIT, texts};
+use types::{ColumnSet, Payload, SessionResults, SessionStep, SqlError, SqlState, StatementResult, TransactionId, Value};
+
+const TABLES: [&str; 4] = [
+    "CREATE TABLE account (id integer PRIMARY KEY, balance bigint CHECK (balance >= 0), step bigint, name text)",
+    "CREATE TABLE log (line text, at timestamptz DEFAULT now())",
+    "CREATE FUNCTION today() RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN RETURN now(); END $$",
+    "INSERT INTO account VALUES (1, 100, 10, 'a'), (2, 200, 20, 'b')",
+];
+
+fn database() -> Database {
+    Database::with(&TABLES)
+}
+
+/// A block whose time is an hour before that of the transactions.
+fn begin_as(database: &Database, read_only: bool) -> Session {
+    let context = Context {
+        height: u64::MAX,
+        timestamp_ms: START_MS - 3_600_000,
+        index: u32::MAX,
+        transaction: TransactionId::default(),
+        step_limit: STEP_LIMIT,
+    };
+    let snapshot = Arc::new(database.state.clone());
+    Session::begin(database.library.clone(), snapshot, context, 2 * STEP_LIMIT, read_only)
+}
+
+fn begin(database: &Database) -> Session {
+    begin_as(database, false)
+}
+
+fn sql(text: &str) -> SessionStep {
+    SessionStep::Run { sql: text.to_string(), parameters: vec![] }
+}
+
+/// What a step is from its text.
+fn step(text: &str) -> SessionStep {
+    let name = |prefix: &str| text.strip_prefix(prefix).map(ToString::to_string);
+    match (name("SAVEPOINT "), name("ROLLBACK TO "), name("RELEASE ")) {
+        (Some(name), _, _) => SessionStep::Savepoint(name),
+        (_, Some(name), _) => SessionStep::RollbackTo(name),
+        (_, _, Some(name)) => SessionStep::Release(name),
+        _ => sql(text),
+    }
+}
+
+/// Runs a step: its rows, its tag where it has none, or its SQLSTATE.
+fn run(session: &mut Session, text: &str) -> String {
+    match session.run(step(text)) {
+        Ok(result) if result.columns.is_empty() => result.tag,
+        Ok(result) => texts(&result).iter().map(|row| row.join(",")).collect::<Vec<_>>().join(";"),
+        Err(error) => error.state.to_string(),
+    }
+}
+
+/// Runs steps and checks what each gives.
+fn steps(session: &mut Session, expected: &[(&str, &str)]) {
+    for (text, given) in expected {
+        assert_eq!(run(session, text), *given, "{text}");
+    }
+}
+
+fn commit(database: &mut Database, session: Session) -> Result<Vec<StatementResult>, SqlError> {
+    database.execute(session.finish().expect("it has changed something"))
+}
+
+fn commits(database: &mut Database, session: Session) {
+    let results = commit(database, session).expect("nothing has changed");
+    assert_eq!(results, [StatementResult { tag: "COMMIT".to_string(), ..StatementResult::default() }]);
+}
+
+fn conflicts(database: &mut Database, session: Session) {
+    let error = commit(database, session).expect_err("something has changed");
+    assert_eq!(error, types::results_have_changed());
+}
+
+#[test]
+fn a_block_runs_on_one_snapshot_and_sees_its_own_writes() {
+    let mut database = database();
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("SELECT balance FROM account WHERE id = 1", "100"),
+            ("UPDATE account SET balance = balance + 5 WHERE id = 1", "UPDATE 1"),
+            ("SELECT balance FROM account WHERE id = 1", "105"),
+            ("INSERT INTO account VALUES (3, 1, 1, 'c') RETURNING id", "3"),
+            ("DELETE FROM account WHERE id = 1", "DELETE 1"),
+            ("SELECT id FROM account ORDER BY id", "2;3"),
+        ],
+    );
+    // Another transaction in between, which the block does not see and which it has not looked at.
+    database.run("UPDATE account SET step = 7 WHERE id = 2").expect("a change");
+    steps(&mut session, &[("SELECT count(*), sum(balance) FROM account", "2,201")]);
+    commits(&mut database, session);
+    assert_eq!(database.rows("SELECT id, step FROM account ORDER BY id"), [["2", "7"], ["3", "1"]]);
+}
+
+#[test]
+fn a_block_that_would_be_given_something_else_does_not_commit() {
+    let mut database = database();
+    for (change, looks, changes) in [
+        ("UPDATE account SET balance = 1 WHERE id = 1", "SELECT balance FROM account WHERE id = 1", true),
+        ("INSERT INTO account VALUES (9, 9, 9, 'z')", "SELECT count(*) FROM account", true),
+        ("UPDATE account SET name = 'q' WHERE id = 2", "UPDATE account SET step = 1 WHERE name = 'b'", true),
+        ("UPDATE account SET name = 'r' WHERE id = 2", "SELECT step FROM account WHERE id = 2", false),
+    ] {
+        let mut session = begin(&database);
+        run(&mut session, looks);
+        run(&mut session, "INSERT INTO log (line) VALUES ('x')");
+        database.run(change).expect("a change");
+        let before = database.rows("SELECT count(*) FROM log");
+        if changes {
+            conflicts(&mut database, session);
+            assert_eq!(database.rows("SELECT count(*) FROM log"), before, "{looks}");
+        } else {
+            commits(&mut database, session);
+        }
+    }
+}
+
+#[test]
+fn additions_to_a_row_that_nobody_looked_at_commit_whatever_it_is_meanwhile() {
+    let mut database = database();
+    let mut session = begin(&database);
+    steps(&mut session, &[("UPDATE account SET step = step + 1 WHERE id = 1", "UPDATE 1")]);
+    database.run("UPDATE account SET step = 1000 WHERE id = 1").expect("a change");
+    commits(&mut database, session);
+    assert_eq!(database.rows("SELECT step FROM account WHERE id = 1"), [["1001"]]);
+}
+
+#[test]
+fn savepoints_undo_and_keep() {
+    let mut database = database();
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("UPDATE account SET balance = 1 WHERE id = 1", "UPDATE 1"),
+            ("SAVEPOINT a", "SAVEPOINT"),
+            ("UPDATE account SET balance = 2 WHERE id = 1", "UPDATE 1"),
+            ("SAVEPOINT b", "SAVEPOINT"),
+            ("UPDATE account SET balance = -1 WHERE id = 1", "23514"),
+            ("SELECT 1", "25P02"),
+            ("SAVEPOINT c", "25P02"),
+            ("ROLLBACK TO nowhere", "3B001"),
+            ("SELECT 1", "25P02"),
+            ("ROLLBACK TO b", "ROLLBACK"),
+            ("SELECT balance FROM account WHERE id = 1", "2"),
+            ("INSERT INTO account VALUES (1, 1, 1, 'x')", "23505"),
+            ("ROLLBACK TO b", "ROLLBACK"),
+            ("SAVEPOINT a", "SAVEPOINT"),
+            ("DELETE FROM account", "DELETE 2"),
+            ("ROLLBACK TO a", "ROLLBACK"),
+            ("SELECT count(*) FROM account", "2"),
+            ("RELEASE a", "RELEASE"),
+            ("ROLLBACK TO a", "ROLLBACK"),
+            ("SELECT balance FROM account WHERE id = 1", "1"),
+            ("ROLLBACK TO b", "3B001"),
+            ("ROLLBACK TO a", "ROLLBACK"),
+            ("INSERT INTO account VALUES (4, 4, 4, 'd')", "INSERT 0 1"),
+            ("RELEASE a", "RELEASE"),
+            ("SELECT sum(balance) FROM account", "205"),
+        ],
+    );
+    commits(&mut database, session);
+    assert_eq!(database.rows("SELECT id, balance FROM account ORDER BY id"), [["1", "1"], ["2", "200"], ["4", "4"]]);
+}
+
+#[test]
+fn what_functions_write_is_there_for_the_next_statement_and_undone_with_their_own() {
+    let mut database = Database::with(&[
+        "CREATE TABLE t (id integer PRIMARY KEY)",
+        "CREATE FUNCTION put(i integer) RETURNS integer LANGUAGE plpgsql AS $$
+            BEGIN INSERT INTO t VALUES (i); RETURN i; END $$",
+    ]);
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("SELECT put(1)", "1"),
+            ("SAVEPOINT a", "SAVEPOINT"),
+            ("SELECT put(2)", "2"),
+            ("ROLLBACK TO a", "ROLLBACK"),
+            ("SELECT id FROM t", "1"),
+            ("SELECT put(1)", "23505"),
+            ("ROLLBACK TO a", "ROLLBACK"),
+            ("SELECT put(3)", "3"),
+            ("SAVEPOINT b", "SAVEPOINT"),
+            ("RELEASE a", "RELEASE"),
+            ("SELECT id FROM t ORDER BY id", "1;3"),
+        ],
+    );
+    commits(&mut database, session);
+    assert_eq!(database.rows("SELECT count(*) FROM t"), [["2"]]);
+}
+
+#[test]
+fn what_the_client_was_given_before_a_rollback_counts_too() {
+    let mut database = database();
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("SAVEPOINT a", "SAVEPOINT"),
+            ("SELECT balance FROM account WHERE id = 2", "200"),
+            ("SELECT 1 / (step - 20) FROM account WHERE id = 2", "22012"),
+            ("ROLLBACK TO a", "ROLLBACK"),
+            ("INSERT INTO log (line) VALUES ('the account has no step')", "INSERT 0 1"),
+        ],
+    );
+    database.run("UPDATE account SET step = 21 WHERE id = 2").expect("a change");
+    conflicts(&mut database, session);
+}
+
+#[test]
+fn a_block_that_changes_nothing_is_no_transaction() {
+    let database = database();
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("SELECT count(*) FROM account", "2"),
+            ("SAVEPOINT a", "SAVEPOINT"),
+            ("TRUNCATE account", "TRUNCATE TABLE"),
+            ("SELECT count(*) FROM account", "0"),
+            ("ROLLBACK TO a", "ROLLBACK"),
+            ("UPDATE account SET step = 1 WHERE step > 1000", "UPDATE 0"),
+        ],
+    );
+    assert_eq!(session.finish(), None);
+}
+
+#[test]
+fn a_block_that_is_to_read_only_reads() {
+    let database = database();
+    let mut session = begin_as(&database, true);
+    steps(
+        &mut session,
+        &[
+            ("SELECT count(*) FROM account", "2"),
+            ("SAVEPOINT a", "SAVEPOINT"),
+            ("DELETE FROM account", "25006"),
+            ("ROLLBACK TO a", "ROLLBACK"),
+            ("DO $$ BEGIN PERFORM today(); END $$", "DO"),
+        ],
+    );
+    assert_eq!(session.set_read_only(false).expect_err("too late").state, SqlState::ACTIVE_TRANSACTION);
+    let error = session.run(sql("INSERT INTO log (line) VALUES ('x')")).expect_err("a write");
+    assert_eq!(error.message, "cannot execute INSERT in a read-only transaction");
+    assert_eq!(session.finish(), None);
+    let mut session = begin(&database);
+    steps(&mut session, &[("INSERT INTO log (line) VALUES ('x')", "INSERT 0 1")]);
+    session.set_read_only(true).expect("at any time");
+    steps(&mut session, &[("INSERT INTO log (line) VALUES ('x')", "25006")]);
+}
+
+#[test]
+fn the_time_is_the_sessions_in_its_statements_and_the_blocks_in_routines() {
+    let mut database = database();
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("SELECT now()", "2026-11-20 22:00:00+00"),
+            ("INSERT INTO log (line) VALUES ('x') RETURNING at", "2026-11-20 22:00:00+00"),
+            ("INSERT INTO log SELECT 'y', today()", "INSERT 0 1"),
+            ("SELECT count(*) FROM log WHERE at <= now()", "2"),
+        ],
+    );
+    // The time of a routine was another one: what it says is not to be seen.
+    let mut seen = begin(&database);
+    steps(
+        &mut seen,
+        &[("SELECT today()", "2026-11-20 22:00:00+00"), ("INSERT INTO log (line) VALUES ('x')", "INSERT 0 1")],
+    );
+    conflicts(&mut database, seen);
+    // `at <= now()` is false now for what the function has made: the routine's time is not the session's.
+    conflicts(&mut database, session);
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("INSERT INTO log (line) VALUES ('x') RETURNING at", "2026-11-20 22:00:00+00"),
+            ("INSERT INTO log SELECT 'y', today()", "INSERT 0 1"),
+        ],
+    );
+    commits(&mut database, session);
+    let at = format!("2026-11-20 23:00:{:02}+00", database.height);
+    assert_eq!(
+        database.rows("SELECT line, at FROM log ORDER BY line"),
+        [["x", "2026-11-20 22:00:00+00"], ["y", at.as_str()]]
+    );
+}
+
+#[test]
+fn what_is_no_part_of_a_block_is_refused() {
+    let database = database();
+    let refused = |text: &str| begin(&database).run(sql(text)).expect_err(text);
+    let error = refused("CREATE TABLE t (id integer)");
+    assert_eq!(error.to_string(), "a schema change in a transaction block is not supported");
+    assert_eq!(error.hint.as_deref(), Some("COMMIT first: a schema change is a transaction of its own."));
+    assert_eq!(refused("DROP TABLE account").state, SqlState::FEATURE_NOT_SUPPORTED);
+    assert_eq!(refused("COPY account FROM STDIN").state, SqlState::FEATURE_NOT_SUPPORTED);
+    assert_eq!(refused("SELECT 1; SELECT 2").state, SqlState::SYNTAX_ERROR);
+    assert_eq!(refused("SELECT $1").state, SqlState::PROTOCOL_VIOLATION);
+    assert_eq!(begin(&database).run(sql("")), Ok(StatementResult::default()));
+}
+
+#[test]
+fn rows_of_copy_are_a_step_like_others() {
+    let mut database = database();
+    let mut session = begin(&database);
+    let insert = |values: &[(i32, i64)]| SessionStep::Insert {
+        table: "account".to_string(),
+        columns: vec!["id".to_string(), "balance".to_string()],
+        rows: values.iter().map(|(id, balance)| vec![Value::Integer(*id), Value::BigInt(*balance)]).collect(),
+    };
+    assert_eq!(session.run(insert(&[(5, 5), (6, 6)])).expect("new rows").tag, "COPY 2");
+    steps(&mut session, &[("SELECT sum(balance) FROM account WHERE id > 2", "11"), ("SAVEPOINT a", "SAVEPOINT")]);
+    assert_eq!(session.run(insert(&[(7, 7), (5, 5)])).expect_err("it exists").state, SqlState::UNIQUE_VIOLATION);
+    steps(&mut session, &[("ROLLBACK TO a", "ROLLBACK"), ("SELECT max(id) FROM account", "6")]);
+    commits(&mut database, session);
+    assert_eq!(database.rows("SELECT count(*) FROM account"), [["4"]]);
+}
+
+#[test]
+fn blocks_have_limits() {
+    let database = database();
+    let mut session = begin(&database);
+    for _ in 0..types::limits::SAVEPOINTS_MAX {
+        assert_eq!(run(&mut session, "SAVEPOINT s"), "SAVEPOINT");
+    }
+    assert_eq!(run(&mut session, "SAVEPOINT s"), "54000");
+    steps(&mut session, &[("ROLLBACK TO s", "ROLLBACK"), ("RELEASE s", "RELEASE"), ("SAVEPOINT s", "SAVEPOINT")]);
+
+    let mut session = begin(&database);
+    for _ in 0..types::limits::SESSION_STEPS_MAX {
+        session.run(sql("SELECT 1")).expect("a short one");
+    }
+    let error = session.run(sql("SELECT 1")).expect_err("one too many");
+    assert_eq!(error.message, "a transaction block has at most 10000 statements (SESSION_STEPS_MAX)");
+
+    let long = format!("SELECT '{}'", "x".repeat(100_000));
+    let mut session = begin(&database);
+    steps(&mut session, &[("DELETE FROM account WHERE id = 1", "DELETE 1")]);
+    session.run(sql(&long)).expect("there is room");
+    session.run(sql(&long)).expect("there is room");
+    assert_eq!(run(&mut session, &long), "54000");
+    // What only reads from the first has no such limits: nobody runs it again.
+    let mut session = begin_as(&database, true);
+    for _ in 0..5 {
+        session.run(sql(&long)).expect("there is room");
+    }
+
+    // A block is metered like a transaction, but not as long as it only reads.
+    let series = format!("SELECT count(*) FROM generate_series(1, {})", STEP_LIMIT * 2 / 3);
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[(&series, "666666"), (&series, "666666"), ("DELETE FROM account WHERE id = 1", "57014")],
+    );
+    // Savepoints cost what they keep.
+    let mut session = begin(&database);
+    let rows = "INSERT INTO account SELECT g, 1, 1, 'x' FROM generate_series(10, 100009) AS g";
+    steps(&mut session, &[(rows, "INSERT 0 100000")]);
+    let savepoints = (0..10).take_while(|_| run(&mut session, "SAVEPOINT s") == "SAVEPOINT").count();
+    assert!((5..10).contains(&savepoints), "{savepoints}");
+}
+
+#[test]
+fn a_transaction_that_no_gateway_makes_does_not_commit() {
+    let mut database = database();
+    let failed = || Err(SqlError::new(SqlState::DIVISION_BY_ZERO, "division by zero"));
+    let tag = |tag: &str| Ok(StatementResult { tag: tag.to_string(), ..StatementResult::default() });
+    let run = |database: &mut Database, texts: &[&str], given: &[Result<StatementResult, SqlError>]| {
+        let mut results = SessionResults::default();
+        given.iter().for_each(|result| results.add(result));
+        let steps = texts.iter().map(|text| step(text)).collect();
+        database.execute(Payload::Session { steps, now_ms: 0, results: results.digest() })
+    };
+    let delete = "DELETE FROM account WHERE id = 1";
+    let fails = "SELECT 1 / 0";
+    let changed = types::results_have_changed();
+    assert!(run(&mut database, &[fails], &[failed()]).is_err_and(|error| error == changed));
+    let texts = [delete, fails];
+    assert!(run(&mut database, &texts, &[tag("DELETE 1"), failed()]).is_err_and(|error| error == changed));
+    let texts = ["SAVEPOINT a", delete, fails];
+    let given = [tag("SAVEPOINT"), tag("DELETE 1"), failed()];
+    assert!(run(&mut database, &texts, &given).is_err_and(|error| error == changed));
+    assert!(run(&mut database, &["ROLLBACK TO a"], &[tag("ROLLBACK")]).is_err_and(|error| error == changed));
+    assert!(run(&mut database, &["DROP TABLE account"], &[]).is_err_and(|error| error == changed));
+    assert!(run(&mut database, &[delete], &[]).is_err_and(|error| error == changed));
+    assert_eq!(database.rows("SELECT count(*) FROM account"), [["2"]]);
+    run(&mut database, &[delete], &[tag("DELETE 1")]).expect("what it would be given");
+    assert_eq!(database.rows("SELECT count(*) FROM account"), [["1"]]);
+    // A statement may appear again and again, and a script may be none.
+    run(&mut database, &[], &[]).expect("nothing is given");
+}
+
+#[test]
+fn what_a_command_ends_with_at_its_place_is_a_conflict() {
+    let database = database();
+    let mut session = begin(&database);
+    steps(&mut session, &[("UPDATE account SET balance = balance - 50 WHERE id = 1", "UPDATE 1")]);
+    let effects = database.effects(session.finish().expect("a change"));
+    let command = &effects.commands[0];
+    let row = |balance: i64| -> types::Row {
+        [Value::Integer(1), Value::BigInt(balance), Value::BigInt(10), Value::text("a")].into()
+    };
+    assert!(matches!(command.function.apply(Some(&row(70))), Ok(RowChange::Put(_))));
+    let error = command.function.apply(Some(&row(40))).expect_err("too little");
+    assert_eq!(error, types::results_have_changed());
+    // It was not read: others may change it, and it is changed at its place.
+    let read = |columns: ColumnSet| effects.reads.iter().any(|read| read.columns.intersects(columns));
+    assert!(!read(ColumnSet::column(1)));
+}
+
+#[test]
+fn what_an_undone_step_used_is_read_and_so_is_what_made_its_row() {
+    let database = database();
+    let columns = |effects: &state::Effects| {
+        effects.reads.iter().fold(ColumnSet::EMPTY, |all, read| all | read.columns)
+    };
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            // `balance` is now what it was and `step`; the division looks at both.
+            ("UPDATE account SET balance = balance + step WHERE id = 1", "UPDATE 1"),
+            ("SAVEPOINT a", "SAVEPOINT"),
+            ("UPDATE account SET name = (1 / (balance - 110))::text WHERE id = 1", "22012"),
+            ("ROLLBACK TO a", "ROLLBACK"),
+        ],
+    );
+    let read = columns(&database.effects(session.finish().expect("a change")));
+    assert!(read.intersects(ColumnSet::column(1)) && read.intersects(ColumnSet::column(2)), "{read:?}");
+
+    let handled = "DO $$ BEGIN
+        UPDATE account SET balance = balance + step WHERE id = 1;
+        BEGIN
+            UPDATE account SET name = (1 / (balance - 110))::text WHERE id = 1;
+        EXCEPTION WHEN OTHERS THEN NULL;
+        END; END $$";
+    let read = columns(&database.script_effects(handled));
+    assert!(read.intersects(ColumnSet::column(1)) && read.intersects(ColumnSet::column(2)), "{read:?}");
+}
+
+#[test]
+fn what_a_block_may_run_is_what_its_statements_may() {
+    let database = database();
+    let mut session = begin(&database);
+    steps(&mut session, &[("SELECT count(today())", "1"), ("DELETE FROM account", "DELETE 2")]);
+    let payload = session.finish().expect("a change");
+    let involved = database.library.involved(&payload).expect("few");
+    assert!(involved.statements);
+    assert_eq!(involved.procedures.iter().map(|one| one.procedure.as_str()).collect::<Vec<_>>(), ["today"]);
+    // The snapshot is not needed to know the tables that it may touch.
+    let footprint = database.footprint(payload.clone()).expect("plain statements");
+    let invocation = sql::Invocation::new(
+        database.library.clone(),
+        Context {
+            height: 1,
+            timestamp_ms: START_MS,
+            index: 0,
+            transaction: TransactionId::default(),
+            step_limit: STEP_LIMIT,
+        },
+        payload,
+    );
+    assert!(footprint.covers(&invocation.simulate(&database.state)));
+    assert_eq!(database.state.catalog().version, session_version(&database));
+}
+
+fn session_version(database: &Database) -> u64 {
+    begin(database).catalog_version()
+}
