@@ -105,6 +105,7 @@ impl Chain {
             client: self.key.public_key(),
             request: RequestId(request),
             expires_at: self.height + EXPIRY_BLOCKS,
+            role: String::new(),
             payload,
         };
         let signature = Signature([0; 64]);

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, EndorsedEffects, EndorsementFault, OracleValue, Payload, Policy, PolicyError, SqlError,
-    SqlState, TableId, TransactionId, limits,
+    Catalog, Charter, EndorsedEffects, EndorsementFault, OracleValue, Payload, Policy, PolicyError,
+    Principal, SqlError, SqlState, TableId, TransactionId, limits,
 };
 
 /// What a ledger asks of endorsements.
@@ -203,7 +203,12 @@ impl EndorsementBasis {
     ///
     /// # Errors
     /// What it ends with: its client hears that at once, and nothing is ordered.
-    pub fn simulate(&self, id: TransactionId, payload: &Arc<Payload>) -> Result<EndorsedEffects, SqlError> {
+    pub fn simulate(
+        &self,
+        id: TransactionId,
+        principal: &Principal,
+        payload: &Arc<Payload>,
+    ) -> Result<EndorsedEffects, SqlError> {
         if sql::is_schema_change(payload) {
             return Err(SqlError::unsupported("the endorsement of a schema change")
                 .hint("Every node executes it: submit it without endorsements."));
@@ -212,6 +217,7 @@ impl EndorsementBasis {
         let recorder = Arc::new(Recorder { oracles: self.oracles.clone(), said: Mutex::default() });
         let invocation =
             Invocation::new(self.library.clone(), context, payload.clone()).asking(recorder.clone());
+        let invocation = invocation.by(principal.clone());
         let snapshot = self.snapshot.as_ref();
         let simulated = invocation.simulate(snapshot);
         let mut effects = endorsed_effects(&simulated, snapshot, self.timestamp_ms, self.form)?;

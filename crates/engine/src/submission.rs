@@ -23,6 +23,7 @@ impl Submission<'_> {
         let step_limit = self.charter.meter.transaction_steps;
         let invocation =
             |context| Invocation::new(self.library.clone(), context, transaction.payload.clone());
+        let invocation = |context| invocation(context).by(transaction.principal.clone());
         match &transaction.endorsed {
             Some(endorsement) => {
                 let effects = &endorsement.effects;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use types::{
     Block, BlockHeader, Charter, ClientId, Credential, EndorsedEffects, EndorsedSimulation, EndorsementFault,
-    ExecutionModel, Outcome, Payload, Receipt, RejectReason, SignedTransaction, TransactionId,
+    ExecutionModel, Outcome, Payload, Principal, Receipt, RejectReason, SignedTransaction, TransactionId,
     endorsement_message, endorsement_roots,
 };
 
@@ -31,6 +31,8 @@ pub struct VerifiedTransaction {
     pub client: ClientId,
     /// The last height at which it may stand.
     pub expires_at: u64,
+    /// In whose name it runs.
+    pub principal: Principal,
     /// What it does.
     pub payload: Arc<Payload>,
     /// Which organisation vouches for the client.
@@ -76,6 +78,10 @@ impl VerifiedTransaction {
             id,
             client: signed.client_id(),
             expires_at: signed.transaction.expires_at,
+            principal: Principal {
+                organisation: signed.credential.organisation,
+                role: signed.transaction.role,
+            },
             payload: Arc::new(signed.transaction.payload),
             credential: signed.credential,
             signature: signed.signature,
@@ -532,7 +538,7 @@ mod tests {
         let credential = Credential::issue(root, 0, &ledger, &key.public_key());
         let payload = Payload::Call { procedure: "p".into(), arguments: vec![] };
         let request = RequestId([number; 16]);
-        Transaction { ledger, client: key.public_key(), request, expires_at: 9, payload }
+        Transaction { ledger, client: key.public_key(), request, expires_at: 9, role: String::new(), payload }
             .sign(&key, credential)
     }
 

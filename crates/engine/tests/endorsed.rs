@@ -85,7 +85,7 @@ impl Network {
         request[..8].copy_from_slice(&self.requests.to_be_bytes());
         let (ledger, client) = (self.charter.ledger(), self.client.public_key());
         let expires_at = self.engine.height() + 50;
-        Transaction { ledger, client, request: RequestId(request), expires_at, payload }
+        Transaction { ledger, client, request: RequestId(request), expires_at, role: String::new(), payload }
             .sign(&self.client, Credential::issue(&root(0), 0, &ledger, &client))
     }
 
@@ -101,7 +101,8 @@ impl Network {
         endorsers: &[u8],
     ) -> Result<SignedTransaction, SqlError> {
         let id = proposal.transaction.id();
-        let effects = basis.simulate(id, &Arc::new(proposal.transaction.payload.clone()))?;
+        let effects =
+            basis.simulate(id, &Principal::default(), &Arc::new(proposal.transaction.payload.clone()))?;
         let one = [(id, effects.digest())];
         let endorsements = endorsers.iter().flat_map(|organisation| {
             endorse(

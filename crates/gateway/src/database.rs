@@ -212,6 +212,13 @@ pub trait Database: Send + Sync + 'static {
     /// The catalog of the newest applied snapshot.
     fn catalog(&self) -> Arc<Catalog>;
 
+    /// The role that somebody who connects under this name acts as, which the other methods are handed; empty for the
+    /// organisation's administrator, who may do everything.
+    ///
+    /// # Errors
+    /// `28000` nobody may connect under this name.
+    fn role_of(&self, user: &str) -> Result<String, SqlError>;
+
     /// Parses and binds one statement on the current catalog. `parameter_types` gives the types of the first
     /// parameters; [`DataType::Unknown`] means: infer it.
     ///
@@ -224,7 +231,12 @@ pub trait Database: Send + Sync + 'static {
     ///
     /// # Errors
     /// As PostgreSQL's Execute message.
-    fn query(&self, prepared: &Prepared, parameters: &[Value]) -> Result<StatementResult, SqlError>;
+    fn query(
+        &self,
+        role: &str,
+        prepared: &Prepared,
+        parameters: &[Value],
+    ) -> Result<StatementResult, SqlError>;
 
     /// Signs with the session's key, orders, and waits until the transaction is final and recorded here. The result has
     /// one entry per statement; [`Payload::Insert`] gives one.
@@ -233,13 +245,13 @@ pub trait Database: Send + Sync + 'static {
     ///
     /// # Errors
     /// The contract's error where it aborts; a fitting SQLSTATE where it is rejected or cannot be accepted.
-    async fn execute(&self, payload: Payload) -> Result<Executed, SqlError>;
+    async fn execute(&self, role: &str, payload: Payload) -> Result<Executed, SqlError>;
 
     /// A transaction block begins on the newest applied snapshot.
     ///
     /// # Errors
     /// The node does not serve now.
-    fn begin(&self, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError>;
+    fn begin(&self, role: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError>;
 
     /// The newest height whose effects [`Database::query`] and [`Database::begin`] see for sure.
     fn height(&self) -> u64;

@@ -80,7 +80,8 @@ async fn transactions_get_replies_in_any_order() {
     for number in 0..100_u8 {
         let payload = Payload::Call { procedure: "p".into(), arguments: Vec::new() };
         let (client, request) = (key.public_key(), RequestId([number; 16]));
-        let transaction = Transaction { ledger, client, request, expires_at: 9, payload };
+        let transaction =
+            Transaction { ledger, client, request, expires_at: 9, role: String::new(), payload };
         ids.push(transaction.id());
         write_frame(&mut body, &transaction.sign(&key, credential).to_bytes());
     }

@@ -19,9 +19,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use types::{
-    Catalog, Charter, DataType, Identity, Outcome, Payload, ProposalReply, ProposalRequest, Receipt,
-    SessionStep, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply,
-    TransactionId, Value,
+    Catalog, Charter, DataType, Identity, Outcome, Payload, Principal, ProposalReply, ProposalRequest,
+    Receipt, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
+    SubmissionReply, TransactionId, Value,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -30,6 +30,8 @@ const SESSION_EXPIRY_BLOCKS: u64 = 2_000;
 const SESSION_WAIT: Duration = Duration::from_secs(60);
 /// Looks for a snapshot with a library that fits before it is given up.
 const SCHEMA_CHANGES_MAX: usize = 1_000;
+/// Who connects under this name, or that of the organisation, is its administrator.
+const ADMINISTRATOR: &str = "entente";
 /// Steps that a plain SELECT may take; it runs on this node alone.
 const QUERY_STEPS_MAX: u64 = 100_000_000;
 
@@ -73,6 +75,11 @@ impl NodeDatabase {
         if !ready.is_empty() {
             self.submitter.submit(ready);
         }
+    }
+
+    /// Somebody of this organisation; an empty role is its administrator.
+    fn principal(&self, role: &str) -> Principal {
+        Principal { organisation: self.organisation as u16, role: role.to_string() }
     }
 
     fn serving(&self) -> Result<(), SqlError> {
@@ -164,7 +171,12 @@ impl Database for NodeDatabase {
         })
     }
 
-    fn query(&self, prepared: &Prepared, parameters: &[Value]) -> Result<StatementResult, SqlError> {
+    fn query(
+        &self,
+        role: &str,
+        prepared: &Prepared,
+        parameters: &[Value],
+    ) -> Result<StatementResult, SqlError> {
         self.serving()?;
         let plan = prepared.plan.downcast_ref::<sql::Prepared>().ok_or_else(|| {
             SqlError::new(SqlState::INTERNAL_ERROR, "the statement was prepared by another database")
@@ -174,14 +186,15 @@ impl Database for NodeDatabase {
             let message = "the tables have changed since the statement was prepared";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Prepare it again."));
         }
-        let results = plan.query(snapshot.as_ref(), parameters, QUERY_STEPS_MAX, now_ms())?;
+        let principal = self.principal(role);
+        let results = plan.query_as(&principal, snapshot.as_ref(), parameters, QUERY_STEPS_MAX, now_ms())?;
         Ok(results.into_iter().next_back().unwrap_or_default())
     }
 
-    async fn execute(&self, payload: Payload) -> Result<Executed, SqlError> {
+    async fn execute(&self, role: &str, payload: Payload) -> Result<Executed, SqlError> {
         self.serving()?;
         let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter.expiry_blocks_max));
-        let signed = self.session.sign(payload, self.published.newest().0 + ahead);
+        let signed = self.session.sign_as(role.to_string(), payload, self.published.newest().0 + ahead);
         let bytes = Bytes::from(signed.to_bytes());
         if bytes.len() > types::limits::TRANSACTION_BYTES_MAX {
             let error = types::TransactionError::TooLarge { found: bytes.len() };
@@ -207,7 +220,7 @@ impl Database for NodeDatabase {
         }
     }
 
-    fn begin(&self, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
+    fn begin(&self, role: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
         self.serving()?;
         // A schema change may come between one and the other.
         for _ in 0..SCHEMA_CHANGES_MAX {
@@ -223,13 +236,35 @@ impl Database for NodeDatabase {
                     step_limit: self.charter.meter.transaction_steps,
                 };
                 let read_limit = QUERY_STEPS_MAX;
-                let session = sql::Session::begin(library, snapshot, context, read_limit, read_only);
+                let principal = self.principal(role);
+                let session =
+                    sql::Session::begin(library, snapshot, context, principal, read_limit, read_only);
                 return Ok(Box::new(NodeBlock(session)));
             }
             std::thread::yield_now();
         }
         let message = "the tables are being changed";
         Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message).hint("Begin the transaction again."))
+    }
+
+    fn role_of(&self, user: &str) -> Result<String, SqlError> {
+        if user == ADMINISTRATOR || user == self.charter.organisations[self.organisation].name {
+            return Ok(String::new());
+        }
+        let catalog = self.catalog();
+        let Some(role) = catalog.roles.by_name.get(user) else {
+            let message = format!("role \"{user}\" does not exist");
+            return Err(SqlError::new(SqlState::INVALID_AUTHORIZATION, message)
+                .hint("Connect as \"entente\", the administrator of this node's organisation, or CREATE ROLE first."));
+        };
+        let message = if usize::from(role.organisation) != self.organisation {
+            format!("role \"{user}\" belongs to another organisation")
+        } else if !role.login {
+            format!("role \"{user}\" is not permitted to log in")
+        } else {
+            return Ok(user.to_string());
+        };
+        Err(SqlError::new(SqlState::INVALID_AUTHORIZATION, message))
     }
 
     fn height(&self) -> u64 {

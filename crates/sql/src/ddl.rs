@@ -6,6 +6,7 @@ mod constraints;
 mod create_as;
 mod foreign_keys;
 mod indexes;
+mod roles;
 mod routines;
 mod rows;
 mod sequences;
@@ -13,10 +14,12 @@ mod tables;
 mod views;
 
 use crate::parse::ParsedStatement;
+use crate::parse_role::RoleStatement;
 use crate::statement::table_name;
 use alter::{TableChange, alter_table, bind_alter_table};
 use create_as::{TableOfQuery, bind_create_table_as, create_table_as};
 use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
+use roles::change_roles;
 use routines::{DropRoutine, bind_create_routine, create_routine};
 pub(crate) use rows::Rows;
 use sequences::{SequenceDraft, bind_create_sequence, create_sequence, drop_sequences};
@@ -103,6 +106,8 @@ pub(crate) enum SchemaChange {
     },
     /// DROP PROCEDURE and DROP FUNCTION.
     DropRoutine(DropRoutine),
+    /// CREATE ROLE, GRANT and their kind.
+    Role(RoleStatement),
 }
 
 /// The change that a statement is; `None` where it is none.
@@ -113,6 +118,7 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
     let statement = match statement {
         ParsedStatement::CreateRoutine(create) => return bind_create_routine(create).map(Some),
         ParsedStatement::CreateTableAs(create) => return bind_create_table_as(create).map(Some),
+        ParsedStatement::Role(statement) => return Ok(Some(SchemaChange::Role(statement.as_ref().clone()))),
         ParsedStatement::Do(_) => return Ok(None),
         ParsedStatement::Sql(statement) => statement.as_ref(),
     };
@@ -188,13 +194,15 @@ fn generated_name(table: &str, column: &str, label: &str) -> String {
     if column.is_empty() { format!("{table}_{label}") } else { format!("{table}_{column}_{label}") }
 }
 
-/// The catalog after the changes; `None` where they change nothing. Pushes a result for each.
+/// The catalog after the changes, which the administrator of the organisation with this number makes; `None` where they
+/// change nothing. Pushes a result for each.
 ///
 /// # Errors
 /// The first change that cannot be made: then none is.
 pub(crate) fn change_catalog<'c>(
     before: &Catalog,
     changes: impl IntoIterator<Item = &'c SchemaChange>,
+    organisation: u16,
     mut all: Rows<'_, '_>,
     results: &mut Vec<StatementResult>,
 ) -> Result<Option<Catalog>, SqlError> {
@@ -253,8 +261,10 @@ pub(crate) fn change_catalog<'c>(
                 create_routine(&mut catalog, *or_replace, procedure)?
             }
             SchemaChange::DropRoutine(drop) => drop.apply(&mut catalog)?,
+            SchemaChange::Role(statement) => change_roles(&mut catalog, statement, organisation)?,
         };
         results.push(StatementResult { tag: tag.to_string(), ..StatementResult::default() });
+        catalog.roles = std::mem::take(&mut catalog.roles).without_dropped(&catalog);
     }
     if catalog == *before {
         return Ok(None);

@@ -27,6 +27,7 @@ mod footprint;
 mod library;
 mod parse;
 mod parse_create_as;
+mod parse_role;
 mod parse_routine;
 mod plpgsql;
 mod predicate;

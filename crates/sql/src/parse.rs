@@ -2,6 +2,7 @@
 
 use crate::expression::{OPERATORS_MAX, too_deep};
 use crate::parse_create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
+use crate::parse_role::{RoleStatement, is_about_roles, parse_role};
 use crate::parse_routine::{CreateRoutine, parse_create_routine, parse_do};
 use crate::scope::position_in;
 use sqlparser::ast::{DataType, Expr, Query, Statement};
@@ -28,6 +29,8 @@ pub(crate) enum ParsedStatement {
     CreateRoutine(Box<CreateRoutine>),
     /// CREATE TABLE … AS and SELECT … INTO.
     CreateTableAs(Box<CreateTableAs>),
+    /// CREATE ROLE, GRANT and their kind.
+    Role(Box<RoleStatement>),
     /// DO: the text of its block.
     Do(String),
 }
@@ -194,7 +197,11 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
         && (is_routine(keyword(1)) || (keyword(1) == Keyword::OR && is_routine(keyword(3))));
     let is_block = keyword(0) == Keyword::DO;
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
+    let about_roles = is_about_roles(keyword(0), keyword(1));
     let mut parser = parser(tokens);
+    if about_roles {
+        return Ok(ParsedStatement::Role(Box::new(parse_role(&mut parser, sql)?)));
+    }
     if creates_routine {
         let create = parse_create_routine(&mut parser, sql)?;
         return Ok(ParsedStatement::CreateRoutine(Box::new(create)));
@@ -337,7 +344,8 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
     let contains =
         |word: &[u8]| sql.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     let selects_into = contains(b"into") && contains(b"select");
-    if !selects_into && ![b"create".as_slice(), b"drop", b"alter", b"truncate"].into_iter().any(contains) {
+    let words = [b"create".as_slice(), b"drop", b"alter", b"truncate", b"grant", b"revoke"];
+    if !selects_into && !words.into_iter().any(contains) {
         return false;
     }
     let mut begins = true;
@@ -364,7 +372,12 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
                 || (first
                     && matches!(
                         word.keyword,
-                        Keyword::CREATE | Keyword::DROP | Keyword::ALTER | Keyword::TRUNCATE
+                        Keyword::CREATE
+                            | Keyword::DROP
+                            | Keyword::ALTER
+                            | Keyword::TRUNCATE
+                            | Keyword::GRANT
+                            | Keyword::REVOKE
                     ))
         }
         other => {

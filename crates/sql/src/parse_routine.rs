@@ -24,6 +24,8 @@ pub(crate) struct CreateRoutine {
     pub body: String,
     /// What `SET entente.endorsement` says.
     pub endorsement: Option<String>,
+    /// SECURITY DEFINER.
+    pub security_definer: bool,
 }
 
 /// What is said of functions only.
@@ -90,6 +92,7 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
     let name = name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
     let mut parameters = parse_parameters(parser, sql)?;
     let (mut language, mut body, mut endorsement) = (None, None, None);
+    let mut security_definer = None;
     loop {
         let token = parser.peek_token();
         let Token::Word(word) = &token.token else {
@@ -107,6 +110,16 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
             ("as", _) if body.is_none() => {
                 parser.next_token();
                 body = Some(parse_body(parser, sql)?);
+            }
+            ("security" | "external", _) => {
+                skip_words(parser, usize::from(option == "external") + 1);
+                let definer = match word_ahead(parser, 0).as_str() {
+                    "definer" => true,
+                    "invoker" => false,
+                    _ => return Err(unexpected(&parser.peek_token(), sql)),
+                };
+                parser.next_token();
+                set_once(&mut security_definer, definer)?;
             }
             ("set", _) if endorsement.is_none() => {
                 parser.next_token();
@@ -146,7 +159,17 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
     let Some(body) = body else {
         return Err(SqlError::new(SqlState(*b"42P13"), "no function body specified"));
     };
-    Ok(CreateRoutine { or_replace, name, parameters, function, language, body, endorsement })
+    let security_definer = security_definer.unwrap_or(false);
+    Ok(CreateRoutine {
+        or_replace,
+        name,
+        parameters,
+        function,
+        language,
+        body,
+        endorsement,
+        security_definer,
+    })
 }
 
 /// `DO [LANGUAGE plpgsql] 'block'`, in any order. Gives the block.
@@ -192,7 +215,7 @@ fn parse_function_option(
         }
         // They change how PostgreSQL plans a call, not what it gives.
         ("leakproof", _) => {}
-        ("not", "leakproof") | ("parallel", _) | ("security", "invoker") => skip_words(parser, 1),
+        ("not", "leakproof") | ("parallel", _) => skip_words(parser, 1),
         ("cost" | "rows", _) => skip_words(parser, 1),
         _ => return Ok(false),
     }

@@ -1,7 +1,7 @@
 //! Scripts bound on a library: what the gateway prepares, and what a transaction runs.
 
 use crate::ddl::{SchemaChange, bind_schema_change};
-use crate::execution::{Context, Execution, check_result_rows};
+use crate::execution::{Context, Execution, Needs, check_result_rows};
 use crate::expression::shortened;
 use crate::library::Library;
 use crate::parse::{ParsedStatement, parse_script};
@@ -12,8 +12,8 @@ use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statemen
 use state::Snapshot;
 use std::sync::Arc;
 use types::{
-    DataType, Function, FunctionResult, Language, OutputColumn, ParameterMode, Procedure, SqlError, SqlState,
-    StatementResult, TransactionId, Value, Volatility, assign, limits,
+    DataType, Function, FunctionResult, Language, OutputColumn, ParameterMode, Principal, Procedure,
+    SqlError, SqlState, StatementResult, TransactionId, Value, Volatility, assign, limits,
 };
 
 /// What a script does.
@@ -44,8 +44,8 @@ pub struct Prepared {
     parameters: Vec<DataType>,
     columns: Vec<OutputColumn>,
     kind: StatementKind,
-    /// Procedures and functions that its statements call.
-    called: Vec<Arc<str>>,
+    /// What its statements need, and which procedures and functions they call.
+    pub(crate) needs: Needs,
 }
 
 /// One statement.
@@ -80,7 +80,7 @@ pub fn prepare(
 impl Prepared {
     /// Names of the procedures and functions that its statements call.
     pub(crate) fn calls(&self) -> &[Arc<str>] {
-        &self.called
+        &self.needs.called
     }
 
     /// Whether it consists of CALLs.
@@ -103,13 +103,28 @@ impl Prepared {
         self.kind.clone()
     }
 
+    /// As [`Prepared::query_as`], for the administrator.
+    ///
+    /// # Errors
+    /// As [`Prepared::query_as`].
+    pub fn query(
+        &self,
+        snapshot: &dyn Snapshot,
+        parameters: &[Value],
+        step_limit: u64,
+        timestamp_ms: u64,
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        self.query_as(&Principal::default(), snapshot, parameters, step_limit, timestamp_ms)
+    }
+
     /// Runs a script of [`StatementKind::Read`] or [`StatementKind::Empty`] on a snapshot, outside of any transaction. `timestamp_ms` is `now()`,
     /// in milliseconds since 1970-01-01 00:00 UTC.
     ///
     /// # Errors
     /// What a statement ends with; `25006` where the script does not only read.
-    pub fn query(
+    pub fn query_as(
         &self,
+        principal: &Principal,
         snapshot: &dyn Snapshot,
         parameters: &[Value],
         step_limit: u64,
@@ -122,7 +137,8 @@ impl Prepared {
         };
         let context =
             Context { height: 0, timestamp_ms, index: 0, transaction: TransactionId::default(), step_limit };
-        let mut execution = Execution::new(library, snapshot, context).without_registration();
+        let execution = Execution::new(library, snapshot, context).without_registration();
+        let mut execution = execution.acting_as(principal);
         let frame = self.frame(parameters)?;
         self.run_steps(&mut execution, &frame, false)
     }
@@ -152,6 +168,7 @@ impl Prepared {
         frame: &[Value],
         in_receipt: bool,
     ) -> Result<Vec<StatementResult>, SqlError> {
+        execution.authorise(&self.needs)?;
         let mut results = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let statement = match step {
@@ -199,7 +216,8 @@ pub(crate) fn bind_script(library: &Library, sql: &str, types: &[DataType]) -> R
         }
         steps.push(bind_step(library, &scope, statement)?);
     }
-    let called = scope.called();
+    let needs = scope.needs();
+    let called = &needs.called;
     let explains = steps.iter().all(|step| matches!(step, Step::Statement(BoundStatement::Explain(_))));
     let writes = !explains && called.iter().any(|name| library.may_write(name));
     let kind = match kind_of(&steps, copy)? {
@@ -217,7 +235,7 @@ pub(crate) fn bind_script(library: &Library, sql: &str, types: &[DataType]) -> R
         known => known,
     });
     let columns = steps.last().map_or_else(Vec::new, |step| step_columns(library, step));
-    Ok(Prepared { library: None, steps, parameters: parameters.collect(), columns, kind, called })
+    Ok(Prepared { library: None, steps, parameters: parameters.collect(), columns, kind, needs })
 }
 
 fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatement) -> Result<Step, SqlError> {
@@ -227,7 +245,7 @@ fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatemen
     let statement = match statement {
         ParsedStatement::Sql(statement) => statement,
         ParsedStatement::Do(body) => return bind_block(library, scope, body),
-        ParsedStatement::CreateRoutine(_) | ParsedStatement::CreateTableAs(_) => {
+        ParsedStatement::CreateRoutine(_) | ParsedStatement::CreateTableAs(_) | ParsedStatement::Role(_) => {
             return Err(SqlError::unsupported("this statement"));
         }
     };
@@ -267,6 +285,7 @@ fn bind_block(library: &Library, scope: &VariableScope, body: String) -> Result<
         language: Language::PlPgSql,
         body,
         endorsement: None,
+        security_definer: false,
     };
     let compiled = plpgsql::compile(library.tables(), &procedure, library.options())?;
     compiled.calls().for_each(|called| scope.note_call(called));

@@ -1,13 +1,14 @@
 //! Names that expressions may use besides columns: variables of PL/pgSQL and parameters `$n`.
 
+use crate::execution::Needs;
 use crate::routines::Routines;
 use crate::view::Noted;
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::{Location, Span};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use types::{DataType, SqlError, SqlState, limits};
+use types::{DataType, Privileges, Securable, SqlError, SqlState, limits};
 
 /// Which slot of the frame a name stands for.
 ///
@@ -29,6 +30,8 @@ pub(crate) struct VariableScope {
     routines: Routines,
     /// Those that have been bound as calls.
     called: RefCell<BTreeSet<Arc<str>>>,
+    /// What has been bound needs these privileges.
+    needed: RefCell<BTreeMap<Securable, Privileges>>,
     /// A name that is a column and a variable is the column, as in functions in SQL.
     columns_first: bool,
     /// What a query that becomes a view looks at.
@@ -111,6 +114,19 @@ impl VariableScope {
     /// Functions that expressions may call.
     pub fn routines(&self) -> &Routines {
         &self.routines
+    }
+
+    /// A statement uses this table or view.
+    pub fn note_use(&self, relation: &str, privileges: Privileges) {
+        let mut needed = self.needed.borrow_mut();
+        let known = needed.entry(Securable::Relation(relation.to_string())).or_default();
+        *known = *known | privileges;
+    }
+
+    /// What running all that has been bound needs.
+    pub fn needs(&self) -> Needs {
+        let relations = self.needed.borrow().iter().map(|(object, privileges)| (object.clone(), *privileges));
+        Needs { relations: relations.collect(), called: self.called().into() }
     }
 
     /// A statement calls this function or procedure.

@@ -12,8 +12,8 @@ use crate::simulate::insert_rows;
 use state::{Command, RowChange, RowFunction, Snapshot};
 use std::sync::Arc;
 use types::{
-    DataType, Payload, Row, SessionResults, SessionStep, SqlError, SqlState, StatementResult, Value, encode,
-    limits, results_have_changed,
+    DataType, Payload, Principal, Row, SessionResults, SessionStep, SqlError, SqlState, StatementResult,
+    Value, encode, limits, results_have_changed,
 };
 
 /// How far a block is.
@@ -126,7 +126,9 @@ fn run_statement(
                 .hint("COMMIT first: a schema change is a transaction of its own."));
         }
         StatementKind::Copy { .. } => {
-            return Err(SqlError::unsupported("COPY as a statement of a transaction").hint("Insert the rows."));
+            return Err(
+                SqlError::unsupported("COPY as a statement of a transaction").hint("Insert the rows.")
+            );
         }
         StatementKind::Read | StatementKind::Write | StatementKind::Empty => {}
     }
@@ -185,6 +187,7 @@ pub struct Session {
     library: Arc<Library>,
     snapshot: Arc<dyn Snapshot>,
     context: Context,
+    principal: Principal,
     /// Steps that it may take as long as it has written nothing.
     read_step_limit: u64,
     read_only: bool,
@@ -197,12 +200,13 @@ pub struct Session {
 }
 
 impl Session {
-    /// A block begins. `context`: its time is `now()`, its limit that of a transaction. `library`: that of the snapshot's
+    /// A block begins, in the name of `principal`. `context`: its time is `now()`, its limit that of a transaction. `library`: that of the snapshot's
     /// catalog. `read_step_limit`: what it may take as long as it only reads, because then nobody else runs it.
     pub fn begin(
         library: Arc<Library>,
         snapshot: Arc<dyn Snapshot>,
         context: Context,
+        principal: Principal,
         read_step_limit: u64,
         read_only: bool,
     ) -> Session {
@@ -211,6 +215,7 @@ impl Session {
             library,
             snapshot,
             context,
+            principal,
             read_step_limit,
             read_only,
             suspended: Suspended::default(),
@@ -258,7 +263,8 @@ impl Session {
         }
         let suspended = std::mem::take(&mut self.suspended);
         let before = suspended.commands().len();
-        let mut execution = Execution::resume(&self.library, self.snapshot.as_ref(), context, suspended);
+        let mut execution =
+            Execution::resume(&self.library, self.snapshot.as_ref(), context, &self.principal, suspended);
         let mut result = self.progress.run(&mut execution, &step);
         self.suspended = execution.suspend();
         if self.read_only && result.is_ok() && self.suspended.commands().len() > before {
@@ -280,7 +286,10 @@ impl Session {
         /// What a transaction has beside its steps, with room to spare.
         const OTHER_BYTES: usize = 1024;
         let message = if steps > limits::SESSION_STEPS_MAX {
-            format!("a transaction block has at most {} statements (SESSION_STEPS_MAX)", limits::SESSION_STEPS_MAX)
+            format!(
+                "a transaction block has at most {} statements (SESSION_STEPS_MAX)",
+                limits::SESSION_STEPS_MAX
+            )
         } else if bytes + OTHER_BYTES > limits::TRANSACTION_BYTES_MAX {
             format!(
                 "the transaction block has {bytes} bytes, the limit is {} (TRANSACTION_BYTES_MAX, less its signature)",

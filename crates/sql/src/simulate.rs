@@ -1,7 +1,7 @@
 //! Transactions, ready to run.
 
 use crate::ddl::{Rows, change_catalog};
-use crate::execution::{Context, Execution, Oracles};
+use crate::execution::{Context, Execution, Oracles, refuse_schema_change};
 use crate::expression::Expression;
 use crate::footprint::{Analysis, KnownFrame, refused};
 use crate::library::Library;
@@ -12,7 +12,7 @@ use crate::statement::{default_row, no_column};
 use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{
-    Catalog, DataType, OutputColumn, ParameterMode, Payload, Row, SessionStep, SqlError, SqlState,
+    Catalog, DataType, OutputColumn, ParameterMode, Payload, Principal, Row, SessionStep, SqlError, SqlState,
     StatementResult, Value, assign, cast, results_have_changed,
 };
 
@@ -29,13 +29,26 @@ pub struct Invocation {
     oracles: Option<Arc<dyn Oracles>>,
     library: Arc<Library>,
     context: Context,
+    principal: Principal,
     payload: Arc<Payload>,
 }
 
 impl Invocation {
     /// The transaction with this payload. `library` must be that of the catalog of the snapshots it will run on.
     pub fn new(library: Arc<Library>, context: Context, payload: impl Into<Arc<Payload>>) -> Invocation {
-        Invocation { oracles: None, library, context, payload: payload.into() }
+        Invocation {
+            oracles: None,
+            library,
+            context,
+            principal: Principal::default(),
+            payload: payload.into(),
+        }
+    }
+
+    /// The same, in the name of this principal; else it is the administrator's of the first organisation.
+    pub fn by(mut self, principal: Principal) -> Invocation {
+        self.principal = principal;
+        self
     }
 
     /// The same, which may ask these oracles.
@@ -51,6 +64,7 @@ impl Invocation {
         arguments: &[Value],
     ) -> Result<Vec<StatementResult>, SqlError> {
         let (mut values, defaults) = self.call_arguments(name, arguments)?;
+        execution.authorise_call(name)?;
         for default in &defaults {
             values.push(execution.evaluate(default, &[])?);
         }
@@ -111,9 +125,12 @@ impl Invocation {
                     Step::Schema(change) => Some(change.as_ref()),
                     _ => None,
                 });
+                refuse_schema_change(&self.principal)?;
                 let mut results = Vec::new();
                 let rows = Rows::new(execution);
-                let changed = change_catalog(self.library.catalog(), changes, rows, &mut results)?;
+                let before = self.library.catalog();
+                let changed =
+                    change_catalog(before, changes, self.principal.organisation, rows, &mut results)?;
                 *catalog = changed.map(Arc::new);
                 Ok(results)
             }
@@ -187,6 +204,7 @@ impl Simulate for Invocation {
     fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
         let mut execution =
             Execution::new(&self.library, snapshot, self.context).asking(self.oracles.as_deref());
+        execution = execution.acting_as(&self.principal);
         let mut catalog = None;
         let result = match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),
@@ -236,9 +254,7 @@ impl Simulate for Invocation {
                             self.analyse_insert(&mut analysis, table, columns, rows);
                         }
                         // What undone steps have touched is part of it.
-                        SessionStep::Savepoint(_)
-                        | SessionStep::RollbackTo(_)
-                        | SessionStep::Release(_) => {}
+                        SessionStep::Savepoint(_) | SessionStep::RollbackTo(_) | SessionStep::Release(_) => {}
                     }
                 }
             }
@@ -257,6 +273,7 @@ pub(crate) fn insert_rows(
     columns: &[String],
     rows: &[Vec<Value>],
 ) -> Result<Vec<StatementResult>, SqlError> {
+    execution.authorise_insert(table)?;
     let table = execution.library().tables().get(table)?;
     let mut targets = Vec::with_capacity(columns.len());
     for name in columns {
@@ -278,11 +295,8 @@ pub(crate) fn insert_rows(
     }
     for values in rows {
         if values.len() != targets.len() {
-            let message = format!(
-                "a row has {} values, expected {} as columns are named",
-                values.len(),
-                targets.len()
-            );
+            let message =
+                format!("a row has {} values, expected {} as columns are named", values.len(), targets.len());
             return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message));
         }
         let mut row = defaults.clone();

@@ -1,4 +1,4 @@
-use crate::{ColumnSet, DataType, Generated, Key, OutputColumn, Sequence, SqlError, Value};
+use crate::{ColumnSet, DataType, Generated, Key, OutputColumn, Roles, Sequence, SqlError, Value};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
 use std::collections::{BTreeMap, BTreeSet};
@@ -283,6 +283,8 @@ pub struct Procedure {
     pub body: String,
     /// Who must endorse its calls, as a policy's text; `None`: whom the charter names.
     pub endorsement: Option<String>,
+    /// It may do what the administrator may who has made it, whoever calls it: SECURITY DEFINER.
+    pub security_definer: bool,
 }
 
 impl Procedure {
@@ -316,6 +318,8 @@ pub struct Catalog {
     pub sequences: BTreeMap<String, Arc<Sequence>>,
     /// Procedures and functions by name; one per name.
     pub procedures: BTreeMap<String, Arc<Procedure>>,
+    /// Roles, and what they may do.
+    pub roles: Roles,
 }
 
 impl Catalog {

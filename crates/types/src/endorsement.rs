@@ -383,8 +383,15 @@ mod tests {
         let (root, key) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
         let ledger = sha256(&[b"ledger"]);
         let payload = Payload::Call { procedure: "p".into(), arguments: vec![] };
-        Transaction { ledger, client: key.public_key(), request: RequestId([7; 16]), expires_at: 99, payload }
-            .sign(&key, Credential::issue(&root, 0, &ledger, &key.public_key()))
+        Transaction {
+            ledger,
+            client: key.public_key(),
+            request: RequestId([7; 16]),
+            expires_at: 99,
+            role: String::new(),
+            payload,
+        }
+        .sign(&key, Credential::issue(&root, 0, &ledger, &key.public_key()))
     }
 
     #[test]

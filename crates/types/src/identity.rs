@@ -52,13 +52,24 @@ impl Identity {
     ///
     /// Keep the signed transaction until its receipt is there: submitting the same one again commits once.
     pub fn sign(&self, payload: Payload, expires_at: u64) -> SignedTransaction {
-        self.sign_request(RequestId(crypto::random_bytes()), payload, expires_at)
+        self.sign_as(String::new(), payload, expires_at)
+    }
+
+    /// The same in the name of a role of the organisation; an empty one is its administrator.
+    pub fn sign_as(&self, role: String, payload: Payload, expires_at: u64) -> SignedTransaction {
+        self.sign_request(RequestId(crypto::random_bytes()), role, payload, expires_at)
     }
 
     /// Signs under a request id of the caller's choice, unique among this key's transactions that have not expired.
-    pub fn sign_request(&self, request: RequestId, payload: Payload, expires_at: u64) -> SignedTransaction {
+    pub fn sign_request(
+        &self,
+        request: RequestId,
+        role: String,
+        payload: Payload,
+        expires_at: u64,
+    ) -> SignedTransaction {
         let client = self.key.public_key();
-        let transaction = Transaction { ledger: self.ledger, client, request, expires_at, payload };
+        let transaction = Transaction { ledger: self.ledger, client, request, expires_at, role, payload };
         transaction.sign(&self.key, self.credential)
     }
 
@@ -102,8 +113,8 @@ mod tests {
         let identity = Identity::issue(ledger, &root, 2);
         let read = Identity::from_toml(&identity.to_toml()).expect("what to_toml wrote");
         let payload = Payload::Call { procedure: "p".into(), arguments: vec![] };
-        let signed = read.sign_request(RequestId([1; 16]), payload.clone(), 9);
-        assert_eq!(signed, identity.sign_request(RequestId([1; 16]), payload, 9));
+        let signed = read.sign_request(RequestId([1; 16]), "clerk".into(), payload.clone(), 9);
+        assert_eq!(signed, identity.sign_request(RequestId([1; 16]), "clerk".into(), payload, 9));
         assert!(signed.verify_signature());
         assert!(signed.credential.verify(&root.public_key(), &ledger, &signed.transaction.client));
     }

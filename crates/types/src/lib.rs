@@ -31,6 +31,7 @@ mod policy;
 mod proposal;
 mod real;
 mod receipt;
+mod role;
 mod sequence;
 mod session;
 mod submission;
@@ -77,6 +78,7 @@ pub use proposal::{
     PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
 };
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
+pub use role::{Grantee, Principal, Privileges, Role, Roles, Securable};
 pub use sequence::{Generated, Sequence, SequenceOwner};
 pub use session::{SessionResults, SessionStep, results_have_changed};
 pub use submission::{

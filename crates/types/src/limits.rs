@@ -10,6 +10,8 @@ pub const ARGUMENTS_MAX: usize = 1_000;
 pub const NAME_BYTES_MAX: usize = 63;
 /// Columns of a table.
 pub const COLUMNS_MAX: usize = 250;
+/// Roles of a ledger.
+pub const ROLES_MAX: usize = 10_000;
 /// Tables of a ledger.
 pub const TABLES_MAX: usize = 10_000;
 /// Procedures of a ledger.

@@ -147,6 +147,9 @@ pub struct Transaction {
     pub request: RequestId,
     /// The last height at which it may stand; at most the charter's `expiry_blocks_max` ahead.
     pub expires_at: u64,
+    /// The role of the client's organisation in whose name it runs; empty: the organisation's administrator. Whose keys an
+    /// organisation vouches for may act as any of its roles: other organisations cannot tell its people apart.
+    pub role: String,
     /// What it does.
     pub payload: Payload,
 }
@@ -188,8 +191,8 @@ pub struct SignedTransaction {
     pub signature: Signature,
 }
 
-/// Bytes of a transaction before its payload: ledger, client, request and expiry.
-const PAYLOAD_AT: usize = 32 + 32 + 16 + 8;
+/// Bytes of a transaction before its role: ledger, client, request and expiry.
+const ROLE_AT: usize = 32 + 32 + 16 + 8;
 
 /// The part of an encoding that its id and the client's signature cover. Of bytes that are no transaction, all: no two
 /// of them have one id.
@@ -251,7 +254,8 @@ impl SignedTransaction {
     /// no transaction. `""` where no call's name stands.
     pub fn contract_of(bytes: &[u8]) -> &str {
         let name = || {
-            let (kind, rest) = bytes.get(PAYLOAD_AT..)?.split_first()?;
+            let (length, rest) = bytes.get(ROLE_AT..)?.split_first_chunk()?;
+            let (kind, rest) = rest.get(u32::from_le_bytes(*length) as usize..)?.split_first()?;
             let (length, rest) = rest.split_first_chunk()?;
             let name = rest.get(..u32::from_le_bytes(*length) as usize).filter(|_| *kind == 0)?;
             std::str::from_utf8(name).ok()
@@ -282,6 +286,7 @@ impl SignedTransaction {
             ("arguments", values, limits::ARGUMENTS_MAX),
             ("bytes in the name of its procedure, table or savepoint", name, limits::NAME_BYTES_MAX),
             ("steps", steps, limits::SESSION_STEPS_MAX),
+            ("bytes in the name of its role", signed.transaction.role.len(), limits::NAME_BYTES_MAX),
         ];
         match limits.into_iter().find(|(_, found, limit)| found > limit) {
             Some((what, found, limit)) => Err(TransactionError::Limit { what, found, limit }),
@@ -343,8 +348,15 @@ mod tests {
         let credential = Credential::issue(&root, 0, &ledger, &key.public_key());
         assert!(credential.verify(&root.public_key(), &ledger, &key.public_key()));
         assert!(!credential.verify(&root.public_key(), &sha256(&[b"other"]), &key.public_key()));
-        Transaction { ledger, client: key.public_key(), request: RequestId([7; 16]), expires_at: 99, payload }
-            .sign(&key, credential)
+        Transaction {
+            ledger,
+            client: key.public_key(),
+            request: RequestId([7; 16]),
+            expires_at: 99,
+            role: "clerk".into(),
+            payload,
+        }
+        .sign(&key, credential)
     }
 
     #[test]
@@ -406,7 +418,8 @@ mod tests {
 
     #[test]
     fn sessions_have_limits() {
-        let limit = |steps: Vec<SessionStep>| match SignedTransaction::from_bytes(&session(steps).to_bytes()) {
+        let limit = |steps: Vec<SessionStep>| match SignedTransaction::from_bytes(&session(steps).to_bytes())
+        {
             Err(TransactionError::Limit { what, found, limit }) => (what, found, limit),
             other => panic!("{other:?}"),
         };
@@ -414,8 +427,10 @@ mod tests {
         assert_eq!(limit(steps), ("steps", limits::SESSION_STEPS_MAX + 1, limits::SESSION_STEPS_MAX));
         let long = vec![SessionStep::Release("s".repeat(64))];
         assert_eq!(limit(long), ("bytes in the name of its procedure, table or savepoint", 64, 63));
-        let many =
-            SessionStep::Run { sql: "SELECT 1".into(), parameters: vec![Value::Null; limits::ARGUMENTS_MAX + 1] };
+        let many = SessionStep::Run {
+            sql: "SELECT 1".into(),
+            parameters: vec![Value::Null; limits::ARGUMENTS_MAX + 1],
+        };
         assert_eq!(limit(vec![many]), ("arguments", limits::ARGUMENTS_MAX + 1, limits::ARGUMENTS_MAX));
     }
 

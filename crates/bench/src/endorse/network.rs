@@ -125,7 +125,7 @@ impl Parties {
         let mut request = [0; 16];
         request[..8].copy_from_slice(&number.to_be_bytes());
         let (ledger, client, expires_at) = (self.charter.ledger(), self.client.public_key(), 90_000);
-        Transaction { ledger, client, request: RequestId(request), expires_at, payload }
+        Transaction { ledger, client, request: RequestId(request), expires_at, role: String::new(), payload }
             .sign(&self.client, self.credential)
     }
 
@@ -183,7 +183,9 @@ impl Parties {
         let mut found: Vec<(SignedTransaction, Instant, TransactionId, EndorsedEffects)> = Vec::new();
         for (signed, arrived) in proposals {
             let id = signed.transaction.id();
-            if let Ok(effects) = basis.simulate(id, &Arc::new(signed.transaction.payload.clone())) {
+            if let Ok(effects) =
+                basis.simulate(id, &Principal::default(), &Arc::new(signed.transaction.payload.clone()))
+            {
                 found.push((signed, arrived, id, effects));
             }
         }
@@ -265,8 +267,9 @@ impl Network {
         if endorsed {
             let id = signed.transaction.id();
             let basis = self.basis();
-            let effects =
-                basis.simulate(id, &Arc::new(signed.transaction.payload.clone())).map_err(|error| {
+            let effects = basis
+                .simulate(id, &Principal::default(), &Arc::new(signed.transaction.payload.clone()))
+                .map_err(|error| {
                     let outcome = Box::new(Outcome::Aborted(error));
                     EngineBenchError::SetUp { statement: statement.clone(), outcome }
                 })?;

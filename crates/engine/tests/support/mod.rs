@@ -51,6 +51,7 @@ impl Chain {
             client: SecretKey::from_bytes([3; 32]).public_key(),
             request: RequestId(bytes),
             expires_at,
+            role: String::new(),
             payload,
         };
         let credential = Credential { organisation: 0, signature: Signature([0; 64]) };

@@ -15,7 +15,7 @@ const CUSTOMERS_PER_COPY: u64 = 10_000;
 
 pub(crate) async fn connect(address: SocketAddr) -> Result<Client, CommandError> {
     let mut config = tokio_postgres::Config::new();
-    config.host(address.ip().to_string()).port(address.port()).user("demo").dbname("entente");
+    config.host(address.ip().to_string()).port(address.port()).user("entente").dbname("entente");
     let (client, connection) = config.connect(NoTls).await?;
     // A broken connection shows at the next statement.
     tokio::spawn(connection);

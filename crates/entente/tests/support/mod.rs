@@ -112,7 +112,7 @@ impl TestNetwork {
     /// A session of any driver.
     pub async fn session(&self, node: usize) -> tokio_postgres::Client {
         let mut config = tokio_postgres::Config::new();
-        config.host("127.0.0.1").port(self.port_base + 100 + node as u16).user("test").dbname("entente");
+        config.host("127.0.0.1").port(self.port_base + 100 + node as u16).user("entente").dbname("entente");
         let (client, connection) = config.connect(NoTls).await.expect("the node answers");
         tokio::spawn(connection);
         client

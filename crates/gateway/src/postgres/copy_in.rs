@@ -191,9 +191,9 @@ impl Session {
         let (lines, count) = (progress.lines, rows.len() as u64);
         let columns = progress.statement.columns.iter().map(|(name, _)| name.clone()).collect();
         let payload = Payload::Insert { table: progress.statement.table.clone(), columns, rows };
-        let database = Arc::clone(&self.database);
+        let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
         progress.in_flight.push(Box::pin(async move {
-            let result = database.execute(payload).await.map(|executed| executed.height);
+            let result = database.execute(&role, payload).await.map(|executed| executed.height);
             Sent { lines, rows: count, result }
         }));
     }

@@ -177,7 +177,12 @@ impl PostgresServer {
                 Ok(Err(Refusal::Closed)) | Err(_) => return,
             }
         }
-        self.start(connection, minor, user, &parameters).await;
+        // Asked last, so that only those who have proved who they are learn what there is.
+        let role = match self.database.role_of(&user) {
+            Ok(role) => role,
+            Err(error) => return connection.close_with(&error).await,
+        };
+        self.start(connection, minor, (user, role), &parameters).await;
     }
 
     /// Reads first messages until one starts a session or cancels.
@@ -211,7 +216,7 @@ impl PostgresServer {
         &self,
         mut connection: Connection,
         minor: u16,
-        user: String,
+        (user, role): (String, String),
         parameters: &[(String, String)],
     ) {
         let settings = Settings::new(&user, parameters);
@@ -233,7 +238,7 @@ impl PostgresServer {
             connection.put(&ParameterStatus::new(name.to_string(), value));
         }
         connection.put(&BackendKeyData::new(process, SecretKey::I32(secret)));
-        let identity = Identity { user, process };
+        let identity = Identity { user, process, role };
         let (database, catalogue) = (Arc::clone(&self.database), Arc::clone(&self.catalogue));
         Session::new(connection, database, catalogue, identity, settings, cancel).run().await;
     }

@@ -49,6 +49,8 @@ pub(super) fn problem(state: SqlState, message: impl Into<String>) -> Failure {
 pub(super) struct Identity {
     pub(super) user: String,
     pub(super) process: i32,
+    /// What it acts as; empty: the administrator.
+    pub(super) role: String,
 }
 
 /// A started session.
@@ -56,7 +58,7 @@ pub(super) struct Session {
     pub(super) connection: Connection,
     pub(super) database: Arc<dyn Database>,
     pub(super) catalogue: Arc<Catalogue>,
-    identity: Identity,
+    pub(super) identity: Identity,
     pub(super) settings: Settings,
     pub(super) cancel: Arc<Notify>,
     pub(super) statements: HashMap<String, Arc<ParsedStatement>>,
@@ -197,7 +199,10 @@ impl Session {
         self.connection.put(&ParameterStatus::new(name.to_string(), value));
     }
 
-    pub(super) fn session_statement(&mut self, statement: &SessionStatement) -> Result<StatementResult, SqlError> {
+    pub(super) fn session_statement(
+        &mut self,
+        statement: &SessionStatement,
+    ) -> Result<StatementResult, SqlError> {
         let tag = match statement {
             SessionStatement::Show { name } => return self.settings.show(Some(name)),
             SessionStatement::ShowAll => return self.settings.show(None),

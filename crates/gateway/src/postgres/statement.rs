@@ -174,8 +174,8 @@ impl Session {
         parameters: Vec<Value>,
     ) -> Result<StatementResult, SqlError> {
         self.wait_for_min_height().await?;
-        let database = Arc::clone(&self.database);
-        self.wait(blocking(move || database.query(&prepared, &parameters)), false).await
+        let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
+        self.wait(blocking(move || database.query(&role, &prepared, &parameters)), false).await
     }
 
     /// Has a transaction ordered and waits until it is final; the client is told at which height.
@@ -189,7 +189,7 @@ impl Session {
             let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
             return Err(error.hint("split it; for many rows use COPY"));
         }
-        let executed = self.wait(self.database.execute(payload), true).await?;
+        let executed = self.wait(self.database.execute(&self.identity.role, payload), true).await?;
         self.committed_at(executed.height);
         Ok(executed.results)
     }

@@ -58,7 +58,8 @@ impl Session {
     pub(super) fn check_not_failed(&self, ends: bool) -> Result<(), SqlError> {
         match &self.block {
             Some(block) if block.failed && !ends => {
-                let message = "current transaction is aborted, commands ignored until end of transaction block";
+                let message =
+                    "current transaction is aborted, commands ignored until end of transaction block";
                 Err(SqlError::new(SqlState::IN_FAILED_TRANSACTION, message))
             }
             _ => Ok(()),
@@ -184,7 +185,7 @@ impl Session {
             Some(Block { run: Run::NotBegun, read_only, .. }) => *read_only,
         };
         self.wait_for_min_height().await?;
-        let running = Arc::new(Mutex::new(Some(self.database.begin(read_only)?)));
+        let running = Arc::new(Mutex::new(Some(self.database.begin(&self.identity.role, read_only)?)));
         if let Some(block) = &mut self.block {
             block.run = Run::Running(Arc::clone(&running));
         }
@@ -203,7 +204,8 @@ impl Session {
             let mut guard = running.lock();
             let Some(block) = guard.as_mut() else { return Ok(StatementResult::default()) };
             if catalog_version.is_some_and(|version| version != block.catalog_version()) {
-                let message = "could not serialize access: the tables have changed since the transaction began";
+                let message =
+                    "could not serialize access: the tables have changed since the transaction began";
                 return Err(SqlError::new(SqlState::SERIALIZATION_FAILURE, message)
                     .hint("The transaction might succeed if retried: run the whole block again."));
             }

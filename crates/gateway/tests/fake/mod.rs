@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::{Digest, sha256};
 use gateway::{
-    Access, BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionBlock,
-    TransactionFilter, TransactionOutcome, TransactionRow,
+    Access, BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind,
+    TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
 };
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -22,8 +22,8 @@ use tokio::sync::mpsc;
 use types::{
     Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, Numeric, Outcome, OutputColumn,
     Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest,
-    Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
-    SubmissionReply, Table, TableId, TransactionId, Value,
+    Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult,
+    SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -90,6 +90,7 @@ pub fn catalog() -> Catalog {
         language: Language::PlPgSql,
         body: "\nBEGIN\n  UPDATE accounts SET balance = balance - amount WHERE id = source;\nEND\n".into(),
         endorsement: None,
+        security_definer: false,
     };
     let mut catalog = Catalog { version: 1, next_table: 3, ..Catalog::default() };
     catalog.tables.insert(accounts.name.clone(), Arc::new(accounts));
@@ -253,7 +254,10 @@ impl TransactionBlock for FakeBlock {
                     std::thread::sleep(Duration::from_millis(1_500));
                 }
                 if lower.contains("fail") {
-                    return Err(SqlError::new(SqlState::CHECK_VIOLATION, "new row violates check constraint"));
+                    return Err(SqlError::new(
+                        SqlState::CHECK_VIOLATION,
+                        "new row violates check constraint",
+                    ));
                 }
                 if let Some(count) = lower.strip_prefix("select series ") {
                     let rows = (1..=count.parse().unwrap()).map(|n| vec![Value::Integer(n)]).collect();
@@ -264,7 +268,12 @@ impl TransactionBlock for FakeBlock {
                 if lower.starts_with("select") {
                     let columns = vec![OutputColumn { name: "n".into(), data_type: DataType::Integer }];
                     let rows = vec![vec![Value::Integer(1)]];
-                    return Ok(StatementResult { tag: "SELECT 1".into(), columns, rows, notices: Vec::new() });
+                    return Ok(StatementResult {
+                        tag: "SELECT 1".into(),
+                        columns,
+                        rows,
+                        notices: Vec::new(),
+                    });
                 }
                 if self.read_only {
                     let message = "cannot execute this in a read-only transaction";
@@ -343,7 +352,14 @@ impl Database for Fake {
         Ok(Prepared { parameters, columns, kind, catalog_version, plan: Arc::new(plan) })
     }
 
-    fn query(&self, prepared: &Prepared, parameters: &[Value]) -> Result<StatementResult, SqlError> {
+    fn role_of(&self, user: &str) -> Result<String, SqlError> {
+        match user {
+            "nobody" => Err(SqlError::new(SqlState::INVALID_AUTHORIZATION, "role \"nobody\" does not exist")),
+            user => Ok(user.to_string()),
+        }
+    }
+
+    fn query(&self, _: &str, prepared: &Prepared, parameters: &[Value]) -> Result<StatementResult, SqlError> {
         let plan = prepared.plan.downcast_ref::<Plan>().expect("our own plan");
         let rows = match plan {
             Plan::EveryType => every_type().1,
@@ -359,7 +375,7 @@ impl Database for Fake {
         Ok(StatementResult { tag: format!("SELECT {}", rows.len()), columns, rows, notices: Vec::new() })
     }
 
-    async fn execute(&self, payload: Payload) -> Result<Executed, SqlError> {
+    async fn execute(&self, _: &str, payload: Payload) -> Result<Executed, SqlError> {
         self.payloads.lock().unwrap().push(payload.clone());
         let results = match payload {
             Payload::Session { .. } if self.conflicting.load(Ordering::SeqCst) => {
@@ -383,7 +399,7 @@ impl Database for Fake {
         Ok(Executed { results: results?, height: self.height.fetch_add(1, Ordering::SeqCst) + 1 })
     }
 
-    fn begin(&self, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
+    fn begin(&self, _: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let (version, steps, savepoints) = (self.catalog().version, Vec::new(), Vec::new());
         Ok(Box::new(FakeBlock { version, read_only, writes: false, steps, savepoints }))

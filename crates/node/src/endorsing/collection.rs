@@ -380,7 +380,10 @@ mod tests {
             let signed = self.client.sign(Payload::Script { sql: sql.into(), parameters }, 9);
             let bytes = Bytes::from(signed.to_bytes());
             let transaction = Arc::new(VerifiedTransaction::from(signed));
-            let effects = self.basis.simulate(transaction.id, &transaction.payload).expect("it runs");
+            let effects = self
+                .basis
+                .simulate(transaction.id, &transaction.principal, &transaction.payload)
+                .expect("it runs");
             let digest = effects.digest();
             (subject, bytes, Simulated { transaction, effects, digest })
         }

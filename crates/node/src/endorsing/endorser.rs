@@ -91,7 +91,7 @@ impl Endorser {
                 return Err((transaction.id, ProposalRefusal::Busy));
             }
             let effects = basis
-                .simulate(transaction.id, &transaction.payload)
+                .simulate(transaction.id, &transaction.principal, &transaction.payload)
                 .map_err(|error| (transaction.id, ProposalRefusal::Aborted(error)))?;
             let digest = effects.digest();
             Ok(Simulated { transaction, effects, digest })

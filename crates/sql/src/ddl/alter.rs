@@ -174,6 +174,7 @@ pub(super) fn alter_table(
             TableChange::RenameColumn { from, to } => rename_column(catalog, &table, from, to)?,
             TableChange::Rename(to) => {
                 rename_table(catalog, &table, to)?;
+                catalog.roles.rename_relation(&table.name, to);
                 name = to;
             }
             TableChange::AlterColumn { name, change } => alter_column(catalog, &table, name, change, rows)?,

@@ -58,7 +58,8 @@ pub(crate) fn bind_create_routine(create: &CreateRoutine) -> Result<SchemaChange
         create.function.as_ref().map(|function| bind_function(function, &parameters)).transpose()?;
     let endorsement = bind_policy(create.endorsement.as_deref().unwrap_or_default())?;
     let (language, body) = (create.language, create.body.clone());
-    let procedure = Procedure { name, parameters, function, language, body, endorsement };
+    let security_definer = create.security_definer;
+    let procedure = Procedure { name, parameters, function, language, body, endorsement, security_definer };
     Ok(SchemaChange::CreateRoutine { or_replace: create.or_replace, procedure })
 }
 

@@ -65,6 +65,7 @@ impl Execution<'_> {
                 SqlError::unsupported(what).hint("Call it without EXECUTE: who must endorse is known then.")
             );
         }
+        self.authorise(&script.needs)?;
         let frame = script.frame(&values)?;
         let mut output = StatementOutput::default();
         for step in &script.steps {

@@ -1,5 +1,6 @@
 //! Running bound statements on a snapshot, and what that leaves as effects.
 
+mod authority;
 mod change;
 mod constraint;
 mod function;
@@ -12,6 +13,7 @@ mod scan;
 mod select;
 mod suspend;
 
+pub(crate) use authority::{Needs, refuse_schema_change};
 pub(crate) use change::check_row_bytes;
 pub(crate) use protect::Savepoint;
 pub(crate) use relation::check_values;
@@ -23,6 +25,7 @@ use crate::library::Library;
 use crate::plpgsql::{self, CallResult, CompiledProcedure};
 use crate::sequence::Drawn;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
+use authority::Authority;
 use constraint::Unsettled;
 pub(crate) use own::without;
 use own::{OwnRow, OwnRows};
@@ -109,6 +112,8 @@ pub(crate) struct Execution<'a> {
     last_matched: Vec<(usize, bool)>,
     steps: u64,
     depth: usize,
+    /// What the role may do; `None`: everything.
+    authority: Option<Authority>,
     /// Queries that are running inside of one another.
     queries: usize,
     subqueries: KnownSubqueries,
@@ -146,6 +151,7 @@ impl<'a> Execution<'a> {
             last_matched: Vec::new(),
             steps: 0,
             depth: 0,
+            authority: None,
             queries: 0,
             subqueries: KnownSubqueries::default(),
             working: Vec::new(),
@@ -367,7 +373,13 @@ impl<'a> Execution<'a> {
     pub fn call(&mut self, name: &str, arguments: Vec<Value>) -> Result<CallResult, SqlError> {
         let library = self.library;
         let procedure = library.procedure(name)?;
-        self.call_compiled(name, procedure, arguments)
+        let definer = library.definition(name).is_some_and(|definition| definition.security_definer);
+        let authority = if definer { self.authority.take() } else { None };
+        let result = self.call_compiled(name, procedure, arguments);
+        if definer {
+            self.authority = authority;
+        }
+        result
     }
 
     fn call_compiled(
@@ -384,6 +396,7 @@ impl<'a> Execution<'a> {
             return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
         }
         self.charge(1)?;
+        self.authorise(&procedure.needs)?;
         self.depth += 1;
         // A routine sees the block's time, whatever time a session says it is in its own statements.
         let now = std::mem::replace(&mut self.now, self.context.now());

@@ -6,6 +6,7 @@ use crate::library::Library;
 use crate::sequence::Drawn;
 use state::{Command, Snapshot};
 use std::sync::Arc;
+use types::Principal;
 
 /// What an execution has come to between two statements.
 #[derive(Default)]
@@ -37,10 +38,11 @@ impl<'a> Execution<'a> {
         library: &'a Library,
         snapshot: &'a dyn Snapshot,
         context: Context,
+        principal: &Principal,
         suspended: Suspended,
     ) -> Execution<'a> {
         let Suspended { commands, own, protected, draws, drawn, steps, said } = suspended;
-        let new = Execution::new(library, snapshot, context).without_registration();
+        let new = Execution::new(library, snapshot, context).without_registration().acting_as(principal);
         Execution { commands, own, protected, draws, drawn, steps, said, ..new }
     }
 

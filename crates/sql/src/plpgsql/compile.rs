@@ -138,7 +138,7 @@ impl<'a> Compiler<'a> {
             code: code.into(),
             names: self.variables.names(),
             result: self.result.form(),
-            called: self.variables.scope().called().into(),
+            needs: self.variables.scope().needs(),
             obstacles: obstacles.into(),
             inputs: inputs.into(),
             outputs: self.outputs.into(),

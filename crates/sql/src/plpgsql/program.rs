@@ -33,8 +33,8 @@ pub struct CompiledProcedure {
     pub(super) names: Box<[Box<str>]>,
     /// What it gives to its caller.
     pub(super) result: ResultForm,
-    /// Functions and procedures that its statements and expressions call.
-    pub(super) called: Box<[Arc<str>]>,
+    /// What its statements and expressions need, and which functions and procedures they call.
+    pub(crate) needs: Needs,
     /// For the address of every read that is left: why it could not be fused.
     pub(super) obstacles: Box<[(Address, Obstacle)]>,
 }
@@ -42,7 +42,7 @@ pub struct CompiledProcedure {
 impl CompiledProcedure {
     /// Names of the procedures and functions that it calls.
     pub fn calls(&self) -> impl Iterator<Item = &str> {
-        self.called.iter().map(AsRef::as_ref)
+        self.needs.called.iter().map(AsRef::as_ref)
     }
 
     /// Whether it may change rows itself, or needs a transaction for another reason.

@@ -20,7 +20,7 @@ use sqlparser::ast::{
     UpdateTableFromKind,
 };
 use std::sync::Arc;
-use types::{ColumnSet, DataType, Index, OutputColumn, SqlError, SqlState, Value};
+use types::{ColumnSet, DataType, Index, OutputColumn, Privileges, SqlError, SqlState, Value};
 
 /// Binds SELECT, INSERT, UPDATE, DELETE or CALL.
 ///
@@ -153,6 +153,7 @@ fn bind_insert(
         return Err(SqlError::unsupported("INSERT into this target"));
     };
     let table = find_table(tables, scope, name)?;
+    scope.note_use(&table.name, insert_privileges(insert));
     let known_as = match &insert.table_alias {
         Some(alias) => name_of(&alias.alias)?,
         None => table.name.clone(),
@@ -192,6 +193,20 @@ fn bind_insert(
     }
     let returning = bind_returning(table, &known_as, scope, insert.returning.as_deref())?;
     Ok(BoundInsert { table: table.clone(), source, on_conflict, returning })
+}
+
+/// As PostgreSQL: what is looked at must be readable as well.
+fn insert_privileges(insert: &ast::Insert) -> Privileges {
+    let mut privileges = Privileges::INSERT;
+    if let Some(ast::OnInsert::OnConflict(on_conflict)) = &insert.on {
+        if on_conflict.conflict_target.is_some() {
+            privileges = privileges | Privileges::SELECT;
+        }
+        if matches!(on_conflict.action, ast::OnConflictAction::DoUpdate(_)) {
+            privileges = privileges | Privileges::SELECT | Privileges::UPDATE;
+        }
+    }
+    if insert.returning.is_some() { privileges | Privileges::SELECT } else { privileges }
 }
 
 fn bind_on_conflict(
@@ -337,6 +352,7 @@ fn bind_truncate(
         return Err(SqlError::unsupported("this form of TRUNCATE").hint("Use TRUNCATE table, or DELETE."));
     }
     let table = find_table(tables, scope, &target.name)?;
+    scope.note_use(&table.name, Privileges::TRUNCATE);
     let referenced = tables.foreign_keys().of_parent(table.id);
     if let Some(foreign_key) = referenced.iter().find(|foreign_key| foreign_key.child.id != table.id) {
         let (child, parent) = (&foreign_key.child.name, &table.name);
@@ -649,6 +665,13 @@ fn bind_update(
         }
     };
     let (table, known_as) = single_table(tables, scope, &update.table)?;
+    let plain = |assignment: &ast::Assignment| matches!(assignment.value, Expr::Value(_));
+    let reads =
+        update.selection.is_some() || update.returning.is_some() || !update.assignments.iter().all(plain);
+    scope.note_use(&table.name, Privileges::UPDATE);
+    if reads {
+        scope.note_use(&table.name, Privileges::SELECT);
+    }
     let returning = bind_returning(table, &known_as, scope, update.returning.as_deref())?;
     let parts = update.assignments.iter().map(|assignment| &assignment.value).chain(&update.selection);
     if !others.is_empty() || parts.into_iter().any(|part| holds_query(scope, part)) {
@@ -782,6 +805,10 @@ fn bind_delete(
         return Err(SqlError::unsupported("DELETE from several tables"));
     };
     let (table, known_as) = single_table(tables, scope, from)?;
+    scope.note_use(&table.name, Privileges::DELETE);
+    if delete.selection.is_some() || delete.returning.is_some() {
+        scope.note_use(&table.name, Privileges::SELECT);
+    }
     let returning = bind_returning(table, &known_as, scope, delete.returning.as_deref())?;
     let others = delete.using.as_deref().unwrap_or_default();
     if !others.is_empty() || delete.selection.iter().any(|part| holds_query(scope, part)) {

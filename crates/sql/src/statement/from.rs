@@ -20,7 +20,7 @@ use sqlparser::ast::{
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{ColumnSet, DataType, Function, FunctionResult, SqlError, SqlState};
+use types::{ColumnSet, DataType, Function, FunctionResult, Privileges, SqlError, SqlState};
 
 /// Relations that one FROM may join.
 const RELATIONS_MAX: usize = 64;
@@ -234,6 +234,7 @@ fn bind_factor(
             }
             let called = table_name(name)?;
             query.variables.note_relation(&called);
+            query.variables.note_use(&called, Privileges::SELECT);
             if let Some(view) = query.tables.view(&called) {
                 let select = bind_view(query, view)?;
                 return derived(query, names, select, Vec::new(), alias.as_ref(), Some(called));

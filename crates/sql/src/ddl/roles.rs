@@ -1,0 +1,176 @@
+//! Roles and privileges in the catalog. PostgreSQL 15's rules and messages, but for who may change what: the administrators of
+//! the organisations, each its own roles.
+
+use crate::parse_role::{Objects, RoleStatement};
+use types::{Catalog, Grantee, Privileges, Role, Roles, Securable, SqlError, SqlState, limits};
+
+/// `0LP01` a grant that cannot be.
+const INVALID_GRANT_OPERATION: SqlState = SqlState(*b"0LP01");
+/// `2BP01` something else needs it.
+const DEPENDENT_OBJECTS_STILL_EXIST: SqlState = SqlState(*b"2BP01");
+
+fn undefined(name: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
+}
+
+/// The role, which must be the organisation's own.
+fn own<'r>(roles: &'r mut Roles, name: &str, organisation: u16) -> Result<&'r mut Role, SqlError> {
+    let role = roles.by_name.get_mut(name).ok_or_else(|| undefined(name))?;
+    if role.organisation == organisation {
+        return Ok(role);
+    }
+    let message = format!("permission denied: role \"{name}\" belongs to another organisation");
+    Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+        .hint("Only the administrator of the organisation that has made a role can change it."))
+}
+
+/// Makes the change, asked for by the administrator of the organisation with this number. Gives the command's tag.
+///
+/// # Errors
+/// As PostgreSQL's, and `42501` where another organisation's role would change.
+pub(super) fn change_roles(
+    catalog: &mut Catalog,
+    statement: &RoleStatement,
+    organisation: u16,
+) -> Result<&'static str, SqlError> {
+    match statement {
+        RoleStatement::Create { name, login, member_of } => {
+            let reserved = matches!(name.as_str(), "public" | "none" | "entente") || name.starts_with("pg_");
+            if reserved {
+                let message = format!("role name \"{name}\" is reserved");
+                return Err(SqlError::new(SqlState(*b"42939"), message));
+            }
+            if catalog.roles.by_name.contains_key(name) {
+                let message = format!("role \"{name}\" already exists");
+                return Err(SqlError::new(SqlState(*b"42710"), message));
+            }
+            if catalog.roles.by_name.len() >= limits::ROLES_MAX {
+                let message = format!("a ledger has at most {} roles (ROLES_MAX)", limits::ROLES_MAX);
+                return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+            }
+            for group in member_of {
+                own(&mut catalog.roles, group, organisation)?;
+            }
+            let member_of = member_of.iter().cloned().collect();
+            catalog.roles.by_name.insert(name.clone(), Role { organisation, login: *login, member_of });
+            Ok("CREATE ROLE")
+        }
+        RoleStatement::Alter { name, login } => {
+            let role = own(&mut catalog.roles, name, organisation)?;
+            role.login = login.unwrap_or(role.login);
+            Ok("ALTER ROLE")
+        }
+        RoleStatement::Drop { if_exists, names } => {
+            for name in names {
+                if *if_exists && !catalog.roles.by_name.contains_key(name) {
+                    continue;
+                }
+                drop_role(catalog, name, organisation)?;
+            }
+            Ok("DROP ROLE")
+        }
+        RoleStatement::Memberships { revoke, groups, members } => {
+            for (group, member) in
+                groups.iter().flat_map(|group| members.iter().map(move |member| (group, member)))
+            {
+                own(&mut catalog.roles, group, organisation)?;
+                if !revoke && catalog.roles.memberships(group).contains(member.as_str()) {
+                    let message = format!("role \"{group}\" is a member of role \"{member}\"");
+                    return Err(SqlError::new(INVALID_GRANT_OPERATION, message));
+                }
+                let role = own(&mut catalog.roles, member, organisation)?;
+                match revoke {
+                    true => drop(role.member_of.remove(group)),
+                    false => drop(role.member_of.insert(group.clone())),
+                }
+            }
+            Ok(if *revoke { "REVOKE ROLE" } else { "GRANT ROLE" })
+        }
+        RoleStatement::Privileges { revoke, privileges, objects, grantees } => {
+            let (objects, all) = securables(catalog, objects)?;
+            let privileges = privileges.unwrap_or(all);
+            for grantee in grantees {
+                if let Grantee::Role(name) = grantee
+                    && !catalog.roles.by_name.contains_key(name)
+                {
+                    return Err(undefined(name));
+                }
+                for object in &objects {
+                    match revoke {
+                        true => catalog.roles.revoke(object.clone(), grantee, privileges),
+                        false => catalog.roles.grant(object.clone(), grantee.clone(), privileges),
+                    }
+                }
+            }
+            Ok(if *revoke { "REVOKE" } else { "GRANT" })
+        }
+    }
+}
+
+fn drop_role(catalog: &mut Catalog, name: &str, organisation: u16) -> Result<(), SqlError> {
+    own(&mut catalog.roles, name, organisation)?;
+    let grantee = Grantee::Role(name.to_string());
+    let granted: Vec<String> = catalog
+        .roles
+        .grants
+        .iter()
+        .filter(|(_, grants)| grants.contains_key(&grantee))
+        .map(|(object, _)| described(catalog, object))
+        .collect();
+    if !granted.is_empty() {
+        let message = format!("role \"{name}\" cannot be dropped because some objects depend on it");
+        let detail: Vec<String> = granted.iter().map(|object| format!("privileges for {object}")).collect();
+        return Err(SqlError::new(DEPENDENT_OBJECTS_STILL_EXIST, message).detail(detail.join("\n")));
+    }
+    catalog.roles.by_name.remove(name);
+    catalog.roles.by_name.values_mut().for_each(|role| drop(role.member_of.remove(name)));
+    Ok(())
+}
+
+/// A table or routine as errors call it.
+fn described(catalog: &Catalog, object: &Securable) -> String {
+    match object {
+        Securable::Relation(name) => match catalog.views.contains_key(name) {
+            true => format!("view {name}"),
+            false => format!("table {name}"),
+        },
+        Securable::Routine(name) => match catalog.procedures.get(name) {
+            Some(routine) if routine.function.is_some() => format!("function {name}"),
+            _ => format!("procedure {name}"),
+        },
+    }
+}
+
+/// What is meant, and all privileges that there are on it.
+fn securables(catalog: &Catalog, objects: &Objects) -> Result<(Vec<Securable>, Privileges), SqlError> {
+    let table = |name: &String| match catalog.tables.contains_key(name) || catalog.views.contains_key(name) {
+        true => Ok(Securable::Relation(name.clone())),
+        false => {
+            let message = format!("relation \"{name}\" does not exist");
+            Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
+        }
+    };
+    let routine = |name: &String| match catalog.procedures.contains_key(name) {
+        true => Ok(Securable::Routine(name.clone())),
+        false => {
+            let message = format!("could not find a function named \"{name}\"");
+            Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
+        }
+    };
+    Ok(match objects {
+        Objects::Tables(names) => {
+            (names.iter().map(table).collect::<Result<_, SqlError>>()?, Privileges::OF_TABLES)
+        }
+        Objects::AllTables => {
+            let all = catalog.tables.keys().chain(catalog.views.keys());
+            (all.map(|name| Securable::Relation(name.clone())).collect(), Privileges::OF_TABLES)
+        }
+        Objects::Routines(names) => {
+            (names.iter().map(routine).collect::<Result<_, SqlError>>()?, Privileges::OF_ROUTINES)
+        }
+        Objects::AllRoutines => {
+            let all = catalog.procedures.keys().map(|name| Securable::Routine(name.clone()));
+            (all.collect(), Privileges::OF_ROUTINES)
+        }
+    })
+}

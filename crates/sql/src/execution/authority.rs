@@ -1,0 +1,110 @@
+//! What the role may do in whose name a transaction runs.
+//!
+//! What a statement or a routine's body needs is known when it is bound, and asked for as a whole when it begins: also for what a
+//! routine would not have come to. A view and a SECURITY DEFINER routine need nothing of the role but that it may use them.
+
+use super::Execution;
+use crate::sequence::is_sequence_function;
+use std::sync::Arc;
+use types::{Principal, Privileges, Securable, SqlError, SqlState};
+
+/// What running something needs, as it was bound.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Needs {
+    /// Privileges on tables and views.
+    pub relations: Box<[(Securable, Privileges)]>,
+    /// Routines that are called.
+    pub called: Box<[Arc<str>]>,
+}
+
+/// In whose name something runs, where that may not do everything.
+#[derive(Clone, Debug)]
+pub(crate) struct Authority {
+    role: Arc<str>,
+}
+
+impl Authority {
+    /// Of this principal; `None` for an administrator.
+    pub fn of(principal: &Principal) -> Option<Authority> {
+        (!principal.is_administrator()).then(|| Authority { role: principal.role.as_str().into() })
+    }
+}
+
+/// `42501` for somebody who is no administrator and changes the schema.
+pub(crate) fn refuse_schema_change(principal: &Principal) -> Result<(), SqlError> {
+    if principal.is_administrator() {
+        return Ok(());
+    }
+    let message = "permission denied for schema public";
+    Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+        .hint("Schema, roles and privileges are changed by the administrator, who connects under the organisation's name."))
+}
+
+impl<'a> Execution<'a> {
+    /// In the name of this principal.
+    pub fn acting_as(mut self, principal: &Principal) -> Execution<'a> {
+        self.authority = Authority::of(principal);
+        self
+    }
+
+    /// Refuses what the role may not do.
+    ///
+    /// # Errors
+    /// `42501` names the first thing.
+    pub fn authorise(&self, needs: &Needs) -> Result<(), SqlError> {
+        let Some(authority) = &self.authority else { return Ok(()) };
+        for (object, privileges) in &needs.relations {
+            self.require(authority, object, *privileges)?;
+        }
+        for name in needs.called.iter().filter(|name| !is_sequence_function(name)) {
+            self.require(authority, &Securable::Routine(name.to_string()), Privileges::EXECUTE)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses to insert rows that a client sends, if the role may not.
+    ///
+    /// # Errors
+    /// `42501`
+    pub fn authorise_insert(&self, table: &str) -> Result<(), SqlError> {
+        let Some(authority) = &self.authority else { return Ok(()) };
+        self.require(authority, &Securable::Relation(table.to_string()), Privileges::INSERT)
+    }
+
+    /// Refuses to call a routine, if the role may not.
+    ///
+    /// # Errors
+    /// `42501`
+    pub fn authorise_call(&self, routine: &str) -> Result<(), SqlError> {
+        let Some(authority) = &self.authority else { return Ok(()) };
+        self.require(authority, &Securable::Routine(routine.to_string()), Privileges::EXECUTE)
+    }
+
+    fn require(&self, authority: &Authority, object: &Securable, wanted: Privileges) -> Result<(), SqlError> {
+        let catalog = self.library.catalog();
+        let missing = wanted.without(catalog.roles.privileges(&authority.role, object));
+        let Some(first) = missing.names().next() else { return Ok(()) };
+        let (kind, name) = match object {
+            Securable::Relation(name) if catalog.views.contains_key(name) => ("view", name),
+            Securable::Relation(name) => ("table", name),
+            Securable::Routine(name) => match catalog.procedures.get(name) {
+                Some(routine) if routine.function.is_some() => ("function", name),
+                Some(_) => ("procedure", name),
+                // It does not exist, which running it will say.
+                None => return Ok(()),
+            },
+        };
+        let on =
+            if matches!(object, Securable::Routine(_)) { format!("{kind} {name}") } else { name.clone() };
+        let hint = match self.catalog_has(&authority.role) {
+            true => format!("An administrator may GRANT {first} ON {on} TO {}.", authority.role),
+            false => format!("The role \"{}\" has been dropped.", authority.role),
+        };
+        let message = format!("permission denied for {kind} {name}");
+        Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message).hint(hint))
+    }
+
+    fn catalog_has(&self, role: &str) -> bool {
+        self.library.catalog().roles.by_name.contains_key(role)
+    }
+}
