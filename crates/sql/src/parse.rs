@@ -53,6 +53,7 @@ pub(crate) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     }
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     name_sort_operators(&mut tokens);
+    mark_variadic(&mut tokens, sql)?;
     check_depth(&tokens, sql)?;
     Ok(tokens)
 }
@@ -75,6 +76,49 @@ fn name_sort_operators(tokens: &mut Vec<TokenWithSpan>) {
     if named {
         tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     }
+}
+
+/// `f(VARIADIC array)` becomes `f(!!(array))`: sqlparser does not know the word, and PostgreSQL has no such operator.
+fn mark_variadic(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), SqlError> {
+    if let Some(token) = tokens.iter().find(|token| token.token == Token::DoubleExclamationMark) {
+        return Err(located(SqlError::unsupported("the operator !!"), sql, token.span.start));
+    }
+    let is_mark = |tokens: &[TokenWithSpan], at: usize| {
+        let word = matches!(&tokens[at].token, Token::Word(word)
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("variadic"));
+        word && at > 0 && matches!(tokens[at - 1].token, Token::LParen | Token::Comma)
+    };
+    let mut at = 0;
+    // In the list of parameters of a CREATE the word is another one.
+    let (mut begins, mut creates) = (true, false);
+    while at < tokens.len() {
+        if begins {
+            creates = matches!(&tokens[at].token, Token::Word(word) if word.keyword == Keyword::CREATE);
+        }
+        begins = tokens[at].token == Token::SemiColon;
+        if creates || !is_mark(tokens, at) {
+            at += 1;
+            continue;
+        }
+        let mut depth = 0_usize;
+        let end = tokens[at + 1..].iter().position(|token| {
+            match token.token {
+                Token::LParen | Token::LBracket => depth += 1,
+                Token::RParen | Token::RBracket if depth == 0 => return true,
+                Token::RParen | Token::RBracket => depth -= 1,
+                _ => {}
+            }
+            false
+        });
+        let Some(end) = end.map(|end| at + 1 + end) else { break };
+        let close = TokenWithSpan { token: Token::RParen, span: tokens[end].span };
+        let open = TokenWithSpan { token: Token::LParen, span: tokens[at].span };
+        tokens[at].token = Token::DoubleExclamationMark;
+        tokens.insert(end, close);
+        tokens.insert(at + 1, open);
+        at += 2;
+    }
+    Ok(())
 }
 
 pub(crate) fn located(error: SqlError, sql: &str, location: Location) -> SqlError {

@@ -219,6 +219,11 @@ fn pair_aggregates() {
 }
 
 #[test]
+fn regular_expressions() {
+    run("regular_expressions");
+}
+
+#[test]
 fn more_aggregates() {
     run("more_aggregates");
 }

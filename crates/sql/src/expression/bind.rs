@@ -221,7 +221,11 @@ impl<'a> Binder<'a> {
             | Expr::Position { .. }
             | Expr::Substring { .. }
             | Expr::Trim { .. }
+            | Expr::Overlay { .. }
             | Expr::Extract { .. } => self.bind_syntax_function(expr),
+            Expr::SimilarTo { negated, expr, pattern, escape_char } => {
+                self.bind_similar(*negated, expr, pattern, escape_char.as_ref())
+            }
             Expr::Collate { expr: inner, collation } => self.bind_collate(inner, collation),
             Expr::Array(array) => self.bind_array(array),
             Expr::CompoundFieldAccess { root, access_chain } => self.bind_access(root, access_chain),
@@ -278,10 +282,8 @@ pub(super) fn unsupported_expression(expr: &Expr) -> SqlError {
         | Expr::AnyOp { .. }
         | Expr::AllOp { .. } => SqlError::unsupported("a subquery in an expression")
             .hint("Read it into a variable first, with SELECT … INTO in a procedure."),
-        Expr::SimilarTo { .. } => SqlError::unsupported("SIMILAR TO").hint("Use LIKE."),
-        Expr::RLike { .. } => SqlError::unsupported("a regular expression").hint("Use LIKE."),
+        Expr::RLike { .. } => SqlError::unsupported("RLIKE").hint("Use ~."),
         Expr::Tuple(_) => SqlError::unsupported("a row constructor"),
-        Expr::Overlay { .. } => SqlError::unsupported("OVERLAY"),
         Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_) => SqlError::unsupported("GROUPING SETS"),
         Expr::IsNormalized { .. } => SqlError::unsupported("IS NORMALIZED"),
         Expr::Like { .. } | Expr::ILike { .. } => SqlError::unsupported("LIKE ANY"),

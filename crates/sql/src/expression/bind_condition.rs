@@ -4,7 +4,7 @@ use super::bind::{boolean, unsupported_expression};
 use super::bind_operator::no_operator;
 use super::bind_row::row_of;
 use super::{Binder, Comparison, Expression, Kind, LikeForm};
-use sqlparser::ast::{self, Expr, ValueWithSpan};
+use sqlparser::ast::{self, Expr, Spanned, ValueWithSpan};
 use types::{DataType, SqlError, SqlState, Value, common_type};
 
 impl Binder<'_> {
@@ -110,6 +110,22 @@ impl Binder<'_> {
         }
         let operands = Box::new([self.known(text)?, self.known(pattern)?]);
         Ok(boolean(Kind::Like(LikeForm { negated, ignore_case, escape }, operands)))
+    }
+
+    pub(super) fn bind_similar(
+        &self,
+        negated: bool,
+        text: &Expr,
+        pattern: &Expr,
+        escape: Option<&ValueWithSpan>,
+    ) -> Result<Expression, SqlError> {
+        let mut operands = vec![self.bind_known(text)?, self.bind_known(pattern)?];
+        if let Some(escape) = escape {
+            let escape = self.bind_literal(escape)?;
+            operands.push(self.known(escape)?);
+        }
+        let similar = self.bind_operator("SIMILAR TO", operands, text.span())?;
+        Ok(if negated { boolean(Kind::Not(Box::new(similar))) } else { similar })
     }
 
     pub(super) fn bind_case(

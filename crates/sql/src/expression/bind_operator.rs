@@ -77,6 +77,10 @@ impl Binder<'_> {
             | BinaryOperator::PGBitwiseXor
             | BinaryOperator::PGBitwiseShiftLeft
             | BinaryOperator::PGBitwiseShiftRight
+            | BinaryOperator::PGRegexMatch
+            | BinaryOperator::PGRegexIMatch
+            | BinaryOperator::PGRegexNotMatch
+            | BinaryOperator::PGRegexNotIMatch
             | BinaryOperator::PGExp => {
                 let operands = vec![self.bind(left)?, self.bind(right)?];
                 return self.bind_operator(&op.to_string(), operands, left.span());

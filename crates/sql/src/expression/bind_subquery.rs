@@ -6,7 +6,7 @@ use super::{Binder, Comparison, Expression, Kind, Subquery, SubqueryForm};
 use crate::statement::bind_nested;
 use sqlparser::ast::{self, BinaryOperator, Expr, Spanned};
 use std::sync::Arc;
-use types::{DataType, SqlError, SqlState, common_type};
+use types::{DataType, ElementType, SqlError, SqlState, common_type};
 
 impl Binder<'_> {
     /// A scalar subquery, EXISTS, IN, ANY or ALL.
@@ -55,6 +55,22 @@ impl Binder<'_> {
             return Err(self.at(SqlError::new(SqlState::SYNTAX_ERROR, message), query.span()));
         };
         bound.data_type = column.data_type;
+        Ok(bound)
+    }
+
+    /// `ARRAY(query)`: the values of its only column.
+    pub(super) fn array_subquery(&self, query: &ast::Query) -> Result<Expression, SqlError> {
+        let mut bound = self.subquery(query, Vec::new(), SubqueryForm::Exists)?;
+        let Kind::Subquery(subquery) = &mut bound.kind else { return Ok(bound) };
+        let [column] = subquery.query.columns.as_ref() else {
+            let message = "subquery must return only one column";
+            return Err(self.at(SqlError::new(SqlState::SYNTAX_ERROR, message), query.span()));
+        };
+        let Some(element) = ElementType::new(column.data_type) else {
+            return Err(SqlError::unsupported("an array of more than one dimension").hint("Use a table."));
+        };
+        subquery.form = SubqueryForm::Array(element);
+        bound.data_type = DataType::Array(element);
         Ok(bound)
     }
 

@@ -64,12 +64,16 @@ impl Binder<'_> {
         }
         let arguments: Vec<NamedArgument> = match &function.args {
             FunctionArguments::None => Vec::new(),
+            FunctionArguments::Subquery(query) if name == "array" => return self.array_subquery(query),
             FunctionArguments::Subquery(_) => {
                 return Err(SqlError::unsupported("a subquery as an argument"));
             }
             FunctionArguments::List(list) if name == "make_interval" => {
                 let parts = self.bind_interval_parts(&list.args)?;
                 parts.into_iter().map(|value| NamedArgument { name: None, value }).collect()
+            }
+            FunctionArguments::List(list) if is_variadic(&list.args) => {
+                return self.bind_variadic(name, &list.args, span);
             }
             FunctionArguments::List(list) => {
                 if function.filter.is_some() || list.duplicate_treatment.is_some() {
@@ -186,11 +190,7 @@ impl Binder<'_> {
     }
 
     /// A call of a function of the table, without a place in the source.
-    pub(super) fn call_by_name(
-        &self,
-        name: &str,
-        arguments: Vec<Expression>,
-    ) -> Result<Expression, SqlError> {
+    pub fn call_by_name(&self, name: &str, arguments: Vec<Expression>) -> Result<Expression, SqlError> {
         self.call_resolved(name, arguments, Span::empty())
     }
 
@@ -279,6 +279,33 @@ impl Binder<'_> {
         Ok(Expression { kind: Kind::Function(function, operands), data_type: DataType::Text(None) })
     }
 
+    /// A call whose last argument is an array in place of the rest.
+    fn bind_variadic(&self, name: &str, list: &[FunctionArg], span: Span) -> Result<Expression, SqlError> {
+        let mut arguments = Vec::with_capacity(list.len());
+        for argument in list {
+            let argument = plain_argument(argument)?;
+            arguments.push(self.bind(variadic_operand(argument).unwrap_or(argument))?);
+        }
+        let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
+        let text = DataType::Text(None);
+        let function = match (name, arguments.len()) {
+            ("concat", 1) => Function::ConcatenateArray,
+            ("concat_ws", 2) => Function::JoinArray,
+            ("format", 2) => Function::FormatArray,
+            ("concat" | "concat_ws" | "format", _) => return Err(no_function(name, &types)),
+            _ => return Err(SqlError::unsupported(format_args!("VARIADIC in a call of {name}()"))),
+        };
+        if types.last().is_some_and(|last| last.element().is_none()) {
+            let error = SqlError::new(SqlState::DATATYPE_MISMATCH, "VARIADIC argument must be an array");
+            return Err(self.at(error, span));
+        }
+        if arguments.len() == 2 {
+            let first = arguments.remove(0);
+            arguments.insert(0, self.argument(first, text).ok_or_else(|| no_function(name, &types))?);
+        }
+        Ok(Expression { kind: Kind::Function(function, arguments), data_type: text })
+    }
+
     /// Functions for which SQL has a syntax of their own.
     pub(super) fn bind_syntax_function(&self, expr: &Expr) -> Result<Expression, SqlError> {
         let span = expr.span();
@@ -304,8 +331,13 @@ impl Binder<'_> {
                 if let Some(count) = substring_for {
                     arguments.push(self.bind(count)?);
                 }
-                if arguments[1..].iter().any(|argument| matches!(argument.data_type, DataType::Text(_))) {
-                    return Err(SqlError::unsupported("SUBSTRING with a pattern"));
+                if arguments.len() == 3
+                    && arguments[1..]
+                        .iter()
+                        .all(|argument| matches!(argument.data_type, DataType::Text(_) | DataType::Unknown))
+                {
+                    return Err(SqlError::unsupported("SUBSTRING with a pattern and an escape")
+                        .hint("Use a regular expression: substring(text from pattern)."));
                 }
                 self.call("substring", arguments, span)
             }
@@ -323,6 +355,14 @@ impl Binder<'_> {
                     arguments.push(self.bind(characters)?);
                 }
                 self.call(name, arguments, span)
+            }
+            Expr::Overlay { expr: text, overlay_what, overlay_from, overlay_for } => {
+                let mut arguments =
+                    vec![self.bind(text)?, self.bind(overlay_what)?, self.bind(overlay_from)?];
+                if let Some(count) = overlay_for {
+                    arguments.push(self.bind(count)?);
+                }
+                self.call("overlay", arguments, span)
             }
             Expr::Extract { field, expr: instant, .. } => {
                 let field = field.to_string().trim_matches('\'').to_ascii_lowercase();
@@ -351,6 +391,22 @@ fn type_of_cast(name: &str) -> Option<DataType> {
         DataType::Uuid,
     ];
     TYPES.into_iter().find(|data_type| data_type.internal_name() == name)
+}
+
+/// Whether the last argument is an array in place of further ones.
+fn is_variadic(arguments: &[FunctionArg]) -> bool {
+    match arguments.last() {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(last))) => variadic_operand(last).is_some(),
+        _ => false,
+    }
+}
+
+/// The parser gives VARIADIC as an operator that PostgreSQL no longer has.
+fn variadic_operand(argument: &Expr) -> Option<&Expr> {
+    match argument {
+        Expr::UnaryOp { op: ast::UnaryOperator::PGPrefixFactorial, expr } => Some(expr),
+        _ => None,
+    }
 }
 
 pub(super) fn plain_argument(argument: &FunctionArg) -> Result<&Expr, SqlError> {

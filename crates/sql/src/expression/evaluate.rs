@@ -117,7 +117,11 @@ impl Expression {
             Kind::Extreme(largest, operands) => extreme(*largest, operands, environment),
             Kind::Function(function, arguments) => function.evaluate(arguments, environment),
             Kind::Format(operands) => format_call(operands, environment),
-            Kind::Subquery(subquery) if subquery.form == SubqueryForm::Scalar => subquery.scalar(environment),
+            Kind::Subquery(subquery) => match subquery.form {
+                SubqueryForm::Scalar => subquery.scalar(environment),
+                SubqueryForm::Array(element) => subquery.array(element, environment),
+                _ => Ok(subquery.truth(environment)?.map_or(Value::Null, Value::Boolean)),
+            },
             Kind::Call(call) => call.evaluate(environment),
             Kind::Aggregate(_) => Err(broken("an aggregate outside of a grouping")),
             Kind::Window(_) => Err(broken("a window function outside of a query's output")),
@@ -183,7 +187,11 @@ impl Expression {
                 Ok(Some((operand.truth(environment)? == *truth) == *expected))
             }
             Kind::InList(expected, operands) => in_list(*expected, operands, environment),
-            Kind::Subquery(subquery) if subquery.form != SubqueryForm::Scalar => subquery.truth(environment),
+            Kind::Subquery(subquery)
+                if !matches!(subquery.form, SubqueryForm::Scalar | SubqueryForm::Array(_)) =>
+            {
+                subquery.truth(environment)
+            }
             Kind::Like(form, operands) => {
                 let (text, pattern) =
                     (operands[0].evaluate(environment)?, operands[1].evaluate(environment)?);

@@ -4,7 +4,7 @@ use super::evaluate::broken;
 use super::{Comparison, Environment, Expression};
 use crate::statement::BoundSelect;
 use std::sync::Arc;
-use types::{SqlError, SqlState, Value};
+use types::{Array, ElementType, SqlError, SqlState, Value};
 
 /// A query inside of an expression. It is run when its value is asked for, so what is not reached costs nothing.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub(crate) struct Subquery {
 pub(crate) enum SubqueryForm {
     /// The value of its only row, NULL where there is none.
     Scalar,
+    /// The values of its only column, in an array of this type.
+    Array(ElementType),
     /// Whether it has a row.
     Exists,
     /// Whether the comparison is true for one of its rows: `IN`, `= ANY`.
@@ -70,6 +72,16 @@ impl Subquery {
         }
     }
 
+    /// The values of its only column.
+    ///
+    /// # Errors
+    /// `54000` where there are too many.
+    pub fn array(&self, element: ElementType, environment: &Environment<'_>) -> Result<Value, SqlError> {
+        let rows = self.rows(environment, None)?;
+        let values = rows.iter().map(|row| row.first().cloned().unwrap_or_default()).collect();
+        Ok(Value::Array(Arc::new(Array::new(element, values)?)))
+    }
+
     /// The answer of the other forms.
     ///
     /// # Errors
@@ -79,7 +91,9 @@ impl Subquery {
             SubqueryForm::Exists => return Ok(Some(!self.rows(environment, Some(1))?.is_empty())),
             SubqueryForm::Any(comparison) => (comparison, false),
             SubqueryForm::All(comparison) => (comparison, true),
-            SubqueryForm::Scalar => return Err(broken("the truth of a scalar subquery")),
+            SubqueryForm::Scalar | SubqueryForm::Array(_) => {
+                return Err(broken("the truth of a subquery that gives values"));
+            }
         };
         let rows = self.rows(environment, None)?;
         let operands = self.operands.iter().map(|operand| operand.evaluate(environment));

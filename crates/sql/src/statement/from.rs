@@ -10,13 +10,15 @@ use super::relation::{Join, JoinKind, Relation};
 use super::row_function::{Call, RowFunction, bind_row_function, gives_rows, plain_arguments};
 use super::{Access, BoundSelect, Scanned};
 use crate::expression::{
-    Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source,
+    Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source, broken,
 };
+use crate::parse::parse_plain_statements;
 use crate::predicate::{Condition, conjunction};
 use crate::scope::name_of;
 use crate::table::TablePlan;
 use sqlparser::ast::{
-    self, FunctionArg, JoinConstraint, JoinOperator, Spanned, TableAlias, TableFactor, TableWithJoins,
+    self, FunctionArg, JoinConstraint, JoinOperator, Query, SetExpr, Spanned, Statement, TableAlias,
+    TableFactor, TableWithJoins,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -260,9 +262,25 @@ fn bind_factor(
             let first = names.width();
             bind_joined(query, level, names, table_with_joins, first)
         }
-        TableFactor::NestedJoin { .. } => Err(SqlError::unsupported("an alias of a JOIN")),
+        // Its relations cannot be named outside: as if it were a query.
+        TableFactor::NestedJoin { table_with_joins, alias } => {
+            let everything = everything_of(table_with_joins)?;
+            let around = query.binder(level, Source::Nothing);
+            let (select, arguments) = bind_nested(query, &everything, Some(&around))?;
+            derived(query, names, select, arguments, alias.as_ref(), None)
+        }
         _ => Err(query.variables.located(SqlError::unsupported("this form of FROM"), factor.span())),
     }
+}
+
+/// `SELECT * FROM tables`
+fn everything_of(tables: &TableWithJoins) -> Result<Query, SqlError> {
+    let parsed = parse_plain_statements("SELECT * FROM tables")?.pop();
+    let Some(Statement::Query(mut query)) = parsed else { return Err(broken("a query that was none")) };
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.from = vec![tables.clone()];
+    }
+    Ok(*query)
 }
 
 fn derived(

@@ -69,7 +69,10 @@ pub(super) fn plain_arguments(arguments: &[FunctionArg]) -> Result<Vec<&Expr>, S
 /// Whether a function that is built in gives rows.
 pub(super) fn gives_rows(name: &ObjectName) -> bool {
     let name = name.to_string().to_ascii_lowercase();
-    matches!(name.strip_prefix("pg_catalog.").unwrap_or(&name), "generate_series" | "unnest")
+    matches!(
+        name.strip_prefix("pg_catalog.").unwrap_or(&name),
+        "generate_series" | "unnest" | "regexp_split_to_table"
+    )
 }
 
 /// Binds a call in FROM.
@@ -114,6 +117,11 @@ pub(super) fn bind_row_function(
                 arguments.into_iter().zip(targets).map(|(bound, target)| binder.cast_to(bound, target));
             arguments = cast.collect::<Result<_, _>>()?;
             (RowKind::Series(data_type), vec![(name.to_string(), data_type)])
+        }
+        "regexp_split_to_table" => {
+            let split = binder.call_by_name("regexp_split_to_array", std::mem::take(&mut arguments))?;
+            arguments.push(split);
+            (RowKind::Elements(1), vec![(name.to_string(), DataType::Text(None))])
         }
         "unnest" if !arguments.is_empty() => {
             let elements: Option<Vec<DataType>> =

@@ -73,7 +73,15 @@ fn error(fault: Fault, text: &str, type_name: &str) -> SqlError {
                 .hint("Write its displacement: 2026-11-20 23:01:02+01.");
         }
     };
-    SqlError::new(state, message)
+    let error = SqlError::new(state, message);
+    match (fault, type_name) {
+        (Fault::Format, "date") => error.hint("Write it as 2026-11-20."),
+        (Fault::Format, "timestamp") => error.hint("Write it as 2026-11-20 23:01:02.123456."),
+        (Fault::Format, _) => {
+            error.hint("Write it as 2026-11-20 23:01:02.123456+00, in UTC where there is no zone.")
+        }
+        _ => error,
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,6 +6,8 @@ mod number;
 mod number_format;
 mod number_parse;
 mod of_text;
+mod regular;
+mod regular_syntax;
 mod template;
 mod text;
 mod time;
@@ -14,6 +16,7 @@ mod to_char;
 pub(crate) use array::ArrayFunction;
 pub(crate) use bytes::BytesFunction;
 pub(crate) use number::NumberFunction;
+pub(crate) use regular::RegularFunction;
 pub(crate) use time::TimeFunction;
 
 use super::evaluate::broken;
@@ -106,6 +109,16 @@ pub(crate) enum Function {
     Array(ArrayFunction),
     /// Of numbers
     Number(NumberFunction),
+    /// Of regular expressions
+    Regular(RegularFunction),
+    /// `concat(VARIADIC values)`
+    ConcatenateArray,
+    /// `concat_ws(separator, VARIADIC values)`
+    JoinArray,
+    /// `format(format, VARIADIC values)`
+    FormatArray,
+    /// `overlay(text PLACING replacement FROM start [FOR count])`
+    Overlay,
 }
 
 impl Function {
@@ -128,6 +141,7 @@ impl Function {
             Function::Bytes(function) => function.of(&values),
             Function::Array(function) => function.of(&values),
             Function::Number(function) => function.of(&values),
+            Function::Regular(function) => function.of(&values),
             _ => None,
         };
         if let Some(value) = grouped {
@@ -171,7 +185,7 @@ impl Function {
     pub(super) fn is_strict(self) -> bool {
         match self {
             Function::Array(function) => function.is_strict(),
-            Function::Concatenate | Function::Join => false,
+            Function::Concatenate | Function::Join | Function::FormatArray => false,
             _ => true,
         }
     }
@@ -182,6 +196,26 @@ impl Function {
             (Function::Concatenate, values) => join("", values)?,
             (Function::Join, [Value::Text(separator), values @ ..]) => join(separator, values)?,
             (Function::Join, _) => Value::Null,
+            (Function::ConcatenateArray, [Value::Array(values)]) => join("", values.values())?,
+            (Function::JoinArray, [Value::Text(separator), Value::Array(values)]) => {
+                join(separator, values.values())?
+            }
+            (Function::FormatArray, [Value::Text(format), values]) => {
+                let values = match values {
+                    Value::Array(values) => values.values(),
+                    _ => &[],
+                };
+                let texts: Vec<Option<String>> = values.iter().map(format_value).collect();
+                Value::text(quote::format_text(format, &texts)?)
+            }
+            (Function::FormatArray, _) => Value::Null,
+            (Function::Overlay, [Value::Text(text), Value::Text(with), Value::Integer(start)]) => {
+                overlay(text, with, *start, with.chars().count() as i32)?
+            }
+            (
+                Function::Overlay,
+                [Value::Text(text), Value::Text(with), Value::Integer(start), Value::Integer(count)],
+            ) => overlay(text, with, *start, *count)?,
             (Function::Reverse, [Value::Text(text)]) => Value::text(text.chars().rev().collect::<String>()),
             (Function::QuoteIdent, [Value::Text(text)]) => Value::text(quote::quote_ident(text)),
             (Function::QuoteLiteral, [Value::Text(text)]) => Value::text(quote::quote_literal(text)),
@@ -380,6 +414,18 @@ fn substring(text: &str, from: i32, count: Option<i32>) -> Result<Value, SqlErro
     Ok(Value::text(characters.take((end - start.max(0)).max(0) as usize).collect::<String>()))
 }
 
+/// The text with so many characters from a position on replaced.
+fn overlay(text: &str, with: &str, start: i32, count: i32) -> Result<Value, SqlError> {
+    if start <= 0 {
+        return Err(SqlError::new(SqlState(*b"22011"), "negative substring length not allowed"));
+    }
+    let rest = start.checked_add(count).ok_or_else(|| out_of_range("integer"))?;
+    let head: String = text.chars().take(start as usize - 1).collect();
+    let tail: String = text.chars().skip(rest.max(1) as usize - 1).collect();
+    check_length(head.len() + with.len() + tail.len())?;
+    Ok(Value::text(format!("{head}{with}{tail}")))
+}
+
 fn replace(text: &str, from: &str, to: &str) -> Result<Value, SqlError> {
     if from.is_empty() {
         return Ok(Value::text(text));
@@ -404,7 +450,9 @@ pub(super) struct Signature {
 /// # Errors
 /// `0A000` where the last digits of its values differ between machines.
 pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Result<Option<Signature>, SqlError> {
-    let found = number::resolve(name, arguments).or_else(|| resolve_other(name, arguments));
+    let found = number::resolve(name, arguments)
+        .or_else(|| regular::resolve(name, arguments))
+        .or_else(|| resolve_other(name, arguments));
     if found.is_none() {
         number::refuse_inexact(name, arguments)?;
     }
@@ -480,6 +528,10 @@ fn resolve_other(name: &str, arguments: &[DataType]) -> Option<Signature> {
         "translate" => signature(Function::Translate, &[TEXT, TEXT, TEXT], TEXT),
         "ascii" => signature(Function::Ascii, &[TEXT], Integer),
         "chr" => signature(Function::Character, &[Integer], TEXT),
+        "overlay" => match family.len() {
+            3 => signature(Function::Overlay, &[TEXT, TEXT, Integer], TEXT),
+            _ => signature(Function::Overlay, &[TEXT, TEXT, Integer, Integer], TEXT),
+        },
         "starts_with" => signature(Function::StartsWith, &[TEXT, TEXT], DataType::Boolean),
         "to_hex" => match family.as_slice() {
             [DataType::BigInt] => signature(Function::ToHex, &[DataType::BigInt], TEXT),

@@ -1,0 +1,397 @@
+//! Functions of regular expressions.
+
+use super::regular_syntax::{Options, invalid, of_similar, translate};
+use super::{Function, Signature, check_length};
+use regex::{Regex, RegexBuilder};
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use types::{Array, DataType, ElementType, SqlError, SqlState, Value};
+
+/// Bytes that an expression may take when it is compiled.
+const COMPILED_BYTES_MAX: usize = 1 << 20;
+
+/// Parentheses inside of one another.
+const NESTING_MAX: u32 = 100;
+
+/// Expressions that a thread keeps compiled.
+const RECENT_MAX: usize = 16;
+
+/// A function of regular expressions that is NULL where an argument is NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RegularFunction {
+    /// `text ~ pattern`
+    Matches,
+    /// `text ~* pattern`
+    MatchesAnyCase,
+    /// `text !~ pattern`
+    Differs,
+    /// `text !~* pattern`
+    DiffersAnyCase,
+    /// `text SIMILAR TO pattern`, with its escape behind
+    Similar,
+    /// `regexp_like(text, pattern [, flags])`
+    Like,
+    /// `regexp_replace(text, pattern, replacement [, flags])`
+    Replace,
+    /// `regexp_replace(text, pattern, replacement, start [, number [, flags]])`
+    ReplaceNumbered,
+    /// `regexp_match(text, pattern [, flags])`
+    Match,
+    /// `regexp_split_to_array(text, pattern [, flags])`
+    Split,
+    /// `regexp_count(text, pattern [, start [, flags]])`
+    Count,
+    /// `regexp_instr(text, pattern [, start [, number [, end [, flags [, subexpression]]]]])`
+    Position,
+    /// `regexp_substr(text, pattern [, start [, number [, flags [, subexpression]]]])`
+    Part,
+    /// `substring(text from pattern)`
+    Substring,
+}
+
+thread_local! {
+    /// The expressions used last, which rows of one query share.
+    static RECENT: RefCell<Vec<(String, Options, Rc<Regex>)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn compiled(pattern: &str, options: Options) -> Result<Rc<Regex>, SqlError> {
+    let known = RECENT.with_borrow(|recent| {
+        let found = recent.iter().find(|(known, with, _)| known == pattern && *with == options);
+        found.map(|(_, _, regex)| regex.clone())
+    });
+    if let Some(regex) = known {
+        return Ok(regex);
+    }
+    let mut read = options;
+    let translated = translate(pattern, &mut read)?;
+    let built = RegexBuilder::new(&translated)
+        .size_limit(COMPILED_BYTES_MAX)
+        .dfa_size_limit(COMPILED_BYTES_MAX)
+        .nest_limit(NESTING_MAX)
+        .build();
+    let regex = Rc::new(built.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => invalid("regular expression is too complex"),
+        _ => invalid("it cannot be read"),
+    })?);
+    RECENT.with_borrow_mut(|recent| {
+        recent.truncate(RECENT_MAX - 1);
+        recent.insert(0, (pattern.to_string(), options, regex.clone()));
+    });
+    Ok(regex)
+}
+
+/// The parts of a match: all of it, then its parentheses.
+type Found = Vec<Option<Range<usize>>>;
+
+/// Calls `take` with every match from a place on, as PostgreSQL goes on: behind the match, or one character behind an empty
+/// one. It ends where `take` says so.
+///
+/// # Errors
+/// Those of `take`.
+fn visit(
+    regex: &Regex,
+    text: &str,
+    start: usize,
+    mut take: impl FnMut(Found) -> Result<bool, SqlError>,
+) -> Result<(), SqlError> {
+    let mut at = start;
+    while at <= text.len() {
+        let Some(captures) = regex.captures_at(text, at) else { break };
+        let found: Found = captures.iter().map(|part| part.map(|part| part.range())).collect();
+        let Some(whole) = found.first().cloned().flatten() else { break };
+        if !take(found)? {
+            break;
+        }
+        at = whole.end;
+        if whole.is_empty() {
+            at += text[at..].chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    Ok(())
+}
+
+/// The first part in parentheses, or all where there are none.
+fn first_part(regex: &Regex, text: &str, found: &Found) -> Value {
+    let part = if regex.captures_len() > 1 { found.get(1) } else { found.first() };
+    part.cloned().flatten().map_or(Value::Null, |range| Value::text(&text[range]))
+}
+
+fn texts(values: Vec<Value>) -> Result<Value, SqlError> {
+    let element = ElementType::new(DataType::Text(None)).ok_or_else(|| super::broken("arrays of texts"))?;
+    Ok(Value::Array(Arc::new(Array::new(element, values)?)))
+}
+
+#[cold]
+fn invalid_parameter(name: &str, value: i32) -> SqlError {
+    let message = format!("invalid value for parameter \"{name}\": {value}");
+    SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
+
+/// A number among the arguments, at least `least`.
+fn number(values: &[Value], index: usize, name: &str, least: i32, default: i32) -> Result<i32, SqlError> {
+    match values.get(index) {
+        None => Ok(default),
+        Some(Value::Integer(number)) if *number >= least => Ok(*number),
+        Some(Value::Integer(number)) => Err(invalid_parameter(name, *number)),
+        Some(_) => Err(super::broken("a number of a regular expression of another type")),
+    }
+}
+
+fn flags(values: &[Value], index: usize, function: &str) -> Result<Options, SqlError> {
+    let options = match values.get(index) {
+        Some(Value::Text(flags)) => Options::read(flags)?,
+        _ => Options::default(),
+    };
+    if options.global && !function.is_empty() {
+        let message = format!("{function} does not support the \"global\" option");
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
+    Ok(options)
+}
+
+/// Bytes before a character, from 1; behind the text where it is shorter.
+fn byte_of(text: &str, position: i32) -> usize {
+    let skipped = usize::try_from(position - 1).unwrap_or(0);
+    match text.char_indices().nth(skipped) {
+        Some((at, _)) => at,
+        None if text.chars().count() == skipped => text.len(),
+        None => text.len() + 1,
+    }
+}
+
+impl RegularFunction {
+    /// The function's value; `None` where it was bound for other types.
+    pub fn of(self, values: &[Value]) -> Option<Result<Value, SqlError>> {
+        let [Value::Text(text), Value::Text(pattern), rest @ ..] = values else { return None };
+        Some(self.value(text, pattern, rest))
+    }
+
+    fn value(self, text: &str, pattern: &str, rest: &[Value]) -> Result<Value, SqlError> {
+        use RegularFunction as F;
+        let any_case = matches!(self, F::MatchesAnyCase | F::DiffersAnyCase);
+        match self {
+            F::Matches | F::MatchesAnyCase | F::Differs | F::DiffersAnyCase => {
+                let options = Options { ignore_case: any_case, ..Options::default() };
+                let found = compiled(pattern, options)?.is_match(text);
+                Ok(Value::Boolean(found != matches!(self, F::Differs | F::DiffersAnyCase)))
+            }
+            F::Similar => {
+                let escape = match rest {
+                    [Value::Text(escape)] => escape,
+                    _ => "\\",
+                };
+                let regex = compiled(&of_similar(pattern, escape)?, Options::default())?;
+                Ok(Value::Boolean(regex.is_match(text)))
+            }
+            F::Like => {
+                let options = flags(rest, 0, "regexp_like()")?;
+                Ok(Value::Boolean(compiled(pattern, options)?.is_match(text)))
+            }
+            F::Substring => {
+                let regex = compiled(pattern, Options::default())?;
+                let mut value = Value::Null;
+                visit(&regex, text, 0, |found| {
+                    value = first_part(&regex, text, &found);
+                    Ok(false)
+                })?;
+                Ok(value)
+            }
+            F::Match => {
+                let regex = compiled(pattern, flags(rest, 0, "regexp_match()")?)?;
+                let mut value = Ok(Value::Null);
+                visit(&regex, text, 0, |found| {
+                    let skipped = usize::from(found.len() > 1);
+                    let part = |part: Option<Range<usize>>| {
+                        part.map_or(Value::Null, |range| Value::text(&text[range]))
+                    };
+                    value = texts(found.into_iter().skip(skipped).map(part).collect());
+                    Ok(false)
+                })?;
+                value
+            }
+            F::Split => split(text, &*compiled(pattern, flags(rest, 0, "regexp_split_to_array()")?)?),
+            F::Count => {
+                let start = number(rest, 0, "start", 1, 1)?;
+                let regex = compiled(pattern, flags(rest, 1, "regexp_count()")?)?;
+                let mut count = 0;
+                visit(&regex, text, byte_of(text, start), |_| {
+                    count += 1;
+                    Ok(true)
+                })?;
+                Ok(Value::Integer(count))
+            }
+            F::Replace => {
+                let [Value::Text(replacement), rest @ ..] = rest else {
+                    return Err(super::broken("a replacement of another type"));
+                };
+                let options = flags(rest, 0, "")?;
+                let which = if options.global { 0 } else { 1 };
+                replace(
+                    text,
+                    &*compiled(pattern, Options { global: false, ..options })?,
+                    replacement,
+                    0,
+                    which,
+                )
+            }
+            F::ReplaceNumbered => {
+                let [Value::Text(replacement), rest @ ..] = rest else {
+                    return Err(super::broken("a replacement of another type"));
+                };
+                let options = flags(rest, 2, "")?;
+                let start = byte_of(text, number(rest, 0, "start", 1, 1)?);
+                let which = match rest.get(1) {
+                    Some(_) => number(rest, 1, "n", 0, 1)?,
+                    None if options.global => 0,
+                    None => 1,
+                };
+                let regex = compiled(pattern, Options { global: false, ..options })?;
+                replace(text, &regex, replacement, start, which)
+            }
+            F::Position | F::Part => self.numbered(text, pattern, rest),
+        }
+    }
+
+    /// `regexp_instr` and `regexp_substr`: a part of the match of a number.
+    fn numbered(self, text: &str, pattern: &str, rest: &[Value]) -> Result<Value, SqlError> {
+        let position = self == RegularFunction::Position;
+        let start = number(rest, 0, "start", 1, 1)?;
+        let which = number(rest, 1, "n", 1, 1)?;
+        let end = if position { number(rest, 2, "endoption", 0, 0)? } else { 0 };
+        if end > 1 {
+            return Err(invalid_parameter("endoption", end));
+        }
+        let behind = 2 + usize::from(position);
+        let name = if position { "regexp_instr()" } else { "regexp_substr()" };
+        let options = flags(rest, behind, name)?;
+        let part = number(rest, behind + 1, "subexpr", 0, 0)?;
+        let regex = compiled(pattern, options)?;
+        let (mut seen, mut range) = (0, None);
+        visit(&regex, text, byte_of(text, start), |found| {
+            seen += 1;
+            if seen == which {
+                range = found.get(part as usize).cloned().flatten();
+            }
+            Ok(seen < which)
+        })?;
+        Ok(match (range, position) {
+            (None, true) => Value::Integer(0),
+            (None, false) => Value::Null,
+            (Some(range), false) => Value::text(&text[range]),
+            (Some(range), true) => {
+                let at = if end == 1 { range.end } else { range.start };
+                Value::Integer(text[..at].chars().count() as i32 + 1)
+            }
+        })
+    }
+}
+
+fn split(text: &str, regex: &Regex) -> Result<Value, SqlError> {
+    let (mut parts, mut behind) = (Vec::new(), 0);
+    visit(regex, text, 0, |found| {
+        let Some(whole) = found.into_iter().next().flatten() else { return Ok(true) };
+        // An empty match at an end, or behind another one, divides nothing.
+        if whole.start < text.len() && whole.end > behind {
+            parts.push(Value::text(&text[behind..whole.start]));
+            behind = whole.end;
+        }
+        Ok(true)
+    })?;
+    parts.push(Value::text(&text[behind..]));
+    texts(parts)
+}
+
+/// With the match of this number replaced, or all where it is 0.
+fn replace(
+    text: &str,
+    regex: &Regex,
+    replacement: &str,
+    start: usize,
+    which: i32,
+) -> Result<Value, SqlError> {
+    let (mut out, mut behind, mut seen) = (String::new(), 0, 0);
+    visit(regex, text, start, |found| {
+        seen += 1;
+        if which != 0 && seen < which {
+            return Ok(true);
+        }
+        let Some(whole) = found.first().cloned().flatten() else { return Ok(true) };
+        out.push_str(&text[behind..whole.start]);
+        behind = whole.end;
+        let mut characters = replacement.chars().peekable();
+        while let Some(character) = characters.next() {
+            if character != '\\' {
+                out.push(character);
+                continue;
+            }
+            match characters.peek().copied() {
+                Some(digit @ '1'..='9') => {
+                    let part = digit as usize - '0' as usize;
+                    if let Some(range) = found.get(part).cloned().flatten() {
+                        out.push_str(&text[range]);
+                    }
+                    characters.next();
+                }
+                Some('&') => {
+                    out.push_str(&text[whole.clone()]);
+                    characters.next();
+                }
+                Some('\\') => {
+                    out.push('\\');
+                    characters.next();
+                }
+                _ => out.push('\\'),
+            }
+        }
+        check_length(out.len())?;
+        Ok(which == 0)
+    })?;
+    out.push_str(&text[behind..]);
+    check_length(out.len())?;
+    Ok(Value::text(out))
+}
+
+/// The function that PostgreSQL calls; `None` where there is none.
+pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
+    use DataType::{Boolean, Integer, Unknown};
+    use RegularFunction as F;
+    const TEXT: DataType = DataType::Text(None);
+    let array = TEXT.array()?;
+    let signature = |function, types: &[DataType], result| {
+        let arguments = types.get(..arguments.len())?.to_vec();
+        let enough = arguments.len() >= 2;
+        enough.then_some(Signature { function: Function::Regular(function), arguments, result })
+    };
+    let is_text = |index: usize| {
+        arguments
+            .get(index)
+            .is_some_and(|given| matches!(given, DataType::Text(_) | DataType::Char(_) | Unknown))
+    };
+    match name {
+        "~" if is_text(0) => signature(F::Matches, &[TEXT, TEXT], Boolean),
+        "~*" if is_text(0) => signature(F::MatchesAnyCase, &[TEXT, TEXT], Boolean),
+        "!~" if is_text(0) => signature(F::Differs, &[TEXT, TEXT], Boolean),
+        "!~*" if is_text(0) => signature(F::DiffersAnyCase, &[TEXT, TEXT], Boolean),
+        "regexp_like" => signature(F::Like, &[TEXT, TEXT, TEXT], Boolean),
+        "regexp_match" => signature(F::Match, &[TEXT, TEXT, TEXT], array),
+        "regexp_split_to_array" => signature(F::Split, &[TEXT, TEXT, TEXT], array),
+        "regexp_count" => signature(F::Count, &[TEXT, TEXT, Integer, TEXT], Integer),
+        "regexp_instr" => {
+            signature(F::Position, &[TEXT, TEXT, Integer, Integer, Integer, TEXT, Integer], Integer)
+        }
+        "regexp_substr" => signature(F::Part, &[TEXT, TEXT, Integer, Integer, TEXT, Integer], TEXT),
+        "regexp_replace" if arguments.len() == 3 || (arguments.len() == 4 && is_text(3)) => {
+            signature(F::Replace, &[TEXT; 4], TEXT)
+        }
+        "regexp_replace" if arguments.len() > 3 => {
+            signature(F::ReplaceNumbered, &[TEXT, TEXT, TEXT, Integer, Integer, TEXT], TEXT)
+        }
+        "SIMILAR TO" => signature(F::Similar, &[TEXT, TEXT, TEXT], Boolean),
+        "substring" if arguments.len() == 2 && is_text(0) && is_text(1) => {
+            signature(F::Substring, &[TEXT, TEXT], TEXT)
+        }
+        _ => None,
+    }
+}
