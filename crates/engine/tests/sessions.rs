@@ -110,7 +110,7 @@ fn statement(random: &mut StdRng) -> SessionStep {
 /// A client at work: statements and savepoints, and back to a savepoint after most errors. `None` where it gives up, or has
 /// changed nothing.
 fn block(random: &mut StdRng, library: &Arc<Library>, snapshot: &PlainState) -> Option<Payload> {
-    let context = Context { timestamp_ms: 1_700_000_000_000, ..context(u64::MAX, u32::MAX) };
+    let context = Context { height: u64::MAX, timestamp_ms: 1_700_000_000_000, ..context(0, u32::MAX) };
     let snapshot = Arc::new(snapshot.clone());
     let mut session = Session::begin(library.clone(), snapshot, context, 20_000, false);
     let mut open: Vec<&str> = Vec::new();
@@ -190,7 +190,8 @@ fn history(random: &mut StdRng, library: &Arc<Library>) -> (PlainState, History)
     for index in 0..15 {
         let SessionStep::Run { sql, parameters } = statement(random) else { continue };
         let payload = Arc::new(Payload::Script { sql, parameters });
-        _ = apply(&mut state, invocation(library, 0, index, &payload).simulate(&state.clone()));
+        let effects = invocation(library, 0, index, &payload).simulate(&state);
+        _ = apply(&mut state, effects);
     }
     let initial = state.clone();
     let mut states = vec![state];
@@ -199,7 +200,8 @@ fn history(random: &mut StdRng, library: &Arc<Library>) -> (PlainState, History)
         let payloads: Vec<Arc<Payload>> = (0..TRANSACTIONS)
             .map(|_| {
                 let old = random.random_bool(0.2);
-                let seen = if old { states.choose(random) } else { states.last() }.expect("the first").clone();
+                let seen =
+                    if old { states.choose(random) } else { states.last() }.expect("the first").clone();
                 transaction(random, library, &seen)
             })
             .collect();
@@ -231,7 +233,9 @@ fn run(
 ) -> (Vec<Vec<TransactionOutcome>>, PlainState) {
     let mut protocol = protocol(id, ProtocolOptions::default()).expect("a known protocol");
     let record = |(batch, payloads): (usize, &Vec<Arc<Payload>>)| -> Vec<Arc<RecordingTransaction>> {
-        let one = |(index, payload)| RecordingTransaction::new(Arc::new(invocation(library, batch, index, payload)));
+        let one = |(index, payload)| {
+            RecordingTransaction::new(Arc::new(invocation(library, batch, index, payload)))
+        };
         (0..).zip(payloads).map(one).collect()
     };
     let transactions: Vec<Vec<Arc<RecordingTransaction>>> = history.iter().enumerate().map(record).collect();
@@ -309,15 +313,15 @@ fn random_blocks_commit_with_what_their_clients_were_given_or_not_at_all() {
 #[test]
 fn blocks_end_alike_for_any_number_of_threads() {
     let library = library();
-    let pools =
-        [1, 2, 4].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads"));
+    let pools = [1, 2, 4]
+        .map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads"));
     for seed in 0..HISTORIES / 10 {
         let mut random = StdRng::seed_from_u64(1_000_000 + seed);
         let (initial, history) = history(&mut random, &library);
         for id in PROTOCOLS {
-            let [one, two, four] = pools.each_ref().map(|pool| {
-                pool.install(|| run(id, &library, &initial, &history, &mut Counts::default()))
-            });
+            let [one, two, four] = pools
+                .each_ref()
+                .map(|pool| pool.install(|| run(id, &library, &initial, &history, &mut Counts::default())));
             assert!(one == two && one == four, "{id}, seed {seed}");
         }
     }

@@ -26,7 +26,9 @@ async fn of_two_blocks_that_conflict_exactly_one_commits() {
     let mut network = TestNetwork::create(|_| ());
     network.start_all().await;
     let (mut ada, mut bob) = (network.session(0).await, network.session(2).await);
-    ada.batch_execute("CREATE TABLE account (id int PRIMARY KEY, n int NOT NULL CHECK (n >= 0))").await.expect("created");
+    ada.batch_execute("CREATE TABLE account (id int PRIMARY KEY, n int NOT NULL CHECK (n >= 0))")
+        .await
+        .expect("created");
     ada.batch_execute("INSERT INTO account VALUES (1, 100), (2, 100)").await.expect("inserted");
     let height = value(&ada, "SHOW entente.last_height").await;
 
@@ -37,7 +39,8 @@ async fn of_two_blocks_that_conflict_exactly_one_commits() {
     // Both read what both change.
     let (first, second) = (ada.transaction().await.expect("BEGIN"), bob.transaction().await.expect("BEGIN"));
     for transaction in [&first, &second] {
-        let row = transaction.query_one("SELECT n FROM account WHERE id = $1", &[&1_i32]).await.expect("a row");
+        let row =
+            transaction.query_one("SELECT n FROM account WHERE id = $1", &[&1_i32]).await.expect("a row");
         let n: i32 = row.get(0);
         assert_eq!(n, 100);
         let changed = transaction.execute("UPDATE account SET n = $1 WHERE id = 1", &[&(n - 60)]).await;
@@ -46,7 +49,8 @@ async fn of_two_blocks_that_conflict_exactly_one_commits() {
         assert_eq!(row.get::<_, i32>(0), 40, "its own write");
     }
     let (first, second) = tokio::join!(first.commit(), second.commit());
-    let failed: Vec<String> = [first, second].into_iter().filter_map(Result::err).map(|error| code(&error)).collect();
+    let failed: Vec<String> =
+        [first, second].into_iter().filter_map(Result::err).map(|error| code(&error)).collect();
     assert_eq!(failed, ["40001"]);
     assert_eq!(value(&ada, "SELECT n FROM account WHERE id = 1").await, "40");
 
@@ -65,7 +69,8 @@ async fn of_two_blocks_that_conflict_exactly_one_commits() {
     let (first, second) = tokio::join!(ada.batch_execute("COMMIT"), bob.batch_execute("COMMIT"));
     first.expect("nothing conflicts");
     second.expect("nothing conflicts");
-    let heights = [value(&ada, "SHOW entente.last_height").await, value(&bob, "SHOW entente.last_height").await];
+    let heights =
+        [value(&ada, "SHOW entente.last_height").await, value(&bob, "SHOW entente.last_height").await];
     let newest = heights.iter().map(|height| height.parse::<u64>().expect("a height")).max().expect("two");
     ada.batch_execute(&format!("SET entente.min_height = {newest}")).await.expect("set");
     assert_eq!(value(&ada, "SELECT n FROM account WHERE id = 2").await, "110");
@@ -111,8 +116,10 @@ async fn pgbench_runs_its_own_script_in_every_mode() {
         let mut pgbench = Command::new("pgbench");
         pgbench.args(["-n", "-h", "127.0.0.1", "-p", &port, "-U", "test", "-M", mode, "-c", "4", "-t", "10"]);
         pgbench.args(["--max-tries=10", "entente"]);
-        let output = tokio::task::spawn_blocking(move || pgbench.output()).await.expect("no panic").expect("it runs");
-        let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).join("\n");
+        let output =
+            tokio::task::spawn_blocking(move || pgbench.output()).await.expect("no panic").expect("it runs");
+        let text =
+            [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).join("\n");
         assert!(output.status.success(), "{mode}: {text}");
         assert!(text.contains("number of transactions actually processed: 40/40"), "{mode}: {text}");
         eprintln!("{text}");

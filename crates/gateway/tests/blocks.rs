@@ -59,7 +59,9 @@ impl Talk {
                     words.push("copy".to_string());
                     break;
                 }
-                b'S' if body.starts_with(b"entente") || body.starts_with(b"application") => words.push(text(&body)),
+                b'S' if body.starts_with(b"entente") || body.starts_with(b"application") => {
+                    words.push(text(&body))
+                }
                 b'Z' => {
                     words.push((body[0] as char).to_string());
                     break;
@@ -139,7 +141,11 @@ async fn a_block_is_one_transaction_that_commit_submits() {
     ])
     .await;
     assert!(payloads(&fake).is_empty(), "nothing is ordered before COMMIT");
-    talk.check(&[("COMMIT", "entente.last_height=8, COMMIT, I"), ("SHOW entente.last_height", "row, SHOW, I")]).await;
+    talk.check(&[
+        ("COMMIT", "entente.last_height=8, COMMIT, I"),
+        ("SHOW entente.last_height", "row, SHOW, I"),
+    ])
+    .await;
     let expected = ["insert into t values (1)", "select series 2", "update t set a = 1", "delete from t"];
     assert_eq!(steps(&fake), expected.map(run));
 }
@@ -287,10 +293,19 @@ async fn settings_last_as_long_as_postgresql_says() {
     let (_, mut talk, _) = started().await;
     talk.check(&[
         ("SET application_name = 'a'", "application_name=a, SET, I"),
-        ("BEGIN; SET application_name = 'b'; ROLLBACK", "BEGIN, application_name=b, SET, application_name=a, ROLLBACK, I"),
+        (
+            "BEGIN; SET application_name = 'b'; ROLLBACK",
+            "BEGIN, application_name=b, SET, application_name=a, ROLLBACK, I",
+        ),
         ("BEGIN; SET application_name = 'b'; COMMIT", "BEGIN, application_name=b, SET, COMMIT, I"),
-        ("BEGIN; SET LOCAL application_name = 'c'; COMMIT", "BEGIN, application_name=c, SET, application_name=b, COMMIT, I"),
-        ("BEGIN; SET application_name = 'd'; SET LOCAL application_name = 'e'", "BEGIN, application_name=d, SET, application_name=e, SET, T"),
+        (
+            "BEGIN; SET LOCAL application_name = 'c'; COMMIT",
+            "BEGIN, application_name=c, SET, application_name=b, COMMIT, I",
+        ),
+        (
+            "BEGIN; SET application_name = 'd'; SET LOCAL application_name = 'e'",
+            "BEGIN, application_name=d, SET, application_name=e, SET, T",
+        ),
         ("SAVEPOINT s; SET application_name = 'f'", "SAVEPOINT, application_name=f, SET, T"),
         ("ROLLBACK TO s", "application_name=e, ROLLBACK, T"),
         ("COMMIT", "application_name=d, COMMIT, I"),
@@ -349,7 +364,10 @@ async fn copy_in_a_block_is_a_step_of_it() {
     assert_eq!(talk.query("COMMIT").await, "entente.last_height=8, COMMIT, I");
     let rows = [(1, "ada"), (2, "bob")].map(|(id, owner)| vec![Value::BigInt(id), Value::text(owner)]);
     let columns = vec!["id".to_string(), "owner".to_string()];
-    assert_eq!(steps(&fake), [SessionStep::Insert { table: "accounts".to_string(), columns, rows: rows.to_vec() }]);
+    assert_eq!(
+        steps(&fake),
+        [SessionStep::Insert { table: "accounts".to_string(), columns, rows: rows.to_vec() }]
+    );
     // More than a transaction holds, and what is no row.
     talk.check(&[("BEGIN", "BEGIN, T"), ("COPY accounts (id, owner) FROM STDIN", "copy")]).await;
     let line = format!("1\t{}\n", "x".repeat(60));
@@ -358,7 +376,12 @@ async fn copy_in_a_block_is_a_step_of_it() {
     }
     talk.send(&[message(b'c', b"")]).await;
     assert_eq!(talk.answer().await, "error 54000, E");
-    talk.check(&[("ROLLBACK", "ROLLBACK, I"), ("BEGIN", "BEGIN, T"), ("COPY accounts (id) FROM STDIN", "copy")]).await;
+    talk.check(&[
+        ("ROLLBACK", "ROLLBACK, I"),
+        ("BEGIN", "BEGIN, T"),
+        ("COPY accounts (id) FROM STDIN", "copy"),
+    ])
+    .await;
     talk.send(&[message(b'd', b"one\n"), message(b'c', b"")]).await;
     assert_eq!(talk.answer().await, "error 22P02, E");
     talk.check(&[("COMMIT", "ROLLBACK, I")]).await;

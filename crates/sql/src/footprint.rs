@@ -502,7 +502,11 @@ impl<'a> Analysis<'a> {
     }
 
     /// A routine sees the block's time.
-    fn routine(&mut self, routine: &CompiledProcedure, arguments: Vec<Option<Value>>) -> Result<(), SqlError> {
+    fn routine(
+        &mut self,
+        routine: &CompiledProcedure,
+        arguments: Vec<Option<Value>>,
+    ) -> Result<(), SqlError> {
         let now = std::mem::replace(&mut self.now, self.context.now());
         let result = plpgsql::footprint(routine, self, arguments);
         self.now = now;

@@ -126,7 +126,9 @@ fn run_statement(
                 .hint("COMMIT first: a schema change is a transaction of its own."));
         }
         StatementKind::Copy { .. } => {
-            return Err(SqlError::unsupported("COPY as a statement of a transaction").hint("Insert the rows."));
+            return Err(
+                SqlError::unsupported("COPY as a statement of a transaction").hint("Insert the rows.")
+            );
         }
         StatementKind::Read | StatementKind::Write | StatementKind::Empty => {}
     }
@@ -280,7 +282,10 @@ impl Session {
         /// What a transaction has beside its steps, with room to spare.
         const OTHER_BYTES: usize = 1024;
         let message = if steps > limits::SESSION_STEPS_MAX {
-            format!("a transaction block has at most {} statements (SESSION_STEPS_MAX)", limits::SESSION_STEPS_MAX)
+            format!(
+                "a transaction block has at most {} statements (SESSION_STEPS_MAX)",
+                limits::SESSION_STEPS_MAX
+            )
         } else if bytes + OTHER_BYTES > limits::TRANSACTION_BYTES_MAX {
             format!(
                 "the transaction block has {bytes} bytes, the limit is {} (TRANSACTION_BYTES_MAX, less its signature)",

@@ -234,9 +234,7 @@ impl Simulate for Invocation {
                             self.analyse_insert(&mut analysis, table, columns, rows);
                         }
                         // What undone steps have touched is part of it.
-                        SessionStep::Savepoint(_)
-                        | SessionStep::RollbackTo(_)
-                        | SessionStep::Release(_) => {}
+                        SessionStep::Savepoint(_) | SessionStep::RollbackTo(_) | SessionStep::Release(_) => {}
                     }
                 }
             }
@@ -271,11 +269,8 @@ pub(crate) fn insert_rows(
     }
     for values in rows {
         if values.len() != targets.len() {
-            let message = format!(
-                "a row has {} values, expected {} as columns are named",
-                values.len(),
-                targets.len()
-            );
+            let message =
+                format!("a row has {} values, expected {} as columns are named", values.len(), targets.len());
             return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message));
         }
         let mut row = defaults.clone();

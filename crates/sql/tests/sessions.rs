@@ -6,7 +6,10 @@ use sql::{Context, Session};
 use state::{RowChange, Simulate, Snapshot};
 use std::sync::Arc;
 use support::{Database, START_MS, STEP_LIMIT, texts};
-use types::{ColumnSet, Payload, SessionResults, SessionStep, SqlError, SqlState, StatementResult, TransactionId, Value};
+use types::{
+    ColumnSet, Payload, SessionResults, SessionStep, SqlError, SqlState, StatementResult, TransactionId,
+    Value,
+};
 
 const TABLES: [&str; 4] = [
     "CREATE TABLE account (id integer PRIMARY KEY, balance bigint CHECK (balance >= 0), step bigint, name text)",
@@ -171,7 +174,10 @@ fn savepoints_undo_and_keep() {
         ],
     );
     commits(&mut database, session);
-    assert_eq!(database.rows("SELECT id, balance FROM account ORDER BY id"), [["1", "1"], ["2", "200"], ["4", "4"]]);
+    assert_eq!(
+        database.rows("SELECT id, balance FROM account ORDER BY id"),
+        [["1", "1"], ["2", "200"], ["4", "4"]]
+    );
 }
 
 #[test]
@@ -279,7 +285,10 @@ fn the_time_is_the_sessions_in_its_statements_and_the_blocks_in_routines() {
     let mut seen = begin(&database);
     steps(
         &mut seen,
-        &[("SELECT today()", "2026-11-20 22:00:00+00"), ("INSERT INTO log (line) VALUES ('x')", "INSERT 0 1")],
+        &[
+            ("SELECT today()", "2026-11-20 22:00:00+00"),
+            ("INSERT INTO log (line) VALUES ('x')", "INSERT 0 1"),
+        ],
     );
     conflicts(&mut database, seen);
     // `at <= now()` is false now for what the function has made: the routine's time is not the session's.
@@ -324,8 +333,14 @@ fn rows_of_copy_are_a_step_like_others() {
         rows: values.iter().map(|(id, balance)| vec![Value::Integer(*id), Value::BigInt(*balance)]).collect(),
     };
     assert_eq!(session.run(insert(&[(5, 5), (6, 6)])).expect("new rows").tag, "COPY 2");
-    steps(&mut session, &[("SELECT sum(balance) FROM account WHERE id > 2", "11"), ("SAVEPOINT a", "SAVEPOINT")]);
-    assert_eq!(session.run(insert(&[(7, 7), (5, 5)])).expect_err("it exists").state, SqlState::UNIQUE_VIOLATION);
+    steps(
+        &mut session,
+        &[("SELECT sum(balance) FROM account WHERE id > 2", "11"), ("SAVEPOINT a", "SAVEPOINT")],
+    );
+    assert_eq!(
+        session.run(insert(&[(7, 7), (5, 5)])).expect_err("it exists").state,
+        SqlState::UNIQUE_VIOLATION
+    );
     steps(&mut session, &[("ROLLBACK TO a", "ROLLBACK"), ("SELECT max(id) FROM account", "6")]);
     commits(&mut database, session);
     assert_eq!(database.rows("SELECT count(*) FROM account"), [["4"]]);
@@ -339,7 +354,10 @@ fn blocks_have_limits() {
         assert_eq!(run(&mut session, "SAVEPOINT s"), "SAVEPOINT");
     }
     assert_eq!(run(&mut session, "SAVEPOINT s"), "54000");
-    steps(&mut session, &[("ROLLBACK TO s", "ROLLBACK"), ("RELEASE s", "RELEASE"), ("SAVEPOINT s", "SAVEPOINT")]);
+    steps(
+        &mut session,
+        &[("ROLLBACK TO s", "ROLLBACK"), ("RELEASE s", "RELEASE"), ("SAVEPOINT s", "SAVEPOINT")],
+    );
 
     let mut session = begin(&database);
     for _ in 0..types::limits::SESSION_STEPS_MAX {

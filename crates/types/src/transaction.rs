@@ -406,7 +406,8 @@ mod tests {
 
     #[test]
     fn sessions_have_limits() {
-        let limit = |steps: Vec<SessionStep>| match SignedTransaction::from_bytes(&session(steps).to_bytes()) {
+        let limit = |steps: Vec<SessionStep>| match SignedTransaction::from_bytes(&session(steps).to_bytes())
+        {
             Err(TransactionError::Limit { what, found, limit }) => (what, found, limit),
             other => panic!("{other:?}"),
         };
@@ -414,8 +415,10 @@ mod tests {
         assert_eq!(limit(steps), ("steps", limits::SESSION_STEPS_MAX + 1, limits::SESSION_STEPS_MAX));
         let long = vec![SessionStep::Release("s".repeat(64))];
         assert_eq!(limit(long), ("bytes in the name of its procedure, table or savepoint", 64, 63));
-        let many =
-            SessionStep::Run { sql: "SELECT 1".into(), parameters: vec![Value::Null; limits::ARGUMENTS_MAX + 1] };
+        let many = SessionStep::Run {
+            sql: "SELECT 1".into(),
+            parameters: vec![Value::Null; limits::ARGUMENTS_MAX + 1],
+        };
         assert_eq!(limit(vec![many]), ("arguments", limits::ARGUMENTS_MAX + 1, limits::ARGUMENTS_MAX));
     }
 

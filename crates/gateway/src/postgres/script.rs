@@ -424,7 +424,9 @@ mod tests {
             [Class::Read; 3]
         );
         assert_eq!(
-            classes("begin; start transaction; commit; end; rollback; abort; rollback to a; savepoint a; release a"),
+            classes(
+                "begin; start transaction; commit; end; rollback; abort; rollback to a; savepoint a; release a"
+            ),
             [
                 Class::Begin,
                 Class::Begin,

@@ -197,7 +197,10 @@ impl Session {
         self.connection.put(&ParameterStatus::new(name.to_string(), value));
     }
 
-    pub(super) fn session_statement(&mut self, statement: &SessionStatement) -> Result<StatementResult, SqlError> {
+    pub(super) fn session_statement(
+        &mut self,
+        statement: &SessionStatement,
+    ) -> Result<StatementResult, SqlError> {
         let tag = match statement {
             SessionStatement::Show { name } => return self.settings.show(Some(name)),
             SessionStatement::ShowAll => return self.settings.show(None),

@@ -156,11 +156,8 @@ mod tests {
         assert_eq!(read("set extra_float_digits = -3"), set("extra_float_digits", "-3"));
         assert_eq!(read("SET search_path TO public, \"My\""), set("search_path", "public, \"My\""));
         assert_eq!(read("SET TIME ZONE 'UTC'"), set("timezone", "UTC"));
-        let local = SessionStatement::Set {
-            name: "statement_timeout".into(),
-            value: Some("5s".into()),
-            local: true,
-        };
+        let local =
+            SessionStatement::Set { name: "statement_timeout".into(), value: Some("5s".into()), local: true };
         assert_eq!(read("SET LOCAL statement_timeout = '5s'"), Ok(local));
         assert_eq!(read("SET my.thing = 'x'"), set("my.thing", "x"));
         assert_eq!(

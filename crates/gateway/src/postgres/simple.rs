@@ -1,10 +1,10 @@
 //! The simple protocol: query strings.
 
+use super::encode::{data_row, row_description};
 use super::script::{self, Class, Statement};
 use super::session::{Failure, Session, problem};
 use super::statement::{Body, ParsedStatement, check_length, shift};
 use super::transaction_command::{self, TransactionCommand};
-use super::encode::{data_row, row_description};
 use crate::limits;
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 use std::sync::Arc;

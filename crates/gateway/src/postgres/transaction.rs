@@ -58,7 +58,8 @@ impl Session {
     pub(super) fn check_not_failed(&self, ends: bool) -> Result<(), SqlError> {
         match &self.block {
             Some(block) if block.failed && !ends => {
-                let message = "current transaction is aborted, commands ignored until end of transaction block";
+                let message =
+                    "current transaction is aborted, commands ignored until end of transaction block";
                 Err(SqlError::new(SqlState::IN_FAILED_TRANSACTION, message))
             }
             _ => Ok(()),
@@ -203,7 +204,8 @@ impl Session {
             let mut guard = running.lock();
             let Some(block) = guard.as_mut() else { return Ok(StatementResult::default()) };
             if catalog_version.is_some_and(|version| version != block.catalog_version()) {
-                let message = "could not serialize access: the tables have changed since the transaction began";
+                let message =
+                    "could not serialize access: the tables have changed since the transaction began";
                 return Err(SqlError::new(SqlState::SERIALIZATION_FAILURE, message)
                     .hint("The transaction might succeed if retried: run the whole block again."));
             }

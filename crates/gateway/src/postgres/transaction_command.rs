@@ -54,7 +54,8 @@ impl Words<'_> {
         let lexeme = self.statement.lexemes.get(self.at).filter(name);
         let name = lexeme.ok_or_else(|| self.error())?.value();
         if name.len() > NAME_BYTES_MAX {
-            let message = format!("the name of a savepoint has at most {NAME_BYTES_MAX} bytes (NAME_BYTES_MAX)");
+            let message =
+                format!("the name of a savepoint has at most {NAME_BYTES_MAX} bytes (NAME_BYTES_MAX)");
             return Err(SqlError::new(SqlState::NAME_TOO_LONG, message));
         }
         self.at += 1;

@@ -22,8 +22,8 @@ use tokio::sync::mpsc;
 use types::{
     Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, Numeric, Outcome, OutputColumn,
     Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest,
-    Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
-    SubmissionReply, Table, TableId, TransactionId, Value,
+    Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult,
+    SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -253,7 +253,10 @@ impl TransactionBlock for FakeBlock {
                     std::thread::sleep(Duration::from_millis(1_500));
                 }
                 if lower.contains("fail") {
-                    return Err(SqlError::new(SqlState::CHECK_VIOLATION, "new row violates check constraint"));
+                    return Err(SqlError::new(
+                        SqlState::CHECK_VIOLATION,
+                        "new row violates check constraint",
+                    ));
                 }
                 if let Some(count) = lower.strip_prefix("select series ") {
                     let rows = (1..=count.parse().unwrap()).map(|n| vec![Value::Integer(n)]).collect();
@@ -264,7 +267,12 @@ impl TransactionBlock for FakeBlock {
                 if lower.starts_with("select") {
                     let columns = vec![OutputColumn { name: "n".into(), data_type: DataType::Integer }];
                     let rows = vec![vec![Value::Integer(1)]];
-                    return Ok(StatementResult { tag: "SELECT 1".into(), columns, rows, notices: Vec::new() });
+                    return Ok(StatementResult {
+                        tag: "SELECT 1".into(),
+                        columns,
+                        rows,
+                        notices: Vec::new(),
+                    });
                 }
                 if self.read_only {
                     let message = "cannot execute this in a read-only transaction";
