@@ -110,7 +110,7 @@ fn statement(random: &mut StdRng) -> SessionStep {
 /// A client at work: statements and savepoints, and back to a savepoint after most errors. `None` where it gives up, or has
 /// changed nothing.
 fn block(random: &mut StdRng, library: &Arc<Library>, snapshot: &PlainState) -> Option<Payload> {
-    let context = Context { timestamp_ms: 1_700_000_000_000, ..context(u64::MAX, u32::MAX) };
+    let context = Context { height: u64::MAX, timestamp_ms: 1_700_000_000_000, ..context(0, u32::MAX) };
     let snapshot = Arc::new(snapshot.clone());
     let mut session = Session::begin(library.clone(), snapshot, context, 20_000, false);
     let mut open: Vec<&str> = Vec::new();
@@ -190,7 +190,8 @@ fn history(random: &mut StdRng, library: &Arc<Library>) -> (PlainState, History)
     for index in 0..15 {
         let SessionStep::Run { sql, parameters } = statement(random) else { continue };
         let payload = Arc::new(Payload::Script { sql, parameters });
-        _ = apply(&mut state, invocation(library, 0, index, &payload).simulate(&state.clone()));
+        let effects = invocation(library, 0, index, &payload).simulate(&state);
+        _ = apply(&mut state, effects);
     }
     let initial = state.clone();
     let mut states = vec![state];
