@@ -319,6 +319,7 @@ pub(crate) fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlErr
         ParsedStatement::CreateRoutine(_) | ParsedStatement::CreateTableAs(_) => {
             Err(SqlError::unsupported("CREATE in a function"))
         }
+        ParsedStatement::Role(_) => Err(SqlError::unsupported("a statement about roles in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };
     parse_script(sql)?.into_iter().map(plain).collect()

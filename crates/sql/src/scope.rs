@@ -125,8 +125,8 @@ impl VariableScope {
 
     /// What running all that has been bound needs.
     pub fn needs(&self) -> Needs {
-        let relations = self.needed.borrow().iter().map(|(object, privileges)| (object.clone(), *privileges));
-        Needs { relations: relations.collect(), called: self.called().into() }
+        let needed = self.needed.borrow().clone();
+        Needs { relations: needed.into_iter().collect(), called: self.called().into() }
     }
 
     /// A statement calls this function or procedure.

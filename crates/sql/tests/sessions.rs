@@ -32,7 +32,14 @@ fn begin_as(database: &Database, read_only: bool) -> Session {
         step_limit: STEP_LIMIT,
     };
     let snapshot = Arc::new(database.state.clone());
-    Session::begin(database.library.clone(), snapshot, context, 2 * STEP_LIMIT, read_only)
+    Session::begin(
+        database.library.clone(),
+        snapshot,
+        context,
+        database.principal.clone(),
+        2 * STEP_LIMIT,
+        read_only,
+    )
 }
 
 fn begin(database: &Database) -> Session {

@@ -1,6 +1,9 @@
 //! Who may connect, and how they prove who they are.
 
 mod passwords;
+mod role_password;
+
+pub(crate) use role_password::RolePassword;
 
 pub use passwords::{PasswordError, Passwords, Verifier};
 

@@ -19,6 +19,7 @@ mod decode;
 pub(crate) mod encode;
 mod extended;
 mod message;
+mod password;
 pub(crate) mod script;
 mod session;
 mod session_statement;
@@ -240,7 +241,8 @@ impl PostgresServer {
         connection.put(&BackendKeyData::new(process, SecretKey::I32(secret)));
         let identity = Identity { user, process, role };
         let (database, catalogue) = (Arc::clone(&self.database), Arc::clone(&self.catalogue));
-        Session::new(connection, database, catalogue, identity, settings, cancel).run().await;
+        let passwords = Arc::clone(&self.access.passwords);
+        Session::new(connection, database, catalogue, identity, settings, passwords, cancel).run().await;
     }
 
     fn cancel(&self, process: i32, secret: i32) {

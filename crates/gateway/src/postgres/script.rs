@@ -243,6 +243,8 @@ pub(crate) enum Class {
     Session,
     /// COPY.
     Copy,
+    /// A role's password, which is not for the ledger.
+    Password,
     /// BEGIN.
     Begin,
     /// COMMIT.
@@ -331,6 +333,11 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
             } else {
                 Class::Read
             }
+        }
+        "create" | "alter"
+            if matches!(word(1).as_str(), "role" | "user") && lexemes.iter().any(|l| l.is("password")) =>
+        {
+            Class::Password
         }
         _ => Class::Write,
     }

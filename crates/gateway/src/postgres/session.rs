@@ -7,7 +7,7 @@ use super::session_statement::SessionStatement;
 use super::settings::{Settings, WARNING};
 use super::statement::ParsedStatement;
 use super::transaction::Block;
-use crate::Database;
+use crate::{Database, Passwords};
 use crate::catalog::{Catalogue, SessionFacts};
 use pgwire::messages::response::ReadyForQuery;
 use pgwire::messages::startup::ParameterStatus;
@@ -60,6 +60,7 @@ pub(super) struct Session {
     pub(super) catalogue: Arc<Catalogue>,
     pub(super) identity: Identity,
     pub(super) settings: Settings,
+    pub(super) passwords: Arc<Passwords>,
     pub(super) cancel: Arc<Notify>,
     pub(super) statements: HashMap<String, Arc<ParsedStatement>>,
     pub(super) portals: HashMap<String, Portal>,
@@ -76,6 +77,7 @@ impl Session {
         catalogue: Arc<Catalogue>,
         identity: Identity,
         settings: Settings,
+        passwords: Arc<Passwords>,
         cancel: Arc<Notify>,
     ) -> Session {
         let (statements, portals) = (HashMap::new(), HashMap::new());
@@ -85,6 +87,7 @@ impl Session {
             catalogue,
             identity,
             settings,
+            passwords,
             cancel,
             statements,
             portals,

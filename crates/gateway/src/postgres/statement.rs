@@ -7,6 +7,7 @@ use super::script::{self, Class, Statement};
 use super::session::{Failure, Session};
 use super::session_statement::{self, SessionStatement};
 use super::transaction_command::{self, TransactionCommand};
+use crate::access::RolePassword;
 use crate::{Prepared, StatementKind, limits};
 use parking_lot::Mutex;
 use std::future::Future;
@@ -27,6 +28,8 @@ pub(super) enum Body {
     Catalogue,
     /// COPY FROM STDIN.
     Copy(Arc<CopyStatement>),
+    /// CREATE ROLE and ALTER ROLE with a password.
+    Password(RolePassword),
     /// Answered by the database; prepared again when the catalog changes.
     Database(Mutex<Arc<Prepared>>),
 }
@@ -88,6 +91,10 @@ impl Session {
                 let returns_rows = !columns.is_empty();
                 ParsedStatement { columns, returns_rows, ..none(Body::Session(session)) }
             }
+            Class::Password => match RolePassword::find(&sql) {
+                Some(password) => none(Body::Password(password)),
+                None => return Err(script::syntax_error(statement, statement.lexemes.last()).into()),
+            },
             Class::Copy => none(Body::Copy(Arc::new(copy::parse(statement, &self.database.catalog())?))),
             Class::Begin | Class::Commit | Class::Rollback | Class::Transaction => {
                 none(Body::Transaction(transaction_command::parse(statement)?))
@@ -106,6 +113,7 @@ impl Session {
             Body::Empty | Body::Copy(_) => StatementResult::default(),
             Body::Session(session) => self.session_statement(session)?,
             Body::Transaction(command) => self.transaction_command(command).await?,
+            Body::Password(password) => self.set_password(password).await?,
             Body::Catalogue => {
                 let types: Vec<DataType> = statement.given.iter().map(|oid| type_of_oid(*oid)).collect();
                 let catalogue = Arc::clone(&self.catalogue);

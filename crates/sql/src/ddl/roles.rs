@@ -79,9 +79,10 @@ pub(super) fn change_roles(
                     return Err(SqlError::new(INVALID_GRANT_OPERATION, message));
                 }
                 let role = own(&mut catalog.roles, member, organisation)?;
-                match revoke {
-                    true => drop(role.member_of.remove(group)),
-                    false => drop(role.member_of.insert(group.clone())),
+                if *revoke {
+                    role.member_of.remove(group);
+                } else {
+                    role.member_of.insert(group.clone());
                 }
             }
             Ok(if *revoke { "REVOKE ROLE" } else { "GRANT ROLE" })
@@ -123,7 +124,9 @@ fn drop_role(catalog: &mut Catalog, name: &str, organisation: u16) -> Result<(),
         return Err(SqlError::new(DEPENDENT_OBJECTS_STILL_EXIST, message).detail(detail.join("\n")));
     }
     catalog.roles.by_name.remove(name);
-    catalog.roles.by_name.values_mut().for_each(|role| drop(role.member_of.remove(name)));
+    for role in catalog.roles.by_name.values_mut() {
+        role.member_of.remove(name);
+    }
     Ok(())
 }
 

@@ -5,9 +5,9 @@
 
 use super::ast::{Condition, RaiseLevel, StackedItem};
 use super::fuse::{FusedStatement, Obstacle};
+use crate::execution::Needs;
 use crate::expression::Expression;
 use crate::statement::{BoundCall, BoundSelect, BoundStatement, VisitSlot};
-use std::sync::Arc;
 use types::{DataType, SqlError, SqlState};
 
 /// A procedure, ready to run.

@@ -8,7 +8,7 @@ use state::{
     endorsed_effects,
 };
 use std::sync::Arc;
-use types::{EndorsedEffects, Payload, SqlError, StatementResult, TransactionId, Value, format_value};
+use types::{EndorsedEffects, Payload, Principal, SqlError, StatementResult, TransactionId, Value, format_value};
 
 /// Steps that a transaction of a test may take.
 pub const STEP_LIMIT: u64 = 1_000_000;
@@ -20,13 +20,15 @@ pub struct Database {
     pub library: Arc<Library>,
     pub state: PlainState,
     pub height: u64,
+    /// Who runs what comes next.
+    pub principal: Principal,
 }
 
 impl Default for Database {
     fn default() -> Database {
         let state = PlainState::default();
         let library = Arc::new(Library::new(state.catalog().clone()).expect("an empty catalog"));
-        Database { library, state, height: 0 }
+        Database { library, state, height: 0, principal: Principal::default() }
     }
 }
 
@@ -53,7 +55,7 @@ impl Database {
     /// What a transaction would do, without doing it. Whatever any test runs must be inside of its footprint.
     pub fn effects(&self, payload: Payload) -> Effects {
         let shown = format!("{payload:?}");
-        let invocation = Invocation::new(self.library.clone(), self.context(), payload);
+        let invocation = Invocation::new(self.library.clone(), self.context(), payload).by(self.principal.clone());
         let effects = invocation.simulate(&self.state);
         if let Ok(footprint) = invocation.footprint(self.state.catalog()) {
             assert!(footprint.covers(&effects), "{shown}: {footprint:#?} and {effects:#?}");
@@ -145,7 +147,7 @@ impl Database {
         let prepared = prepare(&self.library, sql, &[])?;
         match prepared.kind() {
             StatementKind::Read => {
-                prepared.query(&self.state, &[], STEP_LIMIT, START_MS + 1000 * self.height)
+                prepared.query_as(&self.principal, &self.state, &[], STEP_LIMIT, START_MS + 1000 * self.height)
             }
             StatementKind::Empty => Ok(Vec::new()),
             _ => self.run(sql),

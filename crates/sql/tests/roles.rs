@@ -1,0 +1,219 @@
+//! Roles and privileges: what a role may do is what was granted, by PostgreSQL 15's rules and with its messages.
+
+mod support;
+
+use support::{Database, texts};
+use types::{Payload, Principal, SqlError, Value};
+
+/// A ledger with tables, a view and routines; `clerk` and `reader` are the first organisation's, `stranger` the second's.
+fn database() -> Database {
+    let mut database = Database::with(&[
+        "CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL, note text)",
+        "CREATE TABLE secret (id bigint PRIMARY KEY, word text)",
+        "CREATE VIEW words AS SELECT word FROM secret",
+        "CREATE PROCEDURE pay(a bigint, b bigint, n bigint) LANGUAGE plpgsql AS $$ BEGIN
+            UPDATE account SET balance = balance - n WHERE id = a;
+            UPDATE account SET balance = balance + n WHERE id = b; END $$",
+        "CREATE PROCEDURE trusted_pay(a bigint, b bigint, n bigint) LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+            CALL pay(a, b, n); END $$",
+        "CREATE FUNCTION total() RETURNS bigint LANGUAGE sql AS 'SELECT sum(balance)::bigint FROM account'",
+        "CREATE PROCEDURE run(sql text) LANGUAGE plpgsql AS $$ BEGIN EXECUTE sql; END $$",
+        "CREATE ROLE clerk LOGIN",
+        "CREATE ROLE reader",
+    ]);
+    database.run("INSERT INTO account VALUES (1, 100, 'a'), (2, 100, 'b')").expect("rows");
+    database.run("INSERT INTO secret VALUES (1, 'plugh')").expect("rows");
+    database.principal = Principal { organisation: 1, role: String::new() };
+    database.run("CREATE ROLE stranger LOGIN").expect("another organisation's");
+    database.principal = Principal::default();
+    database
+}
+
+fn clerk(database: &mut Database, sql: &str) -> Result<Vec<Vec<String>>, SqlError> {
+    act(database, "clerk", sql)
+}
+
+fn act(database: &mut Database, role: &str, sql: &str) -> Result<Vec<Vec<String>>, SqlError> {
+    database.principal = Principal { organisation: 0, role: role.to_string() };
+    let results = database.gateway(sql);
+    database.principal = Principal::default();
+    results.map(|results| results.last().map_or_else(Vec::new, texts))
+}
+
+/// What is missing, as the message says it.
+fn denied(database: &mut Database, sql: &str) -> String {
+    let error = clerk(database, sql).expect_err(sql);
+    assert_eq!(error.state.to_string(), "42501", "{sql}: {error:?}");
+    error.message.strip_prefix("permission denied for ").expect("which").to_string()
+}
+
+#[test]
+fn every_kind_of_use_needs_its_privilege() {
+    for (sql, needed) in [
+        ("SELECT balance FROM account", "SELECT"),
+        ("SELECT 1 FROM account", "SELECT"),
+        ("SELECT (SELECT max(balance) FROM account)", "SELECT"),
+        ("SELECT 1 WHERE EXISTS (SELECT 1 FROM account)", "SELECT"),
+        ("WITH a AS (SELECT * FROM account) SELECT 1 FROM a", "SELECT"),
+        ("SELECT 1 UNION ALL SELECT id FROM account", "SELECT"),
+        ("INSERT INTO account VALUES (3, 1, 'c')", "INSERT"),
+        ("INSERT INTO account VALUES (4, 1, 'c') RETURNING id", "INSERT, SELECT"),
+        ("INSERT INTO account VALUES (1, 1, 'c') ON CONFLICT DO NOTHING", "INSERT"),
+        ("INSERT INTO account VALUES (1, 1, 'c') ON CONFLICT (id) DO UPDATE SET note = 'd'", "INSERT, SELECT, UPDATE"),
+        ("UPDATE account SET note = 'x'", "UPDATE"),
+        ("UPDATE account SET note = 'x' WHERE id = 1", "SELECT, UPDATE"),
+        ("UPDATE account SET balance = balance + 1", "SELECT, UPDATE"),
+        ("DELETE FROM account WHERE id = 9", "SELECT, DELETE"),
+        ("DELETE FROM account", "DELETE"),
+        ("EXPLAIN SELECT * FROM account", "SELECT"),
+        ("DO 'BEGIN PERFORM 1 FROM account; END'", "SELECT"),
+        ("CALL pay(1, 2, 5)", "SELECT, UPDATE"),
+        ("SELECT total()", "SELECT"),
+        ("TRUNCATE account", "TRUNCATE"),
+    ] {
+        let mut database = database();
+        assert_eq!(denied(&mut database, sql), "table account", "{sql}");
+        let all: Vec<&str> = needed.split(", ").collect();
+        for missing in &all {
+            database.run("REVOKE ALL ON account FROM clerk").expect("revoked");
+            for privilege in all.iter().filter(|privilege| *privilege != missing) {
+                database.run(&format!("GRANT {privilege} ON account TO clerk")).expect("granted");
+            }
+            assert_eq!(denied(&mut database, sql), "table account", "{sql} without {missing}");
+        }
+        database.run(&format!("GRANT {needed} ON TABLE account TO clerk")).expect("granted");
+        clerk(&mut database, sql).unwrap_or_else(|error| panic!("{sql} with {needed}: {error:?}"));
+    }
+}
+
+#[test]
+fn views_and_security_definer_need_no_more_than_themselves() {
+    let mut database = database();
+    assert_eq!(denied(&mut database, "SELECT * FROM words"), "view words");
+    database.run("GRANT SELECT ON words TO clerk").expect("granted");
+    assert_eq!(clerk(&mut database, "SELECT * FROM words"), Ok(vec![vec!["plugh".to_string()]]));
+    assert_eq!(denied(&mut database, "SELECT * FROM words, secret"), "table secret");
+
+    // The inner procedure runs with the administrator's rights, and nothing behind it does.
+    clerk(&mut database, "CALL trusted_pay(1, 2, 5)").expect("everybody may call it");
+    assert_eq!(database.rows("SELECT balance FROM account ORDER BY id"), [["95"], ["105"]]);
+    assert_eq!(denied(&mut database, "CALL trusted_pay(1, 2, 5); SELECT * FROM secret"), "table secret");
+    database.run("REVOKE EXECUTE ON PROCEDURE trusted_pay(bigint, bigint, bigint) FROM PUBLIC").expect("revoked");
+    assert_eq!(denied(&mut database, "CALL trusted_pay(1, 2, 5)"), "procedure trusted_pay");
+    database.run("REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC").expect("revoked");
+    assert_eq!(denied(&mut database, "SELECT total()"), "function total");
+    assert_eq!(denied(&mut database, "CALL pay(1, 2, 3)"), "procedure pay");
+}
+
+#[test]
+fn what_is_bound_when_it_runs_is_held_against_the_role_then() {
+    let mut database = database();
+    assert_eq!(denied(&mut database, "CALL run('SELECT * FROM secret')"), "table secret");
+    assert_eq!(denied(&mut database, "CALL run('UPDATE account SET note = NULL')"), "table account");
+    clerk(&mut database, "CALL run('SELECT 1')").expect("nothing is needed");
+}
+
+#[test]
+fn rows_that_a_client_sends_and_calls_need_privileges_too() {
+    let mut database = database();
+    let insert = || Payload::Insert {
+        table: "account".into(),
+        columns: vec!["id".into(), "balance".into()],
+        rows: vec![vec![Value::BigInt(7), Value::BigInt(1)]],
+    };
+    let call = || Payload::Call { procedure: "pay".into(), arguments: [1, 2, 3].map(Value::BigInt).to_vec() };
+    let mut run = |database: &mut Database, payload: Payload| {
+        database.principal = Principal { organisation: 0, role: "clerk".into() };
+        let result = database.execute(payload).map_err(|error| error.message);
+        database.principal = Principal::default();
+        result.map(drop)
+    };
+    for payload in [insert(), call()] {
+        assert_eq!(run(&mut database, payload), Err("permission denied for table account".to_string()));
+    }
+    database.run("GRANT ALL ON ALL TABLES IN SCHEMA public TO PUBLIC").expect("granted");
+    for payload in [insert(), call()] {
+        assert_eq!(run(&mut database, payload), Ok(()));
+    }
+}
+
+#[test]
+fn memberships_hand_privileges_on_until_they_end() {
+    let mut database = database();
+    database.run("GRANT SELECT ON account TO reader; GRANT reader TO clerk").expect("granted");
+    clerk(&mut database, "SELECT * FROM account").expect("by the group");
+    let error = database.error("GRANT clerk TO reader");
+    assert_eq!(error.message, "role \"clerk\" is a member of role \"reader\"");
+    assert_eq!(database.error("DROP ROLE reader").state.to_string(), "2BP01");
+    database.run("REVOKE reader FROM clerk").expect("revoked");
+    assert_eq!(denied(&mut database, "SELECT * FROM account"), "table account");
+    database.run("REVOKE SELECT ON account FROM reader; DROP ROLE reader").expect("nothing depends on it");
+    // A session of somebody who has been dropped meanwhile.
+    database.run("GRANT SELECT ON account TO PUBLIC").expect("granted");
+    clerk(&mut database, "SELECT * FROM account").expect("by PUBLIC");
+    database.run("DROP ROLE clerk").expect("nothing depends on it");
+    let error = clerk(&mut database, "SELECT * FROM account").expect_err("no role");
+    assert!(error.hint.expect("a hint").contains("has been dropped"));
+}
+
+#[test]
+fn privileges_follow_what_they_are_about() {
+    let mut database = database();
+    database.run("GRANT SELECT ON account TO clerk").expect("granted");
+    database.run("ALTER TABLE account ADD COLUMN more integer DEFAULT 1").expect("altered");
+    clerk(&mut database, "SELECT more FROM account").expect("the table is the same");
+    database.run("ALTER TABLE account RENAME TO ledger").expect("nothing but bodies names it");
+    clerk(&mut database, "SELECT more FROM ledger").expect("the table is the same");
+    database.run("DROP TABLE ledger; CREATE TABLE ledger (id int PRIMARY KEY)").expect("another one");
+    assert_eq!(denied(&mut database, "SELECT * FROM ledger"), "table ledger");
+}
+
+#[test]
+fn only_administrators_change_the_schema_and_only_their_own_roles() {
+    let mut database = database();
+    for sql in [
+        "CREATE TABLE t (id int)",
+        "DROP TABLE account",
+        "CREATE ROLE another",
+        "GRANT SELECT ON secret TO clerk",
+        "ALTER TABLE account ADD COLUMN x int",
+        "CREATE VIEW v AS SELECT 1 AS a",
+    ] {
+        assert_eq!(denied(&mut database, sql), "schema public", "{sql}");
+    }
+    for sql in ["DROP ROLE stranger", "ALTER ROLE stranger NOLOGIN", "GRANT reader TO stranger", "GRANT stranger TO clerk"] {
+        let error = database.error(sql);
+        assert_eq!(error.message, "permission denied: role \"stranger\" belongs to another organisation", "{sql}");
+    }
+    // What is there for everybody, everybody's administrators may open to everybody's roles.
+    database.run("GRANT SELECT ON account TO stranger").expect("granted");
+}
+
+#[test]
+fn mistakes_have_postgresqls_errors() {
+    let mut database = database();
+    for (sql, state, message) in [
+        ("CREATE ROLE clerk", "42710", "role \"clerk\" already exists"),
+        ("CREATE ROLE public", "42939", "role name \"public\" is reserved"),
+        ("CREATE USER entente", "42939", "role name \"entente\" is reserved"),
+        ("DROP ROLE nobody", "42704", "role \"nobody\" does not exist"),
+        ("GRANT SELECT ON account TO nobody", "42704", "role \"nobody\" does not exist"),
+        ("GRANT SELECT ON nothing TO clerk", "42P01", "relation \"nothing\" does not exist"),
+        ("GRANT EXECUTE ON account TO clerk", "0LP01", "invalid privilege type EXECUTE for relation"),
+        ("GRANT SELECT ON FUNCTION total TO clerk", "0LP01", "invalid privilege type SELECT for function"),
+        ("GRANT EXECUTE ON FUNCTION nothing TO clerk", "42883", "could not find a function named \"nothing\""),
+        ("GRANT WINGS ON account TO clerk", "42601", "unrecognized privilege type \"wings\""),
+        ("GRANT SELECT ON account clerk", "42601", "syntax error at or near \"clerk\""),
+        ("GRANT SELECT (id) ON account TO clerk", "0A000", "a privilege on columns is not supported"),
+        ("GRANT SELECT ON account TO clerk WITH GRANT OPTION", "0A000",
+            "WITH GRANT OPTION and WITH ADMIN OPTION is not supported"),
+        ("CREATE ROLE x SUPERUSER", "0A000", "SUPERUSER of a role is not supported"),
+        ("CREATE ROLE x PASSWORD 'p'", "0A000", "a password on the ledger of a role is not supported"),
+        ("GRANT USAGE ON SCHEMA public TO clerk", "0A000", "a privilege on a schema is not supported"),
+        ("CREATE ROLE x WINGS", "42601", "syntax error at or near \"WINGS\""),
+    ] {
+        let error = database.error(sql);
+        assert_eq!((error.state.to_string().as_str(), error.message.as_str()), (state, message), "{sql}");
+    }
+    database.run("DROP ROLE IF EXISTS nobody; DROP USER IF EXISTS nobody").expect("not there");
+}
