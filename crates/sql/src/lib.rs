@@ -36,6 +36,7 @@ mod sequence;
 mod simulate;
 mod statement;
 mod table;
+mod temporary;
 mod view;
 mod window;
 
@@ -44,3 +45,4 @@ pub use execution::{Context, Oracles};
 pub use library::{CompileOptions, Involved, Involvement, Library};
 pub use prepare::{Prepared, StatementKind, prepare};
 pub use simulate::{Invocation, is_schema_change};
+pub use temporary::TemporaryTables;

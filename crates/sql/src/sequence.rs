@@ -119,6 +119,11 @@ impl Execution<'_> {
             let message = format!("currval of sequence \"{name}\" is not yet defined in this session");
             return known.map(|known| self.drawn.last[known].1).ok_or_else(|| undrawn(message));
         }
+        let sequence = self.library().catalog().sequences.get(&name).and_then(|one| one.owner.as_ref());
+        if self.is_local() && !sequence.is_some_and(|owner| owner.table.is_temporary()) {
+            return Err(SqlError::unsupported("a value of the ledger's sequence in a temporary table")
+                .hint("Only a transaction of the ledger has a place to make a value of."));
+        }
         if self.asks_oracles() {
             // The same for every endorser, whatever its height: then there is no height to make a value of.
             return Err(SqlError::unsupported("nextval() on a ledger that executes before it orders")

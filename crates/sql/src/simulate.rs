@@ -26,6 +26,8 @@ pub fn is_schema_change(payload: &Payload) -> bool {
 /// One transaction, ready to run on a snapshot as often as a protocol needs.
 pub struct Invocation {
     oracles: Option<Arc<dyn Oracles>>,
+    /// It runs for one session, in no block.
+    local: bool,
     library: Arc<Library>,
     context: Context,
     payload: Arc<Payload>,
@@ -34,7 +36,13 @@ pub struct Invocation {
 impl Invocation {
     /// The transaction with this payload. `library` must be that of the catalog of the snapshots it will run on.
     pub fn new(library: Arc<Library>, context: Context, payload: impl Into<Arc<Payload>>) -> Invocation {
-        Invocation { oracles: None, library, context, payload: payload.into() }
+        Invocation { oracles: None, local: false, library, context, payload: payload.into() }
+    }
+
+    /// The same for one session, in no block.
+    pub(crate) fn locally(mut self) -> Invocation {
+        self.local = true;
+        self
     }
 
     /// The same, which may ask these oracles.
@@ -238,6 +246,9 @@ impl Simulate for Invocation {
     fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
         let mut execution =
             Execution::new(&self.library, snapshot, self.context).asking(self.oracles.as_deref());
+        if self.local {
+            execution = execution.locally();
+        }
         let mut catalog = None;
         let result = match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),

@@ -12,6 +12,7 @@ use super::{Access, BoundSelect, Scanned};
 use crate::expression::{
     Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source,
 };
+use crate::parse::parse_query;
 use crate::predicate::{Condition, conjunction};
 use crate::scope::name_of;
 use crate::table::TablePlan;
@@ -259,7 +260,17 @@ fn bind_factor(
             let first = names.width();
             bind_joined(query, level, names, table_with_joins, first)
         }
-        TableFactor::NestedJoin { .. } => Err(SqlError::unsupported("an alias of a JOIN")),
+        TableFactor::NestedJoin { table_with_joins, alias } => {
+            // A relation with the columns of the join.
+            let everything = ast::WildcardAdditionalOptions::default();
+            let mut all = parse_query("SELECT 1")?;
+            if let ast::SetExpr::Select(select) = all.body.as_mut() {
+                select.projection = vec![ast::SelectItem::Wildcard(everything)];
+                select.from = vec![table_with_joins.as_ref().clone()];
+            }
+            let (select, arguments) = bind_nested(query, &all, None)?;
+            derived(query, names, select, arguments, alias.as_ref(), None)
+        }
         _ => Err(query.variables.located(SqlError::unsupported("this form of FROM"), factor.span())),
     }
 }

@@ -2,7 +2,9 @@
 
 #![allow(dead_code)]
 
-use sql::{Context, Invocation, Library, StatementKind, bind_endorsed, is_schema_change, prepare};
+use sql::{
+    Context, Invocation, Library, StatementKind, TemporaryTables, bind_endorsed, is_schema_change, prepare,
+};
 use state::{
     AfterImage, Effects, EndorsedForm, Footprint, PlainState, RowChange, Simulate, Snapshot, apply_command,
     endorsed_effects,
@@ -20,13 +22,15 @@ pub struct Database {
     pub library: Arc<Library>,
     pub state: PlainState,
     pub height: u64,
+    /// Those of the session that [`Database::gateway`] runs statements of.
+    pub temporary: TemporaryTables,
 }
 
 impl Default for Database {
     fn default() -> Database {
         let state = PlainState::default();
         let library = Arc::new(Library::new(state.catalog().clone()).expect("an empty catalog"));
-        Database { library, state, height: 0 }
+        Database { library, state, height: 0, temporary: TemporaryTables::default() }
     }
 }
 
@@ -142,6 +146,12 @@ impl Database {
 
     /// Runs a script as the gateway does: reads outside of transactions.
     pub fn gateway(&mut self, sql: &str) -> Result<Vec<StatementResult>, SqlError> {
+        let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
+        let now = START_MS + 1000 * self.height;
+        if let Some(results) = self.temporary.run(&self.library, &self.state, &payload, STEP_LIMIT, now) {
+            self.temporary.commit();
+            return results;
+        }
         let prepared = prepare(&self.library, sql, &[])?;
         match prepared.kind() {
             StatementKind::Read => {
