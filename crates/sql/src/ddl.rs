@@ -110,6 +110,13 @@ pub(crate) enum SchemaChange {
     Role(RoleStatement),
 }
 
+impl SchemaChange {
+    /// Whether it makes a table.
+    pub fn creates_table(&self) -> bool {
+        matches!(self, SchemaChange::CreateTable { .. } | SchemaChange::CreateTableAs(_))
+    }
+}
+
 /// The change that a statement is; `None` where it is none.
 ///
 /// # Errors
@@ -277,8 +284,8 @@ pub(crate) fn change_catalog<'c>(
 /// A number that no table and no index has had.
 fn take_number(catalog: &mut Catalog) -> Result<u32, SqlError> {
     let number = catalog.next_table;
-    if number >= TableId::NUMBERS_MAX {
-        let message = "a ledger numbers at most 2^30 tables and indexes in its life";
+    if number & !TableId::FIRST_TEMPORARY.0 >= TableId::NUMBERS_MAX - 1 {
+        let message = "a ledger numbers at most 2^29 tables and indexes in its life";
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
     catalog.next_table += 1;

@@ -39,6 +39,7 @@ mod session;
 mod simulate;
 mod statement;
 mod table;
+mod temporary;
 mod view;
 mod window;
 
@@ -48,3 +49,4 @@ pub use library::{CompileOptions, Involved, Involvement, Library};
 pub use prepare::{Prepared, StatementKind, prepare};
 pub use session::Session;
 pub use simulate::{Invocation, is_schema_change};
+pub use temporary::TemporaryTables;

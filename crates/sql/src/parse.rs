@@ -54,6 +54,7 @@ pub(crate) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     name_sort_operators(&mut tokens);
     mark_variadic(&mut tokens, sql)?;
+    select_tables(&mut tokens);
     check_depth(&tokens, sql)?;
     Ok(tokens)
 }
@@ -119,6 +120,40 @@ fn mark_variadic(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), SqlEr
         at += 2;
     }
     Ok(())
+}
+
+/// `TABLE x` is `SELECT * FROM x`; sqlparser reads it without telling whether the name was quoted. A query can stand where these
+/// tokens are in front of it, and nothing else that begins with TABLE can.
+fn select_tables(tokens: &mut Vec<TokenWithSpan>) {
+    let begins_query = |before: Option<&TokenWithSpan>| match before.map(|token| &token.token) {
+        None | Some(Token::SemiColon | Token::LParen | Token::RParen) => true,
+        Some(Token::Word(word)) => matches!(
+            word.keyword,
+            Keyword::UNION
+                | Keyword::EXCEPT
+                | Keyword::INTERSECT
+                | Keyword::ALL
+                | Keyword::DISTINCT
+                | Keyword::AS
+        ),
+        _ => false,
+    };
+    let is_table = |token: &Token| matches!(token, Token::Word(word) if word.keyword == Keyword::TABLE);
+    let mut at = 0;
+    while at < tokens.len() {
+        let named = matches!(tokens.get(at + 1).map(|token| &token.token), Some(Token::Word(_)));
+        let before = |distance: usize| at.checked_sub(distance).map(|before| &tokens[before]);
+        // INSERT INTO x TABLE y
+        let inserted = matches!(before(2).map(|token| &token.token), Some(Token::Word(word)) if word.keyword == Keyword::INTO);
+        if is_table(&tokens[at].token) && named && (inserted || begins_query(before(1))) {
+            let span = tokens[at].span;
+            let select = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM")];
+            let select = select.map(|token| TokenWithSpan { token, span });
+            tokens.splice(at..=at, select);
+            at += 2;
+        }
+        at += 1;
+    }
 }
 
 pub(crate) fn located(error: SqlError, sql: &str, location: Location) -> SqlError {

@@ -72,12 +72,16 @@ pub fn prepare(
     sql: &str,
     parameter_types: &[DataType],
 ) -> Result<Prepared, SqlError> {
-    let mut prepared = bind_script(library, sql, parameter_types)?;
-    prepared.library = Some(library.clone());
-    Ok(prepared)
+    Ok(bind_script(library, sql, parameter_types)?.on(library))
 }
 
 impl Prepared {
+    /// With the library that it was bound on.
+    pub(crate) fn on(mut self, library: &Arc<Library>) -> Prepared {
+        self.library = Some(library.clone());
+        self
+    }
+
     /// Names of the procedures and functions that its statements call.
     pub(crate) fn calls(&self) -> &[Arc<str>] {
         &self.needs.called
@@ -203,10 +207,20 @@ impl Prepared {
 
 /// Binds a script without keeping the library.
 pub(crate) fn bind_script(library: &Library, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+    bind_parsed(library, sql, parse_script(sql)?, types)
+}
+
+/// Binds the statements of a script.
+pub(crate) fn bind_parsed(
+    library: &Library,
+    sql: &str,
+    statements: Vec<ParsedStatement>,
+    types: &[DataType],
+) -> Result<Prepared, SqlError> {
     let scope = VariableScope::for_script(types, sql).with_routines(library.tables().routines());
     let mut steps = Vec::new();
     let mut copy = None;
-    for statement in parse_script(sql)? {
+    for statement in statements {
         if let ParsedStatement::Sql(statement) = &statement
             && let Statement::Copy { .. } = statement.as_ref()
         {

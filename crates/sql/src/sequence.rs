@@ -119,12 +119,22 @@ impl Execution<'_> {
             let message = format!("currval of sequence \"{name}\" is not yet defined in this session");
             return known.map(|known| self.drawn.last[known].1).ok_or_else(|| undrawn(message));
         }
+        let sequence = self.library().catalog().sequences.get(&name).and_then(|one| one.owner.as_ref());
+        if self.is_local() && !sequence.is_some_and(|owner| owner.table.is_temporary()) {
+            return Err(SqlError::unsupported("a value of the ledger's sequence in a temporary table")
+                .hint("Only a transaction of the ledger has a place to make a value of."));
+        }
         if self.asks_oracles() {
             // The same for every endorser, whatever its height: then there is no height to make a value of.
             return Err(SqlError::unsupported("nextval() on a ledger that executes before it orders")
                 .hint("Choose keys in the client."));
         }
         let context = self.context();
+        if context.height == u64::MAX {
+            // A transaction block has no place before it is committed, and the value would be another one there.
+            return Err(SqlError::unsupported("a value of a sequence in a transaction block")
+                .hint("Insert the row outside of BEGIN … COMMIT, or in a procedure."));
+        }
         let value = Sequence::value(context.height, context.index, self.drawn.count).ok_or_else(|| {
             let message = format!(
                 "a transaction draws at most {} values from sequences (DRAWS_MAX)",

@@ -27,6 +27,8 @@ pub fn is_schema_change(payload: &Payload) -> bool {
 /// One transaction, ready to run on a snapshot as often as a protocol needs.
 pub struct Invocation {
     oracles: Option<Arc<dyn Oracles>>,
+    /// It runs for one session, in no block.
+    local: bool,
     library: Arc<Library>,
     context: Context,
     principal: Principal,
@@ -38,6 +40,7 @@ impl Invocation {
     pub fn new(library: Arc<Library>, context: Context, payload: impl Into<Arc<Payload>>) -> Invocation {
         Invocation {
             oracles: None,
+            local: false,
             library,
             context,
             principal: Principal::default(),
@@ -48,6 +51,12 @@ impl Invocation {
     /// The same, in the name of this principal; else it is the administrator's of the first organisation.
     pub fn by(mut self, principal: Principal) -> Invocation {
         self.principal = principal;
+        self
+    }
+
+    /// The same for one session, in no block.
+    pub(crate) fn locally(mut self) -> Invocation {
+        self.local = true;
         self
     }
 
@@ -205,6 +214,9 @@ impl Simulate for Invocation {
         let mut execution =
             Execution::new(&self.library, snapshot, self.context).asking(self.oracles.as_deref());
         execution = execution.acting_as(&self.principal);
+        if self.local {
+            execution = execution.locally();
+        }
         let mut catalog = None;
         let result = match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),

@@ -247,3 +247,13 @@ fn alter_table() {
 fn sequences() {
     run("sequences");
 }
+
+#[test]
+fn temporary_tables() {
+    run("temporary_tables");
+}
+
+#[test]
+fn loops_and_tables() {
+    run("loops_and_tables");
+}

@@ -12,7 +12,8 @@ pub struct TableId(pub u32);
 
 impl TableId {
     /// Numbers that tables and indexes of a ledger may get in its life.
-    pub const NUMBERS_MAX: u32 = TableId::UNIQUE;
+    pub const NUMBERS_MAX: u32 = TableId::TEMPORARY;
+    const TEMPORARY: u32 = 1 << 29;
     const UNIQUE: u32 = 1 << 30;
     const ENTRIES: u32 = 1 << 31;
 
@@ -21,6 +22,14 @@ impl TableId {
     pub fn is_index(self) -> bool {
         self.0 & TableId::ENTRIES != 0
     }
+
+    /// Whether it is a table of a session, or an index of one: no ledger has such numbers.
+    pub fn is_temporary(self) -> bool {
+        self.0 & TableId::TEMPORARY != 0
+    }
+
+    /// The first number of a temporary table.
+    pub const FIRST_TEMPORARY: TableId = TableId(TableId::TEMPORARY);
 
     /// The first table, by number, whose rows follow from those of others.
     pub const FIRST_INDEX: TableId = TableId(TableId::ENTRIES);

@@ -67,7 +67,6 @@ fn refuse_table_forms(create: &CreateTable) -> Result<(), SqlError> {
         (matches!(create.like, Some(CreateTableLikeKind::Plain(_))), "this form of LIKE"),
         (create.inherits.is_some(), "INHERITS"),
         (create.partition_by.is_some() || create.partition_of.is_some(), "PARTITION"),
-        (create.on_commit.is_some(), "ON COMMIT"),
         (
             !matches!(create.table_options, CreateTableOptions::None | CreateTableOptions::With(_)),
             "an option of CREATE TABLE",
@@ -87,6 +86,10 @@ fn refuse_table_forms(create: &CreateTable) -> Result<(), SqlError> {
         ),
     ];
     match refused.into_iter().find(|(found, _)| *found) {
+        None if create.on_commit.is_some() => {
+            let message = "ON COMMIT can only be used on temporary tables";
+            Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message))
+        }
         Some((_, what)) => Err(SqlError::unsupported(what)),
         None => Ok(()),
     }

@@ -84,6 +84,11 @@ impl<'a> Execution<'a> {
         let catalog = self.library.catalog();
         let missing = wanted.without(catalog.roles.privileges(&authority.role, object));
         let Some(first) = missing.names().next() else { return Ok(()) };
+        if let Securable::Relation(name) = object
+            && catalog.tables.get(name).is_some_and(|table| table.id.is_temporary())
+        {
+            return Ok(());
+        }
         let (kind, name) = match object {
             Securable::Relation(name) if catalog.views.contains_key(name) => ("view", name),
             Securable::Relation(name) => ("table", name),

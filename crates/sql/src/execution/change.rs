@@ -329,9 +329,14 @@ fn stored_bytes(value: &Value) -> usize {
     }
 }
 
+/// What a row takes to store.
+pub(crate) fn row_bytes(row: &[Value]) -> usize {
+    row.iter().map(stored_bytes).sum()
+}
+
 /// Refuses a row that is too long to store.
 pub(crate) fn check_row_bytes(row: &[Value]) -> Result<(), SqlError> {
-    let bytes: usize = row.iter().map(stored_bytes).sum();
+    let bytes = row_bytes(row);
     if bytes > limits::ROW_BYTES_MAX {
         // A detail, because it tells of the whole row.
         let detail = format!("It has {bytes} bytes, the limit is {} (ROW_BYTES_MAX).", limits::ROW_BYTES_MAX);

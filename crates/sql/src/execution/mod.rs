@@ -14,7 +14,7 @@ mod select;
 mod suspend;
 
 pub(crate) use authority::{Needs, refuse_schema_change};
-pub(crate) use change::check_row_bytes;
+pub(crate) use change::{check_row_bytes, row_bytes};
 pub(crate) use protect::Savepoint;
 pub(crate) use relation::check_values;
 pub(crate) use select::check_result_rows;
@@ -95,6 +95,8 @@ impl Oracles for EndorsedEffects {
 /// One execution of one transaction.
 pub(crate) struct Execution<'a> {
     oracles: Option<&'a dyn Oracles>,
+    /// It runs for one session, in no block.
+    local: bool,
     library: &'a Library,
     snapshot: &'a dyn Snapshot,
     context: Context,
@@ -138,6 +140,7 @@ impl<'a> Execution<'a> {
     pub fn new(library: &'a Library, snapshot: &'a dyn Snapshot, context: Context) -> Execution<'a> {
         Execution {
             oracles: None,
+            local: false,
             library,
             snapshot,
             context,
@@ -181,6 +184,17 @@ impl<'a> Execution<'a> {
                 .hint("Pass the value as an argument, or choose execution = \"execute-order-validate\" in the charter.")
         })?;
         oracles.value(name).map(Value::text)
+    }
+
+    /// For one session, in no block.
+    pub fn locally(mut self) -> Execution<'a> {
+        self.local = true;
+        self
+    }
+
+    /// Whether it runs for one session, in no block.
+    pub fn is_local(&self) -> bool {
+        self.local
     }
 
     /// Where and when it runs.

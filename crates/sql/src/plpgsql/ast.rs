@@ -240,6 +240,17 @@ pub enum StatementKind {
         /// What is repeated.
         body: Vec<Statement>,
     },
+    /// `FOREACH targets IN ARRAY array LOOP … END LOOP`
+    ForElements {
+        /// The label in front of it.
+        label: Option<Name>,
+        /// One scalar.
+        targets: Vec<Target>,
+        /// Whose elements.
+        array: Expression,
+        /// What is repeated.
+        body: Vec<Statement>,
+    },
     /// `EXIT [label] [WHEN condition]`
     Exit {
         /// Which block or loop; the innermost loop where there is none.

@@ -302,6 +302,9 @@ impl<'a> Compiler<'a> {
                 self.while_loop(label.as_ref(), Some(condition), body)
             }
             StatementKind::ForRange { .. } => self.range_loop(&statement.kind),
+            StatementKind::ForElements { label, targets, array, body } => {
+                self.element_loop(label.as_ref(), targets, array, body)
+            }
             StatementKind::ForRows { label, targets, query, body } => {
                 self.row_loop(label.as_ref(), targets, query, body)
             }
@@ -510,7 +513,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn row_loop(
+    pub(super) fn row_loop(
         &mut self,
         label: Option<&Name>,
         targets: &[Target],

@@ -11,6 +11,7 @@
 mod ast;
 mod compile;
 mod compile_block;
+mod compile_elements;
 mod compile_result;
 mod compile_statement;
 mod conditions;

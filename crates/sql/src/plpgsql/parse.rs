@@ -328,8 +328,7 @@ impl<'b> BodyParser<'b> {
                 self.tokens.expect(&Token::SemiColon)?;
                 StatementKind::Block(block)
             }
-            "LOOP" | "WHILE" | "FOR" => self.loop_statement(label, &word)?,
-            "FOREACH" => return Err(SqlError::unsupported("FOREACH").at(self.tokens.position())),
+            "LOOP" | "WHILE" | "FOR" | "FOREACH" => self.loop_statement(label, &word)?,
             _ if label.is_some() => return Err(self.tokens.unexpected("a block or loop behind its label")),
             "IF" => self.if_statement()?,
             "CASE" => self.case_statement()?,
@@ -405,8 +404,21 @@ impl<'b> BodyParser<'b> {
                 let body = self.loop_body(label.as_ref())?;
                 Ok(StatementKind::While { label, condition, body })
             }
+            "FOREACH" => self.foreach_statement(label),
             _ => self.for_statement(label),
         }
+    }
+
+    fn foreach_statement(&mut self, label: Option<Name>) -> Result<StatementKind, SqlError> {
+        let targets = self.targets()?;
+        if self.tokens.is_word(0, "SLICE") {
+            return Err(SqlError::unsupported("FOREACH … SLICE").at(self.tokens.position()));
+        }
+        self.tokens.expect_word("IN")?;
+        self.tokens.expect_word("ARRAY")?;
+        let array = self.expression_until_word("LOOP")?;
+        let body = self.loop_body(label.as_ref())?;
+        Ok(StatementKind::ForElements { label, targets, array, body })
     }
 
     /// What follows the word LOOP's place: `… END LOOP [label];`, LOOP itself having been read.
@@ -767,7 +779,7 @@ mod tests {
             ("BEGIN ^OPEN c; END", "cursor"),
             ("BEGIN ^FETCH c INTO x; END", "cursor"),
             ("BEGIN ^CLOSE c; END", "cursor"),
-            ("BEGIN ^FOREACH x IN ARRAY a LOOP NULL; END LOOP; END", "FOREACH"),
+            ("BEGIN FOREACH x ^SLICE 1 IN ARRAY a LOOP NULL; END LOOP; END", "FOREACH … SLICE"),
             ("BEGIN ^COMMIT; END", "COMMIT"),
             ("BEGIN ^ROLLBACK; END", "ROLLBACK"),
             ("BEGIN SELECT 1 INTO a^[1]; END", "array"),

@@ -2,7 +2,9 @@
 
 #![allow(dead_code)]
 
-use sql::{Context, Invocation, Library, StatementKind, bind_endorsed, is_schema_change, prepare};
+use sql::{
+    Context, Invocation, Library, StatementKind, TemporaryTables, bind_endorsed, is_schema_change, prepare,
+};
 use state::{
     AfterImage, Effects, EndorsedForm, Footprint, PlainState, RowChange, Simulate, Snapshot, apply_command,
     endorsed_effects,
@@ -22,13 +24,21 @@ pub struct Database {
     pub height: u64,
     /// Who runs what comes next.
     pub principal: Principal,
+    /// Those of the session that [`Database::gateway`] runs statements of.
+    pub temporary: TemporaryTables,
 }
 
 impl Default for Database {
     fn default() -> Database {
         let state = PlainState::default();
         let library = Arc::new(Library::new(state.catalog().clone()).expect("an empty catalog"));
-        Database { library, state, height: 0, principal: Principal::default() }
+        Database {
+            library,
+            state,
+            height: 0,
+            principal: Principal::default(),
+            temporary: TemporaryTables::default(),
+        }
     }
 }
 
@@ -144,6 +154,19 @@ impl Database {
 
     /// Runs a script as the gateway does: reads outside of transactions.
     pub fn gateway(&mut self, sql: &str) -> Result<Vec<StatementResult>, SqlError> {
+        let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
+        let now = START_MS + 1000 * self.height;
+        if let Some(results) = self.temporary.run(
+            &self.principal,
+            &self.library,
+            &self.state,
+            &payload,
+            STEP_LIMIT,
+            now,
+        ) {
+            self.temporary.commit();
+            return results;
+        }
         let prepared = prepare(&self.library, sql, &[])?;
         match prepared.kind() {
             StatementKind::Read => {

@@ -1,0 +1,467 @@
+//! Temporary tables: what a session keeps to itself.
+//!
+//! Their definitions and rows are on one gateway, in no block and in no digest. Their numbers have a bit of their own, so
+//! that a statement sees them side by side with the ledger's tables; what it writes must then be theirs alone, because
+//! nobody else could execute it.
+
+use crate::ddl::{Rows, SchemaChange, bind_schema_change, change_catalog};
+use crate::execution::{Context, Execution, row_bytes};
+use crate::library::Library;
+use crate::parse::{ParsedStatement, parse_script};
+use crate::prepare::{Prepared, StatementKind, bind_parsed};
+use crate::simulate::Invocation;
+use sqlparser::ast::{OnCommit, Statement};
+use sqlparser::keywords::Keyword;
+use state::{
+    AfterImage, Command, Effects, KeyRange, Overlay, PlainState, RowId, Simulate, Snapshot, apply_command,
+};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use types::{
+    Catalog, DataType, Key, Payload, Principal, Row, SqlError, SqlState, StatementResult, TableId, TransactionId,
+};
+
+/// Bytes of the rows that a session may keep.
+const BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What a row takes besides its columns.
+const BYTES_PER_ROW: usize = 64;
+
+/// What a row takes.
+fn stored(key: &Key, row: &Row) -> usize {
+    BYTES_PER_ROW + key.as_bytes().len() + row_bytes(row)
+}
+
+/// What becomes of a temporary table when a transaction ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum AtCommit {
+    /// ON COMMIT DELETE ROWS
+    DeleteRows,
+    /// ON COMMIT DROP
+    Drop,
+}
+
+/// The temporary tables of one session. A copy of it is what a rolled back transaction returns to.
+#[derive(Clone)]
+pub struct TemporaryTables {
+    /// Rows, and a catalog of nothing but these tables.
+    state: PlainState,
+    /// By name.
+    at_commit: BTreeMap<String, AtCommit>,
+    /// What the rows take.
+    bytes: usize,
+    /// Counts the statements: it stands where a block's height stands elsewhere.
+    statements: u64,
+    /// The ledger's library that `combined` was made from.
+    ledger: Option<Arc<Library>>,
+    combined: Option<Arc<Library>>,
+}
+
+impl Default for TemporaryTables {
+    fn default() -> TemporaryTables {
+        let catalog = Catalog { next_table: TableId::FIRST_TEMPORARY.0, ..Catalog::default() };
+        TemporaryTables {
+            state: PlainState::new(Arc::new(catalog)),
+            at_commit: BTreeMap::new(),
+            bytes: 0,
+            statements: 0,
+            ledger: None,
+            combined: None,
+        }
+    }
+}
+
+/// The ledger's rows and those of temporary tables.
+struct Both<'a> {
+    catalog: &'a Arc<Catalog>,
+    ledger: &'a dyn Snapshot,
+    temporary: &'a PlainState,
+}
+
+impl Both<'_> {
+    fn of(&self, table: TableId) -> &dyn Snapshot {
+        if table.is_temporary() { self.temporary } else { self.ledger }
+    }
+}
+
+impl Snapshot for Both<'_> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        self.catalog
+    }
+
+    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+        self.of(table).get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) {
+        self.of(table).scan(table, range, reverse, visit);
+    }
+}
+
+impl TemporaryTables {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.state.catalog.tables.is_empty()
+    }
+
+    /// Their definitions, and nothing of the ledger's.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.state.catalog
+    }
+
+    /// Drops them all: DISCARD TEMP.
+    pub fn clear(&mut self) {
+        let statements = self.statements;
+        *self = TemporaryTables { statements, ..TemporaryTables::default() };
+    }
+
+    /// A transaction has committed: ON COMMIT does what it says.
+    pub fn commit(&mut self) {
+        for (name, at_commit) in self.at_commit.clone() {
+            let Some(id) = self.state.catalog.tables.get(&name).map(|table| table.id) else { continue };
+            match at_commit {
+                AtCommit::Drop => {
+                    let mut catalog = Catalog::clone(&self.state.catalog);
+                    catalog.tables.retain(|_, table| table.id != id);
+                    catalog.indexes.remove(&id);
+                    catalog.foreign_keys.remove(&id);
+                    self.change_catalog(catalog);
+                }
+                AtCommit::DeleteRows => {
+                    let mut goes = vec![id];
+                    for index in self.state.catalog.indexes_of(id) {
+                        goes.extend([index.entries(), index.unique_entries()]);
+                    }
+                    goes.iter().for_each(|table| drop(self.state.tables.remove(table)));
+                }
+            }
+        }
+        self.count();
+    }
+
+    /// Counts the bytes of all rows.
+    fn count(&mut self) {
+        let rows = self.state.tables.values().flat_map(BTreeMap::iter);
+        self.bytes = rows.map(|(key, row)| stored(key, row)).sum();
+    }
+
+    /// A script bound where these tables are known too; `None` where it does not concern them.
+    ///
+    /// # Errors
+    /// What is wrong in the script.
+    pub fn prepare(
+        &mut self,
+        ledger: &Arc<Library>,
+        sql: &str,
+        parameter_types: &[DataType],
+    ) -> Result<Option<Prepared>, SqlError> {
+        if !self.is_mentioned(sql) {
+            return Ok(None);
+        }
+        let mut statements = parse_script(sql)?;
+        let creates = take_temporary(&mut statements)?.is_some();
+        if !creates && self.is_empty() {
+            return Ok(None);
+        }
+        let combined = self.combined(ledger)?;
+        let prepared = bind_parsed(&combined, sql, statements, parameter_types)?;
+        Ok(Some(prepared.on(&combined)))
+    }
+
+    /// Runs what concerns temporary tables, in the name of `principal`, who may do everything with them; `None` where it does
+    /// not, and the ledger has to run it.
+    ///
+    /// `ledger` and `snapshot`: of the same height, as for a query outside of a transaction.
+    pub fn run(
+        &mut self,
+        principal: &Principal,
+        ledger: &Arc<Library>,
+        snapshot: &dyn Snapshot,
+        payload: &Payload,
+        step_limit: u64,
+        timestamp_ms: u64,
+    ) -> Option<Result<Vec<StatementResult>, SqlError>> {
+        let text = match payload {
+            Payload::Script { sql, .. } => sql.as_str(),
+            Payload::Insert { table, .. } => table.as_str(),
+            // A procedure of the ledger knows the ledger's tables only.
+            Payload::Call { .. } | Payload::Session { .. } => return None,
+        };
+        if !self.is_mentioned(text) {
+            return None;
+        }
+        self.statements += 1;
+        let context = Context {
+            height: self.statements,
+            timestamp_ms,
+            index: 0,
+            transaction: TransactionId::default(),
+            step_limit,
+        };
+        if let Payload::Script { sql, .. } = payload {
+            // What cannot be read says so where it is run.
+            let mut statements = parse_script(sql).ok()?;
+            let at_commit = match take_temporary(&mut statements) {
+                Ok(at_commit) => at_commit,
+                Err(error) => return Some(Err(error)),
+            };
+            if at_commit.is_none() && self.is_empty() {
+                return None;
+            }
+            let changes =
+                statements.iter().map(bind_schema_change).collect::<Result<Option<Vec<_>>, SqlError>>();
+            match changes {
+                Err(error) => return Some(Err(error)),
+                Ok(Some(changes)) if !changes.is_empty() => {
+                    let changed = self.change_schema(principal, ledger, snapshot, context, &changes, at_commit);
+                    return changed.transpose();
+                }
+                Ok(_) if at_commit.is_some() => {
+                    let what = "CREATE TEMPORARY TABLE among other statements";
+                    return Some(Err(SqlError::unsupported(what).hint("Send it on its own.")));
+                }
+                Ok(_) => {}
+            }
+        }
+        self.execute(principal, ledger, snapshot, context, payload).transpose()
+    }
+
+    fn execute(
+        &mut self,
+        principal: &Principal,
+        ledger: &Arc<Library>,
+        snapshot: &dyn Snapshot,
+        context: Context,
+        payload: &Payload,
+    ) -> Result<Option<Vec<StatementResult>>, SqlError> {
+        let combined = self.combined(ledger)?;
+        let both = Both { catalog: combined.catalog(), ledger: snapshot, temporary: &self.state };
+        let invocation = Invocation::new(combined.clone(), context, payload.clone()).locally();
+        let effects = invocation.by(principal.clone()).simulate(&both);
+        let touched = touches_temporary(&effects);
+        let writes_ledger = effects.commands.iter().any(|command| !command.row.table.is_temporary());
+        if touched && writes_ledger {
+            return Err(SqlError::unsupported("a change of the ledger that uses temporary tables")
+                .hint("Nobody else has their rows: send the rows themselves."));
+        }
+        let is_read = match payload {
+            Payload::Script { sql, parameters } => {
+                let types: Vec<DataType> = parameters.iter().map(types::Value::data_type).collect();
+                combined.script(sql, &types).is_ok_and(|script| script.kind() == StatementKind::Read)
+            }
+            _ => false,
+        };
+        if !touched && !is_read && effects.result.is_ok() {
+            return Ok(None);
+        }
+        let results = effects.result?;
+        self.apply(&effects.commands)?;
+        Ok(Some(results))
+    }
+
+    /// Makes changes of temporary tables; `None` where they are changes of the ledger.
+    fn change_schema(
+        &mut self,
+        principal: &Principal,
+        ledger: &Arc<Library>,
+        snapshot: &dyn Snapshot,
+        context: Context,
+        changes: &[SchemaChange],
+        at_commit: Option<Option<AtCommit>>,
+    ) -> Result<Option<Vec<StatementResult>>, SqlError> {
+        let combined = self.combined(ledger)?;
+        let both = Both { catalog: combined.catalog(), ledger: snapshot, temporary: &self.state };
+        let mut execution = Execution::new(&combined, &both, context).locally().acting_as(principal);
+        let mut results = Vec::new();
+        let (before, rows) = (combined.catalog(), Rows::new(&mut execution));
+        let changed = change_catalog(before, changes, principal.organisation, rows, &mut results);
+        let effects = execution.finish(Ok(Vec::new()));
+        let Some(changed) = changed? else { return Ok(Some(results)) };
+        if at_commit.is_none() && changes.iter().any(SchemaChange::creates_table) {
+            let references_ours = |child: &TableId| {
+                let parents = changed.foreign_keys_of(*child);
+                self.state.catalog.table(*child).is_none()
+                    && parents.iter().any(|one| self.state.catalog.table(one.parent).is_some())
+            };
+            if changed.foreign_keys.keys().any(references_ours) {
+                let message = "constraints on permanent tables may reference only permanent tables";
+                return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+            }
+            return match touches_temporary(&Effects { commands: Vec::new(), ..effects }) {
+                true => Err(SqlError::unsupported("a table of the ledger made of temporary tables")
+                    .hint("Say CREATE TEMPORARY TABLE.")),
+                false => Ok(None),
+            };
+        }
+        let own = temporary_part(&changed);
+        let is_known = Catalog { next_table: 0, ..own.clone() }
+            == Catalog { next_table: 0, ..Catalog::clone(&self.state.catalog) };
+        if is_known {
+            // Nothing of ours: a change of the ledger that names one of our tables by chance, or in vain.
+            let names_ours = changed
+                .views
+                .values()
+                .any(|view| view.relations.iter().any(|name| self.state.catalog.tables.contains_key(name)));
+            return match names_ours {
+                true => Err(SqlError::unsupported("a view of a temporary table")),
+                false => Ok(None),
+            };
+        }
+        if ledger_part(&changed) != ledger_part(ledger.catalog()) {
+            return Err(SqlError::unsupported("a change of temporary tables and of the ledger at once")
+                .hint("Send them one after the other."));
+        }
+        let foreign =
+            own.foreign_keys.values().flatten().any(|foreign_key| !foreign_key.parent.is_temporary());
+        if foreign {
+            let message = "constraints on temporary tables may reference only temporary tables";
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+        }
+        self.apply(&effects.commands)?;
+        if let Some(Some(at_commit)) = at_commit {
+            let made = own.tables.keys().filter(|name| !self.state.catalog.tables.contains_key(*name));
+            self.at_commit.extend(made.map(|name| (name.clone(), at_commit)));
+        }
+        self.change_catalog(own);
+        Ok(Some(results))
+    }
+
+    /// Makes the rows what the commands make of them.
+    fn apply(&mut self, commands: &[Command]) -> Result<(), SqlError> {
+        let mut changed = Overlay::new(&self.state);
+        for command in commands {
+            let (value, _) = apply_command(changed.current(&command.row), command)?;
+            changed.set(command.row.clone(), value);
+        }
+        let changes = changed.into_changes();
+        let mut bytes = self.bytes;
+        for AfterImage { row: RowId { table, key }, value } in &changes {
+            bytes -= self.state.get(*table, key).map_or(0, |row| stored(key, &row));
+            bytes += value.as_ref().map_or(0, |row| stored(key, row));
+        }
+        if bytes > BYTES_MAX && bytes > self.bytes {
+            let message =
+                format!("the temporary tables of a session have at most {BYTES_MAX} bytes (BYTES_MAX)");
+            return Err(SqlError::new(SqlState(*b"53200"), message).hint("Drop some of them."));
+        }
+        self.bytes = bytes;
+        changes.iter().for_each(|change| self.state.apply(change));
+        Ok(())
+    }
+
+    fn change_catalog(&mut self, catalog: Catalog) {
+        self.at_commit.retain(|name, _| catalog.tables.contains_key(name));
+        self.state.change_catalog(Arc::new(catalog));
+        self.count();
+        self.combined = None;
+    }
+
+    /// Whether a text may be about temporary tables. Says so too often rather than too rarely.
+    fn is_mentioned(&self, text: &str) -> bool {
+        let contains = |word: &str| {
+            let word = word.as_bytes();
+            text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
+        };
+        let indexes = self.state.catalog.indexes.values().flatten().map(|index| &index.name);
+        contains("temp") || self.state.catalog.tables.keys().chain(indexes).any(|name| contains(name))
+    }
+
+    /// The ledger's catalog with these tables, compiled.
+    fn combined(&mut self, ledger: &Arc<Library>) -> Result<Arc<Library>, SqlError> {
+        if let (Some(known), Some(combined)) = (&self.ledger, &self.combined)
+            && Arc::ptr_eq(known, ledger)
+        {
+            return Ok(combined.clone());
+        }
+        let own = &self.state.catalog;
+        let mut catalog = Catalog::clone(ledger.catalog());
+        if let Some(name) = own.tables.keys().find(|name| catalog.columns_of(name).is_some()) {
+            let message =
+                format!("the ledger has a relation \"{name}\" now, which is the name of a temporary table");
+            return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message)
+                .hint("Discard the temporary tables, or use another session."));
+        }
+        catalog.next_table = own.next_table;
+        catalog.tables.extend(own.tables.clone());
+        catalog.indexes.extend(own.indexes.clone());
+        catalog.foreign_keys.extend(own.foreign_keys.clone());
+        catalog.sequences.extend(own.sequences.clone());
+        let combined = Arc::new(ledger.successor(Arc::new(catalog))?);
+        self.ledger = Some(ledger.clone());
+        self.combined = Some(combined.clone());
+        Ok(combined)
+    }
+}
+
+/// Takes the word TEMPORARY out of CREATE TABLE. Gives what ON COMMIT says where there was one.
+fn take_temporary(statements: &mut [ParsedStatement]) -> Result<Option<Option<AtCommit>>, SqlError> {
+    let mut found = None;
+    for statement in statements {
+        let at_commit = match statement {
+            ParsedStatement::CreateTableAs(create) if create.temporary => {
+                create.temporary = false;
+                match create.on_commit.take() {
+                    Some(Keyword::DELETE) => Some(AtCommit::DeleteRows),
+                    Some(Keyword::DROP) => Some(AtCommit::Drop),
+                    _ => None,
+                }
+            }
+            ParsedStatement::Sql(statement) => match statement.as_mut() {
+                Statement::CreateTable(create) if create.temporary => {
+                    create.temporary = false;
+                    match create.on_commit.take() {
+                        Some(OnCommit::DeleteRows) => Some(AtCommit::DeleteRows),
+                        Some(OnCommit::Drop) => Some(AtCommit::Drop),
+                        Some(OnCommit::PreserveRows) | None => None,
+                    }
+                }
+                _ => continue,
+            },
+            _ => continue,
+        };
+        if found.replace(at_commit).is_some_and(|known| known != at_commit) {
+            return Err(SqlError::unsupported(
+                "several temporary tables with different ON COMMIT in one script",
+            ));
+        }
+    }
+    Ok(found)
+}
+
+fn touches_temporary(effects: &Effects) -> bool {
+    effects.reads.iter().any(|read| read.row.table.is_temporary())
+        || effects.scans.iter().any(|scan| scan.table.is_temporary())
+        || effects.commands.iter().any(|command| command.row.table.is_temporary())
+}
+
+/// What a catalog has of temporary tables.
+fn temporary_part(catalog: &Catalog) -> Catalog {
+    part(catalog, true)
+}
+
+/// What a catalog has of the ledger, but for its counters.
+fn ledger_part(catalog: &Catalog) -> Catalog {
+    Catalog { next_table: 0, version: 0, ..part(catalog, false) }
+}
+
+fn part(catalog: &Catalog, temporary: bool) -> Catalog {
+    let mut part = catalog.clone();
+    part.tables.retain(|_, table| table.id.is_temporary() == temporary);
+    part.indexes.retain(|table, _| table.is_temporary() == temporary);
+    part.foreign_keys.retain(|table, _| table.is_temporary() == temporary);
+    part.sequences.retain(|_, sequence| {
+        sequence.owner.as_ref().is_some_and(|owner| owner.table.is_temporary()) == temporary
+    });
+    if temporary {
+        part.views.clear();
+        part.procedures.clear();
+        part.version = 0;
+    }
+    part
+}
