@@ -112,7 +112,8 @@ fn statement(random: &mut StdRng) -> SessionStep {
 fn block(random: &mut StdRng, library: &Arc<Library>, snapshot: &PlainState) -> Option<Payload> {
     let context = Context { height: u64::MAX, timestamp_ms: 1_700_000_000_000, ..context(0, u32::MAX) };
     let snapshot = Arc::new(snapshot.clone());
-    let mut session = Session::begin(library.clone(), snapshot, context, types::Principal::default(), 20_000, false);
+    let mut session =
+        Session::begin(library.clone(), snapshot, context, types::Principal::default(), 20_000, false);
     let mut open: Vec<&str> = Vec::new();
     for _ in 0..random.random_range(1..=6) {
         let name = *["s", "t"].choose(random).expect("two");

@@ -59,7 +59,10 @@ fn every_kind_of_use_needs_its_privilege() {
         ("INSERT INTO account VALUES (3, 1, 'c')", "INSERT"),
         ("INSERT INTO account VALUES (4, 1, 'c') RETURNING id", "INSERT, SELECT"),
         ("INSERT INTO account VALUES (1, 1, 'c') ON CONFLICT DO NOTHING", "INSERT"),
-        ("INSERT INTO account VALUES (1, 1, 'c') ON CONFLICT (id) DO UPDATE SET note = 'd'", "INSERT, SELECT, UPDATE"),
+        (
+            "INSERT INTO account VALUES (1, 1, 'c') ON CONFLICT (id) DO UPDATE SET note = 'd'",
+            "INSERT, SELECT, UPDATE",
+        ),
         ("UPDATE account SET note = 'x'", "UPDATE"),
         ("UPDATE account SET note = 'x' WHERE id = 1", "SELECT, UPDATE"),
         ("UPDATE account SET balance = balance + 1", "SELECT, UPDATE"),
@@ -98,7 +101,9 @@ fn views_and_security_definer_need_no_more_than_themselves() {
     clerk(&mut database, "CALL trusted_pay(1, 2, 5)").expect("everybody may call it");
     assert_eq!(database.rows("SELECT balance FROM account ORDER BY id"), [["95"], ["105"]]);
     assert_eq!(denied(&mut database, "CALL trusted_pay(1, 2, 5); SELECT * FROM secret"), "table secret");
-    database.run("REVOKE EXECUTE ON PROCEDURE trusted_pay(bigint, bigint, bigint) FROM PUBLIC").expect("revoked");
+    database
+        .run("REVOKE EXECUTE ON PROCEDURE trusted_pay(bigint, bigint, bigint) FROM PUBLIC")
+        .expect("revoked");
     assert_eq!(denied(&mut database, "CALL trusted_pay(1, 2, 5)"), "procedure trusted_pay");
     database.run("REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC").expect("revoked");
     assert_eq!(denied(&mut database, "SELECT total()"), "function total");
@@ -181,9 +186,17 @@ fn only_administrators_change_the_schema_and_only_their_own_roles() {
     ] {
         assert_eq!(denied(&mut database, sql), "schema public", "{sql}");
     }
-    for sql in ["DROP ROLE stranger", "ALTER ROLE stranger NOLOGIN", "GRANT reader TO stranger", "GRANT stranger TO clerk"] {
+    for sql in [
+        "DROP ROLE stranger",
+        "ALTER ROLE stranger NOLOGIN",
+        "GRANT reader TO stranger",
+        "GRANT stranger TO clerk",
+    ] {
         let error = database.error(sql);
-        assert_eq!(error.message, "permission denied: role \"stranger\" belongs to another organisation", "{sql}");
+        assert_eq!(
+            error.message, "permission denied: role \"stranger\" belongs to another organisation",
+            "{sql}"
+        );
     }
     // What is there for everybody, everybody's administrators may open to everybody's roles.
     database.run("GRANT SELECT ON account TO stranger").expect("granted");
@@ -201,12 +214,19 @@ fn mistakes_have_postgresqls_errors() {
         ("GRANT SELECT ON nothing TO clerk", "42P01", "relation \"nothing\" does not exist"),
         ("GRANT EXECUTE ON account TO clerk", "0LP01", "invalid privilege type EXECUTE for relation"),
         ("GRANT SELECT ON FUNCTION total TO clerk", "0LP01", "invalid privilege type SELECT for function"),
-        ("GRANT EXECUTE ON FUNCTION nothing TO clerk", "42883", "could not find a function named \"nothing\""),
+        (
+            "GRANT EXECUTE ON FUNCTION nothing TO clerk",
+            "42883",
+            "could not find a function named \"nothing\"",
+        ),
         ("GRANT WINGS ON account TO clerk", "42601", "unrecognized privilege type \"wings\""),
         ("GRANT SELECT ON account clerk", "42601", "syntax error at or near \"clerk\""),
         ("GRANT SELECT (id) ON account TO clerk", "0A000", "a privilege on columns is not supported"),
-        ("GRANT SELECT ON account TO clerk WITH GRANT OPTION", "0A000",
-            "WITH GRANT OPTION and WITH ADMIN OPTION is not supported"),
+        (
+            "GRANT SELECT ON account TO clerk WITH GRANT OPTION",
+            "0A000",
+            "WITH GRANT OPTION and WITH ADMIN OPTION is not supported",
+        ),
         ("CREATE ROLE x SUPERUSER", "0A000", "SUPERUSER of a role is not supported"),
         ("CREATE ROLE x PASSWORD 'p'", "0A000", "a password on the ledger of a role is not supported"),
         ("GRANT USAGE ON SCHEMA public TO clerk", "0A000", "a privilege on a schema is not supported"),

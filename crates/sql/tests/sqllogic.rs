@@ -224,6 +224,11 @@ fn regular_expressions() {
 }
 
 #[test]
+fn set_functions() {
+    run("set_functions");
+}
+
+#[test]
 fn more_aggregates() {
     run("more_aggregates");
 }

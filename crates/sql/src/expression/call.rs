@@ -59,6 +59,11 @@ impl Binder<'_> {
             let message = format!("window function {name} requires an OVER clause");
             return Err(SqlError::new(SqlState(*b"42809"), message));
         }
+        if matches!(name, "generate_series" | "unnest" | "regexp_split_to_table") {
+            let place = self.no_aggregates_in.get().unwrap_or("this place");
+            let message = format!("set-returning functions are not allowed in {place}");
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         if let Some(hint) = refused(name) {
             return Err(SqlError::unsupported(format_args!("the function {name}()")).hint(hint));
         }

@@ -10,6 +10,7 @@ mod relation;
 mod row_function;
 mod select;
 mod select_query;
+mod set_functions;
 mod slots;
 
 pub(crate) use access::{Access, Interval, KeyPart, resolve_key};

@@ -6,6 +6,7 @@ use super::from::{bind_from, plan_from};
 use super::query::{Level, QueryScope};
 use super::relation::Relation;
 use super::select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
+use super::set_functions::with_set_function;
 use crate::aggregate::Aggregate;
 use crate::expression::{Binder, Expression, Kind, Relations, Source};
 use crate::predicate::conjunction;
@@ -25,6 +26,8 @@ pub(super) fn bind_select(
     select: &Select,
 ) -> Result<BoundSelect, SqlError> {
     refuse_select_forms(scope.variables, select, query)?;
+    let changed = with_set_function(scope, select)?;
+    let select = changed.as_ref().unwrap_or(select);
     let variables = scope.variables;
     let (item, names) = bind_from(scope, level, &select.from)?;
     let binder = scope.binder(level, Source::Relations(&names)).with_windows(&select.named_window);

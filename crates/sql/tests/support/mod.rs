@@ -10,7 +10,9 @@ use state::{
     endorsed_effects,
 };
 use std::sync::Arc;
-use types::{EndorsedEffects, Payload, Principal, SqlError, StatementResult, TransactionId, Value, format_value};
+use types::{
+    EndorsedEffects, Payload, Principal, SqlError, StatementResult, TransactionId, Value, format_value,
+};
 
 /// Steps that a transaction of a test may take.
 pub const STEP_LIMIT: u64 = 1_000_000;
@@ -65,7 +67,8 @@ impl Database {
     /// What a transaction would do, without doing it. Whatever any test runs must be inside of its footprint.
     pub fn effects(&self, payload: Payload) -> Effects {
         let shown = format!("{payload:?}");
-        let invocation = Invocation::new(self.library.clone(), self.context(), payload).by(self.principal.clone());
+        let invocation =
+            Invocation::new(self.library.clone(), self.context(), payload).by(self.principal.clone());
         let effects = invocation.simulate(&self.state);
         if let Ok(footprint) = invocation.footprint(self.state.catalog()) {
             assert!(footprint.covers(&effects), "{shown}: {footprint:#?} and {effects:#?}");
@@ -156,22 +159,21 @@ impl Database {
     pub fn gateway(&mut self, sql: &str) -> Result<Vec<StatementResult>, SqlError> {
         let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
         let now = START_MS + 1000 * self.height;
-        if let Some(results) = self.temporary.run(
-            &self.principal,
-            &self.library,
-            &self.state,
-            &payload,
-            STEP_LIMIT,
-            now,
-        ) {
+        if let Some(results) =
+            self.temporary.run(&self.principal, &self.library, &self.state, &payload, STEP_LIMIT, now)
+        {
             self.temporary.commit();
             return results;
         }
         let prepared = prepare(&self.library, sql, &[])?;
         match prepared.kind() {
-            StatementKind::Read => {
-                prepared.query_as(&self.principal, &self.state, &[], STEP_LIMIT, START_MS + 1000 * self.height)
-            }
+            StatementKind::Read => prepared.query_as(
+                &self.principal,
+                &self.state,
+                &[],
+                STEP_LIMIT,
+                START_MS + 1000 * self.height,
+            ),
             StatementKind::Empty => Ok(Vec::new()),
             _ => self.run(sql),
         }

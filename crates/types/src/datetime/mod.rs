@@ -7,6 +7,9 @@
 mod arithmetic;
 mod calendar;
 mod decode;
+mod decode_date;
+mod decode_fields;
+mod decode_number;
 mod fields;
 mod format;
 mod interval;

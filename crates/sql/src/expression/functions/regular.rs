@@ -15,6 +15,9 @@ const COMPILED_BYTES_MAX: usize = 1 << 20;
 /// Parentheses inside of one another.
 const NESTING_MAX: u32 = 100;
 
+/// Bytes that the searches of one call may go over: each may have to look at all of the rest before it settles for little.
+const SEARCHED_BYTES_MAX: usize = 1 << 27;
+
 /// Expressions that a thread keeps compiled.
 const RECENT_MAX: usize = 16;
 
@@ -89,7 +92,7 @@ type Found = Vec<Option<Range<usize>>>;
 /// one. It ends where `take` says so.
 ///
 /// # Errors
-/// Those of `take`.
+/// Those of `take`; `54000` where there are too many matches in too long a text.
 fn visit(
     regex: &Regex,
     text: &str,
@@ -97,7 +100,16 @@ fn visit(
     mut take: impl FnMut(Found) -> Result<bool, SqlError>,
 ) -> Result<(), SqlError> {
     let mut at = start;
+    let mut searched = 0_usize;
     while at <= text.len() {
+        searched += text.len() - at;
+        if searched > SEARCHED_BYTES_MAX {
+            let message = format!(
+                "a regular expression is searched for in more than {SEARCHED_BYTES_MAX} bytes (SEARCHED_BYTES_MAX)"
+            );
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+                .hint("Take a shorter text, or an expression that matches less often."));
+        }
         let Some(captures) = regex.captures_at(text, at) else { break };
         let found: Found = captures.iter().map(|part| part.map(|part| part.range())).collect();
         let Some(whole) = found.first().cloned().flatten() else { break };
