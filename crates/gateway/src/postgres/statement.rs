@@ -12,7 +12,7 @@ use crate::{Prepared, StatementKind, limits};
 use parking_lot::Mutex;
 use std::future::Future;
 use std::sync::Arc;
-use types::{DataType, OutputColumn, Payload, SessionStep, SqlError, SqlState, StatementResult};
+use types::{DataType, OutputColumn, Payload, SessionStep, SqlError, SqlState, StatementResult, Value};
 
 const REFUSED_HINT: &str = "use the messages of the extended protocol, or a procedure";
 

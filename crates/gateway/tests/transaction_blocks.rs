@@ -48,7 +48,9 @@ impl Talk {
     async fn answer(&mut self) -> String {
         let mut words = Vec::new();
         while let Some((kind, body)) = self.read().await {
-            let text = |body: &[u8]| String::from_utf8_lossy(body).trim_end_matches('\0').replace('\0', "=");
+            let text = |body: &[u8]| {
+                String::from_utf8_lossy(body.strip_suffix(b"\0").unwrap_or(body)).replace('\0', "=")
+            };
             match kind {
                 b'C' => words.push(text(&body)),
                 b'E' => words.push(format!("error {}", field(&body, b'C'))),
