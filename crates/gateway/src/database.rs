@@ -29,6 +29,8 @@ pub struct Prepared {
     pub columns: Vec<OutputColumn>,
     /// What it does.
     pub kind: StatementKind,
+    /// Whether it concerns the session's temporary tables: [`TemporaryTables::run`] runs it.
+    pub temporary: bool,
     /// [`Catalog::version`] that it was bound to. The gateway prepares again when the catalog has changed.
     pub catalog_version: u64,
     /// Whatever the database needs to run it; the gateway hands it back unread.
@@ -204,6 +206,21 @@ pub trait TransactionBlock: Send {
     fn finish(self: Box<Self>) -> Option<Payload>;
 }
 
+/// The temporary tables of one session. What concerns them runs at the gateway's node alone, and nothing of it is ordered.
+pub trait TemporaryTables: Send {
+    /// Binds a statement where they are known; `None` where it does not concern them.
+    ///
+    /// # Errors
+    /// What is wrong in the statement.
+    fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<Option<Prepared>, SqlError>;
+
+    /// Runs what concerns them, in the name of `role`, and ends its transaction; `None` where the ledger has to run it.
+    fn run(&mut self, role: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>>;
+
+    /// Drops them all.
+    fn clear(&mut self);
+}
+
 /// What the gateway asks of a node. The gateway executes nothing itself.
 ///
 /// Synchronous methods may use the CPU for long; the gateway calls them on threads where that does no harm.
@@ -252,6 +269,9 @@ pub trait Database: Send + Sync + 'static {
     /// # Errors
     /// The node does not serve now.
     fn begin(&self, role: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError>;
+
+    /// A session's temporary tables: none yet.
+    fn temporary_tables(&self) -> Box<dyn TemporaryTables>;
 
     /// The newest height whose effects [`Database::query`] and [`Database::begin`] see for sure.
     fn height(&self) -> u64;

@@ -44,7 +44,7 @@ mod postgres;
 
 pub use access::{Access, Authentication, Certificate, CertificateError, PasswordError, Passwords, Verifier};
 pub use database::{
-    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionBlock,
+    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TemporaryTables, TransactionBlock,
     TransactionFilter, TransactionOutcome, TransactionRow,
 };
 pub use error::{GatewayError, bind};

@@ -8,7 +8,7 @@ use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gateway::{
-    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TransactionBlock,
+    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TemporaryTables, TransactionBlock,
     TransactionFilter, TransactionRow,
 };
 use ledger::Ledger;
@@ -28,8 +28,6 @@ use types::{
 const SESSION_EXPIRY_BLOCKS: u64 = 2_000;
 /// How long a session waits for its receipt.
 const SESSION_WAIT: Duration = Duration::from_secs(60);
-/// Looks for a snapshot with a library that fits before it is given up.
-const SCHEMA_CHANGES_MAX: usize = 1_000;
 /// Who connects under this name, or that of the organisation, is its administrator.
 const ADMINISTRATOR: &str = "entente";
 /// Steps that a plain SELECT may take; it runs on this node alone.
@@ -149,6 +147,53 @@ impl TransactionBlock for NodeBlock {
     }
 }
 
+/// A session's temporary tables, beside this node's newest state.
+struct NodeTemporaryTables {
+    published: Arc<Published>,
+    organisation: u16,
+    tables: sql::TemporaryTables,
+}
+
+impl TemporaryTables for NodeTemporaryTables {
+    fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<Option<Prepared>, SqlError> {
+        let library = self.published.library();
+        let prepared = self.tables.prepare(&library, sql, parameter_types)?;
+        let version = library.catalog().version;
+        Ok(prepared.map(|prepared| Prepared { temporary: true, ..described(prepared, version) }))
+    }
+
+    fn run(&mut self, role: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
+        let principal = Principal { organisation: self.organisation, role: role.to_string() };
+        let (library, snapshot) = self.published.at_one_height()?;
+        let results =
+            self.tables.run(&principal, &library, snapshot.as_ref(), payload, QUERY_STEPS_MAX, now_ms())?;
+        if results.is_ok() {
+            self.tables.commit();
+        }
+        Some(results)
+    }
+
+    fn clear(&mut self) {
+        self.tables.clear();
+    }
+}
+
+/// What the gateway is told of a statement.
+fn described(prepared: sql::Prepared, catalog_version: u64) -> Prepared {
+    let kind = match prepared.kind() {
+        sql::StatementKind::Read | sql::StatementKind::Empty => StatementKind::Read,
+        _ => StatementKind::Write,
+    };
+    Prepared {
+        parameters: prepared.parameters().to_vec(),
+        columns: prepared.columns().to_vec(),
+        kind,
+        temporary: false,
+        catalog_version,
+        plan: Arc::new(prepared),
+    }
+}
+
 #[async_trait]
 impl Database for NodeDatabase {
     fn catalog(&self) -> Arc<Catalog> {
@@ -158,17 +203,7 @@ impl Database for NodeDatabase {
     fn prepare(&self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError> {
         let library = self.published.library();
         let prepared = sql::prepare(&library, sql, parameter_types)?;
-        let kind = match prepared.kind() {
-            sql::StatementKind::Read | sql::StatementKind::Empty => StatementKind::Read,
-            _ => StatementKind::Write,
-        };
-        Ok(Prepared {
-            parameters: prepared.parameters().to_vec(),
-            columns: prepared.columns().to_vec(),
-            kind,
-            catalog_version: library.catalog().version,
-            plan: Arc::new(prepared),
-        })
+        Ok(described(prepared, library.catalog().version))
     }
 
     fn query(
@@ -222,29 +257,23 @@ impl Database for NodeDatabase {
 
     fn begin(&self, role: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
         self.serving()?;
-        // A schema change may come between one and the other.
-        for _ in 0..SCHEMA_CHANGES_MAX {
-            let library = self.published.library();
-            let snapshot = self.published.state().snapshot();
-            if snapshot.catalog().version == library.catalog().version {
-                // Rows without a primary key come last, as they will at the transaction's place.
-                let context = sql::Context {
-                    height: u64::MAX,
-                    timestamp_ms: now_ms(),
-                    index: u32::MAX,
-                    transaction: TransactionId::default(),
-                    step_limit: self.charter.meter.transaction_steps,
-                };
-                let read_limit = QUERY_STEPS_MAX;
-                let principal = self.principal(role);
-                let session =
-                    sql::Session::begin(library, snapshot, context, principal, read_limit, read_only);
-                return Ok(Box::new(NodeBlock(session)));
-            }
-            std::thread::yield_now();
-        }
-        let message = "the tables are being changed";
-        Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message).hint("Begin the transaction again."))
+        let Some((library, snapshot)) = self.published.at_one_height() else {
+            let message = "the tables are being changed";
+            return Err(
+                SqlError::new(SqlState::CANNOT_CONNECT_NOW, message).hint("Begin the transaction again.")
+            );
+        };
+        // Rows without a primary key come last, as they will at the transaction's place.
+        let context = sql::Context {
+            height: u64::MAX,
+            timestamp_ms: now_ms(),
+            index: u32::MAX,
+            transaction: TransactionId::default(),
+            step_limit: self.charter.meter.transaction_steps,
+        };
+        let (principal, read_limit) = (self.principal(role), QUERY_STEPS_MAX);
+        let session = sql::Session::begin(library, snapshot, context, principal, read_limit, read_only);
+        Ok(Box::new(NodeBlock(session)))
     }
 
     fn role_of(&self, user: &str) -> Result<String, SqlError> {
@@ -265,6 +294,14 @@ impl Database for NodeDatabase {
             return Ok(user.to_string());
         };
         Err(SqlError::new(SqlState::INVALID_AUTHORIZATION, message))
+    }
+
+    fn temporary_tables(&self) -> Box<dyn TemporaryTables> {
+        Box::new(NodeTemporaryTables {
+            published: self.published.clone(),
+            organisation: self.organisation as u16,
+            tables: sql::TemporaryTables::default(),
+        })
     }
 
     fn height(&self) -> u64 {

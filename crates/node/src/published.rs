@@ -1,12 +1,14 @@
 use parking_lot::RwLock;
 use sql::Library;
-use state::State;
+use state::{Snapshot, State, StateSnapshot};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::watch;
 
 use crypto::Digest;
 
+/// Looks for a snapshot with a library that fits before it is given up.
+const SCHEMA_CHANGES_MAX: usize = 1_000;
 /// State digests that a node remembers for `/status`.
 const RECENT_DIGESTS: usize = 1_000;
 
@@ -39,6 +41,19 @@ impl Published {
     /// The compiled catalog of the newest applied block.
     pub(crate) fn library(&self) -> Arc<Library> {
         self.inner.read().library.clone()
+    }
+
+    /// The compiled catalog and a snapshot that has it; `None` while the tables are being changed all the time.
+    pub(crate) fn at_one_height(&self) -> Option<(Arc<Library>, Arc<StateSnapshot>)> {
+        // A schema change may come between one and the other.
+        for _ in 0..SCHEMA_CHANGES_MAX {
+            let (library, snapshot) = (self.library(), self.state.snapshot());
+            if snapshot.catalog().version == library.catalog().version {
+                return Some((library, snapshot));
+            }
+            std::thread::yield_now();
+        }
+        None
     }
 
     /// A block was applied.

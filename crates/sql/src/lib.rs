@@ -32,6 +32,7 @@ mod parse_routine;
 mod plpgsql;
 mod predicate;
 mod prepare;
+mod rewrite;
 mod routines;
 mod scope;
 mod sequence;

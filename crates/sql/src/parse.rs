@@ -4,12 +4,13 @@ use crate::expression::{OPERATORS_MAX, too_deep};
 use crate::parse_create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
 use crate::parse_role::{RoleStatement, is_about_roles, parse_role};
 use crate::parse_routine::{CreateRoutine, parse_create_routine, parse_do};
+use crate::rewrite::rewrite;
 use crate::scope::position_in;
 use sqlparser::ast::{DataType, Expr, Query, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
 use types::{SqlError, SqlState, limits};
 
 /// How deep sqlparser may nest; one level of parentheses takes up to two of its own.
@@ -52,108 +53,9 @@ pub(crate) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
         return Err(located(syntax_error(&error.message), sql, error.location));
     }
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
-    name_sort_operators(&mut tokens);
-    mark_variadic(&mut tokens, sql)?;
-    select_tables(&mut tokens);
+    rewrite(&mut tokens, sql)?;
     check_depth(&tokens, sql)?;
     Ok(tokens)
-}
-
-/// `ORDER BY x USING <` is `ORDER BY x ASC`, and `USING >` is `DESC`; sqlparser knows the latter of both forms only. No other
-/// operator sorts, and nowhere else does one follow USING.
-fn name_sort_operators(tokens: &mut Vec<TokenWithSpan>) {
-    let mut named = false;
-    for at in 1..tokens.len() {
-        let uses = matches!(&tokens[at - 1].token, Token::Word(word) if word.keyword == Keyword::USING);
-        let direction = match &tokens[at].token {
-            Token::Lt if uses => "ASC",
-            Token::Gt if uses => "DESC",
-            _ => continue,
-        };
-        tokens[at - 1].token = Token::make_keyword(direction);
-        tokens[at].token = Token::Whitespace(Whitespace::Space);
-        named = true;
-    }
-    if named {
-        tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
-    }
-}
-
-/// `f(VARIADIC array)` becomes `f(!!(array))`: sqlparser does not know the word, and PostgreSQL has no such operator.
-fn mark_variadic(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), SqlError> {
-    if let Some(token) = tokens.iter().find(|token| token.token == Token::DoubleExclamationMark) {
-        return Err(located(SqlError::unsupported("the operator !!"), sql, token.span.start));
-    }
-    let is_mark = |tokens: &[TokenWithSpan], at: usize| {
-        let word = matches!(&tokens[at].token, Token::Word(word)
-            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("variadic"));
-        word && at > 0 && matches!(tokens[at - 1].token, Token::LParen | Token::Comma)
-    };
-    let mut at = 0;
-    // In the list of parameters of a CREATE the word is another one.
-    let (mut begins, mut creates) = (true, false);
-    while at < tokens.len() {
-        if begins {
-            creates = matches!(&tokens[at].token, Token::Word(word) if word.keyword == Keyword::CREATE);
-        }
-        begins = tokens[at].token == Token::SemiColon;
-        if creates || !is_mark(tokens, at) {
-            at += 1;
-            continue;
-        }
-        let mut depth = 0_usize;
-        let end = tokens[at + 1..].iter().position(|token| {
-            match token.token {
-                Token::LParen | Token::LBracket => depth += 1,
-                Token::RParen | Token::RBracket if depth == 0 => return true,
-                Token::RParen | Token::RBracket => depth -= 1,
-                _ => {}
-            }
-            false
-        });
-        let Some(end) = end.map(|end| at + 1 + end) else { break };
-        let close = TokenWithSpan { token: Token::RParen, span: tokens[end].span };
-        let open = TokenWithSpan { token: Token::LParen, span: tokens[at].span };
-        tokens[at].token = Token::DoubleExclamationMark;
-        tokens.insert(end, close);
-        tokens.insert(at + 1, open);
-        at += 2;
-    }
-    Ok(())
-}
-
-/// `TABLE x` is `SELECT * FROM x`; sqlparser reads it without telling whether the name was quoted. A query can stand where these
-/// tokens are in front of it, and nothing else that begins with TABLE can.
-fn select_tables(tokens: &mut Vec<TokenWithSpan>) {
-    let begins_query = |before: Option<&TokenWithSpan>| match before.map(|token| &token.token) {
-        None | Some(Token::SemiColon | Token::LParen | Token::RParen) => true,
-        Some(Token::Word(word)) => matches!(
-            word.keyword,
-            Keyword::UNION
-                | Keyword::EXCEPT
-                | Keyword::INTERSECT
-                | Keyword::ALL
-                | Keyword::DISTINCT
-                | Keyword::AS
-        ),
-        _ => false,
-    };
-    let is_table = |token: &Token| matches!(token, Token::Word(word) if word.keyword == Keyword::TABLE);
-    let mut at = 0;
-    while at < tokens.len() {
-        let named = matches!(tokens.get(at + 1).map(|token| &token.token), Some(Token::Word(_)));
-        let before = |distance: usize| at.checked_sub(distance).map(|before| &tokens[before]);
-        // INSERT INTO x TABLE y
-        let inserted = matches!(before(2).map(|token| &token.token), Some(Token::Word(word)) if word.keyword == Keyword::INTO);
-        if is_table(&tokens[at].token) && named && (inserted || begins_query(before(1))) {
-            let span = tokens[at].span;
-            let select = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM")];
-            let select = select.map(|token| TokenWithSpan { token, span });
-            tokens.splice(at..=at, select);
-            at += 2;
-        }
-        at += 1;
-    }
 }
 
 pub(crate) fn located(error: SqlError, sql: &str, location: Location) -> SqlError {
@@ -296,7 +198,7 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     expect_end(&parser, sql)?;
     Ok(match select_into(statement) {
         Ok(create) => ParsedStatement::CreateTableAs(Box::new(create)),
-        Err(statement) => ParsedStatement::Sql(Box::new(statement)),
+        Err(statement) => ParsedStatement::Sql(statement),
     })
 }
 

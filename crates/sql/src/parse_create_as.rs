@@ -114,10 +114,10 @@ fn read(parser: &mut Parser<'_>) -> Result<CreateTableAs, ParserError> {
 }
 
 /// SELECT … INTO as the same statement; any other one as it is.
-pub(crate) fn select_into(statement: Statement) -> Result<CreateTableAs, Statement> {
-    let Statement::Query(mut query) = statement else { return Err(statement) };
+pub(crate) fn select_into(statement: Statement) -> Result<CreateTableAs, Box<Statement>> {
+    let Statement::Query(mut query) = statement else { return Err(Box::new(statement)) };
     let Some(into) = first_select(query.body.as_mut()).and_then(|select| select.into.take()) else {
-        return Err(Statement::Query(query));
+        return Err(Box::new(Statement::Query(query)));
     };
     Ok(CreateTableAs {
         name: into.name,

@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, DataType, Key, Payload, Principal, Row, SqlError, SqlState, StatementResult, TableId, TransactionId,
+    Catalog, DataType, Key, Payload, Principal, Row, SqlError, SqlState, StatementResult, TableId,
+    TransactionId,
 };
 
 /// Bytes of the rows that a session may keep.
@@ -219,7 +220,8 @@ impl TemporaryTables {
             match changes {
                 Err(error) => return Some(Err(error)),
                 Ok(Some(changes)) if !changes.is_empty() => {
-                    let changed = self.change_schema(principal, ledger, snapshot, context, &changes, at_commit);
+                    let changed =
+                        self.change_schema(principal, ledger, snapshot, context, &changes, at_commit);
                     return changed.transpose();
                 }
                 Ok(_) if at_commit.is_some() => {

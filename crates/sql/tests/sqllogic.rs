@@ -262,3 +262,8 @@ fn temporary_tables() {
 fn loops_and_tables() {
     run("loops_and_tables");
 }
+
+#[test]
+fn nested_joins() {
+    run("nested_joins");
+}

@@ -8,7 +8,8 @@ use super::settings::{Settings, WARNING};
 use super::statement::ParsedStatement;
 use super::transaction::Block;
 use crate::catalog::{Catalogue, SessionFacts};
-use crate::{Database, Passwords};
+use crate::{Database, Passwords, TemporaryTables};
+use parking_lot::Mutex;
 use pgwire::messages::response::ReadyForQuery;
 use pgwire::messages::startup::ParameterStatus;
 use std::collections::HashMap;
@@ -61,6 +62,7 @@ pub(super) struct Session {
     pub(super) identity: Identity,
     pub(super) settings: Settings,
     pub(super) passwords: Arc<Passwords>,
+    pub(super) temporary: Arc<Mutex<Box<dyn TemporaryTables>>>,
     pub(super) cancel: Arc<Notify>,
     pub(super) statements: HashMap<String, Arc<ParsedStatement>>,
     pub(super) portals: HashMap<String, Portal>,
@@ -81,6 +83,7 @@ impl Session {
         cancel: Arc<Notify>,
     ) -> Session {
         let (statements, portals) = (HashMap::new(), HashMap::new());
+        let temporary = Arc::new(Mutex::new(database.temporary_tables()));
         Session {
             connection,
             database,
@@ -88,6 +91,7 @@ impl Session {
             identity,
             settings,
             passwords,
+            temporary,
             cancel,
             statements,
             portals,
@@ -239,7 +243,12 @@ impl Session {
                 self.statements.clear();
                 self.portals.clear();
                 self.reset_settings();
+                self.temporary.lock().clear();
                 "DISCARD ALL"
+            }
+            SessionStatement::DiscardTemporary => {
+                self.temporary.lock().clear();
+                "DISCARD TEMP"
             }
             SessionStatement::Deallocate(None) => {
                 self.statements.clear();

@@ -17,7 +17,9 @@ pub(super) enum SessionStatement {
     ResetAll,
     /// Forgets everything: settings, prepared statements, portals.
     DiscardAll,
-    /// Forgets a part that a session of Entente does not have (plans, sequences, temporary tables).
+    /// Drops the temporary tables.
+    DiscardTemporary,
+    /// Forgets a part that a session of Entente does not have (plans, sequences).
     DiscardNothing(&'static str),
     /// Forgets one prepared statement, or all.
     Deallocate(Option<String>),
@@ -58,7 +60,7 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<SessionStatement, SqlEr
         ["discard", "all"] => SessionStatement::DiscardAll,
         ["discard", "plans"] => SessionStatement::DiscardNothing("DISCARD PLANS"),
         ["discard", "sequences"] => SessionStatement::DiscardNothing("DISCARD SEQUENCES"),
-        ["discard", "temp" | "temporary"] => SessionStatement::DiscardNothing("DISCARD TEMP"),
+        ["discard", "temp" | "temporary"] => SessionStatement::DiscardTemporary,
         ["deallocate", "all"] | ["deallocate", "prepare", "all"] => SessionStatement::Deallocate(None),
         ["deallocate", "prepare", name] | ["deallocate", name] => {
             SessionStatement::Deallocate(Some(one(name)))

@@ -118,17 +118,25 @@ impl Session {
     /// Several statements as one transaction: PostgreSQL's implicit transaction of a query string.
     async fn transaction(&mut self, sql: &str, statements: &[Statement<'_>]) -> Result<(), Failure> {
         let (Some(first), Some(last)) = (statements.first(), statements.last()) else { return Ok(()) };
+        let mut temporary = false;
         for (index, statement) in statements.iter().enumerate() {
             // Later statements may need what earlier ones create; a syntax error is one in any case, and is not worth
             // a place in a block.
-            if let Err(error) = self.prepare(statement.text, &[]).await
-                && (index == 0 || error.state == SqlState::SYNTAX_ERROR)
-            {
-                return Err(shift(error.into(), sql, statement.start));
+            match self.prepare(statement.text, &[]).await {
+                Err(error) if index == 0 || error.state == SqlState::SYNTAX_ERROR => {
+                    return Err(shift(error.into(), sql, statement.start));
+                }
+                prepared => temporary |= prepared.is_ok_and(|prepared| prepared.temporary),
             }
         }
         let text = sql[first.start..last.end()].to_string();
-        let executed = self.write(Payload::Script { sql: text, parameters: Vec::new() }).await;
+        let payload = Payload::Script { sql: text, parameters: Vec::new() };
+        let local = if temporary { self.run_temporary(payload.clone()).await } else { Ok(None) };
+        let executed = match local {
+            Ok(Some(results)) => Ok(results),
+            Ok(None) => self.write(payload).await,
+            Err(error) => Err(error),
+        };
         for result in &executed.map_err(|error| shift(error.into(), sql, first.start))? {
             self.send_result(result, !result.columns.is_empty()).await?;
         }

@@ -127,6 +127,12 @@ impl Session {
             Body::Database(prepared) => {
                 let prepared = self.current(statement, prepared).await?;
                 let sql = statement.sql.clone();
+                if prepared.temporary {
+                    let payload = Payload::Script { sql: sql.clone(), parameters: parameters.clone() };
+                    if let Some(results) = self.run_temporary(payload).await? {
+                        return Ok(results.into_iter().next_back().unwrap_or_default());
+                    }
+                }
                 if self.block.is_some() {
                     let step = SessionStep::Run { sql, parameters };
                     return Ok(self.run_in_block(step, Some(prepared.catalog_version)).await?);
@@ -166,8 +172,25 @@ impl Session {
         Ok(again)
     }
 
+    /// Runs what concerns temporary tables; `None` where it does not.
+    pub(super) async fn run_temporary(
+        &self,
+        payload: Payload,
+    ) -> Result<Option<Vec<StatementResult>>, SqlError> {
+        if self.block.is_some() {
+            return Err(SqlError::unsupported("a temporary table in a transaction block")
+                .hint("Use it outside of BEGIN … COMMIT: what concerns it is not ordered anyway."));
+        }
+        self.wait_for_min_height().await?;
+        let (temporary, role) = (Arc::clone(&self.temporary), self.identity.role.clone());
+        self.wait(blocking(move || temporary.lock().run(&role, &payload).transpose()), false).await
+    }
+
     /// Parses and binds; long statements on another thread.
     pub(super) async fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+        if let Some(prepared) = self.temporary.lock().prepare(sql, types)? {
+            return Ok(prepared);
+        }
         const INLINE_BYTES_MAX: usize = 8 * 1024;
         if sql.len() <= INLINE_BYTES_MAX {
             return self.database.prepare(sql, types);

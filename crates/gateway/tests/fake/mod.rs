@@ -11,7 +11,7 @@ use bytes::Bytes;
 use crypto::{Digest, sha256};
 use gateway::{
     Access, BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind,
-    TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
+    TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
 };
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -306,6 +306,20 @@ impl TransactionBlock for FakeBlock {
     }
 }
 
+struct NoTemporaryTables;
+
+impl TemporaryTables for NoTemporaryTables {
+    fn prepare(&mut self, _: &str, _: &[DataType]) -> Result<Option<Prepared>, SqlError> {
+        Ok(None)
+    }
+
+    fn run(&mut self, _: &str, _: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
+        None
+    }
+
+    fn clear(&mut self) {}
+}
+
 #[async_trait]
 impl Database for Fake {
     fn catalog(&self) -> Arc<Catalog> {
@@ -349,7 +363,7 @@ impl Database for Fake {
                 }
             },
         };
-        Ok(Prepared { parameters, columns, kind, catalog_version, plan: Arc::new(plan) })
+        Ok(Prepared { parameters, columns, kind, temporary: false, catalog_version, plan: Arc::new(plan) })
     }
 
     fn role_of(&self, user: &str) -> Result<String, SqlError> {
@@ -403,6 +417,10 @@ impl Database for Fake {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let (version, steps, savepoints) = (self.catalog().version, Vec::new(), Vec::new());
         Ok(Box::new(FakeBlock { version, read_only, writes: false, steps, savepoints }))
+    }
+
+    fn temporary_tables(&self) -> Box<dyn TemporaryTables> {
+        Box::new(NoTemporaryTables)
     }
 
     fn height(&self) -> u64 {

@@ -305,10 +305,10 @@ fn rename_in<'n>(
     let _ = ast::visit_expressions_mut(&mut expr, |inner| {
         match inner {
             Expr::Identifier(ident) => rename(ident),
-            Expr::CompoundIdentifier(path) => {
-                if path.len() == 2 && name_of(&path[0]).is_ok_and(|name| name == table) {
-                    rename(&mut path[1]);
-                }
+            Expr::CompoundIdentifier(path)
+                if path.len() == 2 && name_of(&path[0]).is_ok_and(|name| name == table) =>
+            {
+                rename(&mut path[1]);
             }
             _ => {}
         }

@@ -1,0 +1,182 @@
+//! What PostgreSQL reads and sqlparser does not, rewritten token by token where that is small and exact.
+
+use sqlparser::keywords::Keyword;
+use crate::parse::located;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use types::SqlError;
+
+/// All of it. White space is gone already.
+///
+/// # Errors
+/// `0A000` for an operator that a rewritten text uses as its mark.
+pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), SqlError> {
+    name_sort_operators(tokens);
+    mark_variadic(tokens, sql)?;
+    select_tables(tokens);
+    nest_joins(tokens);
+    Ok(())
+}
+
+fn keyword(token: &Token) -> Keyword {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    }
+}
+
+/// `ORDER BY x USING <` is `ORDER BY x ASC`, and `USING >` is `DESC`; sqlparser knows the latter of both forms only. No other
+/// operator sorts, and nowhere else does one follow USING.
+fn name_sort_operators(tokens: &mut Vec<TokenWithSpan>) {
+    let mut named = false;
+    for at in 1..tokens.len() {
+        let uses = keyword(&tokens[at - 1].token) == Keyword::USING;
+        let direction = match &tokens[at].token {
+            Token::Lt if uses => "ASC",
+            Token::Gt if uses => "DESC",
+            _ => continue,
+        };
+        tokens[at - 1].token = Token::make_keyword(direction);
+        tokens[at].token = Token::Whitespace(Whitespace::Space);
+        named = true;
+    }
+    if named {
+        tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    }
+}
+
+/// `TABLE x` is `SELECT * FROM x`; sqlparser reads it without telling whether the name was quoted. A query can stand where these
+/// tokens are in front of it, and nothing else that begins with TABLE can.
+fn select_tables(tokens: &mut Vec<TokenWithSpan>) {
+    let begins_query = |before: Option<&TokenWithSpan>| match before.map(|token| &token.token) {
+        None | Some(Token::SemiColon | Token::LParen | Token::RParen) => true,
+        Some(word) => matches!(
+            keyword(word),
+            Keyword::UNION
+                | Keyword::EXCEPT
+                | Keyword::INTERSECT
+                | Keyword::ALL
+                | Keyword::DISTINCT
+                | Keyword::AS
+        ),
+    };
+    let mut at = 0;
+    while at < tokens.len() {
+        let named = matches!(tokens.get(at + 1).map(|token| &token.token), Some(Token::Word(_)));
+        let before = |distance: usize| at.checked_sub(distance).map(|before| &tokens[before]);
+        // INSERT INTO x TABLE y
+        let inserted = before(2).is_some_and(|before| keyword(&before.token) == Keyword::INTO);
+        let is_table = keyword(&tokens[at].token) == Keyword::TABLE;
+        if is_table && named && (inserted || begins_query(before(1))) {
+            let span = tokens[at].span;
+            let select = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM")];
+            let select = select.map(|token| TokenWithSpan { token, span });
+            tokens.splice(at..=at, select);
+            at += 2;
+        }
+        at += 1;
+    }
+}
+
+/// A join that waits for its ON or USING.
+struct Waiting {
+    /// Where its right side begins.
+    right: usize,
+    /// A join has begun inside of the right side.
+    nests: bool,
+}
+
+/// `a JOIN b JOIN c ON x ON y` is `a JOIN (b JOIN c ON x) ON y`; sqlparser reads the latter only.
+fn nest_joins(tokens: &mut Vec<TokenWithSpan>) {
+    // Joins that wait, per open parenthesis.
+    let mut open: Vec<Vec<Waiting>> = vec![Vec::new()];
+    let mut parentheses: Vec<(usize, Token)> = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match &token.token {
+            Token::LParen => open.push(Vec::new()),
+            Token::RParen if open.len() > 1 => drop(open.pop()),
+            _ => {}
+        }
+        let waiting = open.last_mut().expect("the outermost one is never taken");
+        match &token.token {
+            Token::LParen | Token::RParen => {}
+            Token::SemiColon | Token::Comma => waiting.clear(),
+            word => match keyword(word) {
+                Keyword::JOIN => {
+                    waiting.iter_mut().for_each(|join| join.nests = true);
+                    let kind = at.checked_sub(1).map(|before| keyword(&tokens[before].token));
+                    if !matches!(kind, Some(Keyword::CROSS | Keyword::NATURAL)) && !is_natural(&tokens[..at])
+                    {
+                        waiting.push(Waiting { right: at + 1, nests: false });
+                    }
+                }
+                Keyword::ON | Keyword::USING => {
+                    if let Some(Waiting { right, nests: true }) = waiting.pop() {
+                        parentheses.push((right, Token::LParen));
+                        parentheses.push((at, Token::RParen));
+                    }
+                }
+                Keyword::SELECT | Keyword::WHERE | Keyword::GROUP | Keyword::UNION => waiting.clear(),
+                _ => {}
+            },
+        }
+    }
+    if parentheses.is_empty() {
+        return;
+    }
+    // In the order of the text; of those at one place what closes comes first, and the outermost opens first.
+    parentheses.sort_by_key(|(at, token)| (*at, *token == Token::LParen));
+    for (at, token) in parentheses.into_iter().rev() {
+        let span = tokens[at].span;
+        tokens.insert(at, TokenWithSpan { token, span });
+    }
+}
+
+/// Whether the words in front of a JOIN say NATURAL: `NATURAL LEFT OUTER JOIN`.
+fn is_natural(before: &[TokenWithSpan]) -> bool {
+    let kinds = [Keyword::LEFT, Keyword::RIGHT, Keyword::FULL, Keyword::INNER, Keyword::OUTER];
+    let mut words = before.iter().rev().map(|token| keyword(&token.token));
+    words.find(|word| !kinds.contains(word)) == Some(Keyword::NATURAL)
+}
+
+/// `f(VARIADIC array)` becomes `f(!!(array))`: sqlparser does not know the word, and PostgreSQL has no such operator.
+fn mark_variadic(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), SqlError> {
+    if let Some(token) = tokens.iter().find(|token| token.token == Token::DoubleExclamationMark) {
+        return Err(located(SqlError::unsupported("the operator !!"), sql, token.span.start));
+    }
+    let is_mark = |tokens: &[TokenWithSpan], at: usize| {
+        let word = matches!(&tokens[at].token, Token::Word(word)
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("variadic"));
+        word && at > 0 && matches!(tokens[at - 1].token, Token::LParen | Token::Comma)
+    };
+    let mut at = 0;
+    // In the list of parameters of a CREATE the word is another one.
+    let (mut begins, mut creates) = (true, false);
+    while at < tokens.len() {
+        if begins {
+            creates = matches!(&tokens[at].token, Token::Word(word) if word.keyword == Keyword::CREATE);
+        }
+        begins = tokens[at].token == Token::SemiColon;
+        if creates || !is_mark(tokens, at) {
+            at += 1;
+            continue;
+        }
+        let mut depth = 0_usize;
+        let end = tokens[at + 1..].iter().position(|token| {
+            match token.token {
+                Token::LParen | Token::LBracket => depth += 1,
+                Token::RParen | Token::RBracket if depth == 0 => return true,
+                Token::RParen | Token::RBracket => depth -= 1,
+                _ => {}
+            }
+            false
+        });
+        let Some(end) = end.map(|end| at + 1 + end) else { break };
+        let close = TokenWithSpan { token: Token::RParen, span: tokens[end].span };
+        let open = TokenWithSpan { token: Token::LParen, span: tokens[at].span };
+        tokens[at].token = Token::DoubleExclamationMark;
+        tokens.insert(end, close);
+        tokens.insert(at + 1, open);
+        at += 2;
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! Temporary tables as a gateway drives them, and schema changes that write rows.
+
+mod support;
+
+use sql::{StatementKind, TemporaryTables};
+use state::Simulate;
+use support::{Database, START_MS, STEP_LIMIT, texts};
+use types::{Payload, SqlError, StatementResult, TableId, Value};
+
+fn run(
+    temporary: &mut TemporaryTables,
+    database: &Database,
+    payload: &Payload,
+) -> Option<Result<Vec<StatementResult>, SqlError>> {
+    temporary.run(&database.library, &database.state, payload, STEP_LIMIT, START_MS)
+}
+
+fn script(sql: &str) -> Payload {
+    Payload::Script { sql: sql.to_string(), parameters: Vec::new() }
+}
+
+fn database() -> Database {
+    Database::with(&[
+        "CREATE TABLE accounts (id integer PRIMARY KEY, balance integer)",
+        "INSERT INTO accounts VALUES (1, 10), (2, 20)",
+    ])
+}
+
+fn rows(temporary: &mut TemporaryTables, database: &Database, sql: &str) -> Vec<Vec<String>> {
+    let results = run(temporary, database, &script(sql)).expect("ours").expect("rows");
+    texts(results.last().expect("a result"))
+}
+
+#[test]
+fn what_does_not_concern_them_is_left_to_the_ledger() {
+    let database = database();
+    let mut temporary = TemporaryTables::default();
+    for sql in [
+        "SELECT 1",
+        "INSERT INTO accounts VALUES (3, 1)",
+        "CREATE TABLE temperature (a integer)",
+        "SELEC temp",
+    ] {
+        assert!(run(&mut temporary, &database, &script(sql)).is_none(), "{sql}");
+    }
+    run(&mut temporary, &database, &script("CREATE TEMP TABLE mine (a integer)"))
+        .expect("ours")
+        .expect("made");
+    let left = [
+        "SELECT count(*) FROM accounts",
+        "INSERT INTO accounts VALUES (3, 1)",
+        "CREATE TABLE yours (mine integer)",
+        "UPDATE accounts SET balance = 1 WHERE id = 1 AND 'mine' = 'mine'",
+        "CREATE INDEX mine_index ON accounts (balance)",
+    ];
+    for sql in left {
+        assert!(run(&mut temporary, &database, &script(sql)).is_none(), "{sql}");
+    }
+}
+
+#[test]
+fn a_copy_is_what_a_rolled_back_transaction_returns_to() {
+    let database = database();
+    let mut temporary = TemporaryTables::default();
+    run(&mut temporary, &database, &script("CREATE TEMP TABLE mine (a integer)"))
+        .expect("ours")
+        .expect("made");
+    let before = temporary.clone();
+    run(&mut temporary, &database, &script("INSERT INTO mine VALUES (1)")).expect("ours").expect("inserted");
+    run(&mut temporary, &database, &script("CREATE TEMP TABLE more (a integer)"))
+        .expect("ours")
+        .expect("made");
+    assert_eq!(rows(&mut temporary, &database, "SELECT a FROM mine"), [["1"]]);
+    let mut temporary = before;
+    assert_eq!(rows(&mut temporary, &database, "SELECT a FROM mine"), [[""; 0]; 0]);
+    assert_eq!(temporary.catalog().tables.len(), 1);
+    temporary.clear();
+    assert!(temporary.is_empty());
+}
+
+#[test]
+fn rows_are_copied_and_statements_prepared_with_parameters() {
+    let database = database();
+    let mut temporary = TemporaryTables::default();
+    let create = "CREATE TEMP TABLE mine (id bigserial, a integer)";
+    let prepared = temporary.prepare(&database.library, create, &[]).expect("right").expect("ours");
+    assert_eq!(prepared.kind(), StatementKind::SchemaChange);
+    run(&mut temporary, &database, &script(create)).expect("ours").expect("made");
+    let values = (0..10).map(|number| vec![Value::Integer(number)]).collect();
+    let copy = Payload::Insert { table: "mine".to_string(), columns: vec!["a".to_string()], rows: values };
+    let results = run(&mut temporary, &database, &copy).expect("ours").expect("copied");
+    assert_eq!(results[0].tag, "COPY 10");
+    assert_eq!(rows(&mut temporary, &database, "SELECT count(DISTINCT id) FROM mine"), [["10"]]);
+    let query = "SELECT a, balance FROM mine JOIN accounts ON a = accounts.id WHERE a > $1";
+    let prepared = temporary.prepare(&database.library, query, &[]).expect("right").expect("ours");
+    assert_eq!((prepared.columns().len(), prepared.parameters().len()), (2, 1));
+    let payload = Payload::Script { sql: query.to_string(), parameters: vec![Value::Integer(1)] };
+    let results = run(&mut temporary, &database, &payload).expect("ours").expect("rows");
+    assert_eq!(texts(&results[0]), [["2", "20"]]);
+}
+
+#[test]
+fn they_outlive_a_schema_change_of_the_ledger_until_it_takes_their_name() {
+    let mut database = database();
+    let mut temporary = TemporaryTables::default();
+    run(&mut temporary, &database, &script("CREATE TEMP TABLE mine AS SELECT 1 AS a"))
+        .expect("ours")
+        .expect("made");
+    database.run("ALTER TABLE accounts ADD COLUMN owner text DEFAULT 'ann'").expect("altered");
+    let joined = "SELECT a, owner FROM mine JOIN accounts ON a = id";
+    assert_eq!(rows(&mut temporary, &database, joined), [["1", "ann"]]);
+    database.run("CREATE TABLE mine (b integer)").expect("made");
+    let error =
+        run(&mut temporary, &database, &script("SELECT * FROM mine")).expect("ours").expect_err("both");
+    assert_eq!(error.state.to_string(), "42P07");
+}
+
+#[test]
+fn a_session_keeps_a_bounded_number_of_bytes() {
+    let database = database();
+    let mut temporary = TemporaryTables::default();
+    run(&mut temporary, &database, &script("CREATE TEMP TABLE mine (a text)")).expect("ours").expect("made");
+    let insert = script("INSERT INTO mine SELECT repeat('x', 10000) FROM generate_series(1, 1500)");
+    let mut errors = (0..5).filter_map(|_| run(&mut temporary, &database, &insert).expect("ours").err());
+    assert_eq!(errors.next().expect("64 MiB at most").state.to_string(), "53200");
+    drop(errors);
+    let kept = rows(&mut temporary, &database, "SELECT count(*) FROM mine");
+    assert_eq!(kept, [["6000"]], "what is refused leaves nothing");
+    run(&mut temporary, &database, &script("DELETE FROM mine")).expect("ours").expect("deleted");
+    run(&mut temporary, &database, &insert).expect("ours").expect("there is room again");
+}
+
+#[test]
+fn a_table_whose_rows_change_shape_gets_another_number_and_snapshots_keep_the_old_one() {
+    let mut database = database();
+    database.run("CREATE INDEX ON accounts (balance)").expect("made");
+    let before = database.state.clone();
+    let old = before.catalog.tables["accounts"].id;
+    database.run("ALTER TABLE accounts ADD COLUMN c integer DEFAULT 7").expect("altered");
+    let new = database.state.catalog.tables["accounts"].id;
+    assert_ne!(old, new);
+    assert!(
+        database
+            .state
+            .tables
+            .keys()
+            .all(|table| *table != old && database.state.catalog.row_tables().any(|one| one == *table))
+    );
+    assert_eq!(before.tables[&old].values().next().expect("a row").len(), 2);
+    assert_eq!(database.state.tables[&new].values().next().expect("a row").len(), 3);
+    assert_eq!(database.rows("SELECT id, c FROM accounts WHERE balance = 20"), [["2", "7"]]);
+    let changed: Vec<TableId> = database
+        .script_effects("ALTER TABLE accounts DROP COLUMN c")
+        .commands
+        .iter()
+        .map(|one| one.row.table)
+        .collect();
+    assert!(changed.iter().all(|table| *table != new), "rows of the table as it is stay as they are");
+}
+
+#[test]
+fn rewriting_a_table_costs_a_step_per_row() {
+    let mut database = Database::with(&["CREATE TABLE t (id integer PRIMARY KEY)"]);
+    database.run("INSERT INTO t SELECT n FROM generate_series(1, 1000) AS n").expect("inserted");
+    let context = sql::Context {
+        height: 9,
+        timestamp_ms: START_MS,
+        index: 0,
+        transaction: Default::default(),
+        step_limit: 900,
+    };
+    let change = script("ALTER TABLE t ADD COLUMN a integer");
+    let effects = sql::Invocation::new(database.library.clone(), context, change).simulate(&database.state);
+    assert_eq!(effects.result.expect_err("too many rows").state.to_string(), "57014");
+    assert!(effects.catalog.is_none() && effects.commands.is_empty());
+}
