@@ -8,8 +8,8 @@ use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gateway::{
-    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TemporaryTables, TransactionBlock,
-    TransactionFilter, TransactionRow,
+    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TemporaryTables,
+    TransactionBlock, TransactionFilter, TransactionRow,
 };
 use ledger::Ledger;
 use ordering::Ordering;

@@ -1,7 +1,7 @@
 //! What PostgreSQL reads and sqlparser does not, rewritten token by token where that is small and exact.
 
-use sqlparser::keywords::Keyword;
 use crate::parse::located;
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 use types::SqlError;
 

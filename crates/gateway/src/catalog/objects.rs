@@ -8,7 +8,7 @@
 use crate::postgres::encode::{type_length, type_modifier};
 use types::{
     Catalog, DataType, ForeignKey, Function, FunctionResult, Language, ParameterMode, Procedure,
-    ReferentialAction, Table, Volatility,
+    ReferentialAction, Table, View, Volatility,
 };
 
 /// Name of the database that every session is connected to, whatever it asked for.
@@ -158,6 +158,20 @@ impl Relation {
             attributes,
             constraints,
             indexes,
+        }
+    }
+
+    /// A view of the ledger, the one of this number by name.
+    pub(super) fn of_view(number: usize, view: &View) -> Relation {
+        let attributes = view.columns.iter().map(|column| Attribute::new(&column.name, column.data_type));
+        Relation {
+            oid: 1_200_000_000 + 4 * number as i32,
+            schema: PUBLIC,
+            name: view.name.clone(),
+            kind: "v",
+            attributes: attributes.collect(),
+            constraints: Vec::new(),
+            indexes: Vec::new(),
         }
     }
 
@@ -418,6 +432,8 @@ impl FamilyName for DataType {
 pub(super) struct Objects {
     pub(super) relations: Vec<Relation>,
     pub(super) routines: Vec<Routine>,
+    /// Names, and whether somebody may connect as them.
+    pub(super) roles: Vec<(String, bool)>,
 }
 
 impl Objects {
@@ -425,11 +441,14 @@ impl Objects {
     pub(super) fn new(catalog: &Catalog, more: Vec<Relation>) -> Objects {
         let mut relations: Vec<Relation> =
             catalog.tables.values().map(|table| Relation::of_table(table, catalog)).collect();
+        relations
+            .extend(catalog.views.values().enumerate().map(|(number, view)| Relation::of_view(number, view)));
         relations.extend(more);
+        let roles = catalog.roles.by_name.iter().map(|(name, role)| (name.clone(), role.login)).collect();
         let procedures = catalog.procedures.values().enumerate();
         let routines =
             procedures.map(|(number, procedure)| Routine::of_procedure(number, procedure)).collect();
-        Objects { relations, routines }
+        Objects { relations, routines, roles }
     }
 }
 

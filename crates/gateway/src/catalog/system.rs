@@ -92,6 +92,9 @@ impl SchemaProvider for SystemSchema {
 
 type SystemTable = (&'static str, Vec<(&'static str, DataType)>, Vec<NamedRow>);
 
+/// Object identifiers of the ledger's roles, which are numbered by name.
+const FIRST_ROLE_OID: i32 = 1_300_000_000;
+
 /// Our tables: name, columns that the base lacks, rows.
 fn tables(objects: &Objects) -> Vec<SystemTable> {
     vec![
@@ -104,7 +107,7 @@ fn tables(objects: &Objects) -> Vec<SystemTable> {
         ("pg_proc", Vec::new(), procedures(objects)),
         ("pg_language", Vec::new(), languages()),
         ("pg_database", Vec::new(), databases()),
-        ("pg_roles", Vec::new(), roles()),
+        ("pg_roles", Vec::new(), roles(objects)),
         ("pg_tables", Vec::new(), table_list(objects)),
     ]
 }
@@ -353,20 +356,27 @@ fn databases() -> Vec<NamedRow> {
     ]]
 }
 
-fn roles() -> Vec<NamedRow> {
-    vec![vec![
-        ("oid", ROLE_OID.into()),
-        ("rolname", ROLE.into()),
-        ("rolsuper", true.into()),
-        ("rolinherit", true.into()),
-        ("rolcreaterole", true.into()),
-        ("rolcreatedb", false.into()),
-        ("rolcanlogin", true.into()),
-        ("rolreplication", false.into()),
-        ("rolconnlimit", Cell::Integer(-1)),
-        ("rolpassword", "********".into()),
-        ("rolbypassrls", true.into()),
-    ]]
+/// The administrator, and the roles of the ledger.
+fn roles(objects: &Objects) -> Vec<NamedRow> {
+    let row = |oid: i32, name: &str, login: bool| {
+        let all = oid == ROLE_OID;
+        vec![
+            ("oid", oid.into()),
+            ("rolname", name.into()),
+            ("rolsuper", all.into()),
+            ("rolinherit", true.into()),
+            ("rolcreaterole", all.into()),
+            ("rolcreatedb", false.into()),
+            ("rolcanlogin", login.into()),
+            ("rolreplication", false.into()),
+            ("rolconnlimit", Cell::Integer(-1)),
+            ("rolpassword", "********".into()),
+            ("rolbypassrls", all.into()),
+        ]
+    };
+    let others =
+        (0..).zip(&objects.roles).map(|(number, (name, login))| row(FIRST_ROLE_OID + number, name, *login));
+    [row(ROLE_OID, ROLE, true)].into_iter().chain(others).collect()
 }
 
 fn table_list(objects: &Objects) -> Vec<NamedRow> {

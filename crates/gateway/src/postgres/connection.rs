@@ -44,9 +44,9 @@ pub(super) enum Severity {
 }
 
 /// What bytes come from and go to: a socket, or TLS over one.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for S {}
 
 /// A client's socket with what was read and not decoded, and what was encoded and not sent.
 pub(super) struct Connection {

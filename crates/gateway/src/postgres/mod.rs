@@ -142,7 +142,11 @@ impl PostgresServer {
     }
 
     /// Answers one connection until it ends. `loopback`: its client is on this machine.
-    pub async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, loopback: bool) {
+    pub async fn serve(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Send + Sync + Unpin + 'static,
+        loopback: bool,
+    ) {
         let permit = self.sessions.try_acquire();
         let refusal = if permit.is_err() { self.refusals.try_acquire().ok() } else { None };
         if permit.is_err() && refusal.is_none() {
