@@ -17,6 +17,11 @@ pub(crate) fn is_sequence_function(name: &str) -> bool {
     matches!(name, NEXT_VALUE | CURRENT_VALUE | LAST_VALUE)
 }
 
+/// Whether a function of this name looks at a sequence.
+pub(crate) fn draws_value(name: &str) -> bool {
+    matches!(name, "nextval" | "currval" | "lastval")
+}
+
 /// The sequence that a text names: an identifier, as in SQL.
 ///
 /// # Errors

@@ -13,6 +13,7 @@ use crate::expression::{
 use crate::predicate::Condition;
 use crate::routines::{Given, Routines, assign_arguments};
 use crate::scope::{VariableScope, name_of};
+use crate::sequence::draws_value;
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
     self, AssignmentTarget, ConflictTarget, Expr, FromTable, FunctionArguments, Ident, ObjectName,
@@ -724,7 +725,8 @@ fn key_columns(table: &TablePlan, statement: &str) -> Result<Vec<Expression>, Sq
 fn holds_query(scope: &VariableScope, expr: &Expr) -> bool {
     let is_routine = |function: &ast::Function| {
         let name = function.name.0.last().and_then(|part| part.as_ident());
-        name.and_then(|name| name_of(name).ok()).is_some_and(|name| scope.routines().get(&name).is_some())
+        let name = name.and_then(|name| name_of(name).ok());
+        name.is_some_and(|name| scope.routines().get(&name).is_some() || draws_value(&name))
     };
     let flow = ast::visit_expressions(expr, |inner| match inner {
         Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => std::ops::ControlFlow::Break(()),
