@@ -3,7 +3,6 @@
 use super::call::{no_function, plain_argument};
 use super::{Binder, Expression, Kind};
 use crate::aggregate::{Aggregate, AggregateFunction, AggregateOrder};
-use crate::statement::Level;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments};
 use sqlparser::tokenizer::Span;
 use types::{DataType, SqlError, SqlState};
@@ -16,8 +15,14 @@ impl Binder<'_> {
         call: &ast::Function,
         span: Span,
     ) -> Result<Expression, SqlError> {
-        let (own, enclosing) = self.of_which_query(function, name, call);
-        if let Some((level, parent)) = enclosing {
+        let enclosing = self.query.and_then(|(_, level)| Some((level, level.parent?, level.handed())));
+        let clause = self.no_aggregates_in.replace(Some("aggregate"));
+        let own = self.aggregate(function, name, call);
+        self.no_aggregates_in.set(clause);
+        if let (Some((level, parent, handed)), Ok(aggregate)) = (enclosing, &own)
+            && is_of_enclosing(aggregate)
+        {
+            level.forget_since(&handed);
             let found = parent.bind_aggregate(function, name, call, span)?;
             return Ok(level.argument(found));
         }
@@ -36,39 +41,6 @@ impl Binder<'_> {
             aggregates.len() - 1
         });
         Ok(Expression { kind: Kind::Aggregate(number as u16), data_type })
-    }
-
-    /// The aggregate over the rows of this query, and the query around it where the aggregate belongs there: its
-    /// arguments, its order and its filter name columns, and none of this query.
-    #[expect(clippy::type_complexity, reason = "one caller")]
-    fn of_which_query(
-        &self,
-        function: AggregateFunction,
-        name: &str,
-        call: &ast::Function,
-    ) -> (Result<Aggregate, SqlError>, Option<(&Level<'_>, &Binder<'_>)>) {
-        let enclosing = self.query.and_then(|(_, level)| Some((level, level.parent?)));
-        let handed = enclosing.map(|(level, _)| level.handed());
-        let clause = self.no_aggregates_in.replace(Some("aggregate"));
-        let aggregate = self.aggregate(function, name, call);
-        self.no_aggregates_in.set(clause);
-        let (Some((level, parent)), Some(handed), Ok(found)) = (enclosing, handed, &aggregate) else {
-            return (aggregate, None);
-        };
-        let mut of_this = false;
-        let mut of_another = false;
-        for expression in found.expressions() {
-            expression.any(&mut |inner| {
-                of_this |= matches!(inner.kind, Kind::Column(_) | Kind::Left(_));
-                of_another |= matches!(inner.kind, Kind::Argument(_));
-                false
-            });
-        }
-        if of_this || !of_another {
-            return (aggregate, None);
-        }
-        level.forget_since(&handed);
-        (aggregate, Some((level, parent)))
     }
 
     /// The aggregate that a call is, over the rows that are grouped or of a window.
@@ -181,4 +153,18 @@ impl Binder<'_> {
     pub(super) fn bind_all_known(&self, expressions: &[Expr]) -> Result<Vec<Expression>, SqlError> {
         expressions.iter().map(|expression| self.bind_known(expression)).collect()
     }
+}
+
+/// Whether it belongs to a query around the one that it stands in: its arguments, its order and its filter name columns,
+/// and none of this query.
+fn is_of_enclosing(aggregate: &Aggregate) -> bool {
+    let (mut of_this, mut of_another) = (false, false);
+    for expression in aggregate.expressions() {
+        expression.any(&mut |inner| {
+            of_this |= matches!(inner.kind, Kind::Column(_) | Kind::Left(_));
+            of_another |= matches!(inner.kind, Kind::Argument(_));
+            false
+        });
+    }
+    of_another && !of_this
 }

@@ -223,7 +223,10 @@ impl RegularFunction {
                 })?;
                 value
             }
-            F::Split => split(text, &*compiled(pattern, flags(rest, 0, "regexp_split_to_array()")?)?),
+            F::Split => {
+                let regex = compiled(pattern, flags(rest, 0, "regexp_split_to_array()")?)?;
+                split(text, &regex)
+            }
             F::Count => {
                 let start = number(rest, 0, "start", 1, 1)?;
                 let regex = compiled(pattern, flags(rest, 1, "regexp_count()")?)?;
@@ -240,13 +243,8 @@ impl RegularFunction {
                 };
                 let options = flags(rest, 0, "")?;
                 let which = if options.global { 0 } else { 1 };
-                replace(
-                    text,
-                    &*compiled(pattern, Options { global: false, ..options })?,
-                    replacement,
-                    0,
-                    which,
-                )
+                let regex = compiled(pattern, Options { global: false, ..options })?;
+                replace(text, &regex, replacement, 0, which)
             }
             F::ReplaceNumbered => {
                 let [Value::Text(replacement), rest @ ..] = rest else {
