@@ -351,10 +351,9 @@ mod tests {
             assert_eq!(error.state, SqlState::FEATURE_NOT_SUPPORTED, "{text}");
             assert_eq!(error.hint.as_deref(), Some("Use now(), the time of the block."));
         }
-        assert_eq!(refusal("-infinity", DataType::TimestampTz).state, SqlState::FEATURE_NOT_SUPPORTED);
         let named = refusal("2026-11-20 12:00 Europe/Paris", DataType::TimestampTz);
-        assert_eq!(named.state, SqlState::INVALID_DATETIME_FORMAT);
-        assert!(named.hint.is_some_and(|hint| hint.contains("2026-11-20 23:01:02.123456+00")));
+        assert_eq!(named.state, SqlState::FEATURE_NOT_SUPPORTED);
+        assert!(named.hint.is_some_and(|hint| hint.contains("2026-11-20 23:01:02+01")));
     }
 
     #[test]
