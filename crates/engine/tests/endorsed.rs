@@ -101,8 +101,11 @@ impl Network {
         endorsers: &[u8],
     ) -> Result<SignedTransaction, SqlError> {
         let id = proposal.transaction.id();
-        let effects =
-            basis.simulate(id, &Principal::default(), &Arc::new(proposal.transaction.payload.clone()))?;
+        let effects = basis.simulate(
+            id,
+            &types::Principal::default(),
+            &Arc::new(proposal.transaction.payload.clone()),
+        )?;
         let one = [(id, effects.digest())];
         let endorsements = endorsers.iter().flat_map(|organisation| {
             endorse(

@@ -114,7 +114,21 @@ async fn pgbench_runs_its_own_script_in_every_mode() {
     let port = (network.port_base + 101).to_string();
     for mode in ["simple", "extended", "prepared"] {
         let mut pgbench = Command::new("pgbench");
-        pgbench.args(["-n", "-h", "127.0.0.1", "-p", &port, "-U", "test", "-M", mode, "-c", "4", "-t", "10"]);
+        pgbench.args([
+            "-n",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &port,
+            "-U",
+            "entente",
+            "-M",
+            mode,
+            "-c",
+            "4",
+            "-t",
+            "10",
+        ]);
         pgbench.args(["--max-tries=10", "entente"]);
         let output =
             tokio::task::spawn_blocking(move || pgbench.output()).await.expect("no panic").expect("it runs");

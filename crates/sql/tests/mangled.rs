@@ -11,7 +11,7 @@ use std::path::Path;
 use support::Database;
 
 /// Variants of every statement.
-const VARIANTS: usize = 3;
+const VARIANTS: usize = 10;
 
 /// What replaces a word: bounds, openings without ends, names that are taken.
 const WORDS: [&str; 34] = [

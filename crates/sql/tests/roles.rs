@@ -127,7 +127,7 @@ fn rows_that_a_client_sends_and_calls_need_privileges_too() {
         rows: vec![vec![Value::BigInt(7), Value::BigInt(1)]],
     };
     let call = || Payload::Call { procedure: "pay".into(), arguments: [1, 2, 3].map(Value::BigInt).to_vec() };
-    let mut run = |database: &mut Database, payload: Payload| {
+    let run = |database: &mut Database, payload: Payload| {
         database.principal = Principal { organisation: 0, role: "clerk".into() };
         let result = database.execute(payload).map_err(|error| error.message);
         database.principal = Principal::default();

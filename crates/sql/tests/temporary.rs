@@ -12,7 +12,7 @@ fn run(
     database: &Database,
     payload: &Payload,
 ) -> Option<Result<Vec<StatementResult>, SqlError>> {
-    temporary.run(&database.library, &database.state, payload, STEP_LIMIT, START_MS)
+    temporary.run(&database.principal, &database.library, &database.state, payload, STEP_LIMIT, START_MS)
 }
 
 fn script(sql: &str) -> Payload {

@@ -128,13 +128,12 @@ fn index(number: u32, unique: bool) -> Index {
     Index { number, name: format!("i{number}"), columns: vec![0], unique, constraint: false }
 }
 
-/// Table 1 with these of its indexes 10 (ordered) and 11 (unique as well).
-fn indexed(ordered: bool, unique: bool) -> Arc<Catalog> {
+/// Table 1 with these indexes, ordered ones or unique ones.
+fn indexed(indexes: &[(u32, bool)]) -> Arc<Catalog> {
     let mut catalog = Catalog::clone(&catalog(&[1]));
-    let indexes: Vec<Index> =
-        ordered.then(|| index(10, false)).into_iter().chain(unique.then(|| index(11, true))).collect();
     if !indexes.is_empty() {
-        catalog.indexes.insert(TableId(1), indexes);
+        let indexes = indexes.iter().map(|(number, unique)| index(*number, *unique));
+        catalog.indexes.insert(TableId(1), indexes.collect());
     }
     Arc::new(catalog)
 }
@@ -148,8 +147,10 @@ proptest! {
             1..24,
         ),
     ) {
-        let state = State::new(indexed(true, false));
-        let mut model = PlainState::new(indexed(true, false));
+        // Numbers are never used twice.
+        let (mut indexes, mut next) = (vec![(10, false)], 11);
+        let state = State::new(indexed(&indexes));
+        let mut model = PlainState::new(indexed(&indexes));
         let mut held = Vec::new();
         for (height, (changes, schema, hold)) in (1..).zip(steps) {
             // No two rows have the same value: a unique index would not have been made.
@@ -158,7 +159,18 @@ proptest! {
             };
             let images = images(&changes.into_iter().map(change).collect());
             // A schema change is alone in its batch.
-            let catalog = (schema < 4).then(|| indexed(schema & 1 > 0, schema & 2 > 0));
+            let catalog = match schema {
+                0 | 1 => {
+                    indexes.push((next, schema == 1));
+                    next += 1;
+                    Some(indexed(&indexes))
+                }
+                2 | 3 if !indexes.is_empty() => {
+                    indexes.remove(height as usize % indexes.len());
+                    Some(indexed(&indexes))
+                }
+                _ => None,
+            };
             match &catalog {
                 Some(catalog) => model.change_catalog(catalog.clone()),
                 None => images.iter().for_each(|image| model.apply(image)),
@@ -171,7 +183,7 @@ proptest! {
         }
         held.push((state.snapshot(), model));
         for (snapshot, model) in &held {
-            for number in [10, 11] {
+            for number in 10..next {
                 let index = index(number, true);
                 for table in [index.entries(), index.unique_entries()] {
                     for reverse in [false, true] {

@@ -183,9 +183,11 @@ impl Parties {
         let mut found: Vec<(SignedTransaction, Instant, TransactionId, EndorsedEffects)> = Vec::new();
         for (signed, arrived) in proposals {
             let id = signed.transaction.id();
-            if let Ok(effects) =
-                basis.simulate(id, &Principal::default(), &Arc::new(signed.transaction.payload.clone()))
-            {
+            if let Ok(effects) = basis.simulate(
+                id,
+                &types::Principal::default(),
+                &Arc::new(signed.transaction.payload.clone()),
+            ) {
                 found.push((signed, arrived, id, effects));
             }
         }
@@ -268,7 +270,7 @@ impl Network {
             let id = signed.transaction.id();
             let basis = self.basis();
             let effects = basis
-                .simulate(id, &Principal::default(), &Arc::new(signed.transaction.payload.clone()))
+                .simulate(id, &types::Principal::default(), &Arc::new(signed.transaction.payload.clone()))
                 .map_err(|error| {
                     let outcome = Box::new(Outcome::Aborted(error));
                     EngineBenchError::SetUp { statement: statement.clone(), outcome }

@@ -117,8 +117,6 @@ public class Jdbc {
                 List.of("jdbc_item", "jdbc_member"));
             same(column(about.getColumns(null, "public", "jdbc_item", "%"), "COLUMN_NAME", "TYPE_NAME", "IS_NULLABLE"),
                 List.of("member int8 NO", "number int4 NO", "price numeric YES", "sold bool YES", "made date YES"));
-            same(column(about.getPrimaryKeys(null, "public", "jdbc_item"), "COLUMN_NAME", "KEY_SEQ"),
-                List.of("member 1", "number 2"));
             same(column(about.getImportedKeys(null, "public", "jdbc_item"), "PKTABLE_NAME", "FKCOLUMN_NAME"),
                 List.of("jdbc_member member"));
             same(column(about.getIndexInfo(null, "public", "jdbc_item", false, true), "INDEX_NAME", "COLUMN_NAME"),

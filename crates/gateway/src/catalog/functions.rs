@@ -24,6 +24,8 @@ enum Answer {
     FirstArgument,
     /// Whether the first argument is one of these.
     Contained(BTreeSet<i64>),
+    /// The number that belongs to the first argument, a name, or NULL.
+    Named(BTreeMap<String, i64>),
     /// The same text for every row, or NULL.
     ConstantText(Option<String>),
     /// The same number for every row.
@@ -75,7 +77,7 @@ impl ScalarUDFImpl for Function {
     fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
         Ok(match self.answer {
             Answer::Contained(_) | Answer::ConstantBoolean(_) => DataType::Boolean,
-            Answer::ConstantNumber(_) => DataType::Int64,
+            Answer::ConstantNumber(_) | Answer::Named(_) => DataType::Int64,
             _ => DataType::Utf8,
         })
     }
@@ -102,6 +104,14 @@ impl ScalarUDFImpl for Function {
                 Arc::new(
                     keys.iter().map(|key| key.map(|key| values.contains(&key))).collect::<BooleanArray>(),
                 )
+            }
+            Answer::Named(numbers) => {
+                let names = cast(arguments.first().ok_or_else(missing)?, &DataType::Utf8)?;
+                let number = |name: Option<&str>| {
+                    let name = name?.trim().to_ascii_lowercase();
+                    numbers.get(name.trim_start_matches("pg_catalog.")).copied()
+                };
+                Arc::new(names.as_string::<i32>().iter().map(number).collect::<Int64Array>())
             }
             Answer::ConstantText(text) => {
                 Arc::new((0..rows).map(|_| text.as_deref()).collect::<StringArray>())
@@ -172,6 +182,7 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
         ("pg_get_constraintdef", text(constraints)),
         (COLUMN_DEFAULT, Answer::Text { keys: 2, values: defaults(objects) }),
         ("pg_get_expr", Answer::FirstArgument),
+        ("to_regtype", Answer::Named(type_numbers())),
         ("pg_table_is_visible", Answer::Contained(visible)),
         ("pg_function_is_visible", Answer::ConstantBoolean(true)),
         ("pg_type_is_visible", Answer::ConstantBoolean(true)),
@@ -223,6 +234,35 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
     for (name, answer) in functions {
         context.register_udf(Function::named(name, answer));
     }
+}
+
+/// Object identifiers of the types, by each of their names.
+fn type_numbers() -> BTreeMap<String, i64> {
+    use types::DataType;
+    let types: [(&[&str], DataType); 18] = [
+        (&["boolean", "bool"], DataType::Boolean),
+        (&["smallint", "int2"], DataType::SmallInt),
+        (&["integer", "int", "int4"], DataType::Integer),
+        (&["bigint", "int8"], DataType::BigInt),
+        (&["numeric", "decimal"], DataType::Numeric(None)),
+        (&["real", "float4"], DataType::Real),
+        (&["double precision", "float8"], DataType::Double),
+        (&["text"], DataType::Text(None)),
+        (&["character varying", "varchar"], DataType::Text(Some(1))),
+        (&["character", "char", "bpchar"], DataType::Char(Some(1))),
+        (&["bytea"], DataType::Bytea),
+        (&["uuid"], DataType::Uuid),
+        (&["date"], DataType::Date),
+        (&["time", "time without time zone"], DataType::Time),
+        (&["timestamp", "timestamp without time zone"], DataType::Timestamp),
+        (&["timestamptz", "timestamp with time zone"], DataType::TimestampTz),
+        (&["interval"], DataType::Interval),
+        (&["unknown"], DataType::Unknown),
+    ];
+    let named = types.iter().flat_map(|(names, data_type)| {
+        names.iter().map(|name| (name.to_string(), i64::from(data_type.oid())))
+    });
+    named.collect()
 }
 
 fn defaults(objects: &Objects) -> BTreeMap<Vec<i64>, String> {
