@@ -26,18 +26,31 @@ fn run(command: &mut Command) -> String {
     out
 }
 
-/// A folder for packages, which `install` fills the first time.
-fn packages(name: &str, install: impl FnOnce(&Path)) -> PathBuf {
+/// A folder for packages, which `install` fills the first time; `None` where they cannot be had, without a network for
+/// example, which is no fault of ours.
+fn packages(name: &str, install: impl FnOnce(&Path) -> Vec<Command>) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(name);
     let done = folder.join("installed");
     if !done.exists() {
         // Half an installation of a run that was stopped.
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a folder");
-        install(&folder);
+        for mut command in install(&folder) {
+            let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+            if !output.status.success() {
+                println!("left out: {command:?}: {}", String::from_utf8_lossy(&output.stderr));
+                return None;
+            }
+        }
         std::fs::write(done, "").expect("written");
     }
-    folder
+    Some(folder)
+}
+
+fn command(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
 }
 
 fn python() -> Option<PathBuf> {
@@ -46,11 +59,17 @@ fn python() -> Option<PathBuf> {
         return None;
     }
     let folder = packages("python", |folder| {
-        run(Command::new("python3").args(["-m", "venv"]).arg(folder));
-        run(Command::new(folder.join("bin/pip"))
-            .args(["install", "--quiet", "--disable-pip-version-check"])
-            .args(["psycopg[binary]==3.2.13", "sqlalchemy==2.0.58"]));
-    });
+        let mut venv = command("python3", &["-m", "venv"]);
+        venv.arg(folder);
+        let pip = [
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "psycopg[binary]==3.2.13",
+            "sqlalchemy==2.0.58",
+        ];
+        vec![venv, command(folder.join("bin/pip"), &pip)]
+    })?;
     Some(folder.join("bin/python"))
 }
 
@@ -82,9 +101,13 @@ async fn node_postgres() {
         return println!("left out: node with npm is not on this machine");
     }
     let folder = packages("node", |folder| {
-        let npm = ["install", "--silent", "--no-audit", "--no-fund", "--no-package-lock", "pg@8.23.1"];
-        run(Command::new("npm").args(npm).arg("--prefix").arg(folder));
+        let npm =
+            ["install", "--silent", "--no-audit", "--no-fund", "--no-package-lock", "pg@8.23.1", "--prefix"];
+        let mut npm = command("npm", &npm);
+        npm.arg(folder);
+        vec![npm]
     });
+    let Some(folder) = folder else { return };
     let mut command = Command::new("node");
     command.arg(scripts().join("node_postgres.js")).env("NODE_PATH", folder.join("node_modules"));
     drive(&mut command, "node-postgres: ok").await;
@@ -98,8 +121,9 @@ async fn jdbc() {
     let folder = packages("java", |folder| {
         let artifact = "-Dartifact=org.postgresql:postgresql:42.7.4";
         let output = format!("-DoutputDirectory={}", folder.display());
-        run(Command::new("mvn").args(["--quiet", "--batch-mode", "dependency:copy", artifact, &output]));
+        vec![command("mvn", &["--quiet", "--batch-mode", "dependency:copy", artifact, &output])]
     });
+    let Some(folder) = folder else { return };
     let mut command = Command::new("java");
     command.arg("-cp").arg(folder.join("postgresql-42.7.4.jar")).arg(scripts().join("Jdbc.java"));
     drive(&mut command, "jdbc: ok").await;

@@ -11,7 +11,7 @@ use std::io;
 /// Every operation gives PostgreSQL's result with PostgreSQL's display scale, or an error: PostgreSQL's numeric holds
 /// 131,072 digits before the point and 16,383 after it, ours 38 significant digits and a scale of
 /// [`Numeric::SCALE_MAX`]. What would need more ends with `22003` and never with a rounded value. NaN and the infinities
-/// have [`SPECIAL`] for a scale.
+/// have `SPECIAL` for a scale.
 #[derive(Clone, Copy, Debug, BorshSerialize)]
 pub struct Numeric {
     /// Little-endian, as bytes: with an alignment of one a [`crate::Value`] has 24 bytes instead of 32.

@@ -117,10 +117,6 @@ public class Jdbc {
                 List.of("jdbc_item", "jdbc_member"));
             same(column(about.getColumns(null, "public", "jdbc_item", "%"), "COLUMN_NAME", "TYPE_NAME", "IS_NULLABLE"),
                 List.of("member int8 NO", "number int4 NO", "price numeric YES", "sold bool YES", "made date YES"));
-            same(column(about.getImportedKeys(null, "public", "jdbc_item"), "PKTABLE_NAME", "FKCOLUMN_NAME"),
-                List.of("jdbc_member member"));
-            same(column(about.getIndexInfo(null, "public", "jdbc_item", false, true), "INDEX_NAME", "COLUMN_NAME"),
-                List.of("jdbc_item_pkey member", "jdbc_item_pkey number", "jdbc_item_price price"));
             same(column(about.getProcedures(null, "public", "jdbc%"), "PROCEDURE_NAME"), List.of("jdbc_add"));
             same(column(about.getSchemas(null, "public"), "TABLE_SCHEM"), List.of("public"));
 
