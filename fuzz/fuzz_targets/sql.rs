@@ -19,6 +19,8 @@ const SCHEMA: [&str; 5] = [
 
 fuzz_target!(|sql: &str| {
     let mut database = Database::with(&SCHEMA);
-    database.run("INSERT INTO account VALUES (1, 10, 'ada', '2026-01-31', '{a,b}'), (2, 0.5, NULL, NULL, NULL)").expect("rows");
+    database
+        .run("INSERT INTO account VALUES (1, 10, 'ada', '2026-01-31', '{a,b}'), (2, 0.5, NULL, NULL, NULL)")
+        .expect("rows");
     let _ = database.gateway(sql);
 });

@@ -12,9 +12,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
-});
+static RUNTIME: LazyLock<Runtime> =
+    LazyLock::new(|| tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"));
 
 const STARTUP: &[u8] = b"\0\0\0\x12\0\x03\0\0user\0ada\0\0";
 
@@ -36,6 +35,8 @@ fuzz_target!(|data: &[u8]| {
             assert!(answer.len() < 1 << 26, "an answer of {} bytes", answer.len());
         };
         let both = async { tokio::join!(server.serve(stream, true), sent) };
-        tokio::time::timeout(Duration::from_secs(20), both).await.expect("the connection ends when its client has gone");
+        tokio::time::timeout(Duration::from_secs(20), both)
+            .await
+            .expect("the connection ends when its client has gone");
     });
 });
