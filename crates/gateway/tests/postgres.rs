@@ -308,6 +308,23 @@ async fn cancel_ends_the_wait() {
     assert_eq!(simple(&client, "select 1").await.1, [1]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_statement_on_temporary_tables_keeps_nobody_waiting() {
+    let (_, client) = started().await;
+    let token = client.cancel_token();
+    let cancel = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        token.cancel_query(NoTls).await.expect("sent");
+    };
+    let (slow, ()) = tokio::join!(client.simple_query("temp slow"), cancel);
+    assert_eq!(code(&slow.expect_err("cancelled")), "57014");
+    let start = std::time::Instant::now();
+    assert_eq!(code(&client.simple_query("select 1").await.expect_err("it still runs")), "55006");
+    assert!(start.elapsed() < Duration::from_secs(1), "an answer at once");
+    tokio::time::sleep(Duration::from_millis(1_700)).await;
+    assert_eq!(simple(&client, "select 1").await.1, [1]);
+}
+
 async fn copy(client: &Client, sql: &str, data: &str) -> Result<u64, tokio_postgres::Error> {
     let sink = client.copy_in(sql).await?;
     let mut sink = Box::pin(sink);

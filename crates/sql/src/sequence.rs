@@ -138,7 +138,7 @@ impl Execution<'_> {
         if context.height == u64::MAX {
             // A transaction block has no place before it is committed, and the value would be another one there.
             return Err(SqlError::unsupported("a value of a sequence in a transaction block")
-                .hint("Insert the row outside of BEGIN … COMMIT, or in a procedure."));
+                .hint("Leave BEGIN … COMMIT out: one statement, one procedure or one query string is a transaction too."));
         }
         let value = Sequence::value(context.height, context.index, self.drawn.count).ok_or_else(|| {
             let message = format!(

@@ -111,6 +111,23 @@ fn views_and_security_definer_need_no_more_than_themselves() {
 }
 
 #[test]
+fn temporary_tables_give_nothing_that_the_role_may_not_read() {
+    let mut database = database();
+    for sql in [
+        "CREATE TEMPORARY TABLE copy AS SELECT * FROM secret",
+        "SELECT * INTO TEMPORARY copy FROM secret",
+        "CREATE TEMPORARY TABLE copy AS SELECT total() AS t FROM secret",
+    ] {
+        assert_eq!(denied(&mut database, sql), "table secret", "{sql}");
+    }
+    clerk(&mut database, "CREATE TEMPORARY TABLE own (id int)").expect("it is the session's");
+    assert_eq!(denied(&mut database, "INSERT INTO own SELECT id FROM secret"), "table secret");
+    assert_eq!(denied(&mut database, "SELECT * FROM own, secret"), "table secret");
+    assert_eq!(denied(&mut database, "UPDATE own SET id = (SELECT max(id) FROM secret)"), "table secret");
+    clerk(&mut database, "INSERT INTO own VALUES (1); DELETE FROM own; DROP TABLE own").expect("all of it");
+}
+
+#[test]
 fn what_is_bound_when_it_runs_is_held_against_the_role_then() {
     let mut database = database();
     assert_eq!(denied(&mut database, "CALL run('SELECT * FROM secret')"), "table secret");

@@ -39,7 +39,7 @@ impl RolePassword {
             _ => false,
         };
         let creates = is(0, "create");
-        if !(creates || is(0, "alter")) || !(is(1, "role") || is(1, "user")) {
+        if !(creates || is(0, "alter")) || !(is(1, "role") || is(1, "user") || is(1, "group")) {
             return None;
         }
         let user = match &tokens.get(2)?.token {
@@ -118,6 +118,7 @@ mod tests {
         let one = found("CREATE USER ada PASSWORD 'ünï\nx'");
         assert!(!one.rest.as_ref().expect("a role is made").contains('x'), "{:?}", one.rest);
         assert!(one.verifier().expect("a password").is_some());
+        assert_eq!(found("CREATE GROUP g PASSWORD 'p'").password.as_deref(), Some("p"));
         let md5 = found("ALTER ROLE ada PASSWORD 'md5e10adc3949ba59abbe56e057f20f883e'");
         assert!(md5.verifier().is_err());
     }

@@ -335,7 +335,8 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
             }
         }
         "create" | "alter"
-            if matches!(word(1).as_str(), "role" | "user") && lexemes.iter().any(|l| l.is("password")) =>
+            if matches!(word(1).as_str(), "role" | "user" | "group")
+                && lexemes.iter().any(|l| l.is("password")) =>
         {
             Class::Password
         }

@@ -240,14 +240,14 @@ impl Session {
                 return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message));
             }
             SessionStatement::DiscardAll => {
+                self.temporary()?.clear();
                 self.statements.clear();
                 self.portals.clear();
                 self.reset_settings();
-                self.temporary.lock().clear();
                 "DISCARD ALL"
             }
             SessionStatement::DiscardTemporary => {
-                self.temporary.lock().clear();
+                self.temporary()?.clear();
                 "DISCARD TEMP"
             }
             SessionStatement::Deallocate(None) => {

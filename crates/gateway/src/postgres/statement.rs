@@ -8,13 +8,16 @@ use super::session::{Failure, Session};
 use super::session_statement::{self, SessionStatement};
 use super::transaction_command::{self, TransactionCommand};
 use crate::access::RolePassword;
-use crate::{Prepared, StatementKind, limits};
-use parking_lot::Mutex;
+use crate::{Prepared, StatementKind, TemporaryTables, limits};
+use parking_lot::{Mutex, MutexGuard};
 use std::future::Future;
 use std::sync::Arc;
 use types::{DataType, OutputColumn, Payload, SessionStep, SqlError, SqlState, StatementResult, Value};
 
 const REFUSED_HINT: &str = "use the messages of the extended protocol, or a procedure";
+
+/// `55006` somebody else uses it.
+const OBJECT_IN_USE: SqlState = SqlState(*b"55006");
 
 /// What a statement is.
 pub(super) enum Body {
@@ -172,6 +175,15 @@ impl Session {
         Ok(again)
     }
 
+    /// The session's temporary tables, unless a statement that was cancelled still works on them: nobody waits for that on
+    /// a thread that serves other sessions too.
+    pub(super) fn temporary(&self) -> Result<MutexGuard<'_, Box<dyn TemporaryTables>>, SqlError> {
+        self.temporary.try_lock().ok_or_else(|| {
+            let message = "a cancelled statement still works on the session's temporary tables";
+            SqlError::new(OBJECT_IN_USE, message).hint("Wait a moment, or use another session.")
+        })
+    }
+
     /// Runs what concerns temporary tables; `None` where it does not.
     pub(super) async fn run_temporary(
         &self,
@@ -181,6 +193,7 @@ impl Session {
             return Err(SqlError::unsupported("a temporary table in a transaction block")
                 .hint("Use it outside of BEGIN … COMMIT: what concerns it is not ordered anyway."));
         }
+        drop(self.temporary()?);
         self.wait_for_min_height().await?;
         let (temporary, role) = (Arc::clone(&self.temporary), self.identity.role.clone());
         self.wait(blocking(move || temporary.lock().run(&role, &payload).transpose()), false).await
@@ -188,7 +201,7 @@ impl Session {
 
     /// Parses and binds; long statements on another thread.
     pub(super) async fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
-        if let Some(prepared) = self.temporary.lock().prepare(sql, types)? {
+        if let Some(prepared) = self.temporary()?.prepare(sql, types)? {
             return Ok(prepared);
         }
         const INLINE_BYTES_MAX: usize = 8 * 1024;

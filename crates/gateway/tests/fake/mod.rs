@@ -306,15 +306,25 @@ impl TransactionBlock for FakeBlock {
     }
 }
 
-struct NoTemporaryTables;
+/// Knows one statement, `temp slow`, which takes a while whether anybody waits for it or not.
+struct SlowTemporaryTables;
 
-impl TemporaryTables for NoTemporaryTables {
-    fn prepare(&mut self, _: &str, _: &[DataType]) -> Result<Option<Prepared>, SqlError> {
-        Ok(None)
+impl TemporaryTables for SlowTemporaryTables {
+    fn prepare(&mut self, sql: &str, _: &[DataType]) -> Result<Option<Prepared>, SqlError> {
+        let prepared = || Prepared {
+            parameters: Vec::new(),
+            columns: Vec::new(),
+            kind: StatementKind::Write,
+            temporary: true,
+            catalog_version: catalog().version,
+            plan: Arc::new(Plan::Slow),
+        };
+        Ok((sql == "temp slow").then(prepared))
     }
 
     fn run(&mut self, _: &str, _: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
-        None
+        std::thread::sleep(Duration::from_millis(1_500));
+        Some(Ok(vec![StatementResult { tag: "SLOW".into(), ..StatementResult::default() }]))
     }
 
     fn clear(&mut self) {}
@@ -420,7 +430,7 @@ impl Database for Fake {
     }
 
     fn temporary_tables(&self) -> Box<dyn TemporaryTables> {
-        Box::new(NoTemporaryTables)
+        Box::new(SlowTemporaryTables)
     }
 
     fn height(&self) -> u64 {

@@ -66,6 +66,7 @@ pub(super) fn create_table_as(
     let tables = rows.execution.library().tables();
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
     let select = bind_query(tables, &scope, &draft.query)?;
+    rows.execution.authorise(&scope.needs())?;
     let mut columns = select.columns.to_vec();
     if draft.columns.len() > columns.len() {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));
