@@ -25,6 +25,10 @@ pub(crate) struct NamedRelation {
     pub first: usize,
     /// Columns that only their qualified names reach, because USING has merged them.
     pub hidden: Vec<usize>,
+    /// An outer join gives NULLs where it has no row.
+    pub may_be_missing: bool,
+    /// The composite type of its rows.
+    pub row_type: Option<DataType>,
 }
 
 /// A column that USING has made of two.

@@ -3,12 +3,14 @@
 use super::change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
 };
+use super::fields::{InsertFields, assigned_field, field_target, insert_fields, written_out};
 use super::from::bind_from;
 use super::query::{bind_query, close_literals, finding, in_statement};
 use super::{Access, BoundCall, BoundStatement, Interval};
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::expression::{
-    Binder, Expression, Kind, NamedArgument, NamedRelation, Relations, Source, output_name, shown_arguments,
+    Binder, Expression, Kind, NamedArgument, NamedRelation, Relations, Source, all_fields_of, output_name,
+    shown_arguments,
 };
 use crate::predicate::Condition;
 use crate::routines::{Given, Routines, assign_arguments};
@@ -20,6 +22,7 @@ use sqlparser::ast::{
     OnConflictAction, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableObject, TableWithJoins,
     UpdateTableFromKind,
 };
+use std::borrow::Cow;
 use std::sync::Arc;
 use types::{ColumnSet, DataType, Index, OutputColumn, Privileges, SqlError, SqlState, Value};
 
@@ -159,7 +162,11 @@ fn bind_insert(
         Some(alias) => name_of(&alias.alias)?,
         None => table.name.clone(),
     };
-    let targets = insert_targets(table, scope, &insert.columns)?;
+    let (targets, insert) = match insert_fields(tables, table, scope, insert)? {
+        Some(InsertFields { targets, insert }) => (targets, Cow::Owned(insert)),
+        None => (insert_targets(table, scope, &insert.columns)?, Cow::Borrowed(insert)),
+    };
+    let insert = insert.as_ref();
     let source = match &insert.source {
         None => InsertSource::Rows(vec![default_row(table)]),
         Some(query) => match query.body.as_ref() {
@@ -168,7 +175,7 @@ fn bind_insert(
                 let rows = in_statement(tables, scope, |query, level| {
                     let binder = query.binder(level, Source::Nothing);
                     let row = |row: &ast::Parens<Vec<Expr>>| {
-                        insert_row(table, &binder, &targets, explicit, &row.content)
+                        insert_row(table, &binder, &targets, explicit, &written_out(&binder, &row.content)?)
                     };
                     values.rows.iter().map(row).collect::<Result<_, _>>()
                 });
@@ -246,6 +253,8 @@ fn bind_on_conflict(
         columns: columns.clone(),
         first,
         hidden: Vec::new(),
+        may_be_missing: false,
+        row_type: tables.routines().types().named(&table.name).map(|known| known.data_type()),
     };
     let relations = vec![relation(known_as, 0), relation("excluded", width)];
     let names = Relations { relations, merged: Vec::new() };
@@ -391,7 +400,7 @@ fn refuse_insert_forms(insert: &ast::Insert) -> Result<(), SqlError> {
 }
 
 /// Ordinals of the columns that an INSERT names, or all.
-fn insert_targets(
+pub(super) fn insert_targets(
     table: &TablePlan,
     scope: &VariableScope,
     columns: &[ObjectName],
@@ -609,11 +618,14 @@ pub(super) fn bind_items(
                 options,
             ) => {
                 refuse_wildcard_options(options)?;
-                let relation = table_name(name)?;
+                let relation = match name.0.as_slice() {
+                    [_] => table_name(name)?,
+                    _ => String::new(),
+                };
                 let Some(found) = wildcards.columns(Some(&relation)) else {
-                    let message = format!("missing FROM-clause entry for table \"{name}\"");
-                    let error = SqlError::new(SqlState::UNDEFINED_TABLE, message);
-                    return Err(scope.located(error, name.span()));
+                    // The fields of a variable, or of a column of a composite type.
+                    expand(binder.fields_of_name(name)?, &mut projection, &mut columns)?;
+                    continue;
                 };
                 scope.note_wildcard(name.span(), || wildcards.paths(Some(&relation)));
                 expand(found, &mut projection, &mut columns)?;
@@ -621,6 +633,11 @@ pub(super) fn bind_items(
             }
             other => return Err(SqlError::unsupported(format_args!("the output {other}"))),
         };
+        if let Some(row) = all_fields_of(expr) {
+            let row = binder.bind_known(&row)?;
+            expand(binder.all_fields(row)?, &mut projection, &mut columns)?;
+            continue;
+        }
         let bound = binder.bind_known(expr)?;
         columns.push(OutputColumn { name, data_type: bound.data_type });
         projection.push(bound);
@@ -743,11 +760,38 @@ fn bind_assignments(
     list: &[ast::Assignment],
 ) -> Result<Vec<(u16, Expression)>, SqlError> {
     let mut assigned: Vec<usize> = Vec::new();
-    let mut assignments = Vec::new();
+    let mut assignments: Vec<(u16, Expression)> = Vec::new();
+    // Columns of which fields are assigned.
+    let mut fields: Vec<usize> = Vec::new();
     for assignment in list {
         let AssignmentTarget::ColumnName(column) = &assignment.target else {
             return Err(SqlError::unsupported("an assignment to several columns at once"));
         };
+        if column.0.len() > 1
+            && let Some((ordinal, path)) = field_target(table, binder, column)?
+        {
+            let value = assigned_field(binder, &path, &assignment.value)?;
+            let known = assignments.iter_mut().find(|(known, _)| usize::from(*known) == ordinal);
+            match known {
+                // Another field of the same column.
+                Some((_, row)) if fields.contains(&ordinal) => {
+                    let whole = std::mem::replace(row, Expression::constant(Value::Null, row.data_type));
+                    *row = Expression::with_field(whole, &path, value);
+                }
+                Some(_) => {
+                    let name = &table.columns[ordinal].name;
+                    let message = format!("multiple assignments to same column \"{name}\"");
+                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+                }
+                None => {
+                    let row = Expression::column(ordinal, table.columns[ordinal].data_type);
+                    assignments.push((ordinal as u16, Expression::with_field(row, &path, value)));
+                    assigned.push(ordinal);
+                    fields.push(ordinal);
+                }
+            }
+            continue;
+        }
         let ordinal = target_column(table, binder.scope(), column, &assigned).map_err(assigned_twice)?;
         assigned.push(ordinal);
         let target = &table.columns[ordinal];

@@ -4,6 +4,7 @@ mod access;
 mod bind;
 mod change;
 mod explain;
+mod fields;
 mod from;
 mod query;
 mod relation;
