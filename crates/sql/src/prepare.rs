@@ -295,6 +295,8 @@ fn bind_step(
         Some(other) => {
             let bound = bind_statement(library.tables(), scope, other)?;
             if let Some(lines) = explain(&bound) {
+                let types = scope.routines().types();
+                let lines = lines.into_iter().map(|line| types.named_text(line)).collect();
                 return Ok(Step::Statement(BoundStatement::Explain(explanation(lines))));
             }
         }
@@ -371,6 +373,8 @@ fn bind_explain(
         return Err(call.no_procedure());
     };
     let lines = plpgsql::explain(definition, library.procedure(&call.procedure)?);
+    let types = scope.routines().types();
+    let lines = lines.into_iter().map(|line| types.named_text(line)).collect();
     Ok(explanation(lines))
 }
 

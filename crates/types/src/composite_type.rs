@@ -94,32 +94,36 @@ impl CompositeTypes {
         }
     }
 
-    /// The message with the names of the composite types in it.
+    /// An error with the names of the composite types in its message.
     #[must_use]
     pub fn named_in(&self, error: SqlError) -> SqlError {
-        let rename = |text: String| {
-            if !text.contains(UNNAMED) {
-                return text;
-            }
-            let mut parts = text.split(UNNAMED);
-            let mut named = parts.next().unwrap_or_default().to_string();
-            for part in parts {
-                let digits = part.bytes().take_while(u8::is_ascii_digit).count();
-                let known = part[..digits].parse().ok().and_then(|id| self.get(TypeId(id)));
-                match known {
-                    Some(known) => {
-                        named.push_str(&known.name);
-                        named.push_str(&part[digits..]);
-                    }
-                    None => {
-                        named.push_str(UNNAMED);
-                        named.push_str(part);
-                    }
+        let detail = error.detail.map(|detail| self.named_text(detail));
+        SqlError { message: self.named_text(error.message), detail, ..error }
+    }
+
+    /// A text with the names of composite types in the place of what [`DataType`] shows.
+    #[must_use]
+    pub fn named_text(&self, text: String) -> String {
+        if !text.contains(UNNAMED) {
+            return text;
+        }
+        let mut parts = text.split(UNNAMED);
+        let mut named = parts.next().unwrap_or_default().to_string();
+        for part in parts {
+            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+            let known = part[..digits].parse().ok().and_then(|id| self.get(TypeId(id)));
+            match known {
+                Some(known) => {
+                    named.push_str(&known.name);
+                    named.push_str(&part[digits..]);
+                }
+                None => {
+                    named.push_str(UNNAMED);
+                    named.push_str(part);
                 }
             }
-            named
-        };
-        SqlError { message: rename(error.message), detail: error.detail.map(rename), ..error }
+        }
+        named
     }
 
     /// As [`cast`], to any type.

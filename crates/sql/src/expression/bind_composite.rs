@@ -280,6 +280,11 @@ impl Binder<'_> {
         let fields = fields.into_iter().filter(|(field, _)| !field.starts_with('\0'));
         let (names, operands): (Vec<String>, Vec<Expression>) =
             fields.map(|(field, variable)| (field, variable_expression(variable))).unzip();
+        if operands.is_empty() {
+            let message = format!("record \"{name}\" is not assigned yet");
+            let error = SqlError::new(SqlState(*b"55000"), message);
+            return Err(error.detail("The tuple structure of a not-yet-assigned record is indeterminate."));
+        }
         let form = RowForm { names: Some(names.into()), is_constructor: false, may_be_missing: true };
         Ok(Some(Expression::row(RowOperation::Build(form), operands, DataType::Record)))
     }
