@@ -220,8 +220,11 @@ impl TemporaryTables {
             if at_commit.is_none() && self.is_empty() {
                 return None;
             }
-            let types = ledger.tables().routines().types();
-            let changes = statements.iter().map(|statement| bind_schema_change(types, statement));
+            let types = match self.combined(ledger) {
+                Ok(combined) => combined.tables().routines().types().clone(),
+                Err(error) => return Some(Err(error)),
+            };
+            let changes = statements.iter().map(|statement| bind_schema_change(&types, statement));
             let changes = changes.collect::<Result<Option<Vec<_>>, SqlError>>();
             match changes {
                 Err(error) => return Some(Err(error)),
@@ -374,7 +377,8 @@ impl TemporaryTables {
     fn is_mentioned(&self, text: &str) -> bool {
         let contains = |word: &str| {
             let word = word.as_bytes();
-            text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
+            // A table may be called "".
+            word.is_empty() || text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
         };
         let indexes = self.state.catalog.indexes.values().flatten().map(|index| &index.name);
         contains("temp") || self.state.catalog.tables.keys().chain(indexes).any(|name| contains(name))

@@ -255,6 +255,19 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_written_as_record_send_writes_them() {
+        let values = vec![Value::Integer(1), Value::text("ab"), Value::Null];
+        let row = Composite::new(None, values).expect("a small row");
+        let mut bytes = BytesMut::new();
+        put_composite(&mut bytes, &row);
+        // SELECT encode(record_send(ROW(1, 'ab'::text, NULL::unknown)), 'hex') on PostgreSQL 15.
+        let expected = "000000030000001700000004000000010000001900000002616200000\
+                        2c1ffffffff";
+        let written: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(written, expected);
+    }
+
+    #[test]
     fn numeric_bytes_are_postgresqls() {
         let mut bytes = BytesMut::new();
         // SELECT encode(numeric_send(-12345.678), 'hex') on PostgreSQL 15.

@@ -241,6 +241,10 @@ impl Binder<'_> {
                 let types = row.values().iter().map(Value::data_type);
                 Some(types.enumerate().map(|(position, found)| numbered(position, found)).collect())
             }
+            Kind::Column(ordinal) => match self.source {
+                Source::Relations(relations) => relations.fields_of(*ordinal).map(<[OutputColumn]>::to_vec),
+                _ => None,
+            },
             Kind::Call(call) => call.columns.as_ref().map(|columns| columns.to_vec()),
             _ => None,
         }

@@ -224,9 +224,15 @@ impl Compiler<'_> {
             }
             _ => self.variables.fields(target)?,
         };
-        let Some(named) = named else {
-            let error = SqlError::unsupported("assigning values to a record whose columns nothing has told");
-            return Err(error.hint("Declare it as table%ROWTYPE.").at(value.position));
+        let named = match named {
+            Some(named) => named,
+            // The row tells them.
+            None if !parts.is_empty() => return self.row_assignment(target, value),
+            None => {
+                let error =
+                    SqlError::unsupported("assigning NULL to a record whose columns nothing has told");
+                return Err(error.hint("Declare it as table%ROWTYPE.").at(value.position));
+            }
         };
         let (stores, flag) = self.variables.assign_record(target, &named)?;
         // All values are computed before the first one is assigned.

@@ -305,7 +305,15 @@ fn derived(
     known_as: Option<String>,
 ) -> Result<Item, SqlError> {
     let columns = select.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    let binder = Binder::new(query.variables, Source::Nothing);
+    let records =
+        select.projection.iter().enumerate().filter(|(_, value)| value.data_type == DataType::Record);
+    let records =
+        records.filter_map(|(position, value)| Some((position, binder.fields_of(value)?))).collect();
     add_relation(query, names, known_as.as_deref().unwrap_or_default(), alias, columns)?;
+    if let Some(relation) = names.relations.last_mut() {
+        relation.records = records;
+    }
     Ok(Item::Query { query: Arc::new(select), arguments })
 }
 
@@ -342,8 +350,9 @@ pub(super) fn add_relation(
     }
     let (first, hidden) = (names.width(), Vec::new());
     let table = (!name.is_empty()).then(|| name.to_string());
-    let (may_be_missing, row_type) = (false, None);
-    let relation = NamedRelation { name: known_as, table, columns, first, hidden, may_be_missing, row_type };
+    let (may_be_missing, row_type, records) = (false, None, Vec::new());
+    let relation =
+        NamedRelation { name: known_as, table, columns, first, hidden, may_be_missing, row_type, records };
     names.relations.push(relation);
     Ok(())
 }

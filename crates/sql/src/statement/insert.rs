@@ -125,6 +125,7 @@ fn bind_on_conflict(
         hidden: Vec::new(),
         may_be_missing: false,
         row_type: tables.routines().types().named(&table.name).map(|known| known.data_type()),
+        records: Vec::new(),
     };
     let relations = vec![relation(known_as, 0), relation("excluded", width)];
     let names = Relations { relations, merged: Vec::new() };

@@ -419,6 +419,7 @@ fn around(scope: QueryScope<'_>, query: &Query, (columns, relation): Rows) -> Re
             hidden: Vec::new(),
             may_be_missing: false,
             row_type: None,
+            records: Vec::new(),
         }],
         merged: Vec::new(),
     };
