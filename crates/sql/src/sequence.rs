@@ -3,6 +3,7 @@
 use crate::execution::Execution;
 use crate::expression::{Binder, Expression, Kind, RoutineCall};
 use crate::parse::tokenize;
+use crate::routines::CallForm;
 use crate::scope::name_of;
 use sqlparser::tokenizer::{Span, Token};
 use types::{DataType, Sequence, SqlError, SqlState, Value};
@@ -84,7 +85,15 @@ impl Binder<'_> {
             cast.push(argument);
         }
         self.scope().note_call(name);
-        let call = RoutineCall { name: name.into(), is_volatile: true, is_strict: true, arguments: cast };
+        let call = RoutineCall {
+            name: name.into(),
+            is_volatile: true,
+            is_strict: true,
+            arguments: cast,
+            form: CallForm::Value,
+            columns: None,
+            columns_are_asked: false,
+        };
         Ok(Some(Expression { kind: Kind::Call(Box::new(call)), data_type: DataType::BigInt }))
     }
 }

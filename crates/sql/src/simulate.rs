@@ -13,7 +13,7 @@ use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{
     Catalog, DataType, OutputColumn, ParameterMode, Payload, Principal, Row, SessionResults, SessionStep,
-    SqlError, SqlState, StatementResult, Value, assign, cast, results_have_changed,
+    SqlError, SqlState, StatementResult, Value, results_have_changed,
 };
 
 /// True where the transaction changes the schema: it runs alone.
@@ -115,7 +115,9 @@ impl Invocation {
             return Err(crate::execution::no_procedure(name, &types_of(arguments)));
         }
         let values = inputs().zip(arguments);
-        let values = values.map(|(parameter, argument)| cast(argument.clone(), parameter.data_type.family()));
+        let types = self.library.tables().routines().types();
+        let values =
+            values.map(|(parameter, argument)| types.cast(argument.clone(), parameter.data_type.family()));
         let values = values.collect::<Result<Vec<Value>, SqlError>>()?;
         let routines = self.library.tables().routines();
         let defaults = inputs().skip(arguments.len()).map(|parameter| routines.default_of(parameter));
@@ -206,13 +208,14 @@ impl Invocation {
         rows: &[Vec<Value>],
     ) {
         let Ok(table) = self.library.tables().get(table) else { return };
+        let types = self.library.tables().routines().types();
         let defaults = default_row(table);
         let nothing = KnownFrame::new(Vec::new());
         for values in rows {
             let known = |analysis: &Analysis<'_>, ordinal: u16| {
                 let column = &table.columns[usize::from(ordinal)];
                 match columns.iter().position(|name| *name == column.name) {
-                    Some(position) => assign(values.get(position)?.clone(), column.data_type).ok(),
+                    Some(position) => types.assign(values.get(position)?.clone(), column.data_type).ok(),
                     None => analysis.evaluate(&defaults[usize::from(ordinal)], &nothing),
                 }
             };
@@ -334,6 +337,7 @@ pub(crate) fn insert_rows(
             false => execution.evaluate(default, &[])?,
         });
     }
+    let types = execution.library().tables().routines().types().clone();
     for values in rows {
         if values.len() != targets.len() {
             let message =
@@ -347,7 +351,7 @@ pub(crate) fn insert_rows(
             }
         }
         for (ordinal, value) in targets.iter().zip(values) {
-            row[*ordinal] = assign(value.clone(), table.columns[*ordinal].data_type)?;
+            row[*ordinal] = types.assign(value.clone(), table.columns[*ordinal].data_type)?;
         }
         execution.insert_row(table, Row::from(row))?;
     }

@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
     Catalog, DataType, Key, Payload, Principal, Row, SqlError, SqlState, StatementResult, TableId,
-    TransactionId,
+    TransactionId, TypeId,
 };
 
 /// Bytes of the rows that a session may keep.
@@ -60,7 +60,11 @@ pub struct TemporaryTables {
 
 impl Default for TemporaryTables {
     fn default() -> TemporaryTables {
-        let catalog = Catalog { next_table: TableId::FIRST_TEMPORARY.0, ..Catalog::default() };
+        let catalog = Catalog {
+            next_table: TableId::FIRST_TEMPORARY.0,
+            next_type: TypeId::FIRST_TEMPORARY.0,
+            ..Catalog::default()
+        };
         TemporaryTables {
             state: Arc::new(PlainState::new(Arc::new(catalog))),
             at_commit: BTreeMap::new(),
@@ -162,6 +166,7 @@ impl TemporaryTables {
                     catalog.tables.retain(|_, table| table.id != id);
                     catalog.indexes.remove(&id);
                     catalog.foreign_keys.remove(&id);
+                    catalog.row_types.remove(&name);
                     self.change_catalog(catalog);
                 }
                 AtCommit::DeleteRows => {
@@ -246,8 +251,12 @@ impl TemporaryTables {
             if at_commit.is_none() && self.is_empty() {
                 return None;
             }
-            let changes =
-                statements.iter().map(bind_schema_change).collect::<Result<Option<Vec<_>>, SqlError>>();
+            let types = match self.combined(ledger) {
+                Ok(combined) => combined.tables().routines().types().clone(),
+                Err(error) => return Some(Err(error)),
+            };
+            let changes = statements.iter().map(|statement| bind_schema_change(&types, statement));
+            let changes = changes.collect::<Result<Option<Vec<_>>, SqlError>>();
             match changes {
                 Err(error) => return Some(Err(error)),
                 Ok(Some(changes)) if !changes.is_empty() => {
@@ -338,8 +347,8 @@ impl TemporaryTables {
             };
         }
         let own = temporary_part(&changed);
-        let is_known = Catalog { next_table: 0, ..own.clone() }
-            == Catalog { next_table: 0, ..Catalog::clone(&self.state.catalog) };
+        let is_known = Catalog { next_table: 0, next_type: 0, ..own.clone() }
+            == Catalog { next_table: 0, next_type: 0, ..Catalog::clone(&self.state.catalog) };
         if is_known {
             // Nothing of ours: a change of the ledger that names one of our tables by chance, or in vain.
             let names_ours = changed
@@ -407,7 +416,8 @@ impl TemporaryTables {
     pub(crate) fn are_mentioned_in(&self, text: &str) -> bool {
         let contains = |word: &str| {
             let word = word.as_bytes();
-            text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
+            // A table may be called "".
+            word.is_empty() || text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
         };
         let indexes = self.state.catalog.indexes.values().flatten().map(|index| &index.name);
         contains("temp") || self.state.catalog.tables.keys().chain(indexes).any(|name| contains(name))
@@ -429,6 +439,8 @@ impl TemporaryTables {
                 .hint("Discard the temporary tables, or use another session."));
         }
         catalog.next_table = own.next_table;
+        catalog.next_type = own.next_type;
+        catalog.row_types.extend(own.row_types.clone());
         catalog.tables.extend(own.tables.clone());
         catalog.indexes.extend(own.indexes.clone());
         catalog.foreign_keys.extend(own.foreign_keys.clone());
@@ -493,7 +505,7 @@ fn temporary_part(catalog: &Catalog) -> Catalog {
 
 /// What a catalog has of the ledger, but for its counters.
 fn ledger_part(catalog: &Catalog) -> Catalog {
-    Catalog { next_table: 0, version: 0, ..part(catalog, false) }
+    Catalog { next_table: 0, next_type: 0, version: 0, ..part(catalog, false) }
 }
 
 fn part(catalog: &Catalog, temporary: bool) -> Catalog {
@@ -504,7 +516,11 @@ fn part(catalog: &Catalog, temporary: bool) -> Catalog {
     part.sequences.retain(|_, sequence| {
         sequence.owner.as_ref().is_some_and(|owner| owner.table.is_temporary()) == temporary
     });
+    // A view of a temporary table has a number of that kind for a moment.
+    let is_ours = |name: &String| catalog.tables.get(name).is_some_and(|table| table.id.is_temporary());
+    part.row_types.retain(|name, _| is_ours(name) == temporary);
     if temporary {
+        part.types.clear();
         part.views.clear();
         part.procedures.clear();
         part.version = 0;

@@ -36,7 +36,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use types::{
     ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
-    StatementResult, TableId, TransactionId, Value, can_cast_implicitly, cast, limits,
+    StatementResult, TableId, TransactionId, Value, can_cast_implicitly, limits,
 };
 
 /// Milliseconds from 1970-01-01 to 2000-01-01.
@@ -377,7 +377,9 @@ impl<'a> Execution<'a> {
         for (parameter, argument) in parameters.iter().zip(&call.arguments) {
             if parameter.mode != ParameterMode::Out {
                 // Parameters have no length, precision or scale, as in PostgreSQL.
-                arguments.push(cast(self.evaluate(argument, frame)?, parameter.data_type.family())?);
+                let value = self.evaluate(argument, frame)?;
+                let types = self.library.tables().routines().types();
+                arguments.push(types.cast(value, parameter.data_type.family())?);
             }
         }
         let values = self.call(&call.procedure, arguments)?.values;
