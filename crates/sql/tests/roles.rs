@@ -120,7 +120,8 @@ fn temporary_tables_give_nothing_that_the_role_may_not_read() {
     ] {
         assert_eq!(denied(&mut database, sql), "table secret", "{sql}");
     }
-    clerk(&mut database, "CREATE TEMPORARY TABLE own (id int PRIMARY KEY, n int)").expect("it is the session's");
+    clerk(&mut database, "CREATE TEMPORARY TABLE own (id int PRIMARY KEY, n int)")
+        .expect("it is the session's");
     assert_eq!(denied(&mut database, "INSERT INTO own SELECT id FROM secret"), "table secret");
     assert_eq!(denied(&mut database, "SELECT * FROM own, secret"), "table secret");
     assert_eq!(denied(&mut database, "UPDATE own SET n = (SELECT max(id) FROM secret)"), "table secret");

@@ -204,6 +204,11 @@ fn windows() {
 }
 
 #[test]
+fn numeric_large() {
+    run("numeric_large");
+}
+
+#[test]
 fn numeric_special() {
     run("numeric_special");
 }

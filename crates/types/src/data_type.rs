@@ -1,6 +1,6 @@
 use crate::ElementType;
 use borsh::{BorshDeserialize, BorshSerialize};
-use std::fmt;
+use std::{fmt, io};
 
 /// The type of a column, variable or expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, BorshSerialize, BorshDeserialize)]
@@ -12,7 +12,9 @@ pub enum DataType {
     /// `bigint`, 64 bits
     BigInt,
     /// `numeric` (`None`) or `numeric(precision, scale)`; a negative scale rounds before the point
-    Numeric(Option<(u8, i8)>),
+    Numeric(
+        #[borsh(serialize_with = "write_precision", deserialize_with = "read_precision")] Option<(u16, i16)>,
+    ),
     /// `double precision`
     Double,
     /// `text` (`None`) or `varchar(n)`, `n` in characters
@@ -41,6 +43,34 @@ pub enum DataType {
     Uuid,
     /// A one-dimensional array
     Array(ElementType),
+}
+
+/// One byte each for precision and scale where they fit, and two each behind another tag where they do not.
+fn write_precision<W: io::Write>(precision: &Option<(u16, i16)>, writer: &mut W) -> io::Result<()> {
+    let Some((precision, scale)) = *precision else { return 0u8.serialize(writer) };
+    match (u8::try_from(precision), i8::try_from(scale)) {
+        (Ok(precision), Ok(scale)) => (1u8, precision, scale).serialize(writer),
+        _ => (2u8, precision, scale).serialize(writer),
+    }
+}
+
+fn read_precision<R: io::Read>(reader: &mut R) -> io::Result<Option<(u16, i16)>> {
+    let refused = || io::Error::new(io::ErrorKind::InvalidData, "expected the precision of a numeric type");
+    Ok(match u8::deserialize_reader(reader)? {
+        0 => None,
+        1 => {
+            let (precision, scale) = <(u8, i8)>::deserialize_reader(reader)?;
+            Some((u16::from(precision), i16::from(scale)))
+        }
+        2 => {
+            let (precision, scale) = <(u16, i16)>::deserialize_reader(reader)?;
+            if u8::try_from(precision).is_ok() && i8::try_from(scale).is_ok() {
+                return Err(refused());
+            }
+            Some((precision, scale))
+        }
+        _ => return Err(refused()),
+    })
 }
 
 impl DataType {

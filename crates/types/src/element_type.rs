@@ -42,7 +42,7 @@ impl ElementType {
         let family = FAMILIES.iter().position(|(known, ..)| *known == data_type.family())?;
         let modifier = match data_type {
             DataType::Numeric(Some((precision, scale))) => {
-                (u32::from(precision) << 8) + u32::from(scale.cast_unsigned()) + 1
+                (u32::from(precision) << 16) + u32::from(scale.cast_unsigned()) + 1
             }
             DataType::Text(Some(length)) | DataType::Char(Some(length)) => length.checked_add(1)?,
             _ => 0,
@@ -55,7 +55,7 @@ impl ElementType {
         let modifier = self.modifier.checked_sub(1);
         match (FAMILIES[usize::from(self.family)].0, modifier) {
             (DataType::Numeric(_), Some(modifier)) => {
-                DataType::Numeric(Some(((modifier >> 8) as u8, ((modifier & 0xff) as u8).cast_signed())))
+                DataType::Numeric(Some(((modifier >> 16) as u16, (modifier as u16).cast_signed())))
             }
             (DataType::Text(_), Some(length)) => DataType::Text(Some(length)),
             (DataType::Char(_), Some(length)) => DataType::Char(Some(length)),
@@ -122,6 +122,7 @@ mod tests {
             DataType::Text(Some(0)),
             DataType::Text(None),
             DataType::Numeric(Some((38, 10))),
+            DataType::Numeric(Some((1000, -1000))),
             DataType::Char(Some(3)),
             DataType::Uuid,
         ] {

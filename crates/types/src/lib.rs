@@ -24,9 +24,6 @@ mod execution_model;
 mod identity;
 mod key;
 mod numeric;
-mod numeric_functions;
-mod numeric_special;
-mod numeric_text;
 mod policy;
 mod proposal;
 mod real;
@@ -72,7 +69,7 @@ pub use error::{SqlError, SqlState};
 pub use execution_model::{EndorsementOptions, ExecutionModel, Pipeline};
 pub use identity::{Identity, IdentityError};
 pub use key::Key;
-pub use numeric::Numeric;
+pub use numeric::{Numeric, NumericDeviations, NumericSum};
 pub use policy::{Policy, PolicyError};
 pub use proposal::{
     PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
