@@ -1,5 +1,6 @@
 //! Schema changes: what a CREATE, ALTER or DROP is, and the catalog that a list of them makes.
 
+mod aggregates;
 mod alter;
 mod columns;
 mod constraints;
@@ -16,6 +17,7 @@ mod views;
 use crate::parse::ParsedStatement;
 use crate::parse_role::RoleStatement;
 use crate::statement::table_name;
+use aggregates::{AggregateDrop, bind_create_aggregate, create_aggregate};
 use alter::{TableChange, alter_table, bind_alter_table};
 use create_as::{TableOfQuery, bind_create_table_as, create_table_as};
 use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
@@ -26,7 +28,9 @@ use sequences::{SequenceDraft, bind_create_sequence, create_sequence, drop_seque
 use sqlparser::ast::{ObjectType, Statement};
 use std::sync::Arc;
 use tables::{TableDraft, bind_create_table, create_table, drop_tables};
-use types::{Catalog, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId, limits};
+use types::{
+    Catalog, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId, UserAggregate, limits,
+};
 use views::{ViewDraft, bind_create_view, create_view, drop_views};
 
 /// A change of the catalog.
@@ -106,6 +110,15 @@ pub(crate) enum SchemaChange {
     },
     /// DROP PROCEDURE and DROP FUNCTION.
     DropRoutine(DropRoutine),
+    /// CREATE AGGREGATE.
+    CreateAggregate {
+        /// OR REPLACE.
+        or_replace: bool,
+        /// The aggregate; the type of its result is known when it is created.
+        aggregate: UserAggregate,
+    },
+    /// DROP AGGREGATE.
+    DropAggregate(AggregateDrop),
     /// CREATE ROLE, GRANT and their kind.
     Role(RoleStatement),
 }
@@ -124,6 +137,10 @@ impl SchemaChange {
 pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<SchemaChange>, SqlError> {
     let statement = match statement {
         ParsedStatement::CreateRoutine(create) => return bind_create_routine(create).map(Some),
+        ParsedStatement::CreateAggregate(create) => return bind_create_aggregate(create).map(Some),
+        ParsedStatement::DropAggregate(drop) => {
+            return AggregateDrop::bind(drop).map(|drop| Some(SchemaChange::DropAggregate(drop)));
+        }
         ParsedStatement::CreateTableAs(create) => return bind_create_table_as(create).map(Some),
         ParsedStatement::Role(statement) => return Ok(Some(SchemaChange::Role(statement.as_ref().clone()))),
         ParsedStatement::Do(_) => return Ok(None),
@@ -268,6 +285,14 @@ pub(crate) fn change_catalog<'c>(
                 create_routine(&mut catalog, *or_replace, procedure)?
             }
             SchemaChange::DropRoutine(drop) => drop.apply(&mut catalog)?,
+            SchemaChange::CreateAggregate { or_replace, aggregate } => {
+                create_aggregate(&mut catalog, *or_replace, aggregate)?;
+                "CREATE AGGREGATE"
+            }
+            SchemaChange::DropAggregate(drop) => {
+                drop.apply(&mut catalog)?;
+                "DROP AGGREGATE"
+            }
             SchemaChange::Role(statement) => change_roles(&mut catalog, statement, organisation)?,
         };
         results.push(StatementResult { tag: tag.to_string(), ..StatementResult::default() });

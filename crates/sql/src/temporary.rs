@@ -463,6 +463,7 @@ fn part(catalog: &Catalog, temporary: bool) -> Catalog {
     if temporary {
         part.views.clear();
         part.procedures.clear();
+        part.aggregates.clear();
         part.version = 0;
     }
     part

@@ -204,6 +204,11 @@ fn windows() {
 }
 
 #[test]
+fn user_aggregates() {
+    run("user_aggregates");
+}
+
+#[test]
 fn numeric_large() {
     run("numeric_large");
 }

@@ -52,7 +52,7 @@ pub use cast::{
 };
 pub use catalog::{
     Catalog, Check, Column, ForeignKey, Function, FunctionResult, Index, Language, Parameter, ParameterMode,
-    Procedure, ReferentialAction, Table, TableId, View, Volatility,
+    Procedure, ReferentialAction, Table, TableId, UserAggregate, View, Volatility,
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use columns::ColumnSet;

@@ -157,7 +157,8 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
     let routines = &objects.routines;
     let arguments: Vec<(i32, String)> = routines.iter().map(|r| (r.oid, r.arguments.clone())).collect();
     let results = routines.iter().filter_map(|r| Some((r.oid, r.result.clone()?))).collect();
-    let definitions = routines.iter().map(|r| (r.oid, r.definition.clone())).collect();
+    let defined = routines.iter().filter(|routine| routine.kind != "a");
+    let definitions = defined.map(|r| (r.oid, r.definition.clone())).collect();
     let indexes = objects.relations.iter().flat_map(|relation| &relation.indexes);
     let indexes = indexes.map(|index| (index.oid, index.definition.clone())).collect();
     let constraints = objects.relations.iter().flat_map(|relation| &relation.constraints);

@@ -1,6 +1,7 @@
 //! The state of an aggregate while rows are added.
 
 use super::regression::Pairs;
+use super::user::UserState;
 use super::{Aggregate, AggregateFunction, AggregateOrder, Deviation};
 use crate::expression::{Environment, broken};
 use std::cmp::Ordering;
@@ -34,6 +35,8 @@ pub(crate) struct Accumulator<'a> {
     seen: BTreeSet<Sortable>,
     /// Where the order of the rows matters: what they are sorted by, the argument, the second argument.
     rows: Vec<(Vec<Value>, Value, Value)>,
+    /// The state of an aggregate of the ledger.
+    user: Option<Box<UserState>>,
 }
 
 impl<'a> Accumulator<'a> {
@@ -50,6 +53,7 @@ impl<'a> Accumulator<'a> {
             numerics: Numerics::None,
             seen: BTreeSet::new(),
             rows: Vec::new(),
+            user: aggregate.user.as_deref().map(|functions| Box::new(UserState::new(functions))),
         }
     }
 
@@ -66,6 +70,9 @@ impl<'a> Accumulator<'a> {
             && !filter.is_true(environment)?
         {
             return Ok(());
+        }
+        if let (Some(functions), Some(state)) = (&aggregate.user, &mut self.user) {
+            return state.add(aggregate, functions, environment);
         }
         if let AggregateFunction::OrderedSet(function) = aggregate.function {
             let keys = aggregate.order.iter().map(|key| key.expression.evaluate(environment));
@@ -207,6 +214,9 @@ impl<'a> Accumulator<'a> {
     /// # Errors
     /// A quotient out of range.
     pub fn finish(mut self, environment: &Environment<'_>) -> Result<Value, SqlError> {
+        if let (Some(functions), Some(state)) = (&self.aggregate.user, &mut self.user) {
+            state.finish_rows(self.aggregate, functions, environment)?;
+        }
         let mut rows = std::mem::take(&mut self.rows);
         if let AggregateFunction::OrderedSet(function) = self.aggregate.function {
             let direct = match self.direct.take() {
@@ -229,14 +239,17 @@ impl<'a> Accumulator<'a> {
         for (_, value, second) in rows {
             self.step(value, &second)?;
         }
-        self.result()
+        self.result(environment)
     }
 
     /// The result of the rows so far, where their order does not matter.
     ///
     /// # Errors
     /// As [`Accumulator::finish`].
-    pub fn result(&self) -> Result<Value, SqlError> {
+    pub fn result(&self, environment: &Environment<'_>) -> Result<Value, SqlError> {
+        if let (Some(functions), Some(state)) = (&self.aggregate.user, &self.user) {
+            return state.result(functions, environment);
+        }
         match self.aggregate.function {
             AggregateFunction::Count => Ok(Value::BigInt(self.count)),
             AggregateFunction::Average => match &self.value {
