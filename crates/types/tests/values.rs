@@ -211,6 +211,60 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn numeric_rounding_is_to_the_nearest(a in numeric(), digits in -60i32..150) {
+        let Ok(rounded) = a.round(digits) else { return Ok(()) };
+        prop_assert_eq!(i32::from(rounded.scale()), digits.max(0));
+        // Twice the difference is at most a unit, at a scale that has both.
+        let scale = a.scale().max(rounded.scale());
+        let difference: BigInt = (at_scale(&a, scale) - at_scale(&rounded, scale)).abs() * 2;
+        let unit_exponent = i32::from(scale) - digits;
+        let unit = BigInt::from(10).pow(unit_exponent.max(0).unsigned_abs());
+        prop_assert!(difference <= unit || unit_exponent < 0 && difference.is_zero());
+        let cut = a.trunc(digits).expect("no larger than the value");
+        prop_assert!(cut.abs() <= a.abs() && cut.abs() <= rounded.abs());
+    }
+
+    #[test]
+    fn numeric_roots_are_the_nearest(a in numeric()) {
+        let Ok(root) = a.abs().sqrt() else { return Ok(()) };
+        // (root ± half a unit)² is on both sides of the number.
+        let squared = mantissa(&root) * mantissa(&root);
+        let (scale, wanted) = (2 * u32::from(root.scale()), u32::from(a.scale()));
+        let number = mantissa(&a.abs());
+        let (squared, number, unit) = match scale >= wanted {
+            true => (squared, number * BigInt::from(10).pow(scale - wanted), BigInt::from(1)),
+            false => {
+                let unit = BigInt::from(10).pow(wanted - scale);
+                (squared * &unit, number, unit)
+            }
+        };
+        let distance: BigInt = squared - number;
+        prop_assert!(distance.abs() <= (mantissa(&root) + 1) * unit);
+    }
+
+    #[test]
+    fn whole_powers_of_whole_numbers_are_exact(base in -2000i64..2000, exponent in 0i32..200) {
+        let power = Numeric::from(base).power(&Numeric::from(exponent)).expect("in range");
+        prop_assert_eq!(power.scale(), 16);
+        let expected = BigInt::from(base).pow(exponent.unsigned_abs()) * BigInt::from(10).pow(16);
+        prop_assert_eq!(mantissa(&power), expected);
+    }
+
+    #[test]
+    fn a_logarithm_undoes_a_power(exponent in -1_000_000i64..1_000_000) {
+        let exponent = Numeric::new(i128::from(exponent), 4);
+        // With 60 digits after the point, more of them than the logarithm has are right.
+        let power = exponent.checked_add(&Numeric::new(0, 60)).and_then(|exponent| exponent.exponential());
+        let back = power.expect("in range").natural_logarithm().expect("positive");
+        let difference = back.checked_sub(&exponent).expect("small").abs();
+        prop_assert!(difference < Numeric::new(1, 14), "{difference}");
+    }
+}
+
 fn mantissa(value: &Numeric) -> BigInt {
     let magnitude: BigInt = value.digits().parse().expect("digits");
     if value.is_negative() { -magnitude } else { magnitude }

@@ -78,8 +78,8 @@ impl Binder<'_> {
         })
     }
 
-    /// A call of the function of this name with the state and what stands behind it, of these types: a function of the
-    /// ledger, one for aggregates, or any other one of the system.
+    /// A call of the function of this name with the state and what stands behind it, of these types: one that is there for
+    /// states, any other one of the system, or one of the ledger, which hides none of these.
     fn state_call(&self, name: &str, types: &[Option<DataType>]) -> Result<StateCall, SqlError> {
         let known: Vec<DataType> = types.iter().map(|known| known.unwrap_or(DataType::Unknown)).collect();
         let missing = || {
@@ -88,36 +88,6 @@ impl Binder<'_> {
             let message = format!("function {name}({}) does not exist", shown.collect::<Vec<_>>().join(", "));
             SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
         };
-        if let Some((routine, function)) = self.scope().routines().function(name) {
-            let parameters: Vec<_> = routine.definition.inputs().collect();
-            if parameters.len() == types.len()
-                && parameters.iter().zip(&known).all(|(parameter, found)| takes(parameter, *found))
-            {
-                let same = |(parameter, found): (&&types::Parameter, &DataType)| {
-                    parameter.data_type.family() == found.family()
-                };
-                if !parameters.iter().zip(&known).all(same) {
-                    let shown: Vec<String> = parameters.iter().map(|one| one.data_type.to_string()).collect();
-                    let message =
-                        format!("function {name}({}) requires run-time type coercion", shown.join(", "));
-                    return Err(mismatch(message));
-                }
-                if function.is_set || routine.gives_rows_of_columns() {
-                    return Err(mismatch(format!("function {name} gives more than a value")));
-                }
-                self.scope().note_call(name);
-                let arguments = known.iter().enumerate().map(|(at, data_type)| state(at, *data_type));
-                let call = RoutineCall {
-                    name: name.into(),
-                    is_volatile: is_volatile(function),
-                    is_strict: function.is_strict,
-                    arguments: arguments.collect(),
-                };
-                let data_type = routine.columns[0].data_type;
-                let value = Expression { kind: Kind::Call(Box::new(call)), data_type };
-                return Ok(StateCall { value, is_strict: function.is_strict });
-            }
-        }
         if let Some(support) = support_function(name).filter(|support| support.arguments == types) {
             let mut scope = VariableScope::for_procedure(None);
             for data_type in &known {
@@ -129,14 +99,57 @@ impl Binder<'_> {
             let value = binder.cast_to(value, support.result)?;
             return Ok(StateCall { value, is_strict: support.is_strict });
         }
+        // They have the syntax of functions and are none.
+        let is_function = !matches!(name, "coalesce" | "greatest" | "least" | "nullif");
         let arguments = known.iter().enumerate().map(|(at, data_type)| state(at, *data_type)).collect();
-        let value = self.call(name, arguments, Span::empty()).map_err(|error| match error.state {
-            SqlState::UNDEFINED_FUNCTION => missing(),
-            _ => error,
-        })?;
-        // Those that build arrays take NULL for a value, the others are NULL where an argument is.
-        let is_strict = matches!(value.kind, Kind::Function(..)) && !name.starts_with("array_");
-        Ok(StateCall { value, is_strict })
+        match self.call(name, arguments, Span::empty()) {
+            Err(error) if error.state == SqlState::UNDEFINED_FUNCTION => {}
+            Ok(_) if !is_function => {}
+            found => {
+                let takes_nulls =
+                    name.starts_with("array_") || matches!(name, "concat" | "concat_ws" | "format");
+                return Ok(StateCall { value: found?, is_strict: !takes_nulls });
+            }
+        }
+        self.ledger_call(name, types, &known)?.ok_or_else(missing)
+    }
+
+    /// The same of a function of the ledger; `None` where there is none that takes these.
+    fn ledger_call(
+        &self,
+        name: &str,
+        types: &[Option<DataType>],
+        known: &[DataType],
+    ) -> Result<Option<StateCall>, SqlError> {
+        let Some((routine, function)) = self.scope().routines().function(name) else { return Ok(None) };
+        let parameters: Vec<_> = routine.definition.inputs().collect();
+        let fits = |(parameter, found): (&&types::Parameter, &Option<DataType>)| {
+            found.is_some_and(|found| takes(parameter, found))
+        };
+        if parameters.len() != types.len() || !parameters.iter().zip(types).all(fits) {
+            return Ok(None);
+        }
+        let same = |(parameter, found): (&&types::Parameter, &DataType)| {
+            parameter.data_type.family() == found.family()
+        };
+        if !parameters.iter().zip(known).all(same) {
+            let shown: Vec<String> = parameters.iter().map(|one| one.data_type.to_string()).collect();
+            let message = format!("function {name}({}) requires run-time type coercion", shown.join(", "));
+            return Err(mismatch(message));
+        }
+        if function.is_set || routine.gives_rows_of_columns() {
+            return Err(SqlError::unsupported(format_args!("{name}(), which gives rows, in an aggregate")));
+        }
+        self.scope().note_call(name);
+        let arguments = known.iter().enumerate().map(|(at, data_type)| state(at, *data_type));
+        let call = RoutineCall {
+            name: name.into(),
+            is_volatile: is_volatile(function),
+            is_strict: function.is_strict,
+            arguments: arguments.collect(),
+        };
+        let value = Expression { kind: Kind::Call(Box::new(call)), data_type: routine.columns[0].data_type };
+        Ok(Some(StateCall { value, is_strict: function.is_strict }))
     }
 
     /// A call of an aggregate of the ledger with these arguments.
