@@ -1,6 +1,6 @@
 //! CREATE AGGREGATE and DROP AGGREGATE.
 
-use crate::parse::{expect_end, located, parser_error, unexpected};
+use crate::parse::{expect_end, located, parse_data_type_tokens, parser_error, tokenize, unexpected};
 use sqlparser::ast::{DataType, Ident, ObjectName};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -232,7 +232,10 @@ fn parse_type(parser: &mut Parser<'_>, sql: &str) -> Result<DataType, SqlError> 
     let token = parser.peek_token();
     if let Token::SingleQuotedString(name) = token.token {
         parser.next_token();
-        return Ok(DataType::Custom(ObjectName::from(vec![Ident::new(name)]), Vec::new()));
+        if name.eq_ignore_ascii_case("any") {
+            return Ok(DataType::Custom(ObjectName::from(vec![Ident::new(name)]), Vec::new()));
+        }
+        return parse_data_type_tokens(tokenize(&name)?, &name);
     }
     parser.parse_data_type().map_err(|error| parser_error(error, parser, sql))
 }

@@ -84,6 +84,15 @@ impl ElementType {
         }
     }
 
+    /// The element type of the arrays with this internal name.
+    pub fn from_array_name(name: &str) -> Option<ElementType> {
+        if name == VARCHAR_ARRAY.1 {
+            return ElementType::from_array_oid(VARCHAR_ARRAY.0);
+        }
+        let family = FAMILIES.iter().position(|(_, _, known)| *known == name)?;
+        Some(ElementType { family: family as u8, modifier: 0 })
+    }
+
     /// The element type of the arrays with this object identifier.
     pub fn from_array_oid(oid: u32) -> Option<ElementType> {
         let oid = if oid == VARCHAR_ARRAY.0 { 1009 } else { oid };
@@ -128,6 +137,11 @@ mod tests {
         ] {
             let array = element.array().expect("a type that has arrays");
             assert_eq!(array.element(), Some(element));
+            let family = array.element().and_then(ElementType::new).map(|one| one.family());
+            assert_eq!(
+                ElementType::new(element).and_then(|one| ElementType::from_array_name(one.array_name())),
+                family
+            );
             assert_eq!(crate::decode_exactly::<DataType>(&crate::encode(&array)).ok(), Some(array));
             assert_eq!(DataType::from_oid(array.oid()).map(DataType::family), Some(array.family()));
         }

@@ -3,7 +3,7 @@
 use super::shortened;
 use crate::scope::name_of;
 use sqlparser::ast::{self, Expr};
-use types::{DataType, SqlError, SqlState, limits};
+use types::{DataType, ElementType, SqlError, SqlState, limits};
 
 /// The type that SQL writes.
 ///
@@ -47,10 +47,13 @@ pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlE
         Sql::Custom(name, modifiers) if modifiers.is_empty() => {
             match name.to_string().to_ascii_lowercase().as_str() {
                 "bpchar" => DataType::Char(None),
-                other => {
-                    let message = format!("type \"{other}\" does not exist");
-                    return Err(SqlError::new(SqlState(*b"42704"), message));
-                }
+                other => match ElementType::from_array_name(other) {
+                    Some(element) => DataType::Array(element),
+                    None => {
+                        let message = format!("type \"{other}\" does not exist");
+                        return Err(SqlError::new(SqlState(*b"42704"), message));
+                    }
+                },
             }
         }
         other => {
