@@ -64,6 +64,7 @@ fn every_kind_of_use_needs_its_privilege() {
             "INSERT, SELECT, UPDATE",
         ),
         ("UPDATE account SET note = 'x'", "UPDATE"),
+        ("UPDATE account SET balance = -1, note = lower('Y')", "UPDATE"),
         ("UPDATE account SET note = 'x' WHERE id = 1", "SELECT, UPDATE"),
         ("UPDATE account SET balance = balance + 1", "SELECT, UPDATE"),
         ("DELETE FROM account WHERE id = 9", "SELECT, DELETE"),
