@@ -1,6 +1,7 @@
 //! CREATE AGGREGATE and DROP AGGREGATE.
 
 use crate::parse::{expect_end, located, parse_data_type_tokens, parser_error, tokenize, unexpected};
+use crate::parse_routine::is_name_before_type;
 use sqlparser::ast::{DataType, Ident, ObjectName};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -146,7 +147,8 @@ fn parse_arguments(parser: &mut Parser<'_>, sql: &str) -> Result<Vec<DataType>, 
 /// A type, behind a name where two words stand side by side that are not one type together.
 fn parse_argument(parser: &mut Parser<'_>, sql: &str) -> Result<DataType, SqlError> {
     let (first, second) = (parser.peek_token(), parser.peek_nth_token(1));
-    if crate::parse_routine::is_name_before_type(&first.token, &second.token) {
+    let is_order = matches!(&second.token, Token::Word(word) if word.keyword == Keyword::ORDER);
+    if !is_order && is_name_before_type(&first.token, &second.token) {
         parser.next_token();
     }
     parser.parse_data_type().map_err(|error| parser_error(error, parser, sql))

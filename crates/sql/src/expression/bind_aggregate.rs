@@ -94,7 +94,9 @@ impl Binder<'_> {
             AggregateFunction::User => self.scope().routines().aggregate(name).cloned(),
             _ => None,
         };
-        if let Some(definition) = definition.as_ref().filter(|known| wildcard && known.arguments.is_empty()) {
+        if let Some(definition) = &definition
+            && (wildcard || (list.args.is_empty() && !definition.arguments.is_empty()))
+        {
             return self.user_aggregate(definition, Vec::new(), (distinct, order, filter));
         }
         if list.args.is_empty() {
