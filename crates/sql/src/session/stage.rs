@@ -12,7 +12,7 @@ use crate::prepare::{StatementKind, bind_parsed};
 use state::{Amended, Changes, Effects, Overlay, Snapshot, apply_command};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{Catalog, Principal, SqlError, StatementResult, TableId};
+use types::{Catalog, Principal, SqlError, SqlState, StatementResult, TableId};
 
 /// Steps that compiling one table or routine of the catalog again counts as.
 const COMPILE_STEPS: u64 = 10;
@@ -195,7 +195,14 @@ fn run_statements(
     // Changes that follow one another are made at once: the catalog is compiled once.
     let mut waiting: Vec<Box<SchemaChange>> = Vec::new();
     for statement in statements {
-        if let Some(change) = bind_schema_change(&statement)? {
+        let change = match bind_schema_change(stage.library.tables().routines().types(), &statement) {
+            // The change before it may make the type.
+            Err(error) if error.state == SqlState::UNDEFINED_OBJECT && !waiting.is_empty() => {
+                Some(SchemaChange::Later(Box::new(statement.clone())))
+            }
+            bound => bound?,
+        };
+        if let Some(change) = change {
             if change.runs_a_query() && !waiting.is_empty() {
                 results.extend(stage.change_schema(place, suspended, &waiting)?);
                 waiting.clear();
