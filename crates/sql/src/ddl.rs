@@ -128,6 +128,11 @@ pub(crate) enum SchemaChange {
 }
 
 impl SchemaChange {
+    /// Whether it runs a query, on the schema as it is before.
+    pub fn runs_a_query(&self) -> bool {
+        matches!(self, SchemaChange::CreateTableAs(_))
+    }
+
     /// Whether it makes a table.
     pub fn creates_table(&self) -> bool {
         match self {

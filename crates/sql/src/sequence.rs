@@ -138,18 +138,18 @@ impl Execution<'_> {
             return Err(SqlError::unsupported("a value of the ledger's sequence in a temporary table")
                 .hint("Only a transaction of the ledger has a place to make a value of."));
         }
-        if self.asks_oracles() {
+        if self.asks_oracles() && self.session_place().is_none() {
             // The same for every endorser, whatever its height: then there is no height to make a value of.
             return Err(SqlError::unsupported("nextval() on a ledger that executes before it orders")
                 .hint("Choose keys in the client."));
         }
-        let context = self.context();
-        if context.height == u64::MAX {
-            // A transaction block has no place before it is committed, and the value would be another one there.
-            return Err(SqlError::unsupported("a value of a sequence in a transaction block")
-                .hint("Leave BEGIN … COMMIT out: one statement, one procedure or one query string is a transaction too."));
-        }
-        let value = Sequence::value(context.height, context.index, self.drawn.count).ok_or_else(|| {
+        let (context, draw) = (self.context(), self.drawn.count);
+        let value = match self.session_place() {
+            // A transaction block has no place before it is committed.
+            Some((now_ms, organisation)) => Sequence::session_value(now_ms, organisation, draw),
+            None => Sequence::value(context.height, context.index, draw),
+        };
+        let value = value.ok_or_else(|| {
             let message = format!(
                 "a transaction draws at most {} values from sequences (DRAWS_MAX)",
                 Sequence::DRAWS_MAX

@@ -101,6 +101,7 @@ pub(crate) struct Execution<'a> {
     snapshot: &'a dyn Snapshot,
     context: Context,
     now: i64,
+    session_place: Option<(u64, u16)>,
     reads: Vec<Read>,
     scans: Vec<Scan>,
     commands: Vec<Command>,
@@ -145,6 +146,7 @@ impl<'a> Execution<'a> {
             snapshot,
             context,
             now: context.now(),
+            session_place: None,
             reads: Vec::with_capacity(4),
             scans: Vec::new(),
             commands: Vec::with_capacity(2),
@@ -207,9 +209,16 @@ impl<'a> Execution<'a> {
         self.oracles.is_some()
     }
 
-    /// `now()` in what runs next, outside of routines: in milliseconds since 1970-01-01 00:00 UTC.
-    pub fn set_now(&mut self, milliseconds: u64) {
-        self.now = timestamp(milliseconds);
+    /// It is a transaction block: `now()` outside of routines is this time, in milliseconds since 1970-01-01 00:00 UTC, and
+    /// values of sequences are made of it and of the organisation whose client signs the block.
+    pub fn be_session(&mut self, now_ms: u64, organisation: u16) {
+        self.now = timestamp(now_ms);
+        self.session_place = Some((now_ms, organisation));
+    }
+
+    /// What stands for the place of a transaction block: its time and its organisation.
+    pub fn session_place(&self) -> Option<(u64, u16)> {
+        self.session_place
     }
 
     /// What was compiled.
