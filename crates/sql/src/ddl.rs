@@ -169,6 +169,23 @@ impl SchemaChange {
     }
 }
 
+/// The same, where changes stand before it in its script, one of which may make a type that it names: it is bound when it
+/// is its turn.
+///
+/// # Errors
+/// As [`bind_schema_change`], but for a type that is not there.
+pub(crate) fn bind_change_behind(
+    types: &CompositeTypes,
+    statement: &ParsedStatement,
+) -> Result<Option<SchemaChange>, SqlError> {
+    match bind_schema_change(types, statement) {
+        Err(error) if error.state == SqlState::UNDEFINED_OBJECT => {
+            Ok(Some(SchemaChange::Later(Box::new(statement.clone()))))
+        }
+        bound => bound,
+    }
+}
+
 /// The change that a statement is; `None` where it is none.
 ///
 /// # Errors

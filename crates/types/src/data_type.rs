@@ -180,7 +180,7 @@ impl DataType {
             17 => DataType::Bytea,
             2950 => DataType::Uuid,
             2249 => DataType::Record,
-            FIRST_COMPOSITE_OID.. if oid % 2 == 0 => {
+            FIRST_COMPOSITE_OID.. if oid.is_multiple_of(2) => {
                 DataType::Composite(TypeId((oid - FIRST_COMPOSITE_OID) / 2))
             }
             _ => return ElementType::from_array_oid(oid).map(DataType::Array),

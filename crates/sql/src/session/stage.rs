@@ -4,7 +4,7 @@
 //! Such a transaction runs alone, so that its commands come out as its simulation has it: what it has come to can stand
 //! in front of the snapshot.
 
-use crate::ddl::{Rows, SchemaChange, bind_schema_change, change_catalog};
+use crate::ddl::{Rows, SchemaChange, bind_change_behind, bind_schema_change, change_catalog};
 use crate::execution::{Context, Execution, Suspended, refuse_schema_change};
 use crate::library::Library;
 use crate::parse::ParsedStatement;
@@ -12,7 +12,7 @@ use crate::prepare::{StatementKind, bind_parsed};
 use state::{Amended, Changes, Effects, Overlay, Snapshot, apply_command};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{Catalog, Principal, SqlError, SqlState, StatementResult, TableId};
+use types::{Catalog, Principal, SqlError, StatementResult, TableId};
 
 /// Steps that compiling one table or routine of the catalog again counts as.
 const COMPILE_STEPS: u64 = 10;
@@ -195,12 +195,10 @@ fn run_statements(
     // Changes that follow one another are made at once: the catalog is compiled once.
     let mut waiting: Vec<Box<SchemaChange>> = Vec::new();
     for statement in statements {
-        let change = match bind_schema_change(stage.library.tables().routines().types(), &statement) {
-            // The change before it may make the type.
-            Err(error) if error.state == SqlState::UNDEFINED_OBJECT && !waiting.is_empty() => {
-                Some(SchemaChange::Later(Box::new(statement.clone())))
-            }
-            bound => bound?,
+        let types = stage.library.tables().routines().types();
+        let change = match waiting.is_empty() {
+            true => bind_schema_change(types, &statement)?,
+            false => bind_change_behind(types, &statement)?,
         };
         if let Some(change) = change {
             if change.runs_a_query() && !waiting.is_empty() {
