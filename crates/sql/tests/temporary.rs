@@ -12,7 +12,9 @@ fn run(
     database: &Database,
     payload: &Payload,
 ) -> Option<Result<Vec<StatementResult>, SqlError>> {
-    temporary.run(&database.principal, &database.library, &database.state, payload, STEP_LIMIT, START_MS)
+    let ran =
+        temporary.run(&database.principal, &database.library, &database.state, payload, STEP_LIMIT, START_MS);
+    ran.map(|ran| ran.map(|local| local.results))
 }
 
 fn script(sql: &str) -> Payload {
