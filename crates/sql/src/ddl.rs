@@ -11,6 +11,7 @@ mod routines;
 mod rows;
 mod sequences;
 mod tables;
+mod triggers;
 mod views;
 
 use crate::parse::ParsedStatement;
@@ -26,6 +27,7 @@ use sequences::{SequenceDraft, bind_create_sequence, create_sequence, drop_seque
 use sqlparser::ast::{ObjectType, Statement};
 use std::sync::Arc;
 use tables::{TableDraft, bind_create_table, create_table, drop_tables};
+use triggers::{TriggerChange, bind_trigger};
 use types::{Catalog, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId, limits};
 use views::{ViewDraft, bind_create_view, create_view, drop_views};
 
@@ -108,6 +110,8 @@ pub(crate) enum SchemaChange {
     DropRoutine(DropRoutine),
     /// CREATE ROLE, GRANT and their kind.
     Role(RoleStatement),
+    /// CREATE, ALTER and DROP TRIGGER.
+    Trigger(TriggerChange),
 }
 
 impl SchemaChange {
@@ -126,6 +130,9 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
         ParsedStatement::CreateRoutine(create) => return bind_create_routine(create).map(Some),
         ParsedStatement::CreateTableAs(create) => return bind_create_table_as(create).map(Some),
         ParsedStatement::Role(statement) => return Ok(Some(SchemaChange::Role(statement.as_ref().clone()))),
+        ParsedStatement::Trigger(statement) => {
+            return bind_trigger(statement).map(|change| Some(SchemaChange::Trigger(change)));
+        }
         ParsedStatement::Do(_) => return Ok(None),
         ParsedStatement::Sql(statement) => statement.as_ref(),
     };
@@ -268,6 +275,7 @@ pub(crate) fn change_catalog<'c>(
                 create_routine(&mut catalog, *or_replace, procedure)?
             }
             SchemaChange::DropRoutine(drop) => drop.apply(&mut catalog)?,
+            SchemaChange::Trigger(change) => change.apply(&mut catalog)?,
             SchemaChange::Role(statement) => change_roles(&mut catalog, statement, organisation)?,
         };
         results.push(StatementResult { tag: tag.to_string(), ..StatementResult::default() });

@@ -4,6 +4,7 @@ use crate::expression::{OPERATORS_MAX, too_deep};
 use crate::parse_create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
 use crate::parse_role::{RoleStatement, is_about_roles, parse_role};
 use crate::parse_routine::{CreateRoutine, parse_create_routine, parse_do};
+use crate::parse_trigger::{TriggerStatement, is_about_triggers, parse_trigger};
 use crate::rewrite::rewrite;
 use crate::scope::position_in;
 use sqlparser::ast::{DataType, Expr, Query, Statement};
@@ -32,6 +33,8 @@ pub(crate) enum ParsedStatement {
     CreateTableAs(Box<CreateTableAs>),
     /// CREATE ROLE, GRANT and their kind.
     Role(Box<RoleStatement>),
+    /// CREATE, ALTER and DROP TRIGGER.
+    Trigger(Box<TriggerStatement>),
     /// DO: the text of its block.
     Do(String),
 }
@@ -179,9 +182,13 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     let is_block = keyword(0) == Keyword::DO;
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
     let about_roles = is_about_roles(keyword(0), keyword(1));
+    let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
     let mut parser = parser(tokens);
     if about_roles {
         return Ok(ParsedStatement::Role(Box::new(parse_role(&mut parser, sql)?)));
+    }
+    if about_triggers {
+        return Ok(ParsedStatement::Trigger(Box::new(parse_trigger(&mut parser, sql)?)));
     }
     if creates_routine {
         let create = parse_create_routine(&mut parser, sql)?;
@@ -256,6 +263,7 @@ pub(crate) fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlErr
         ParsedStatement::CreateRoutine(_) | ParsedStatement::CreateTableAs(_) => {
             Err(SqlError::unsupported("CREATE in a function"))
         }
+        ParsedStatement::Trigger(_) => Err(SqlError::unsupported("a statement about triggers in a function")),
         ParsedStatement::Role(_) => Err(SqlError::unsupported("a statement about roles in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };

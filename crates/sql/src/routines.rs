@@ -118,7 +118,7 @@ fn result_columns(catalog: &Catalog, definition: &Procedure) -> Vec<OutputColumn
     let Some(function) = &definition.function else { return Vec::new() };
     let only = |data_type: DataType| vec![OutputColumn { name: definition.name.clone(), data_type }];
     match &function.result {
-        FunctionResult::Void => only(DataType::Text(None)),
+        FunctionResult::Void | FunctionResult::Trigger => only(DataType::Text(None)),
         FunctionResult::Value(data_type) => only(data_type.family()),
         FunctionResult::Outputs => definition
             .outputs()

@@ -13,7 +13,7 @@ use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{
     Catalog, DataType, OutputColumn, ParameterMode, Payload, Principal, Row, SessionStep, SqlError, SqlState,
-    StatementResult, Value, assign, cast, results_have_changed,
+    StatementResult, TriggerEvent, Value, assign, cast, results_have_changed,
 };
 
 /// True where the transaction changes the schema: it runs alone.
@@ -184,8 +184,9 @@ impl Invocation {
         table: &str,
         columns: &[String],
         rows: &[Vec<Value>],
-    ) {
-        let Ok(table) = self.library.tables().get(table) else { return };
+    ) -> Result<(), SqlError> {
+        let Ok(table) = self.library.tables().get(table) else { return Ok(()) };
+        analysis.triggers(table, TriggerEvent::Insert)?;
         let defaults = default_row(table);
         let nothing = KnownFrame::new(Vec::new());
         for values in rows {
@@ -202,10 +203,11 @@ impl Invocation {
                     || !defaults[usize::from(*ordinal)].runs_anything()
             };
             if table.key.iter().any(|ordinal| given(ordinal) && known(analysis, *ordinal).is_none()) {
-                return;
+                return Ok(());
             }
             analysis.insert_known(table, &known, types::ColumnSet::EXISTS);
         }
+        Ok(())
     }
 }
 
@@ -253,7 +255,7 @@ impl Simulate for Invocation {
             }
             Payload::Script { sql, parameters } => self.analyse_script(&mut analysis, sql, parameters)?,
             Payload::Insert { table, columns, rows } => {
-                self.analyse_insert(&mut analysis, table, columns, rows);
+                self.analyse_insert(&mut analysis, table, columns, rows)?;
             }
             Payload::Session { steps, now_ms, .. } => {
                 analysis.set_now(*now_ms);
@@ -263,7 +265,7 @@ impl Simulate for Invocation {
                             self.analyse_script(&mut analysis, sql, parameters)?;
                         }
                         SessionStep::Insert { table, columns, rows } => {
-                            self.analyse_insert(&mut analysis, table, columns, rows);
+                            self.analyse_insert(&mut analysis, table, columns, rows)?;
                         }
                         // What undone steps have touched is part of it.
                         SessionStep::Savepoint(_) | SessionStep::RollbackTo(_) | SessionStep::Release(_) => {}
@@ -305,6 +307,8 @@ pub(crate) fn insert_rows(
             false => execution.evaluate(default, &[])?,
         });
     }
+    execution.begin_insert(table)?;
+    let mut inserted = 0_u64;
     for values in rows {
         if values.len() != targets.len() {
             let message =
@@ -320,11 +324,11 @@ pub(crate) fn insert_rows(
         for (ordinal, value) in targets.iter().zip(values) {
             row[*ordinal] = assign(value.clone(), table.columns[*ordinal].data_type)?;
         }
-        execution.insert_row(table, Row::from(row))?;
+        inserted += u64::from(execution.insert_row(table, Row::from(row))?.is_some());
     }
-    execution.settle_references()?;
+    execution.end_insert(table)?;
     let notices = execution.take_notices();
-    let tag = format!("COPY {}", rows.len());
+    let tag = format!("COPY {inserted}");
     Ok(vec![StatementResult { tag, notices, ..StatementResult::default() }])
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn compile(
     procedure: &Procedure,
     options: CompileOptions,
 ) -> Result<CompiledProcedure, SqlError> {
-    let mut compiler = Compiler::new(tables, procedure)?;
+    let mut compiler = Compiler::new(tables, procedure, ResultShape::of(tables, procedure)?)?;
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for parameter in &procedure.parameters {
         // Parameters have no length, precision or scale, as in PostgreSQL.
@@ -88,6 +88,17 @@ pub(super) struct Enclosing {
     pub role: ErrorRole,
 }
 
+/// How far a program is made.
+struct Place {
+    here: Address,
+    enclosing: usize,
+    blocks: usize,
+    protected: usize,
+    ranges: usize,
+    cursors: usize,
+    assigned: Vec<bool>,
+}
+
 /// The compiler of one procedure.
 pub(super) struct Compiler<'a> {
     pub(super) tables: &'a Tables,
@@ -101,12 +112,20 @@ pub(super) struct Compiler<'a> {
     ranges: Nesting,
     cursors: Nesting,
     pub(super) looks_at_matched: bool,
+    /// Statements around the one that is compiled which may leave it out.
+    skippable: usize,
+    /// A RETURN before it may have been taken.
+    pub(super) may_have_returned: bool,
     /// Slots of the OUT and INOUT parameters.
     pub(super) outputs: Vec<u16>,
 }
 
 impl<'a> Compiler<'a> {
-    fn new(tables: &'a Tables, procedure: &Procedure) -> Result<Compiler<'a>, SqlError> {
+    pub(super) fn new(
+        tables: &'a Tables,
+        procedure: &Procedure,
+        result: ResultShape,
+    ) -> Result<Compiler<'a>, SqlError> {
         let body = Arc::from(procedure.body.as_str());
         let variables = Variables::new(&procedure.name, body, tables.routines(), procedure.language)?;
         Ok(Compiler {
@@ -115,16 +134,22 @@ impl<'a> Compiler<'a> {
             code: Vec::new(),
             enclosing: Vec::new(),
             protected_code: Vec::new(),
-            result: ResultShape::of(tables, procedure)?,
+            result,
             ranges: Nesting::default(),
             cursors: Nesting::default(),
             looks_at_matched: false,
+            skippable: 0,
+            may_have_returned: false,
             outputs: Vec::new(),
         })
     }
 
     /// The whole program.
-    fn finish(self, inputs: Vec<u16>, options: CompileOptions) -> Result<CompiledProcedure, SqlError> {
+    pub(super) fn finish(
+        self,
+        inputs: Vec<u16>,
+        options: CompileOptions,
+    ) -> Result<CompiledProcedure, SqlError> {
         let (slots, found) = (self.variables.slots()?, self.variables.found);
         let surroundings =
             Surroundings { slots, found, outputs: &self.outputs, protected: &self.protected_code };
@@ -146,6 +171,47 @@ impl<'a> Compiler<'a> {
             cursors: self.cursors.most,
             looks_at_matched: self.looks_at_matched,
         })
+    }
+
+    /// How far the program is made.
+    fn place(&self) -> Place {
+        Place {
+            here: self.here(),
+            enclosing: self.enclosing.len(),
+            blocks: self.variables.blocks(),
+            protected: self.protected_code.len(),
+            ranges: self.ranges.now,
+            cursors: self.cursors.now,
+            assigned: self.variables.assigned_records(),
+        }
+    }
+
+    /// A statement of a trigger function names what is not there. The function may serve several tables and events, and the
+    /// statement be meant for others: where it may be left out, PostgreSQL's error comes when it is run.
+    ///
+    /// # Errors
+    /// The error itself in other functions, and where the statement is certainly run.
+    fn fail_later(&mut self, start: Place, error: SqlError) -> Result<(), SqlError> {
+        let is_name = matches!(
+            error.state,
+            SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_FUNCTION
+        );
+        let is_certain = self.skippable == 0 && !self.may_have_returned;
+        if !is_name || is_certain || !self.result.is_triggered_row() {
+            return Err(error);
+        }
+        let Place { here, enclosing, blocks, protected, ranges, cursors, assigned } = start;
+        self.code.truncate(here as usize);
+        self.enclosing.truncate(enclosing);
+        for around in &mut self.enclosing {
+            around.exits.retain(|exit| *exit < here);
+        }
+        self.variables.back_to_blocks(blocks);
+        self.variables.restore_assigned(assigned);
+        self.protected_code.truncate(protected);
+        (self.ranges.now, self.cursors.now) = (ranges, cursors);
+        self.emit(Instruction::Fail(Box::new(SqlError { position: None, ..error })));
+        Ok(())
     }
 
     /// Appends an instruction and gives its address.
@@ -189,15 +255,17 @@ impl<'a> Compiler<'a> {
 
     /// A bound expression, after the instructions that look at what it needs.
     pub(super) fn expression(&mut self, expression: &Expression) -> Result<expression::Expression, SqlError> {
-        self.prepare_names(&expression.expression)?;
-        let with_variables = if needs_hoisting(&expression.expression) {
-            let mut hoisted = expression.expression.clone();
+        let expanded = self.variables.expanded(&expression.expression);
+        let tree = expanded.as_ref().unwrap_or(&expression.expression);
+        self.prepare_names(tree)?;
+        let with_variables = if needs_hoisting(tree) {
+            let mut hoisted = tree.clone();
             self.hoist(&mut hoisted).map_err(|error| or_at(error, expression.position))?;
             Some(hoisted)
         } else {
             None
         };
-        let tree = with_variables.as_ref().unwrap_or(&expression.expression);
+        let tree = with_variables.as_ref().unwrap_or(tree);
         self.bind(tree).map_err(|error| or_at(error, expression.position))
     }
 
@@ -281,13 +349,28 @@ impl<'a> Compiler<'a> {
 
     pub(super) fn statements(&mut self, statements: &[Statement]) -> Result<(), SqlError> {
         for statement in statements {
-            self.statement(statement).map_err(|error| or_at(error, statement.position))?;
+            let start = self.place();
+            if let Err(error) = self.statement(statement) {
+                let error = or_at(error, statement.position);
+                self.fail_later(start, error)?;
+            }
         }
         Ok(())
     }
 
     fn statement(&mut self, statement: &Statement) -> Result<(), SqlError> {
-        match &statement.kind {
+        let may_be_skipped = match &statement.kind {
+            StatementKind::Block(block) => !block.handlers.is_empty(),
+            kind => kind.has_statements(),
+        };
+        self.skippable += usize::from(may_be_skipped);
+        let result = self.statement_of_kind(&statement.kind);
+        self.skippable -= usize::from(may_be_skipped);
+        result
+    }
+
+    fn statement_of_kind(&mut self, kind: &StatementKind) -> Result<(), SqlError> {
+        match kind {
             StatementKind::Block(block) => self.block(block),
             StatementKind::Assign { target, subscript: None, value } => self.assignment(target, value),
             StatementKind::Assign { target, subscript: Some(subscript), value } => {
@@ -301,7 +384,7 @@ impl<'a> Compiler<'a> {
             StatementKind::While { label, condition, body } => {
                 self.while_loop(label.as_ref(), Some(condition), body)
             }
-            StatementKind::ForRange { .. } => self.range_loop(&statement.kind),
+            StatementKind::ForRange { .. } => self.range_loop(kind),
             StatementKind::ForElements { label, targets, array, body } => {
                 self.element_loop(label.as_ref(), targets, array, body)
             }
@@ -332,6 +415,7 @@ impl<'a> Compiler<'a> {
         if not_null {
             self.emit(Instruction::RefuseNull { slot, variable: target.text().into() });
         }
+        self.record_has_row(target);
         Ok(())
     }
 

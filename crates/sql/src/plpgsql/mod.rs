@@ -14,6 +14,7 @@ mod compile_block;
 mod compile_elements;
 mod compile_result;
 mod compile_statement;
+mod compile_trigger;
 mod conditions;
 mod explain;
 mod footprint;
@@ -28,6 +29,7 @@ mod tokens;
 mod variables;
 
 pub(crate) use compile::compile;
+pub(crate) use compile_trigger::{check_trigger_function, compile_trigger};
 pub(crate) use explain::explain;
 pub(crate) use footprint::footprint;
 pub(crate) use fuse::{FusedStatement, RowRun};
