@@ -79,9 +79,15 @@ impl TableTriggers {
         }
     }
 
-    /// Those that fire at an event, in the order of their names.
-    pub fn named(&self, event: TriggerEvent) -> impl Iterator<Item = &Arc<Trigger>> {
-        self.all.iter().filter(move |trigger| trigger.events.contains(event))
+    /// Those that fire at an event, in the order of their names and in words.
+    pub fn described(&self, event: TriggerEvent) -> impl Iterator<Item = String> {
+        self.all.iter().filter(move |trigger| trigger.events.contains(event)).map(move |trigger| {
+            let what = if trigger.per_row { "each row" } else { "the statement" };
+            let time = trigger.time.name().to_lowercase();
+            let when = if trigger.condition.is_some() { ", where its WHEN holds" } else { "" };
+            let (name, event, function) = (&trigger.name, event.name(), &trigger.function);
+            format!("Trigger {name}: {time} {event} of {what} runs {function}(){when}")
+        })
     }
 
     /// Names of the functions that they call.
@@ -223,6 +229,18 @@ pub(crate) fn arguments_value(arguments: &[String]) -> Result<Value, SqlError> {
     let Some(element) = element else { return Ok(Value::Null) };
     let texts = arguments.iter().map(|argument| Value::text(argument.as_str())).collect();
     Ok(Value::Array(Arc::new(Array::new(element, texts)?)))
+}
+
+const WRONG_TARGET: &str = "cannot be the target of a modifying statement";
+
+/// The error of a statement that changes a relation of REFERENCING.
+pub(crate) fn wrong_target(relation: &str) -> SqlError {
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("relation \"{relation}\" {WRONG_TARGET}"))
+}
+
+/// Whether an error is that.
+pub(crate) fn is_wrong_target(error: &SqlError) -> bool {
+    error.state == SqlState::FEATURE_NOT_SUPPORTED && error.message.ends_with(WRONG_TARGET)
 }
 
 /// Whether a record has a row.

@@ -287,3 +287,8 @@ fn trigger_cascades() {
 fn trigger_definitions() {
     run("trigger_definitions");
 }
+
+#[test]
+fn random_triggers() {
+    run("random_triggers");
+}

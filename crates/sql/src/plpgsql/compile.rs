@@ -16,6 +16,7 @@ use crate::expression;
 use crate::library::CompileOptions;
 use crate::statement::bind_expression;
 use crate::table::Tables;
+use crate::trigger::is_wrong_target;
 use sqlparser::ast as sql;
 use std::ops::Range;
 use std::sync::Arc;
@@ -197,7 +198,8 @@ impl<'a> Compiler<'a> {
             SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_FUNCTION
         );
         let is_certain = self.skippable == 0 && !self.may_have_returned;
-        if !is_name || is_certain || !self.result.is_triggered_row() {
+        // That a relation of REFERENCING cannot be changed, PostgreSQL says when it is tried.
+        if !self.result.is_triggered_row() || !(is_wrong_target(&error) || is_name && !is_certain) {
             return Err(error);
         }
         let Place { here, enclosing, blocks, protected, ranges, cursors, assigned } = start;

@@ -192,13 +192,7 @@ impl Plan {
     /// The triggers that fire at these events.
     fn triggers(&mut self, table: &TablePlan, events: &[TriggerEvent]) {
         for event in events {
-            for trigger in table.triggers.named(*event) {
-                let what = if trigger.per_row { "each row" } else { "the statement" };
-                let time = trigger.time.name().to_lowercase();
-                let when = if trigger.condition.is_some() { ", where its WHEN holds" } else { "" };
-                let (name, event, function) = (&trigger.name, event.name(), &trigger.function);
-                self.line(format!("Trigger {name}: {time} {event} of {what} runs {function}(){when}"));
-            }
+            table.triggers.described(*event).for_each(|line| self.line(line));
         }
     }
 

@@ -117,6 +117,7 @@ pub(super) fn find(code: &[Instruction], flow: &Flow<'_>, start: usize) -> Resul
     Err(match (refused.into_iter().next(), barrier) {
         (Some(obstacle), _) => obstacle,
         (None, Some(obstacle @ Obstacle::Returning)) => obstacle,
+        (None, Some(Obstacle::Triggers(table))) if table == row.table.name => Obstacle::Triggers(table),
         (None, Some(obstacle)) if changed_later => obstacle,
         _ => Obstacle::NotChanged,
     })
