@@ -75,7 +75,11 @@ impl VisitorMut for Subqueries {
             Expr::Function(function) if matches!(function.args, FunctionArguments::Subquery(_)) => {
                 last(&function.name).eq_ignore_ascii_case("array").then(|| call("make_array", Vec::new()))
             }
-            Expr::Subquery(query) if reads(query, "pg_partition_ancestors") => Some(Expr::value(Value::Null)),
+            Expr::Subquery(query) if reads(query, "pg_partition_ancestors") => {
+                // NULL of type text.
+                let empty = || Expr::value(Value::SingleQuotedString(String::new()));
+                Some(call("nullif", vec![empty(), empty()]))
+            }
             Expr::Subquery(query) => default_of(query),
             Expr::Exists { subquery, negated } if reads(subquery, "pg_depend") => {
                 Some(Expr::value(Value::Boolean(*negated)))

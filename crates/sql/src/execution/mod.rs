@@ -2,6 +2,7 @@
 
 mod authority;
 mod change;
+mod change_firing;
 mod constraint;
 mod function;
 mod fused;

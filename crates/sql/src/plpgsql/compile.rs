@@ -16,7 +16,6 @@ use crate::expression;
 use crate::library::CompileOptions;
 use crate::statement::bind_expression;
 use crate::table::Tables;
-use crate::trigger::is_wrong_target;
 use sqlparser::ast as sql;
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,8 +56,8 @@ pub(crate) fn compile(
 
 /// Things of which each level of nesting needs one.
 #[derive(Default)]
-struct Nesting {
-    now: usize,
+pub(super) struct Nesting {
+    pub(super) now: usize,
     most: usize,
 }
 
@@ -89,32 +88,21 @@ pub(super) struct Enclosing {
     pub role: ErrorRole,
 }
 
-/// How far a program is made.
-struct Place {
-    here: Address,
-    enclosing: usize,
-    blocks: usize,
-    protected: usize,
-    ranges: usize,
-    cursors: usize,
-    assigned: Vec<bool>,
-}
-
 /// The compiler of one procedure.
 pub(super) struct Compiler<'a> {
     pub(super) tables: &'a Tables,
     pub(super) variables: Variables,
-    code: Vec<Instruction>,
+    pub(super) code: Vec<Instruction>,
     pub(super) enclosing: Vec<Enclosing>,
     /// What handlers enclose.
     pub(super) protected_code: Vec<Range<Address>>,
     /// What the procedure or function gives back.
     pub(super) result: ResultShape,
-    ranges: Nesting,
-    cursors: Nesting,
+    pub(super) ranges: Nesting,
+    pub(super) cursors: Nesting,
     pub(super) looks_at_matched: bool,
     /// Statements around the one that is compiled which may leave it out.
-    skippable: usize,
+    pub(super) skippable: usize,
     /// A RETURN before it may have been taken.
     pub(super) may_have_returned: bool,
     /// Slots of the OUT and INOUT parameters.
@@ -172,48 +160,6 @@ impl<'a> Compiler<'a> {
             cursors: self.cursors.most,
             looks_at_matched: self.looks_at_matched,
         })
-    }
-
-    /// How far the program is made.
-    fn place(&self) -> Place {
-        Place {
-            here: self.here(),
-            enclosing: self.enclosing.len(),
-            blocks: self.variables.blocks(),
-            protected: self.protected_code.len(),
-            ranges: self.ranges.now,
-            cursors: self.cursors.now,
-            assigned: self.variables.assigned_records(),
-        }
-    }
-
-    /// A statement of a trigger function names what is not there. The function may serve several tables and events, and the
-    /// statement be meant for others: where it may be left out, PostgreSQL's error comes when it is run.
-    ///
-    /// # Errors
-    /// The error itself in other functions, and where the statement is certainly run.
-    fn fail_later(&mut self, start: Place, error: SqlError) -> Result<(), SqlError> {
-        let is_name = matches!(
-            error.state,
-            SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_FUNCTION
-        );
-        let is_certain = self.skippable == 0 && !self.may_have_returned;
-        // That a relation of REFERENCING cannot be changed, PostgreSQL says when it is tried.
-        if !self.result.is_triggered_row() || !(is_wrong_target(&error) || is_name && !is_certain) {
-            return Err(error);
-        }
-        let Place { here, enclosing, blocks, protected, ranges, cursors, assigned } = start;
-        self.code.truncate(here as usize);
-        self.enclosing.truncate(enclosing);
-        for around in &mut self.enclosing {
-            around.exits.retain(|exit| *exit < here);
-        }
-        self.variables.back_to_blocks(blocks);
-        self.variables.restore_assigned(assigned);
-        self.protected_code.truncate(protected);
-        (self.ranges.now, self.cursors.now) = (ranges, cursors);
-        self.emit(Instruction::Fail(Box::new(SqlError { position: None, ..error })));
-        Ok(())
     }
 
     /// Appends an instruction and gives its address.

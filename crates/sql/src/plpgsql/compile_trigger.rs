@@ -6,10 +6,10 @@
 use super::ast::{Expression, Name, Statement, StatementKind, Target};
 use super::compile::Compiler;
 use super::compile_result::ResultShape;
-use super::program::{CompiledProcedure, Instruction};
+use super::program::{Address, CompiledProcedure, Instruction};
 use crate::library::CompileOptions;
 use crate::table::{TablePlan, Tables};
-use crate::trigger::{NEW_TABLE, OLD_TABLE};
+use crate::trigger::{NEW_TABLE, OLD_TABLE, is_wrong_target};
 use crate::{expression, scope};
 use sqlparser::ast as sql;
 use types::{DataType, Procedure, SqlError, SqlState, Trigger, Value};
@@ -110,7 +110,60 @@ fn check_statements(statements: &[Statement]) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// How far a program is made.
+pub(super) struct Place {
+    here: Address,
+    enclosing: usize,
+    blocks: usize,
+    protected: usize,
+    ranges: usize,
+    cursors: usize,
+    assigned: Vec<bool>,
+}
+
 impl Compiler<'_> {
+    /// How far the program is made.
+    pub(super) fn place(&self) -> Place {
+        Place {
+            here: self.here(),
+            enclosing: self.enclosing.len(),
+            blocks: self.variables.blocks(),
+            protected: self.protected_code.len(),
+            ranges: self.ranges.now,
+            cursors: self.cursors.now,
+            assigned: self.variables.assigned_records(),
+        }
+    }
+
+    /// A statement of a trigger function names what is not there. The function may serve several tables and events, and the
+    /// statement be meant for others: where it may be left out, PostgreSQL's error comes when it is run.
+    ///
+    /// # Errors
+    /// The error itself in other functions, and where the statement is certainly run.
+    pub(super) fn fail_later(&mut self, start: Place, error: SqlError) -> Result<(), SqlError> {
+        let is_name = matches!(
+            error.state,
+            SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_FUNCTION
+        );
+        let is_certain = self.skippable == 0 && !self.may_have_returned;
+        // That a relation of REFERENCING cannot be changed, PostgreSQL says when it is tried.
+        if !self.result.is_triggered_row() || !(is_wrong_target(&error) || is_name && !is_certain) {
+            return Err(error);
+        }
+        let Place { here, enclosing, blocks, protected, ranges, cursors, assigned } = start;
+        self.code.truncate(here as usize);
+        self.enclosing.truncate(enclosing);
+        for around in &mut self.enclosing {
+            around.exits.retain(|exit| *exit < here);
+        }
+        self.variables.back_to_blocks(blocks);
+        self.variables.restore_assigned(assigned);
+        self.protected_code.truncate(protected);
+        (self.ranges.now, self.cursors.now) = (ranges, cursors);
+        self.emit(Instruction::Fail(Box::new(SqlError { position: None, ..error })));
+        Ok(())
+    }
+
     /// RETURN of a trigger function: a row, or NULL.
     pub(super) fn returns_triggered_row(&mut self, value: &Expression) -> Result<(), SqlError> {
         let is_null =
