@@ -190,8 +190,14 @@ impl BlockRun<'_, '_> {
             // Nobody has endorsed them. Rows of a table that the change makes follow from those that there are.
             let known = |command: &Command| snapshot.catalog().table(command.row.table).is_some();
             if effects.commands.iter().any(known) {
-                let what = "TRUNCATE on a ledger that executes before it orders";
-                return Outcome::Aborted(SqlError::unsupported(what).hint("Use DELETE."));
+                let (what, hint) = match effects.catalog {
+                    Some(_) => (
+                        "a schema change and changes of other tables' rows in one transaction on a ledger that executes before it orders",
+                        "Make them in transactions of their own.",
+                    ),
+                    None => ("TRUNCATE on a ledger that executes before it orders", "Use DELETE."),
+                };
+                return Outcome::Aborted(SqlError::unsupported(what).hint(hint));
             }
         }
         let changes = match after_images(&effects.commands, snapshot.as_ref()) {

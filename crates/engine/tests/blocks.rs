@@ -4,7 +4,7 @@ mod support;
 
 use state::Snapshot;
 use support::{Chain, charter, script};
-use types::{Outcome, Payload, RejectReason, SqlState, Value};
+use types::{Outcome, Payload, RejectReason, SessionResults, SessionStep, SqlState, StatementResult, Value};
 
 #[test]
 fn the_same_request_commits_once_and_reuse_is_refused() {
@@ -141,4 +141,60 @@ fn truncate_empties_a_table_at_its_place_in_the_block() {
     assert_eq!(chain.select("SELECT id, u FROM t"), [["3", "2"]]);
     assert_eq!(chain.select("SELECT id FROM t WHERE u = 2"), [["3"]]);
     assert_ne!(chain.engine.state_digest(), before);
+}
+
+#[test]
+fn a_transaction_that_changes_the_schema_among_rows_runs_alone_at_its_place() {
+    let mut digests = Vec::new();
+    for protocol in ["harmony", "block-stm", "serial", "ssi", "aria", "graph"] {
+        let mut charter = charter();
+        charter.protocol = protocol.to_string();
+        let mut chain = Chain::new(charter);
+        chain.script("CREATE TABLE t (id bigint PRIMARY KEY, n bigint)");
+        let run = |sql: &str| SessionStep::Run { sql: sql.to_string(), parameters: vec![] };
+        let mut given = SessionResults::default();
+        for tag in ["UPDATE 2", "ALTER TABLE", "CREATE INDEX", "INSERT 0 1", "DROP TABLE"] {
+            given.add(&Ok(StatementResult { tag: tag.to_string(), ..StatementResult::default() }));
+        }
+        let block = Payload::Session {
+            steps: vec![
+                run("UPDATE t SET n = n + 1"),
+                run("ALTER TABLE t ADD COLUMN note text DEFAULT 'old'"),
+                run("CREATE UNIQUE INDEX t_n ON t (n)"),
+                run("INSERT INTO t VALUES (3, 30, 'new')"),
+                run("DROP TABLE gone"),
+            ],
+            now_ms: 1_700_000_000_000,
+            results: given.digest(),
+        };
+        let receipts = chain
+            .execute(vec![
+                script("INSERT INTO t VALUES (1, 10), (2, 20)"),
+                script("CREATE TABLE gone (id bigint); INSERT INTO gone VALUES (1)"),
+                block.clone(),
+                script("UPDATE t SET note = 'changed' WHERE n = 11"),
+                script("INSERT INTO t VALUES (4, 30, 'twice')"),
+                block,
+            ])
+            .receipts;
+        let states: Vec<Option<SqlState>> = receipts
+            .iter()
+            .map(|receipt| match &receipt.outcome {
+                Outcome::Aborted(error) => Some(error.state),
+                Outcome::Committed(_) => None,
+                other => panic!("{protocol}: {other:?}"),
+            })
+            .collect();
+        let (twice, changed) = (Some(SqlState::UNIQUE_VIOLATION), Some(SqlState::SERIALIZATION_FAILURE));
+        assert_eq!(states, [None, None, None, None, twice, changed], "{protocol}");
+        assert_eq!(
+            chain.select("SELECT * FROM t ORDER BY n"),
+            [["1", "11", "changed"], ["2", "21", "old"], ["3", "30", "new"]],
+            "{protocol}"
+        );
+        assert_eq!(chain.select("SELECT id FROM t WHERE n = 30"), [["3"]], "{protocol}");
+        assert!(!chain.engine.state().snapshot().catalog().tables.contains_key("gone"));
+        digests.push(chain.engine.state_digest());
+    }
+    assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "every protocol comes to the same state");
 }

@@ -519,6 +519,22 @@ fn a_simulation_before_a_schema_change_does_not_count_after_it() {
 }
 
 #[test]
+fn a_schema_change_among_changes_of_rows_needs_a_ledger_that_orders_first() {
+    let mut network = Network::new("occ", |_| {});
+    let mut run = |sql: &str| {
+        let change = network.proposal(script(sql));
+        network.outcomes(vec![change]).remove(0)
+    };
+    let filled = run("CREATE TABLE other (id int PRIMARY KEY); INSERT INTO other VALUES (1)");
+    assert!(matches!(filled, Outcome::Committed(_)), "{filled:?}");
+    let Outcome::Aborted(error) = run("CREATE TABLE more (id int); DELETE FROM other") else {
+        panic!("nobody has endorsed that rows of a table go which there was before")
+    };
+    assert_eq!(error.state, SqlState::FEATURE_NOT_SUPPORTED);
+    assert!(error.message.contains("changes of other tables' rows"), "{error:?}");
+}
+
+#[test]
 fn an_error_is_the_clients_at_once_and_is_not_ordered() {
     let mut network = Network::new("occ", |_| {});
     let basis = network.basis();

@@ -6,7 +6,7 @@ use concurrency::{Batch, ProtocolOptions, Snapshots, TransactionOutcome, protoco
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use sql::{Context, Invocation, Library, Session};
+use sql::{Context, Invocation, Library, Session, TemporaryTables};
 use state::{AfterImage, Effects, PlainState, Simulate, Snapshot, apply_command};
 use std::sync::Arc;
 use types::{Catalog, Payload, SessionStep, SqlError, StatementResult, TransactionId, Value};
@@ -112,8 +112,15 @@ fn statement(random: &mut StdRng) -> SessionStep {
 fn block(random: &mut StdRng, library: &Arc<Library>, snapshot: &PlainState) -> Option<Payload> {
     let context = Context { height: u64::MAX, timestamp_ms: 1_700_000_000_000, ..context(0, u32::MAX) };
     let snapshot = Arc::new(snapshot.clone());
-    let mut session =
-        Session::begin(library.clone(), snapshot, context, types::Principal::default(), 20_000, false);
+    let mut session = Session::begin(
+        library.clone(),
+        snapshot,
+        context,
+        types::Principal::default(),
+        20_000,
+        false,
+        TemporaryTables::default(),
+    );
     let mut open: Vec<&str> = Vec::new();
     for _ in 0..random.random_range(1..=6) {
         let name = *["s", "t"].choose(random).expect("two");
@@ -139,7 +146,7 @@ fn block(random: &mut StdRng, library: &Arc<Library>, snapshot: &PlainState) -> 
             session.run(SessionStep::RollbackTo(name.to_string())).expect("it is open");
         }
     }
-    session.finish()
+    session.finish().payload
 }
 
 /// What clients make of a state: mostly blocks, sometimes a script, so that both meet.

@@ -187,8 +187,21 @@ pub struct Executed {
 /// A transaction block of a session: its statements run on one snapshot and see what those before them have written.
 /// Nothing is ordered before [`TransactionBlock::finish`] makes a transaction of it.
 pub trait TransactionBlock: Send {
-    /// [`Catalog::version`] that its statements run with.
+    /// What its statements are bound to: [`Prepared::catalog_version`] of those that are bound now. A block that changes
+    /// the schema has versions of its own.
     fn catalog_version(&self) -> u64;
+
+    /// Binds a statement as it would run now; the session's temporary tables are known.
+    ///
+    /// # Errors
+    /// As [`Database::prepare`].
+    fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError>;
+
+    /// The tables that its statements know, the session's temporary ones among them.
+    ///
+    /// # Errors
+    /// A temporary table has the name of a table of the ledger.
+    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError>;
 
     /// From now on it may only read (or write again).
     ///
@@ -202,17 +215,31 @@ pub trait TransactionBlock: Send {
     /// What the step ends with.
     fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError>;
 
-    /// What is to be ordered; `None` where the block has changed nothing.
-    fn finish(self: Box<Self>) -> Option<Payload>;
+    /// It is to be committed.
+    fn finish(self: Box<Self>) -> FinishedBlock;
+}
+
+/// What a transaction block leaves that is to be committed.
+pub struct FinishedBlock {
+    /// What is to be ordered; `None` where the block has changed nothing of the ledger.
+    pub payload: Option<Payload>,
+    /// The session's temporary tables once it is final.
+    pub temporary: Box<dyn TemporaryTables>,
 }
 
 /// The temporary tables of one session. What concerns them runs at the gateway's node alone, and nothing of it is ordered.
-pub trait TemporaryTables: Send {
+pub trait TemporaryTables: Any + Send {
     /// Binds a statement where they are known; `None` where it does not concern them.
     ///
     /// # Errors
     /// What is wrong in the statement.
     fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<Option<Prepared>, SqlError>;
+
+    /// The ledger's newest tables and these.
+    ///
+    /// # Errors
+    /// One has the name of a table of the ledger.
+    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError>;
 
     /// Runs what concerns them, in the name of `role`, and ends its transaction; `None` where the ledger has to run it.
     fn run(&mut self, role: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>>;
@@ -264,11 +291,16 @@ pub trait Database: Send + Sync + 'static {
     /// The contract's error where it aborts; a fitting SQLSTATE where it is rejected or cannot be accepted.
     async fn execute(&self, role: &str, payload: Payload) -> Result<Executed, SqlError>;
 
-    /// A transaction block begins on the newest applied snapshot.
+    /// A transaction block begins on the newest applied snapshot, with a copy of the session's temporary tables.
     ///
     /// # Errors
     /// The node does not serve now.
-    fn begin(&self, role: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError>;
+    fn begin(
+        &self,
+        role: &str,
+        read_only: bool,
+        temporary: &dyn TemporaryTables,
+    ) -> Result<Box<dyn TransactionBlock>, SqlError>;
 
     /// A session's temporary tables: none yet.
     fn temporary_tables(&self) -> Box<dyn TemporaryTables>;

@@ -44,8 +44,8 @@ mod postgres;
 
 pub use access::{Access, Authentication, Certificate, CertificateError, PasswordError, Passwords, Verifier};
 pub use database::{
-    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TemporaryTables,
-    TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
+    BlockRow, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt, StatementKind,
+    TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
 };
 pub use error::{GatewayError, bind};
 pub use http::serve_http;

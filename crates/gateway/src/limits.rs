@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+/// Bytes of the rows of one COPY to a temporary table.
+pub const TEMPORARY_COPY_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 /// Sessions at the same time where `node.toml` says nothing else; one more gets `53300`.
 pub const CONNECTIONS_MAX: usize = 2_000;
-/// Connections beyond the limit that get an error (or cancel a query) instead of being closed at once.
-pub const REFUSALS_MAX: usize = 50;
+/// Connections that have not started their session yet; where there are more the oldest is closed. A client takes
+/// milliseconds here, so that who only holds connections keeps nobody out.
+pub const STARTING_MAX: usize = 500;
 /// Bytes of one message from a client, CopyData included; a longer one ends the connection with `08P01`.
 pub const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of the message that starts a session.

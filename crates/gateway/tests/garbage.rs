@@ -137,6 +137,39 @@ async fn portals_suspend_after_as_many_rows_as_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn thousands_of_half_open_connections_keep_nobody_out() {
+    let resident = || {
+        let pages = std::fs::read_to_string("/proc/self/statm").expect("this is Linux");
+        pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).expect("a number") * 4096
+    };
+    // Sessions are few: what has not started one must not count.
+    let access = gateway::Access { connections_max: 3, ..gateway::Access::default() };
+    let (port, _) = fake::serve_with(Arc::new(Fake::default()), access).await;
+    assert_alive(port).await;
+    let before = resident();
+    let (startup, mut held) = (startup(), Vec::new());
+    for number in 0..3_000 {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("connected");
+        // Closed at once where it is too much; nothing, a part of a first message, and a length that promises more.
+        let _ = stream.write_all([&[][..], &startup[..number % 9], &[0, 0, 0x20, 0, 0]][number % 3]).await;
+        held.push(stream);
+        if number % 500 == 499 {
+            assert_alive(port).await;
+        }
+    }
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 64 << 20, "3,000 half-open connections take {grown} bytes");
+    let mut open = 0;
+    for stream in &mut held {
+        let mut byte = [0];
+        let read = tokio::time::timeout(Duration::from_millis(1), stream.read(&mut byte)).await;
+        open += usize::from(read.is_err());
+    }
+    assert!(open <= gateway::limits::STARTING_MAX, "{open} are still open");
+    assert_alive(port).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn truncated_and_idle_connections_block_nobody() {
     let port = port().await;
     let mut held = Vec::new();

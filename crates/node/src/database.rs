@@ -8,14 +8,16 @@ use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gateway::{
-    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind, TemporaryTables,
-    TransactionBlock, TransactionFilter, TransactionRow,
+    BlockRow, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt, StatementKind,
+    TemporaryTables, TransactionBlock, TransactionFilter, TransactionRow,
 };
 use ledger::Ledger;
 use ordering::Ordering;
 use state::Snapshot;
+use std::any::Any;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU64};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use types::{
@@ -46,6 +48,8 @@ pub(crate) struct NodeDatabase {
     pub(crate) endorsing: Option<Endorsing>,
     pub(crate) metrics: Arc<NodeMetrics>,
     pub(crate) started: Instant,
+    /// The time of the newest transaction block of a session, in milliseconds since 1970-01-01 00:00 UTC.
+    pub(crate) newest_block_ms: AtomicU64,
 }
 
 /// What a node does for endorsements.
@@ -57,6 +61,16 @@ pub(crate) struct Endorsing {
 }
 
 impl NodeDatabase {
+    /// The time of a transaction block: now, and later than that of every other one, because it tells the values of
+    /// sequences apart that blocks draw.
+    fn next_block_ms(&self) -> u64 {
+        let now = now_ms();
+        let later = |newest: u64| Some(now.max(newest + 1));
+        let newest =
+            self.newest_block_ms.fetch_update(atomic::Ordering::Relaxed, atomic::Ordering::Relaxed, later);
+        newest.map_or(now, |newest| now.max(newest + 1))
+    }
+
     /// Has transactions ordered; endorsed first, if they must be and are not. Verifies signatures, so it is called on a
     /// thread that may work.
     fn submit_now(&self, transactions: Vec<Bytes>, replies: &mpsc::Sender<SubmissionReply>) {
@@ -127,23 +141,39 @@ fn now_ms() -> u64 {
 }
 
 /// A transaction block of a session, on a snapshot of this node.
-struct NodeBlock(sql::Session);
+struct NodeBlock {
+    session: sql::Session,
+    published: Arc<Published>,
+    organisation: u16,
+}
 
 impl TransactionBlock for NodeBlock {
     fn catalog_version(&self) -> u64 {
-        self.0.catalog_version()
+        self.session.catalog_version()
+    }
+
+    fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError> {
+        let (prepared, temporary) = self.session.prepare(sql, parameter_types)?;
+        Ok(Prepared { temporary, ..described(prepared, self.session.catalog_version()) })
+    }
+
+    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
+        self.session.catalog()
     }
 
     fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
-        self.0.set_read_only(read_only)
+        self.session.set_read_only(read_only)
     }
 
     fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
-        self.0.run(step)
+        self.session.run(step)
     }
 
-    fn finish(self: Box<Self>) -> Option<Payload> {
-        self.0.finish()
+    fn finish(self: Box<Self>) -> FinishedBlock {
+        let sql::Finished { payload, temporary } = self.session.finish();
+        let (published, organisation) = (self.published, self.organisation);
+        let temporary = NodeTemporaryTables { published, organisation, tables: temporary };
+        FinishedBlock { payload, temporary: Box::new(temporary) }
     }
 }
 
@@ -162,6 +192,10 @@ impl TemporaryTables for NodeTemporaryTables {
         Ok(prepared.map(|prepared| Prepared { temporary: true, ..described(prepared, version) }))
     }
 
+    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
+        self.tables.visible(&self.published.library())
+    }
+
     fn run(&mut self, role: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
         let principal = Principal { organisation: self.organisation, role: role.to_string() };
         let (library, snapshot) = self.published.at_one_height()?;
@@ -170,7 +204,7 @@ impl TemporaryTables for NodeTemporaryTables {
         if results.is_ok() {
             self.tables.commit();
         }
-        Some(results)
+        Some(results.map(|local| local.results))
     }
 
     fn clear(&mut self) {
@@ -255,8 +289,17 @@ impl Database for NodeDatabase {
         }
     }
 
-    fn begin(&self, role: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
+    fn begin(
+        &self,
+        role: &str,
+        read_only: bool,
+        temporary: &dyn TemporaryTables,
+    ) -> Result<Box<dyn TransactionBlock>, SqlError> {
         self.serving()?;
+        let temporary = (temporary as &dyn Any).downcast_ref::<NodeTemporaryTables>().ok_or_else(|| {
+            let message = "the session's temporary tables are those of another database";
+            SqlError::new(SqlState::INTERNAL_ERROR, message)
+        })?;
         let Some((library, snapshot)) = self.published.at_one_height() else {
             let message = "the tables are being changed";
             return Err(
@@ -266,14 +309,17 @@ impl Database for NodeDatabase {
         // Rows without a primary key come last, as they will at the transaction's place.
         let context = sql::Context {
             height: u64::MAX,
-            timestamp_ms: now_ms(),
+            timestamp_ms: self.next_block_ms(),
             index: u32::MAX,
             transaction: TransactionId::default(),
             step_limit: self.charter.meter.transaction_steps,
         };
         let (principal, read_limit) = (self.principal(role), QUERY_STEPS_MAX);
-        let session = sql::Session::begin(library, snapshot, context, principal, read_limit, read_only);
-        Ok(Box::new(NodeBlock(session)))
+        let tables = temporary.tables.clone();
+        let session =
+            sql::Session::begin(library, snapshot, context, principal, read_limit, read_only, tables);
+        let (published, organisation) = (self.published.clone(), self.organisation as u16);
+        Ok(Box::new(NodeBlock { session, published, organisation }))
     }
 
     fn role_of(&self, user: &str) -> Result<String, SqlError> {

@@ -16,6 +16,7 @@ use ordering::bft::{self, BftConfig};
 use ordering::solo::{self, SoloConfig};
 use ordering::{Admission, CertificateVerifier, MempoolLimits, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use types::ExecutionModel;
@@ -170,6 +171,7 @@ impl Node {
             endorsing,
             metrics,
             started: Instant::now(),
+            newest_block_ms: AtomicU64::new(0),
         });
         serve(&gateway, &database, postgres, access, http);
         let report = StartReport { checkpoint, replayed, height, repairs, time: start.elapsed() };

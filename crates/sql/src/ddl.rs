@@ -2,6 +2,7 @@
 
 mod alter;
 mod columns;
+mod composite_types;
 mod constraints;
 mod create_as;
 mod foreign_keys;
@@ -18,6 +19,7 @@ use crate::parse::ParsedStatement;
 use crate::parse_role::RoleStatement;
 use crate::statement::table_name;
 use alter::{TableChange, alter_table, bind_alter_table};
+use composite_types::{TypeDraft, bind_create_type, create_type, drop_types, settle};
 use create_as::{TableOfQuery, bind_create_table_as, create_table_as};
 use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
 use roles::change_roles;
@@ -28,7 +30,9 @@ use sqlparser::ast::{ObjectType, Statement};
 use std::sync::Arc;
 use tables::{TableDraft, bind_create_table, create_table, drop_tables};
 use triggers::{TriggerChange, bind_trigger};
-use types::{Catalog, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId, limits};
+use types::{
+    Catalog, CompositeTypes, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId, limits,
+};
 use views::{ViewDraft, bind_create_view, create_view, drop_views};
 
 /// A change of the catalog.
@@ -108,16 +112,52 @@ pub(crate) enum SchemaChange {
     },
     /// DROP PROCEDURE and DROP FUNCTION.
     DropRoutine(DropRoutine),
+    /// CREATE TYPE.
+    CreateType(TypeDraft),
+    /// DROP TYPE.
+    DropType {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// CASCADE.
+        cascade: bool,
+        /// The types.
+        names: Vec<String>,
+    },
     /// CREATE ROLE, GRANT and their kind.
     Role(RoleStatement),
     /// CREATE, ALTER and DROP TRIGGER.
     Trigger(TriggerChange),
+    /// One that names a type which an earlier change of the same script may make: bound when it is its turn.
+    Later(Box<ParsedStatement>),
 }
 
 impl SchemaChange {
+    /// Whether it runs a query, on the schema as it is before.
+    pub fn runs_a_query(&self) -> bool {
+        matches!(self, SchemaChange::CreateTableAs(_))
+    }
+
     /// Whether it makes a table.
     pub fn creates_table(&self) -> bool {
-        matches!(self, SchemaChange::CreateTable { .. } | SchemaChange::CreateTableAs(_))
+        match self {
+            SchemaChange::CreateTable { .. } | SchemaChange::CreateTableAs(_) => true,
+            SchemaChange::Later(statement) => match statement.as_ref() {
+                ParsedStatement::Sql(statement) => matches!(statement.as_ref(), Statement::CreateTable(_)),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Whether it takes what depends on it along.
+    fn cascades(&self) -> bool {
+        match self {
+            SchemaChange::DropTable { cascade, .. }
+            | SchemaChange::DropView { cascade, .. }
+            | SchemaChange::DropSequence { cascade, .. }
+            | SchemaChange::DropType { cascade, .. } => *cascade,
+            _ => false,
+        }
     }
 }
 
@@ -125,9 +165,12 @@ impl SchemaChange {
 ///
 /// # Errors
 /// What is wrong with it; `0A000` names what is not supported.
-pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<SchemaChange>, SqlError> {
+pub(crate) fn bind_schema_change(
+    types: &CompositeTypes,
+    statement: &ParsedStatement,
+) -> Result<Option<SchemaChange>, SqlError> {
     let statement = match statement {
-        ParsedStatement::CreateRoutine(create) => return bind_create_routine(create).map(Some),
+        ParsedStatement::CreateRoutine(create) => return bind_create_routine(types, create).map(Some),
         ParsedStatement::CreateTableAs(create) => return bind_create_table_as(create).map(Some),
         ParsedStatement::Role(statement) => return Ok(Some(SchemaChange::Role(statement.as_ref().clone()))),
         ParsedStatement::Trigger(statement) => {
@@ -137,8 +180,15 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
         ParsedStatement::Sql(statement) => statement.as_ref(),
     };
     match statement {
-        Statement::CreateTable(create) => bind_create_table(create).map(Some),
-        Statement::AlterTable(alter) => bind_alter_table(alter),
+        Statement::CreateTable(create) => bind_create_table(types, create).map(Some),
+        Statement::AlterTable(alter) => bind_alter_table(types, alter),
+        Statement::CreateType { name, representation } => {
+            bind_create_type(types, name, representation.as_ref()).map(Some)
+        }
+        Statement::Drop { object_type: ObjectType::Type, if_exists, names, cascade, .. } => {
+            let names = names.iter().map(table_name).collect::<Result<_, _>>()?;
+            Ok(Some(SchemaChange::DropType { if_exists: *if_exists, cascade: *cascade, names }))
+        }
         Statement::Drop {
             object_type: ObjectType::Table,
             if_exists,
@@ -170,11 +220,11 @@ pub(crate) fn bind_schema_change(statement: &ParsedStatement) -> Result<Option<S
         }
         Statement::Drop { object_type, .. } => Err(SqlError::unsupported(format_args!("DROP {object_type}"))),
         Statement::DropProcedure { if_exists, proc_desc, drop_behavior } => {
-            DropRoutine::bind(*if_exists, false, proc_desc, drop_behavior.as_ref())
+            DropRoutine::bind(types, *if_exists, false, proc_desc, drop_behavior.as_ref())
                 .map(|drop| Some(SchemaChange::DropRoutine(drop)))
         }
         Statement::DropFunction(drop) => {
-            DropRoutine::bind(drop.if_exists, true, &drop.func_desc, drop.drop_behavior.as_ref())
+            DropRoutine::bind(types, drop.if_exists, true, &drop.func_desc, drop.drop_behavior.as_ref())
                 .map(|drop| Some(SchemaChange::DropRoutine(drop)))
         }
         Statement::CreateView(create) => bind_create_view(create).map(Some),
@@ -217,12 +267,33 @@ pub(crate) fn change_catalog<'c>(
     before: &Catalog,
     changes: impl IntoIterator<Item = &'c SchemaChange>,
     organisation: u16,
+    all: Rows<'_, '_>,
+    results: &mut Vec<StatementResult>,
+) -> Result<Option<Catalog>, SqlError> {
+    change_all(before, changes, organisation, all, results)
+        .map_err(|error| CompositeTypes::new(before).named_in(error))
+}
+
+fn change_all<'c>(
+    before: &Catalog,
+    changes: impl IntoIterator<Item = &'c SchemaChange>,
+    organisation: u16,
     mut all: Rows<'_, '_>,
     results: &mut Vec<StatementResult>,
 ) -> Result<Option<Catalog>, SqlError> {
     let mut catalog = before.clone();
     let rows = &mut all;
     for change in changes {
+        let now;
+        let change = match change {
+            SchemaChange::Later(statement) => {
+                let bound = bind_schema_change(&CompositeTypes::new(&catalog), statement)?;
+                now = bound.ok_or_else(|| SqlError::unsupported("this statement"))?;
+                &now
+            }
+            change => change,
+        };
+        let previous = catalog.clone();
         let tag = match change {
             SchemaChange::CreateTable { if_not_exists, draft } => {
                 create_table(&mut catalog, *if_not_exists, draft, rows)?;
@@ -230,6 +301,7 @@ pub(crate) fn change_catalog<'c>(
             }
             SchemaChange::CreateTableAs(draft) => {
                 let tag = create_table_as(&mut catalog, before, draft, rows)?;
+                settle(&previous, &mut catalog, false)?;
                 results.push(StatementResult { tag, ..StatementResult::default() });
                 continue;
             }
@@ -276,8 +348,18 @@ pub(crate) fn change_catalog<'c>(
             }
             SchemaChange::DropRoutine(drop) => drop.apply(&mut catalog)?,
             SchemaChange::Trigger(change) => change.apply(&mut catalog)?,
+            SchemaChange::CreateType(draft) => {
+                create_type(&mut catalog, draft)?;
+                "CREATE TYPE"
+            }
+            SchemaChange::DropType { if_exists, cascade, names } => {
+                drop_types(&mut catalog, *if_exists, *cascade, names)?;
+                "DROP TYPE"
+            }
+            SchemaChange::Later(_) => return Err(SqlError::unsupported("this statement")),
             SchemaChange::Role(statement) => change_roles(&mut catalog, statement, organisation)?,
         };
+        settle(&previous, &mut catalog, change.cascades())?;
         results.push(StatementResult { tag: tag.to_string(), ..StatementResult::default() });
         catalog.roles = std::mem::take(&mut catalog.roles).without_dropped(&catalog);
     }
@@ -324,6 +406,7 @@ fn relation_exists(catalog: &Catalog, name: &str) -> bool {
     catalog.tables.contains_key(name)
         || catalog.views.contains_key(name)
         || catalog.sequences.contains_key(name)
+        || catalog.types.contains_key(name)
         || catalog.tables.values().any(has_key)
         || catalog.indexes.values().flatten().any(|index| index.name == name)
 }

@@ -10,8 +10,8 @@ use state::{
 };
 use std::sync::Arc;
 use types::{
-    ColumnSet, DataType, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite, Index, Key, Row,
-    RowWrite, SqlError, SqlState, TableId, Value, assign,
+    ColumnSet, CompositeTypes, DataType, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite, Index,
+    Key, Row, RowWrite, SqlError, SqlState, TableId, Value,
 };
 
 /// The effects as validation works on them. Their commands check what the row is at its place: NOT NULL, CHECK, length.
@@ -31,9 +31,10 @@ pub fn bind_endorsed(library: &Library, endorsed: &EndorsedEffects) -> Result<Ef
             return Err(broken("the keys of a scan's result do not ascend".to_string()));
         }
     }
+    let types = library.tables().routines().types();
     effects_of(endorsed, |write| match library.tables().unique_index(write.table) {
         Some((table, index)) => unique_command(table, index, write),
-        None => command(plan(library, write.table)?, write),
+        None => command(types, plan(library, write.table)?, write),
     })
 }
 
@@ -86,13 +87,17 @@ impl RowFunction for CheckedWrite {
     }
 }
 
-fn command(table: &Arc<TablePlan>, endorsed: &EndorsedWrite) -> Result<Command, SqlError> {
+fn command(
+    types: &CompositeTypes,
+    table: &Arc<TablePlan>,
+    endorsed: &EndorsedWrite,
+) -> Result<Command, SqlError> {
     let (key, write) = (&endorsed.key, &endorsed.write);
     let mut uses = ColumnSet::EXISTS;
     let mut addition = None;
     let kind = match write {
         RowWrite::Put(row) => {
-            whole_row(table, key, row)?;
+            whole_row(types, table, key, row)?;
             uses = ColumnSet::EMPTY;
             CommandKind::Insert(row.clone())
         }
@@ -103,7 +108,7 @@ fn command(table: &Arc<TablePlan>, endorsed: &EndorsedWrite) -> Result<Command, 
                     table.name
                 )));
             }
-            values.iter().try_for_each(|(ordinal, value)| column_value(table, *ordinal, value))?;
+            values.iter().try_for_each(|(ordinal, value)| column_value(types, table, *ordinal, value))?;
             CommandKind::Update { known: values.clone() }
         }
         RowWrite::Add { ordinal, amount } => {
@@ -152,7 +157,7 @@ fn may_grow(table: &TablePlan, write: &RowWrite) -> bool {
     matches!(write, RowWrite::Put(_) | RowWrite::Assign(_)) && crate::footprint::may_be_too_long(table)
 }
 
-fn whole_row(table: &TablePlan, key: &Key, row: &Row) -> Result<(), SqlError> {
+fn whole_row(types: &CompositeTypes, table: &TablePlan, key: &Key, row: &Row) -> Result<(), SqlError> {
     if row.len() != table.columns.len() {
         let (found, expected) = (row.len(), table.columns.len());
         return Err(broken(format!(
@@ -161,7 +166,7 @@ fn whole_row(table: &TablePlan, key: &Key, row: &Row) -> Result<(), SqlError> {
         )));
     }
     for (ordinal, value) in (0u16..).zip(row.iter()) {
-        typed(table, ordinal, value)?;
+        typed(types, table, ordinal, value)?;
     }
     if !table.key.is_empty() {
         let expected = Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?;
@@ -172,9 +177,14 @@ fn whole_row(table: &TablePlan, key: &Key, row: &Row) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn column_value(table: &TablePlan, ordinal: u16, value: &Value) -> Result<(), SqlError> {
+fn column_value(
+    types: &CompositeTypes,
+    table: &TablePlan,
+    ordinal: u16,
+    value: &Value,
+) -> Result<(), SqlError> {
     not_in_key(table, ordinal)?;
-    typed(table, ordinal, value)
+    typed(types, table, ordinal, value)
 }
 
 /// The type of a column that is no part of the primary key.
@@ -189,7 +199,7 @@ fn not_in_key(table: &TablePlan, ordinal: u16) -> Result<DataType, SqlError> {
 }
 
 /// Whether the value is one of the column's type, as it is stored.
-fn typed(table: &TablePlan, ordinal: u16, value: &Value) -> Result<(), SqlError> {
+fn typed(types: &CompositeTypes, table: &TablePlan, ordinal: u16, value: &Value) -> Result<(), SqlError> {
     let column = &table.columns[usize::from(ordinal)];
     if value.is_null() {
         return if column.not_null {
@@ -198,9 +208,7 @@ fn typed(table: &TablePlan, ordinal: u16, value: &Value) -> Result<(), SqlError>
             Ok(())
         };
     }
-    let stored = value.data_type().family() == column.data_type.family()
-        && assign(value.clone(), column.data_type).is_ok_and(|stored| stored == *value);
-    if stored {
+    if types.fits(value, column.data_type) {
         return Ok(());
     }
     Err(broken(format!(

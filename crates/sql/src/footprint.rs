@@ -41,7 +41,7 @@ use crate::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
 use types::{
-    ColumnSet, DataType, Key, ParameterMode, ReferentialAction, SqlError, TableId, TriggerEvent, Value, cast,
+    ColumnSet, DataType, Key, ParameterMode, ReferentialAction, SqlError, TableId, TriggerEvent, Value,
     format_value, limits,
 };
 
@@ -518,7 +518,8 @@ impl<'a> Analysis<'a> {
         let inputs = inputs.filter(|(parameter, _)| parameter.mode != ParameterMode::Out);
         let arguments = inputs.map(|(parameter, argument)| {
             let value = self.evaluate(argument, frame)?;
-            cast(value, parameter.data_type.family()).ok()
+            let types = self.library.tables().routines().types();
+            types.cast(value, parameter.data_type.family()).ok()
         });
         let arguments = arguments.collect();
         self.call(&call.procedure, arguments)
@@ -643,7 +644,7 @@ pub(crate) fn may_be_too_long(table: &TablePlan) -> bool {
     // As `check_row_bytes` counts; a character has at most four bytes.
     let bytes = table.columns.iter().map(|column| match column.data_type {
         DataType::Text(None) | DataType::Char(None) | DataType::Unknown => usize::MAX,
-        DataType::Bytea | DataType::Array(_) => usize::MAX,
+        DataType::Bytea | DataType::Array(_) | DataType::Composite(_) | DataType::Record => usize::MAX,
         DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {
             (characters as usize).saturating_mul(4).saturating_add(9)
         }

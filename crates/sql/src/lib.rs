@@ -51,6 +51,6 @@ pub use endorsed::bind_endorsed;
 pub use execution::{Context, Oracles};
 pub use library::{CompileOptions, Involved, Involvement, Library};
 pub use prepare::{Prepared, StatementKind, prepare};
-pub use session::Session;
+pub use session::{Finished, Session};
 pub use simulate::{Invocation, is_schema_change};
 pub use temporary::TemporaryTables;

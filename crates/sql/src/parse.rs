@@ -23,7 +23,7 @@ const SCRIPT_BYTES_MAX: usize = limits::TRANSACTION_BYTES_MAX;
 static DIALECT: PostgreSqlDialect = PostgreSqlDialect {};
 
 /// A statement of a script.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum ParsedStatement {
     /// What sqlparser reads.
     Sql(Box<Statement>),

@@ -9,7 +9,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::SqlError;
 
 /// A table made of the rows of a query.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CreateTableAs {
     /// Its name.
     pub name: ObjectName,

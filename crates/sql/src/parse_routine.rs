@@ -9,7 +9,7 @@ use sqlparser::tokenizer::Token;
 use types::{Language, ParameterMode, SqlError, SqlState, Volatility};
 
 /// `CREATE [OR REPLACE] {PROCEDURE | FUNCTION}`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CreateRoutine {
     /// OR REPLACE.
     pub or_replace: bool,
@@ -30,7 +30,7 @@ pub(crate) struct CreateRoutine {
 }
 
 /// What is said of functions only.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ParsedFunction {
     /// RETURNS.
     pub returns: Option<ParsedReturns>,
@@ -41,7 +41,7 @@ pub(crate) struct ParsedFunction {
 }
 
 /// RETURNS.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ParsedReturns {
     /// SETOF or TABLE.
     pub is_set: bool,
@@ -50,7 +50,7 @@ pub(crate) struct ParsedReturns {
 }
 
 /// What a function returns.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum ParsedResult {
     /// `void`
     Void,
@@ -65,7 +65,7 @@ pub(crate) enum ParsedResult {
 }
 
 /// A parameter.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ParsedParameter {
     /// How it travels.
     pub mode: ParameterMode,

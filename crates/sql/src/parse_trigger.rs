@@ -13,7 +13,7 @@ use types::{SqlError, SqlState, TriggerEvent, TriggerEvents, TriggerTime};
 pub(crate) const EVENT_TRIGGER_HINT: &str = "Triggers fire at changes of rows, not of the schema.";
 
 /// A statement about triggers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum TriggerStatement {
     /// CREATE TRIGGER.
     Create(Box<CreateTrigger>),
@@ -38,7 +38,7 @@ pub(crate) enum TriggerStatement {
 }
 
 /// `CREATE [OR REPLACE] TRIGGER`
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CreateTrigger {
     /// OR REPLACE.
     pub or_replace: bool,

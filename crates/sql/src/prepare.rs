@@ -12,8 +12,8 @@ use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statemen
 use state::Snapshot;
 use std::sync::Arc;
 use types::{
-    DataType, Function, FunctionResult, Language, OutputColumn, ParameterMode, Principal, Procedure,
-    SqlError, SqlState, StatementResult, TransactionId, Value, Volatility, assign, limits,
+    CompositeTypes, DataType, Function, FunctionResult, Language, OutputColumn, ParameterMode, Principal,
+    Procedure, SqlError, SqlState, StatementResult, TransactionId, Value, Volatility, limits,
 };
 
 /// What a script does.
@@ -46,6 +46,8 @@ pub struct Prepared {
     kind: StatementKind,
     /// What its statements need, and which procedures and functions they call.
     pub(crate) needs: Needs,
+    /// What values of composite types are.
+    types: Arc<CompositeTypes>,
 }
 
 /// One statement.
@@ -161,12 +163,21 @@ impl Prepared {
             return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, message));
         }
         let values = parameters.iter().zip(&self.parameters);
-        values.map(|(value, data_type)| assign(value.clone(), *data_type)).collect()
+        values.map(|(value, data_type)| self.types.assign(value.clone(), *data_type)).collect()
     }
 
     /// Runs the statements in order. The client of a transaction sees every command tag, so row counts are guarded,
     /// and gets its rows in a receipt, so there are not too many.
     pub(crate) fn run_steps(
+        &self,
+        execution: &mut Execution<'_>,
+        frame: &[Value],
+        in_receipt: bool,
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        self.results_of_steps(execution, frame, in_receipt).map_err(|error| self.types.named_in(error))
+    }
+
+    fn results_of_steps(
         &self,
         execution: &mut Execution<'_>,
         frame: &[Value],
@@ -228,7 +239,9 @@ pub(crate) fn bind_parsed(
             steps.push(Step::Copy);
             continue;
         }
-        steps.push(bind_step(library, &scope, statement)?);
+        let behind_changes = matches!(steps.last(), Some(Step::Schema(_)));
+        let step = bind_step(library, &scope, statement, behind_changes);
+        steps.push(step.map_err(|error| scope.routines().types().named_in(error))?);
     }
     let needs = scope.needs();
     let called = &needs.called;
@@ -249,12 +262,24 @@ pub(crate) fn bind_parsed(
         known => known,
     });
     let columns = steps.last().map_or_else(Vec::new, |step| step_columns(library, step));
-    Ok(Prepared { library: None, steps, parameters: parameters.collect(), columns, kind, needs })
+    let types = library.tables().routines().types().clone();
+    Ok(Prepared { library: None, steps, parameters: parameters.collect(), columns, kind, needs, types })
 }
 
-fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatement) -> Result<Step, SqlError> {
-    if let Some(change) = bind_schema_change(&statement)? {
-        return Ok(Step::Schema(Box::new(change)));
+fn bind_step(
+    library: &Library,
+    scope: &VariableScope,
+    statement: ParsedStatement,
+    behind_changes: bool,
+) -> Result<Step, SqlError> {
+    match bind_schema_change(scope.routines().types(), &statement) {
+        Ok(Some(change)) => return Ok(Step::Schema(Box::new(change))),
+        Ok(None) => {}
+        // The change before it may make the type.
+        Err(error) if error.state == SqlState::UNDEFINED_OBJECT && behind_changes => {
+            return Ok(Step::Schema(Box::new(SchemaChange::Later(Box::new(statement)))));
+        }
+        Err(error) => return Err(error),
     }
     let statement = match statement {
         ParsedStatement::Sql(statement) => statement,
@@ -273,6 +298,8 @@ fn bind_step(library: &Library, scope: &VariableScope, statement: ParsedStatemen
         Some(other) => {
             let bound = bind_statement(library.tables(), scope, other)?;
             if let Some(lines) = explain(&bound) {
+                let types = scope.routines().types();
+                let lines = lines.into_iter().map(|line| types.named_text(line)).collect();
                 return Ok(Step::Statement(BoundStatement::Explain(explanation(lines))));
             }
         }
@@ -350,6 +377,8 @@ fn bind_explain(
         return Err(call.no_procedure());
     };
     let lines = plpgsql::explain(definition, library.procedure(&call.procedure)?);
+    let types = scope.routines().types();
+    let lines = lines.into_iter().map(|line| types.named_text(line)).collect();
     Ok(explanation(lines))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::parse::located;
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
 use types::SqlError;
 
 /// All of it. White space is gone already.
@@ -14,6 +14,8 @@ pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), 
     mark_variadic(tokens, sql)?;
     select_tables(tokens);
     nest_joins(tokens);
+    name_records(tokens);
+    name_all_fields(tokens);
     Ok(())
 }
 
@@ -75,6 +77,66 @@ fn select_tables(tokens: &mut Vec<TokenWithSpan>) {
         }
         at += 1;
     }
+}
+
+/// `FROM f() AS (a integer, b text)` is `FROM f() AS f (a integer, b text)`; sqlparser reads the latter only. Behind a closing
+/// parenthesis and AS, a name and another word in parentheses are nothing else.
+fn name_records(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 2;
+    while at + 2 < tokens.len() {
+        let is_list = tokens[at].token == Token::LParen
+            && keyword(&tokens[at - 1].token) == Keyword::AS
+            && tokens[at - 2].token == Token::RParen
+            && matches!(&tokens[at + 1].token, Token::Word(word) if word.quote_style.is_some()
+            || !matches!(
+                word.keyword,
+                Keyword::SELECT
+                    | Keyword::VALUES
+                    | Keyword::WITH
+                    | Keyword::TABLE
+                    | Keyword::INSERT
+                    | Keyword::UPDATE
+                    | Keyword::DELETE
+            ))
+            && matches!(tokens[at + 2].token, Token::Word(_));
+        if is_list && let Some(name) = called_before(&tokens[..at - 1]) {
+            let span = tokens[at].span;
+            tokens.insert(at, TokenWithSpan { token: name, span });
+            at += 1;
+        }
+        at += 1;
+    }
+}
+
+/// `(row).*` is the field `*` of a row; sqlparser does not read it in PostgreSQL's dialect. Nothing else has this star behind a
+/// parenthesis or a subscript and a point.
+fn name_all_fields(tokens: &mut [TokenWithSpan]) {
+    for at in 2..tokens.len() {
+        let behind = matches!(tokens[at - 2].token, Token::RParen | Token::RBracket);
+        if tokens[at].token == Token::Mul && tokens[at - 1].token == Token::Period && behind {
+            let (value, quote_style) = ("*".to_string(), Some('"'));
+            tokens[at].token = Token::Word(Word { value, quote_style, keyword: Keyword::NoKeyword });
+        }
+    }
+}
+
+/// The name in front of the parentheses that end these tokens.
+fn called_before(tokens: &[TokenWithSpan]) -> Option<Token> {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().rev() {
+        match token.token {
+            Token::RParen => depth += 1,
+            Token::LParen if depth == 1 => {
+                return match tokens.get(at.checked_sub(1)?).map(|token| &token.token) {
+                    Some(name @ Token::Word(_)) => Some(name.clone()),
+                    _ => None,
+                };
+            }
+            Token::LParen => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// A join that waits for its ON or USING.

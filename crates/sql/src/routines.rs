@@ -1,13 +1,13 @@
 //! The procedures and functions of a catalog as callers see them: names, arguments and columns of the result.
 
-use crate::expression::{Binder, Expression, Source};
+use crate::expression::{Binder, Expression, RoutineCall, Source};
 use crate::parse::parse_expression;
 use crate::scope::VariableScope;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
-    Catalog, DataType, Function, FunctionResult, OutputColumn, Parameter, Procedure, SqlError, SqlState,
-    Value, Volatility, can_cast_implicitly,
+    Catalog, CompositeTypes, DataType, Function, FunctionResult, OutputColumn, Parameter, Procedure,
+    SqlError, SqlState, Value, Volatility, can_cast_implicitly,
 };
 
 /// A procedure or function.
@@ -19,11 +19,23 @@ pub(crate) struct Routine {
     pub columns: Arc<[OutputColumn]>,
 }
 
+/// What the rows of a function are inside of an execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CallForm {
+    /// One value.
+    Value,
+    /// The values of several columns.
+    Columns,
+    /// One value, a row.
+    Row,
+}
+
 /// All of a catalog, by name. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routines {
     by_name: Arc<BTreeMap<String, Arc<Routine>>>,
     sequences: Arc<BTreeSet<String>>,
+    types: Arc<CompositeTypes>,
 }
 
 /// What a parameter gets.
@@ -38,14 +50,21 @@ pub(crate) enum Given {
 impl Routines {
     /// Those of this catalog.
     pub fn new(catalog: &Catalog) -> Routines {
+        let types = Arc::new(CompositeTypes::new(catalog));
         let routine = |(name, definition): (&String, &Arc<Procedure>)| {
-            let columns = result_columns(catalog, definition).into();
+            let columns = result_columns(&types, definition).into();
             (name.clone(), Arc::new(Routine { definition: definition.clone(), columns }))
         };
         Routines {
             by_name: Arc::new(catalog.procedures.iter().map(routine).collect()),
+            types: types.clone(),
             sequences: Arc::new(catalog.sequences.keys().cloned().collect()),
         }
+    }
+
+    /// The composite types beside them.
+    pub fn types(&self) -> &Arc<CompositeTypes> {
+        &self.types
     }
 
     /// Whether there is a sequence of this name, which functions draw from.
@@ -65,9 +84,11 @@ impl Routines {
     }
 
     /// What a function gives that is not run because an argument is NULL.
-    pub fn row_of_nulls(&self, name: &str) -> Vec<Vec<Value>> {
-        match self.function(name) {
-            Some((routine, function)) if !function.is_set => vec![vec![Value::Null; routine.columns.len()]],
+    pub fn row_of_nulls(&self, call: &RoutineCall) -> Vec<Vec<Value>> {
+        match self.function(&call.name) {
+            Some((routine, function)) if !function.is_set => {
+                vec![vec![Value::Null; call.columns.as_ref().unwrap_or(&routine.columns).len()]]
+            }
             _ => Vec::new(),
         }
     }
@@ -101,11 +122,26 @@ impl Routines {
 }
 
 impl Routine {
-    /// Its rows have several columns, or are those of a table.
-    pub fn gives_rows_of_columns(&self) -> bool {
-        let of_table = self.definition.function.as_ref();
-        self.columns.len() != 1
-            || of_table.is_some_and(|function| matches!(function.result, FunctionResult::Table(_)))
+    /// What it gives as a value: a single column, or a row of all.
+    pub fn data_type(&self) -> DataType {
+        match self.definition.function.as_ref().map(|function| &function.result) {
+            Some(FunctionResult::Value(data_type)) => data_type.family(),
+            Some(FunctionResult::Record) => DataType::Record,
+            _ => match self.columns.as_ref() {
+                [only] => only.data_type,
+                _ => DataType::Record,
+            },
+        }
+    }
+
+    /// What its rows are: one value each, the columns of a row, or a value that is a row.
+    pub fn form(&self) -> CallForm {
+        match self.definition.function.as_ref().map(|function| &function.result) {
+            Some(FunctionResult::Value(data_type)) if data_type.is_composite() => CallForm::Row,
+            Some(FunctionResult::Record) => CallForm::Row,
+            Some(FunctionResult::Outputs) if self.columns.len() != 1 => CallForm::Columns,
+            _ => CallForm::Value,
+        }
     }
 }
 
@@ -114,18 +150,22 @@ pub(crate) fn is_volatile(function: &Function) -> bool {
     function.volatility == Volatility::Volatile
 }
 
-fn result_columns(catalog: &Catalog, definition: &Procedure) -> Vec<OutputColumn> {
+fn result_columns(types: &CompositeTypes, definition: &Procedure) -> Vec<OutputColumn> {
     let Some(function) = &definition.function else { return Vec::new() };
     let only = |data_type: DataType| vec![OutputColumn { name: definition.name.clone(), data_type }];
     match &function.result {
         FunctionResult::Void | FunctionResult::Trigger => only(DataType::Text(None)),
-        FunctionResult::Value(data_type) => only(data_type.family()),
+        FunctionResult::Value(data_type) => match types.of(*data_type) {
+            Some(known) => known.fields.clone(),
+            None => only(data_type.family()),
+        },
         FunctionResult::Outputs => definition
             .outputs()
             .enumerate()
             .map(|(position, parameter)| crate::execution::output_column(position, parameter))
             .collect(),
-        FunctionResult::Table(name) => catalog.columns_of(name).unwrap_or_default(),
+        // Every call names them.
+        FunctionResult::Record => Vec::new(),
     }
 }
 

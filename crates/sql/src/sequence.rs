@@ -3,6 +3,7 @@
 use crate::execution::Execution;
 use crate::expression::{Binder, Expression, Kind, RoutineCall};
 use crate::parse::tokenize;
+use crate::routines::CallForm;
 use crate::scope::name_of;
 use sqlparser::tokenizer::{Span, Token};
 use types::{DataType, Sequence, SqlError, SqlState, Value};
@@ -84,7 +85,15 @@ impl Binder<'_> {
             cast.push(argument);
         }
         self.scope().note_call(name);
-        let call = RoutineCall { name: name.into(), is_volatile: true, is_strict: true, arguments: cast };
+        let call = RoutineCall {
+            name: name.into(),
+            is_volatile: true,
+            is_strict: true,
+            arguments: cast,
+            form: CallForm::Value,
+            columns: None,
+            columns_are_asked: false,
+        };
         Ok(Some(Expression { kind: Kind::Call(Box::new(call)), data_type: DataType::BigInt }))
     }
 }
@@ -129,18 +138,18 @@ impl Execution<'_> {
             return Err(SqlError::unsupported("a value of the ledger's sequence in a temporary table")
                 .hint("Only a transaction of the ledger has a place to make a value of."));
         }
-        if self.asks_oracles() {
+        if self.asks_oracles() && self.session_place().is_none() {
             // The same for every endorser, whatever its height: then there is no height to make a value of.
             return Err(SqlError::unsupported("nextval() on a ledger that executes before it orders")
                 .hint("Choose keys in the client."));
         }
-        let context = self.context();
-        if context.height == u64::MAX {
-            // A transaction block has no place before it is committed, and the value would be another one there.
-            return Err(SqlError::unsupported("a value of a sequence in a transaction block")
-                .hint("Leave BEGIN … COMMIT out: one statement, one procedure or one query string is a transaction too."));
-        }
-        let value = Sequence::value(context.height, context.index, self.drawn.count).ok_or_else(|| {
+        let (context, draw) = (self.context(), self.drawn.count);
+        let value = match self.session_place() {
+            // A transaction block has no place before it is committed.
+            Some((now_ms, organisation)) => Sequence::session_value(now_ms, organisation, draw),
+            None => Sequence::value(context.height, context.index, draw),
+        };
+        let value = value.ok_or_else(|| {
             let message = format!(
                 "a transaction draws at most {} values from sequences (DRAWS_MAX)",
                 Sequence::DRAWS_MAX

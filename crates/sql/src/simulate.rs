@@ -1,26 +1,29 @@
 //! Transactions, ready to run.
 
-use crate::ddl::{Rows, change_catalog};
-use crate::execution::{Context, Execution, Oracles, refuse_schema_change};
+use crate::ddl::bind_schema_change;
+use crate::execution::{Context, Execution, Oracles};
 use crate::expression::Expression;
 use crate::footprint::{Analysis, KnownFrame, refused};
 use crate::library::Library;
-use crate::parse;
+use crate::parse::{self, ParsedStatement};
 use crate::prepare::{StatementKind, Step};
-use crate::session;
+use crate::session::{self, Place};
 use crate::statement::{default_row, no_column};
 use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{
-    Catalog, DataType, OutputColumn, ParameterMode, Payload, Principal, Row, SessionStep, SqlError, SqlState,
-    StatementResult, TriggerEvent, Value, assign, cast, results_have_changed,
+    Catalog, DataType, OutputColumn, ParameterMode, Payload, Principal, Row, SessionResults, SessionStep,
+    SqlError, SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
 };
 
 /// True where the transaction changes the schema: it runs alone.
 pub fn is_schema_change(payload: &Payload) -> bool {
     match payload {
         Payload::Script { sql, .. } => parse::is_schema_change(sql),
-        Payload::Call { .. } | Payload::Insert { .. } | Payload::Session { .. } => false,
+        Payload::Session { steps, .. } => steps
+            .iter()
+            .any(|step| matches!(step, SessionStep::Run { sql, .. } if parse::is_schema_change(sql))),
+        Payload::Call { .. } | Payload::Insert { .. } => false,
     }
 }
 
@@ -112,7 +115,9 @@ impl Invocation {
             return Err(crate::execution::no_procedure(name, &types_of(arguments)));
         }
         let values = inputs().zip(arguments);
-        let values = values.map(|(parameter, argument)| cast(argument.clone(), parameter.data_type.family()));
+        let types = self.library.tables().routines().types();
+        let values =
+            values.map(|(parameter, argument)| types.cast(argument.clone(), parameter.data_type.family()));
         let values = values.collect::<Result<Vec<Value>, SqlError>>()?;
         let routines = self.library.tables().routines();
         let defaults = inputs().skip(arguments.len()).map(|parameter| routines.default_of(parameter));
@@ -124,25 +129,10 @@ impl Invocation {
         execution: &mut Execution<'_>,
         sql: &str,
         parameters: &[Value],
-        catalog: &mut Option<Arc<Catalog>>,
     ) -> Result<Vec<StatementResult>, SqlError> {
         let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
         let script = self.library.script(sql, &types)?;
         match script.kind() {
-            StatementKind::SchemaChange => {
-                let changes = script.steps.iter().filter_map(|step| match step {
-                    Step::Schema(change) => Some(change.as_ref()),
-                    _ => None,
-                });
-                refuse_schema_change(&self.principal)?;
-                let mut results = Vec::new();
-                let rows = Rows::new(execution);
-                let before = self.library.catalog();
-                let changed =
-                    change_catalog(before, changes, self.principal.organisation, rows, &mut results)?;
-                *catalog = changed.map(Arc::new);
-                Ok(results)
-            }
             StatementKind::Copy { .. } => {
                 Err(SqlError::unsupported("COPY in a transaction").hint("Insert the rows."))
             }
@@ -150,6 +140,38 @@ impl Invocation {
                 let frame = script.frame(parameters)?;
                 script.run_steps(execution, &frame, true)
             }
+        }
+    }
+
+    /// The statements of a script of which one changes the schema.
+    fn statements_with_schema_change(&self) -> Option<Vec<ParsedStatement>> {
+        let Payload::Script { sql, .. } = self.payload.as_ref() else { return None };
+        if !parse::is_schema_change(sql) {
+            return None;
+        }
+        // What cannot be read says so where it is run.
+        let statements = parse::parse_script(sql).ok()?;
+        let changes = |statement: &ParsedStatement| !matches!(bind_schema_change(statement), Ok(None));
+        statements.iter().any(changes).then_some(statements)
+    }
+
+    /// What a transaction does that changes the schema; `None` where it does not.
+    fn change_schema(&self, snapshot: &dyn Snapshot) -> Option<Effects> {
+        let (context, principal) = (self.context, &self.principal);
+        let place = |session_ms| Place { snapshot, context, principal, session_ms };
+        match self.payload.as_ref() {
+            Payload::Script { sql, .. } => {
+                let statements = self.statements_with_schema_change()?;
+                Some(session::run_script(&self.library, &place(None), sql, statements))
+            }
+            Payload::Session { steps, now_ms, results } if is_schema_change(&self.payload) => {
+                let is_given = |found: &SessionResults| found.digest() == *results;
+                let mut effects =
+                    session::run_again_alone(&self.library, &place(Some(*now_ms)), steps, &is_given);
+                session::guard_results(&mut effects.commands);
+                Some(effects)
+            }
+            _ => None,
         }
     }
 
@@ -187,13 +209,14 @@ impl Invocation {
     ) -> Result<(), SqlError> {
         let Ok(table) = self.library.tables().get(table) else { return Ok(()) };
         analysis.triggers(table, TriggerEvent::Insert)?;
+        let types = self.library.tables().routines().types();
         let defaults = default_row(table);
         let nothing = KnownFrame::new(Vec::new());
         for values in rows {
             let known = |analysis: &Analysis<'_>, ordinal: u16| {
                 let column = &table.columns[usize::from(ordinal)];
                 match columns.iter().position(|name| *name == column.name) {
-                    Some(position) => assign(values.get(position)?.clone(), column.data_type).ok(),
+                    Some(position) => types.assign(values.get(position)?.clone(), column.data_type).ok(),
                     None => analysis.evaluate(&defaults[usize::from(ordinal)], &nothing),
                 }
             };
@@ -213,25 +236,31 @@ impl Invocation {
 
 impl Simulate for Invocation {
     fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
+        if let Some(effects) = self.change_schema(snapshot) {
+            return effects;
+        }
         let mut execution =
             Execution::new(&self.library, snapshot, self.context).asking(self.oracles.as_deref());
         execution = execution.acting_as(&self.principal);
         if self.local {
             execution = execution.locally();
         }
-        let mut catalog = None;
         let result = match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),
-            Payload::Script { sql, parameters } => self.script(&mut execution, sql, parameters, &mut catalog),
+            Payload::Script { sql, parameters } => self.script(&mut execution, sql, parameters),
             Payload::Insert { table, columns, rows } => insert_rows(&mut execution, table, columns, rows),
             Payload::Session { steps, now_ms, results } => {
-                let given = session::run_again(&mut execution, steps, *now_ms);
+                let given = session::run_again(
+                    &self.library,
+                    &mut execution,
+                    steps,
+                    (*now_ms, self.principal.organisation),
+                );
                 let same = given.is_some_and(|given| given.digest() == *results);
                 if same { Ok(session::committed()) } else { Err(results_have_changed()) }
             }
         };
         let mut effects = execution.finish(result);
-        effects.catalog = catalog;
         if matches!(self.payload.as_ref(), Payload::Session { .. }) {
             session::guard_results(&mut effects.commands);
         }
@@ -240,6 +269,9 @@ impl Simulate for Invocation {
 
     fn footprint(&self, catalog: &Catalog) -> Result<Footprint, SqlError> {
         debug_assert_eq!(catalog.version, self.library.catalog().version, "a library of this catalog");
+        if self.statements_with_schema_change().is_some() {
+            return Err(refused("a schema change together with other transactions"));
+        }
         let mut analysis = Analysis::new(&self.library, self.context);
         match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => {
@@ -309,6 +341,7 @@ pub(crate) fn insert_rows(
     }
     execution.begin_insert(table)?;
     let mut inserted = 0_u64;
+    let types = execution.library().tables().routines().types().clone();
     for values in rows {
         if values.len() != targets.len() {
             let message =
@@ -322,7 +355,7 @@ pub(crate) fn insert_rows(
             }
         }
         for (ordinal, value) in targets.iter().zip(values) {
-            row[*ordinal] = assign(value.clone(), table.columns[*ordinal].data_type)?;
+            row[*ordinal] = types.assign(value.clone(), table.columns[*ordinal].data_type)?;
         }
         inserted += u64::from(execution.insert_row(table, Row::from(row))?.is_some());
     }

@@ -260,13 +260,17 @@ impl Tables {
         self.views.get(name)
     }
 
-    /// Names and types of the columns of a table or view.
+    /// Names and types of the columns of a table or view, or of the fields of a composite type.
     ///
     /// # Errors
     /// `42P01`
     pub fn columns_of(&self, name: &str) -> Result<Vec<(String, DataType)>, SqlError> {
         if let Some(view) = self.view(name) {
             return Ok(view.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect());
+        }
+        if let (None, Some(known)) = (self.by_name.get(name), self.routines.types().named(name)) {
+            let fields = known.fields.iter();
+            return Ok(fields.map(|field| (field.name.clone(), field.data_type)).collect());
         }
         let columns = self.get(name)?.columns.iter();
         Ok(columns.map(|column| (column.name.clone(), column.data_type)).collect())

@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
     Catalog, DataType, Key, Payload, Principal, Row, SqlError, SqlState, StatementResult, TableId,
-    TransactionId,
+    TransactionId, TypeId,
 };
 
 /// Bytes of the rows that a session may keep.
@@ -45,8 +45,8 @@ enum AtCommit {
 /// The temporary tables of one session. A copy of it is what a rolled back transaction returns to.
 #[derive(Clone)]
 pub struct TemporaryTables {
-    /// Rows, and a catalog of nothing but these tables.
-    state: PlainState,
+    /// Rows, and a catalog of nothing but these tables. A copy of them all shares this until one of both changes.
+    state: Arc<PlainState>,
     /// By name.
     at_commit: BTreeMap<String, AtCommit>,
     /// What the rows take.
@@ -60,9 +60,13 @@ pub struct TemporaryTables {
 
 impl Default for TemporaryTables {
     fn default() -> TemporaryTables {
-        let catalog = Catalog { next_table: TableId::FIRST_TEMPORARY.0, ..Catalog::default() };
+        let catalog = Catalog {
+            next_table: TableId::FIRST_TEMPORARY.0,
+            next_type: TypeId::FIRST_TEMPORARY.0,
+            ..Catalog::default()
+        };
         TemporaryTables {
-            state: PlainState::new(Arc::new(catalog)),
+            state: Arc::new(PlainState::new(Arc::new(catalog))),
             at_commit: BTreeMap::new(),
             bytes: 0,
             statements: 0,
@@ -70,6 +74,15 @@ impl Default for TemporaryTables {
             combined: None,
         }
     }
+}
+
+/// What a statement gives that runs for one session.
+#[derive(Debug)]
+pub struct LocalResults {
+    /// One per statement.
+    pub results: Vec<StatementResult>,
+    /// It has read the ledger too.
+    pub reads_ledger: bool,
 }
 
 /// The ledger's rows and those of temporary tables.
@@ -116,6 +129,27 @@ impl TemporaryTables {
         &self.state.catalog
     }
 
+    /// What their rows take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether a copy has the same rows in the same memory.
+    pub(crate) fn shares_rows_with(&self, other: &TemporaryTables) -> bool {
+        Arc::ptr_eq(&self.state, &other.state)
+    }
+
+    /// The ledger's tables and these.
+    ///
+    /// # Errors
+    /// `42P07` a relation of the ledger has the name of one of these.
+    pub fn visible(&mut self, ledger: &Arc<Library>) -> Result<Arc<Catalog>, SqlError> {
+        match self.is_empty() {
+            true => Ok(ledger.catalog().clone()),
+            false => Ok(self.combined(ledger)?.catalog().clone()),
+        }
+    }
+
     /// Drops them all: DISCARD TEMP.
     pub fn clear(&mut self) {
         let statements = self.statements;
@@ -132,6 +166,7 @@ impl TemporaryTables {
                     catalog.tables.retain(|_, table| table.id != id);
                     catalog.indexes.remove(&id);
                     catalog.foreign_keys.remove(&id);
+                    catalog.row_types.remove(&name);
                     self.change_catalog(catalog);
                 }
                 AtCommit::DeleteRows => {
@@ -139,7 +174,8 @@ impl TemporaryTables {
                     for index in self.state.catalog.indexes_of(id) {
                         goes.extend([index.entries(), index.unique_entries()]);
                     }
-                    goes.iter().for_each(|table| drop(self.state.tables.remove(table)));
+                    let state = Arc::make_mut(&mut self.state);
+                    goes.iter().for_each(|table| drop(state.tables.remove(table)));
                 }
             }
         }
@@ -162,7 +198,7 @@ impl TemporaryTables {
         sql: &str,
         parameter_types: &[DataType],
     ) -> Result<Option<Prepared>, SqlError> {
-        if !self.is_mentioned(sql) {
+        if !self.are_mentioned_in(sql) {
             return Ok(None);
         }
         let mut statements = parse_script(sql)?;
@@ -187,14 +223,14 @@ impl TemporaryTables {
         payload: &Payload,
         step_limit: u64,
         timestamp_ms: u64,
-    ) -> Option<Result<Vec<StatementResult>, SqlError>> {
+    ) -> Option<Result<LocalResults, SqlError>> {
         let text = match payload {
             Payload::Script { sql, .. } => sql.as_str(),
             Payload::Insert { table, .. } => table.as_str(),
             // A procedure of the ledger knows the ledger's tables only.
             Payload::Call { .. } | Payload::Session { .. } => return None,
         };
-        if !self.is_mentioned(text) {
+        if !self.are_mentioned_in(text) {
             return None;
         }
         self.statements += 1;
@@ -215,8 +251,12 @@ impl TemporaryTables {
             if at_commit.is_none() && self.is_empty() {
                 return None;
             }
-            let changes =
-                statements.iter().map(bind_schema_change).collect::<Result<Option<Vec<_>>, SqlError>>();
+            let types = match self.combined(ledger) {
+                Ok(combined) => combined.tables().routines().types().clone(),
+                Err(error) => return Some(Err(error)),
+            };
+            let changes = statements.iter().map(|statement| bind_schema_change(&types, statement));
+            let changes = changes.collect::<Result<Option<Vec<_>>, SqlError>>();
             match changes {
                 Err(error) => return Some(Err(error)),
                 Ok(Some(changes)) if !changes.is_empty() => {
@@ -241,11 +281,14 @@ impl TemporaryTables {
         snapshot: &dyn Snapshot,
         context: Context,
         payload: &Payload,
-    ) -> Result<Option<Vec<StatementResult>>, SqlError> {
+    ) -> Result<Option<LocalResults>, SqlError> {
         let combined = self.combined(ledger)?;
         let both = Both { catalog: combined.catalog(), ledger: snapshot, temporary: &self.state };
         let invocation = Invocation::new(combined.clone(), context, payload.clone()).locally();
         let effects = invocation.by(principal.clone()).simulate(&both);
+        if effects.catalog.is_some() {
+            return Ok(None);
+        }
         let touched = touches_temporary(&effects);
         let writes_ledger = effects.commands.iter().any(|command| !command.row.table.is_temporary());
         if touched && writes_ledger {
@@ -262,9 +305,10 @@ impl TemporaryTables {
         if !touched && !is_read && effects.result.is_ok() {
             return Ok(None);
         }
+        let reads_ledger = reads_ledger(&effects);
         let results = effects.result?;
         self.apply(&effects.commands)?;
-        Ok(Some(results))
+        Ok(Some(LocalResults { results, reads_ledger }))
     }
 
     /// Makes changes of temporary tables; `None` where they are changes of the ledger.
@@ -276,7 +320,7 @@ impl TemporaryTables {
         context: Context,
         changes: &[SchemaChange],
         at_commit: Option<Option<AtCommit>>,
-    ) -> Result<Option<Vec<StatementResult>>, SqlError> {
+    ) -> Result<Option<LocalResults>, SqlError> {
         let combined = self.combined(ledger)?;
         let both = Both { catalog: combined.catalog(), ledger: snapshot, temporary: &self.state };
         let mut execution = Execution::new(&combined, &both, context).locally().acting_as(principal);
@@ -284,7 +328,8 @@ impl TemporaryTables {
         let (before, rows) = (combined.catalog(), Rows::new(&mut execution));
         let changed = change_catalog(before, changes, principal.organisation, rows, &mut results);
         let effects = execution.finish(Ok(Vec::new()));
-        let Some(changed) = changed? else { return Ok(Some(results)) };
+        let reads_ledger = reads_ledger(&effects);
+        let Some(changed) = changed? else { return Ok(Some(LocalResults { results, reads_ledger })) };
         if at_commit.is_none() && changes.iter().any(SchemaChange::creates_table) {
             let references_ours = |child: &TableId| {
                 let parents = changed.foreign_keys_of(*child);
@@ -302,8 +347,8 @@ impl TemporaryTables {
             };
         }
         let own = temporary_part(&changed);
-        let is_known = Catalog { next_table: 0, ..own.clone() }
-            == Catalog { next_table: 0, ..Catalog::clone(&self.state.catalog) };
+        let is_known = Catalog { next_table: 0, next_type: 0, ..own.clone() }
+            == Catalog { next_table: 0, next_type: 0, ..Catalog::clone(&self.state.catalog) };
         if is_known {
             // Nothing of ours: a change of the ledger that names one of our tables by chance, or in vain.
             let names_ours = changed
@@ -331,12 +376,12 @@ impl TemporaryTables {
             self.at_commit.extend(made.map(|name| (name.clone(), at_commit)));
         }
         self.change_catalog(own);
-        Ok(Some(results))
+        Ok(Some(LocalResults { results, reads_ledger }))
     }
 
     /// Makes the rows what the commands make of them.
     fn apply(&mut self, commands: &[Command]) -> Result<(), SqlError> {
-        let mut changed = Overlay::new(&self.state);
+        let mut changed = Overlay::new(self.state.as_ref());
         for command in commands {
             let (value, _) = apply_command(changed.current(&command.row), command)?;
             changed.set(command.row.clone(), value);
@@ -353,22 +398,26 @@ impl TemporaryTables {
             return Err(SqlError::new(SqlState(*b"53200"), message).hint("Drop some of them."));
         }
         self.bytes = bytes;
-        changes.iter().for_each(|change| self.state.apply(change));
+        if !changes.is_empty() {
+            let state = Arc::make_mut(&mut self.state);
+            changes.iter().for_each(|change| state.apply(change));
+        }
         Ok(())
     }
 
     fn change_catalog(&mut self, catalog: Catalog) {
         self.at_commit.retain(|name, _| catalog.tables.contains_key(name));
-        self.state.change_catalog(Arc::new(catalog));
+        Arc::make_mut(&mut self.state).change_catalog(Arc::new(catalog));
         self.count();
         self.combined = None;
     }
 
     /// Whether a text may be about temporary tables. Says so too often rather than too rarely.
-    fn is_mentioned(&self, text: &str) -> bool {
+    pub(crate) fn are_mentioned_in(&self, text: &str) -> bool {
         let contains = |word: &str| {
             let word = word.as_bytes();
-            text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
+            // A table may be called "".
+            word.is_empty() || text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
         };
         let indexes = self.state.catalog.indexes.values().flatten().map(|index| &index.name);
         contains("temp") || self.state.catalog.tables.keys().chain(indexes).any(|name| contains(name))
@@ -390,6 +439,8 @@ impl TemporaryTables {
                 .hint("Discard the temporary tables, or use another session."));
         }
         catalog.next_table = own.next_table;
+        catalog.next_type = own.next_type;
+        catalog.row_types.extend(own.row_types.clone());
         catalog.tables.extend(own.tables.clone());
         catalog.indexes.extend(own.indexes.clone());
         catalog.foreign_keys.extend(own.foreign_keys.clone());
@@ -436,6 +487,11 @@ fn take_temporary(statements: &mut [ParsedStatement]) -> Result<Option<Option<At
     Ok(found)
 }
 
+fn reads_ledger(effects: &Effects) -> bool {
+    effects.reads.iter().any(|read| !read.row.table.is_temporary())
+        || effects.scans.iter().any(|scan| !scan.table.is_temporary())
+}
+
 fn touches_temporary(effects: &Effects) -> bool {
     effects.reads.iter().any(|read| read.row.table.is_temporary())
         || effects.scans.iter().any(|scan| scan.table.is_temporary())
@@ -449,7 +505,7 @@ fn temporary_part(catalog: &Catalog) -> Catalog {
 
 /// What a catalog has of the ledger, but for its counters.
 fn ledger_part(catalog: &Catalog) -> Catalog {
-    Catalog { next_table: 0, version: 0, ..part(catalog, false) }
+    Catalog { next_table: 0, next_type: 0, version: 0, ..part(catalog, false) }
 }
 
 fn part(catalog: &Catalog, temporary: bool) -> Catalog {
@@ -461,7 +517,11 @@ fn part(catalog: &Catalog, temporary: bool) -> Catalog {
     part.sequences.retain(|_, sequence| {
         sequence.owner.as_ref().is_some_and(|owner| owner.table.is_temporary()) == temporary
     });
+    // A view of a temporary table has a number of that kind for a moment.
+    let is_ours = |name: &String| catalog.tables.get(name).is_some_and(|table| table.id.is_temporary());
+    part.row_types.retain(|name, _| is_ours(name) == temporary);
     if temporary {
+        part.types.clear();
         part.views.clear();
         part.procedures.clear();
         part.version = 0;

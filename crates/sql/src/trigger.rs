@@ -326,6 +326,9 @@ pub(crate) fn bind_condition(
         columns: columns.clone(),
         first,
         hidden: Vec::new(),
+        may_be_missing: false,
+        row_type: None,
+        records: Vec::new(),
     };
     let names = Relations { relations: vec![relation("old", 0), relation("new", width)], merged: Vec::new() };
     let binder = Binder::new(scope, Source::Relations(&names));

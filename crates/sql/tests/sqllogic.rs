@@ -74,6 +74,16 @@ fn tables() {
 }
 
 #[test]
+fn composite() {
+    run("composite");
+}
+
+#[test]
+fn composite_routines() {
+    run("composite_routines");
+}
+
+#[test]
 fn changes() {
     run("changes");
 }

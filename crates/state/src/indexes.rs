@@ -4,6 +4,7 @@
 //! changes the entries with it ([`entry_changes`]). An entry has no columns; its key says which row it belongs to.
 
 use crate::{AfterImage, RowId};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use types::{Catalog, Index, Key, Row, TableId};
 
@@ -66,6 +67,12 @@ pub(crate) fn new_entries(
         ControlFlow::Continue(())
     });
     in_order(entries)
+}
+
+/// Tables and indexes whose rows and entries go with a change of the catalog.
+pub(crate) fn tables_dropped(before: &Catalog, after: &Catalog) -> Vec<TableId> {
+    let kept: BTreeSet<TableId> = after.row_tables().collect();
+    before.row_tables().filter(|table| !kept.contains(table)).collect()
 }
 
 fn in_order(mut entries: Vec<AfterImage>) -> Vec<AfterImage> {

@@ -62,7 +62,7 @@ pub use endorsed::{Endorsed, EndorsedForm, effects_of, endorsed_effects, write_c
 pub use footprint::{Footprint, Region};
 pub use indexes::entry_changes;
 pub use live_requests::{LiveContent, LiveRequest, LiveRequests};
-pub use overlay::{Changed, Overlay};
+pub use overlay::{Amended, Changed, Changes, Overlay};
 pub use plain::PlainState;
 pub use snapshot::{KeyRange, Snapshot};
 pub use state::{State, StateSnapshot};

@@ -1,29 +1,76 @@
-use crate::indexes::all_entry_changes;
+use crate::indexes::{all_entry_changes, indexes_made, new_entries, tables_dropped};
 use crate::{AfterImage, KeyRange, RowId, Snapshot, entry_changes};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use types::{Catalog, Key, Row, TableId};
 
+/// What an [`Overlay`] has in front of its snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Rows and entries of indexes.
+    rows: BTreeMap<RowId, Option<Row>>,
+    /// Where it is another one than the snapshot's.
+    catalog: Option<Arc<Catalog>>,
+}
+
+impl Changes {
+    /// Nothing but these rows, one change per row, and not the entries of their indexes. Quick where they come by table
+    /// and key.
+    pub fn of_rows(changes: impl IntoIterator<Item = AfterImage>) -> Changes {
+        let rows = changes.into_iter().map(|change| (change.row, change.value)).collect();
+        Changes { rows, catalog: None }
+    }
+
+    /// The catalog that they leave, where they change it.
+    pub fn catalog(&self) -> Option<&Arc<Catalog>> {
+        self.catalog.as_ref()
+    }
+
+    /// Changed rows and entries.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether they change no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
 /// A snapshot with changes in front of it: what the next transaction of a serial run sees.
 pub struct Overlay<'a> {
     base: &'a dyn Snapshot,
-    changes: BTreeMap<RowId, Option<Row>>,
+    changes: Changes,
 }
 
 impl<'a> Overlay<'a> {
     /// Nothing changed yet.
     pub fn new(base: &'a dyn Snapshot) -> Overlay<'a> {
-        Overlay { base, changes: BTreeMap::new() }
+        Overlay::with_changes(base, Changes::default())
     }
 
-    /// With these rows changed, one change per row, and nothing else: not the entries of their indexes. Quick where they
-    /// come by table and key.
-    pub fn with_changes(
-        base: &'a dyn Snapshot,
-        changes: impl IntoIterator<Item = AfterImage>,
-    ) -> Overlay<'a> {
-        Overlay { base, changes: changes.into_iter().map(|change| (change.row, change.value)).collect() }
+    /// With these changes.
+    pub fn with_changes(base: &'a dyn Snapshot, changes: Changes) -> Overlay<'a> {
+        Overlay { base, changes }
+    }
+
+    /// Has these tables and indexes from now on; rows of tables that are gone go, and new indexes get their entries.
+    pub fn change_catalog(&mut self, catalog: Arc<Catalog>) {
+        let before = self.catalog().clone();
+        self.changes.catalog = Some(catalog.clone());
+        let dropped = tables_dropped(&before, &catalog);
+        self.changes.rows.retain(|row, _| !dropped.contains(&row.table));
+        for (table, index) in indexes_made(&before, &catalog) {
+            for entry in new_entries(index, |visit| self.scan(table, &KeyRange::ALL, false, visit)) {
+                self.changes.rows.insert(entry.row, entry.value);
+            }
+        }
+    }
+
+    /// What is in front of the snapshot.
+    pub fn changes(self) -> Changes {
+        self.changes
     }
 
     /// The row has this value from now on.
@@ -32,15 +79,15 @@ impl<'a> Overlay<'a> {
             let before = self.current(&row);
             let catalog = self.catalog().clone();
             for entry in entry_changes(&catalog, &row, before.as_ref(), value.as_ref()) {
-                self.changes.insert(entry.row, entry.value);
+                self.changes.rows.insert(entry.row, entry.value);
             }
         }
-        self.changes.insert(row, value);
+        self.changes.rows.insert(row, value);
     }
 
     /// The row as it stands.
     pub fn current(&self, row: &RowId) -> Option<Row> {
-        match self.changes.get(row) {
+        match self.changes.rows.get(row) {
             Some(value) => value.clone(),
             None => self.base.get(row.table, &row.key),
         }
@@ -49,23 +96,59 @@ impl<'a> Overlay<'a> {
     /// The changed rows, by table and key, without the entries of indexes.
     pub fn into_changes(mut self) -> Vec<AfterImage> {
         let first = RowId { table: TableId::FIRST_INDEX, key: Key::default() };
-        drop(self.changes.split_off(&first));
+        drop(self.changes.rows.split_off(&first));
         self.into_all_changes()
     }
 
     /// The changed rows and entries of indexes, by table and key.
     pub fn into_all_changes(self) -> Vec<AfterImage> {
-        self.changes.into_iter().map(|(row, value)| AfterImage { row, value }).collect()
+        self.changes.rows.into_iter().map(|(row, value)| AfterImage { row, value }).collect()
     }
 }
 
 impl Snapshot for Overlay<'_> {
     fn catalog(&self) -> &Arc<Catalog> {
-        self.base.catalog()
+        self.changes.catalog.as_ref().unwrap_or_else(|| self.base.catalog())
     }
 
     fn get(&self, table: TableId, key: &Key) -> Option<Row> {
-        self.current(&RowId { table, key: key.clone() })
+        Amended::new(self.base, &self.changes).get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) {
+        Amended::new(self.base, &self.changes).scan(table, range, reverse, visit);
+    }
+}
+
+/// A snapshot with changes in front of it that stay as they are.
+pub struct Amended<'a> {
+    base: &'a dyn Snapshot,
+    changes: &'a Changes,
+}
+
+impl<'a> Amended<'a> {
+    /// With these changes.
+    pub fn new(base: &'a dyn Snapshot, changes: &'a Changes) -> Amended<'a> {
+        Amended { base, changes }
+    }
+}
+
+impl Snapshot for Amended<'_> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        self.changes.catalog.as_ref().unwrap_or_else(|| self.base.catalog())
+    }
+
+    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+        match self.changes.rows.get(&RowId { table, key: key.clone() }) {
+            Some(value) => value.clone(),
+            None => self.base.get(table, key),
+        }
     }
 
     fn scan(
@@ -78,7 +161,7 @@ impl Snapshot for Overlay<'_> {
         if range.is_empty() {
             return;
         }
-        let changed = self.changes.range(range.of_table(table));
+        let changed = self.changes.rows.range(range.of_table(table));
         scan_changed(self.base, table, range, reverse, changed, visit);
     }
 }

@@ -1,5 +1,5 @@
 use crate::hash::KeyHasher;
-use crate::indexes::{all_entry_changes, indexes_made, new_entries};
+use crate::indexes::{all_entry_changes, indexes_made, new_entries, tables_dropped};
 use crate::shard::{Shard, ShardReport};
 use crate::{AfterImage, KeyRange, Snapshot, Version};
 use crypto::Digest;
@@ -183,11 +183,6 @@ impl State {
             self.store.versions.lock().count(&reports);
         }
     }
-}
-
-fn tables_dropped(before: &Catalog, after: &Catalog) -> Vec<TableId> {
-    let kept: BTreeSet<TableId> = after.row_tables().collect();
-    before.row_tables().filter(|table| !kept.contains(table)).collect()
 }
 
 impl Versions {

@@ -1,5 +1,5 @@
+use crate::composite::{ARRAY_TAG, read_inside, written_bytes};
 use crate::{DataType, ElementType, SqlError, SqlState, Value, limits};
-use borsh::de::EnumExt;
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
 use std::io;
@@ -63,19 +63,29 @@ impl Array {
 }
 
 fn fits(element: ElementType, value: &Value) -> bool {
-    value.is_null() || value.data_type() == element.data_type().family()
+    let (found, expected) = (value.data_type(), element.data_type().family());
+    value.is_null() || found == expected || (expected == DataType::Record && found.is_composite())
 }
 
 fn content_bytes(value: &Value) -> usize {
     match value {
         Value::Text(text) | Value::Char(text) => text.len(),
         Value::Bytea(bytes) => bytes.len(),
+        // What it has as a text doubles with the quotes inside of it.
+        Value::Composite(_) => written_bytes(value, 2),
         _ => 0,
     }
 }
 
 impl BorshDeserialize for Array {
     fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<Array> {
+        Array::read(reader, 0)
+    }
+}
+
+impl Array {
+    /// Reads one that so many rows enclose.
+    pub(crate) fn read<R: io::Read>(reader: &mut R, enclosing: usize) -> io::Result<Array> {
         let refused = |what| io::Error::new(io::ErrorKind::InvalidData, what);
         let element = ElementType::deserialize_reader(reader)?;
         if element != element.family() {
@@ -87,15 +97,14 @@ impl BorshDeserialize for Array {
         if count > limits::ARRAY_ELEMENTS_MAX {
             return Err(refused("expected at most ARRAY_ELEMENTS_MAX elements"));
         }
-        let own_tag = array_tag(element)?;
         let mut values = Vec::new();
         for _ in 0..count {
             // An array in an array would be read recursively, as deep as somebody's bytes say.
             let tag = u8::deserialize_reader(reader)?;
-            if tag == own_tag {
+            if tag == ARRAY_TAG {
                 return Err(refused("expected an array of one dimension"));
             }
-            let value = Value::deserialize_variant(reader, tag)?;
+            let value = read_inside(reader, tag, enclosing)?;
             if !fits(element, &value) {
                 return Err(refused("expected elements of the array's type"));
             }
@@ -105,18 +114,25 @@ impl BorshDeserialize for Array {
     }
 }
 
-fn array_tag(element: ElementType) -> io::Result<u8> {
-    let empty = Value::Array(std::sync::Arc::new(Array { element, values: Vec::new() }));
-    Ok(borsh::to_vec(&empty)?[0])
-}
-
 /// Reads PostgreSQL's text form: `{1,NULL,"a b"}`.
 ///
 /// # Errors
 /// `22P02` where it is malformed, `0A000` for more than one dimension and bounds, and what the elements raise.
 pub(crate) fn parse_array(text: &str, element: ElementType) -> Result<Array, SqlError> {
+    parse_array_of(text, element, &|text| crate::parse_value(text, element.data_type()))
+}
+
+/// The same, whose elements something else reads.
+///
+/// # Errors
+/// As [`parse_array`].
+pub(crate) fn parse_array_of(
+    text: &str,
+    element: ElementType,
+    parse: &dyn Fn(&str) -> Result<Value, SqlError>,
+) -> Result<Array, SqlError> {
     let mut reader = Reader { whole: text, rest: text.trim_matches(is_space) };
-    let values = reader.elements(element.data_type())?;
+    let values = reader.elements(element, parse)?;
     if !reader.rest.is_empty() {
         return Err(reader.malformed("Junk after closing right brace."));
     }
@@ -187,7 +203,11 @@ impl Reader<'_> {
         }
     }
 
-    fn elements(&mut self, element: DataType) -> Result<Vec<Value>, SqlError> {
+    fn elements(
+        &mut self,
+        element: ElementType,
+        parse: &dyn Fn(&str) -> Result<Value, SqlError>,
+    ) -> Result<Vec<Value>, SqlError> {
         if self.rest.starts_with('[') {
             return Err(SqlError::unsupported("an array with bounds").hint("Write it as {1,2,3}."));
         }
@@ -202,13 +222,12 @@ impl Reader<'_> {
         loop {
             self.skip_spaces();
             values.push(match self.element()? {
-                Some(text) => crate::parse_value(&text, element)?,
+                Some(text) => parse(&text)?,
                 None => Value::Null,
             });
             if values.len() > limits::ARRAY_ELEMENTS_MAX {
                 // Says the limit.
-                return Array::new(ElementType::new(element).expect("an element type"), values)
-                    .map(|array| array.values);
+                return Array::new(element, values).map(|array| array.values);
             }
             self.skip_spaces();
             if self.skip('}') {

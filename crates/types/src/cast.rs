@@ -32,6 +32,8 @@ pub fn can_cast_implicitly(from: DataType, to: DataType) -> bool {
                 | (Text(_), Char(_))
                 | (Char(_), Text(_))
         )
+        // Whether the fields fit is told where the cast is bound.
+        || matches!((from, to), (DataType::Composite(_), DataType::Record) | (DataType::Record, DataType::Composite(_)))
         || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_implicitly(from, to))
 }
 
@@ -160,6 +162,7 @@ fn convert_between(value: Value, target: DataType, context: Context) -> Result<V
                 _ => None,
             },
             DataType::Array(element) => to_array(&value, element, context)?,
+            DataType::Record => matches!(value, Value::Composite(_)).then(|| value.clone()),
             _ => to_point_in_time(&value, target)?,
         },
     };

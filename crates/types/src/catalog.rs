@@ -1,4 +1,7 @@
-use crate::{ColumnSet, DataType, Generated, Key, OutputColumn, Roles, Sequence, SqlError, Trigger, Value};
+use crate::{
+    ColumnSet, CompositeType, DataType, Generated, Key, OutputColumn, Roles, Sequence, SqlError, Trigger,
+    TypeId, Value,
+};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
 use std::collections::{BTreeMap, BTreeSet};
@@ -265,8 +268,8 @@ pub enum FunctionResult {
     Value(DataType),
     /// Its OUT and INOUT parameters, the columns of `TABLE (…)` among them.
     Outputs,
-    /// A row of the table of this name.
-    Table(String),
+    /// Rows whose columns every call names: `record`.
+    Record,
     /// `trigger`: the row that the table gets, of whatever table the trigger is on.
     Trigger,
 }
@@ -338,6 +341,12 @@ pub struct Catalog {
     pub procedures: BTreeMap<String, Arc<Procedure>>,
     /// Roles, and what they may do.
     pub roles: Roles,
+    /// The number that the next composite type gets.
+    pub next_type: u32,
+    /// Composite types by name, those of relations left out.
+    pub types: BTreeMap<String, Arc<CompositeType>>,
+    /// Numbers of the types of the rows of tables and views, by the relation's name.
+    pub row_types: BTreeMap<String, TypeId>,
 }
 
 impl Catalog {

@@ -1,4 +1,5 @@
-use crate::ElementType;
+use crate::composite_type::UNNAMED;
+use crate::{ElementType, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::fmt;
 
@@ -41,6 +42,18 @@ pub enum DataType {
     Uuid,
     /// A one-dimensional array
     Array(ElementType),
+    /// A composite type, by its number
+    Composite(TypeId),
+    /// `record`, the type of anonymous rows
+    Record,
+}
+
+/// Object identifiers of composite types and of their arrays take turns from here on.
+const FIRST_COMPOSITE_OID: u32 = 1_500_000_000;
+
+/// Object identifier of a composite type; the next one is that of its arrays.
+pub(crate) fn composite_oid(id: TypeId) -> u32 {
+    FIRST_COMPOSITE_OID.saturating_add(id.0.saturating_mul(2))
 }
 
 impl DataType {
@@ -71,6 +84,11 @@ impl DataType {
     /// True for `smallint`, `integer` and `bigint`, whose values meet in arithmetic and comparisons as they are.
     pub fn is_integer(self) -> bool {
         matches!(self, DataType::SmallInt | DataType::Integer | DataType::BigInt)
+    }
+
+    /// True for composite types and `record`.
+    pub fn is_composite(self) -> bool {
+        matches!(self, DataType::Composite(_) | DataType::Record)
     }
 
     /// The smallest and the largest value of a type of integers.
@@ -105,6 +123,8 @@ impl DataType {
             DataType::Bytea => 17,
             DataType::Uuid => 2950,
             DataType::Array(element) => element.array_oid(),
+            DataType::Composite(id) => composite_oid(id),
+            DataType::Record => 2249,
         }
     }
 
@@ -129,11 +149,16 @@ impl DataType {
             1186 => DataType::Interval,
             17 => DataType::Bytea,
             2950 => DataType::Uuid,
+            2249 => DataType::Record,
+            FIRST_COMPOSITE_OID.. if oid % 2 == 0 => {
+                DataType::Composite(TypeId((oid - FIRST_COMPOSITE_OID) / 2))
+            }
             _ => return ElementType::from_array_oid(oid).map(DataType::Array),
         })
     }
 
-    /// PostgreSQL's internal name, as in `pg_type.typname`; that of arrays begins with `_`.
+    /// PostgreSQL's internal name, as in `pg_type.typname`; that of arrays begins with `_`. That of a composite type is in
+    /// the catalog.
     pub fn internal_name(self) -> &'static str {
         match self {
             DataType::Boolean => "bool",
@@ -155,6 +180,7 @@ impl DataType {
             DataType::Bytea => "bytea",
             DataType::Uuid => "uuid",
             DataType::Array(element) => element.array_name(),
+            DataType::Composite(_) | DataType::Record => "record",
         }
     }
 }
@@ -184,6 +210,9 @@ impl fmt::Display for DataType {
             DataType::Bytea => f.write_str("bytea"),
             DataType::Uuid => f.write_str("uuid"),
             DataType::Array(element) => write!(f, "{}[]", element.data_type()),
+            // Only a catalog knows its name: `CompositeTypes::named_in`.
+            DataType::Composite(id) => write!(f, "{UNNAMED}{}", id.0),
+            DataType::Record => f.write_str("record"),
         }
     }
 }

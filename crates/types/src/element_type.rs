@@ -1,4 +1,5 @@
-use crate::DataType;
+use crate::data_type::composite_oid;
+use crate::{DataType, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::io;
 
@@ -9,12 +10,12 @@ use std::io;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct ElementType {
     family: u8,
-    /// Length, or precision × 256 + scale, each plus one; 0 where there is none.
+    /// Length, or precision × 256 + scale, each plus one; 0 where there is none. The number of a composite type.
     modifier: u32,
 }
 
 /// Families of elements: the type, and the object identifier and internal name of its arrays. A new one comes last.
-const FAMILIES: [(DataType, u32, &str); 16] = [
+const FAMILIES: [(DataType, u32, &str); 17] = [
     (DataType::Boolean, 1000, "_bool"),
     (DataType::Integer, 1007, "_int4"),
     (DataType::BigInt, 1016, "_int8"),
@@ -31,7 +32,11 @@ const FAMILIES: [(DataType, u32, &str); 16] = [
     (DataType::Char(None), 1014, "_bpchar"),
     (DataType::Bytea, 1001, "_bytea"),
     (DataType::Uuid, 2951, "_uuid"),
+    (DataType::Record, 2287, "_record"),
 ];
+
+/// The family of all composite types, behind the others.
+const COMPOSITE: u8 = FAMILIES.len() as u8;
 
 /// Arrays of `varchar(n)`.
 const VARCHAR_ARRAY: (u32, &str) = (1015, "_varchar");
@@ -39,6 +44,9 @@ const VARCHAR_ARRAY: (u32, &str) = (1015, "_varchar");
 impl ElementType {
     /// The element type; `None` for arrays and unknown types.
     pub fn new(data_type: DataType) -> Option<ElementType> {
+        if let DataType::Composite(id) = data_type {
+            return Some(ElementType { family: COMPOSITE, modifier: id.0 });
+        }
         let family = FAMILIES.iter().position(|(known, ..)| *known == data_type.family())?;
         let modifier = match data_type {
             DataType::Numeric(Some((precision, scale))) => {
@@ -52,6 +60,9 @@ impl ElementType {
 
     /// The type of an element.
     pub fn data_type(self) -> DataType {
+        if self.family == COMPOSITE {
+            return DataType::Composite(TypeId(self.modifier));
+        }
         let modifier = self.modifier.checked_sub(1);
         match (FAMILIES[usize::from(self.family)].0, modifier) {
             (DataType::Numeric(_), Some(modifier)) => {
@@ -65,13 +76,14 @@ impl ElementType {
 
     /// The same type without length, precision and scale.
     pub fn family(self) -> ElementType {
-        ElementType { modifier: 0, ..self }
+        if self.family == COMPOSITE { self } else { ElementType { modifier: 0, ..self } }
     }
 
     /// Object identifier of the arrays in PostgreSQL's `pg_type`.
     pub fn array_oid(self) -> u32 {
         match self.data_type() {
             DataType::Text(Some(_)) => VARCHAR_ARRAY.0,
+            DataType::Composite(id) => composite_oid(id) + 1,
             _ => FAMILIES[usize::from(self.family)].1,
         }
     }
@@ -80,12 +92,16 @@ impl ElementType {
     pub fn array_name(self) -> &'static str {
         match self.data_type() {
             DataType::Text(Some(_)) => VARCHAR_ARRAY.1,
+            DataType::Composite(_) => "_record",
             _ => FAMILIES[usize::from(self.family)].2,
         }
     }
 
     /// The element type of the arrays with this object identifier.
     pub fn from_array_oid(oid: u32) -> Option<ElementType> {
+        if let Some(composite @ DataType::Composite(_)) = oid.checked_sub(1).and_then(DataType::from_oid) {
+            return ElementType::new(composite);
+        }
         let oid = if oid == VARCHAR_ARRAY.0 { 1009 } else { oid };
         let family = FAMILIES.iter().position(|(_, known, _)| *known == oid)?;
         Some(ElementType { family: family as u8, modifier: 0 })
@@ -124,6 +140,8 @@ mod tests {
             DataType::Numeric(Some((38, 10))),
             DataType::Char(Some(3)),
             DataType::Uuid,
+            DataType::Record,
+            DataType::Composite(TypeId(7)),
         ] {
             let array = element.array().expect("a type that has arrays");
             assert_eq!(array.element(), Some(element));

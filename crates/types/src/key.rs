@@ -20,7 +20,7 @@ use std::io;
 /// | double precision, real | 8, 4: big-endian bits; sign bit flipped, negative values complemented; one zero, one NaN |
 /// | text, bytea, char | the bytes, then `00`; in them `00` becomes `01 01` and `01` becomes `01 02`; a char without the spaces at its end |
 /// | uuid | 16: its bytes |
-/// | array | `01` and its encoding for each element, `02` for NULL, then `00` |
+/// | array, composite | `01` and its encoding for each element or field, `02` for NULL, then `00` |
 /// | numeric | sign and decimal exponent in one byte, then two digits per byte: see `push_numeric` |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Key(SmallVec<[u8; 16]>);
@@ -178,22 +178,41 @@ fn push_indexed(bytes: &mut SmallVec<[u8; 16]>, value: &Value) {
             push_text(bytes, &text[..cut(text)]);
         }
         Value::Bytea(content) => push_text(bytes, &content[..cut(content)]),
-        Value::Array(array) => {
-            for element in array.values() {
-                if bytes.len() > limits::INDEX_BYTES_MAX {
-                    return;
-                }
-                if element.is_null() {
-                    bytes.push(2);
-                } else {
-                    bytes.push(1);
-                    push_indexed(bytes, element);
-                }
-            }
-            bytes.push(0);
-        }
+        Value::Array(array) => push_all_indexed(bytes, array.values()),
+        Value::Composite(row) => push_all_indexed(bytes, row.values()),
         other => push_value(bytes, other).expect("values of the other types are short and not NULL"),
     }
+}
+
+fn push_all_indexed(bytes: &mut SmallVec<[u8; 16]>, values: &[Value]) {
+    for value in values {
+        if bytes.len() > limits::INDEX_BYTES_MAX {
+            return;
+        }
+        if value.is_null() {
+            bytes.push(2);
+        } else {
+            bytes.push(1);
+            push_indexed(bytes, value);
+        }
+    }
+    bytes.push(0);
+}
+
+fn push_all(bytes: &mut SmallVec<[u8; 16]>, values: &[Value]) -> Result<(), SqlError> {
+    for value in values {
+        if value.is_null() {
+            bytes.push(2);
+        } else {
+            bytes.push(1);
+            push_value(bytes, value)?;
+        }
+        if bytes.len() > limits::KEY_BYTES_MAX {
+            return Err(too_long(bytes.len()));
+        }
+    }
+    bytes.push(0);
+    Ok(())
 }
 
 /// The types that came later, out of the way of the common ones.
@@ -211,20 +230,8 @@ fn push_other(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlEr
         Value::Char(text) => push_bounded(bytes, crate::text::unpadded(text).as_bytes())?,
         Value::Bytea(content) => push_bounded(bytes, content)?,
         Value::Uuid(content) => bytes.extend_from_slice(content),
-        Value::Array(array) => {
-            for element in array.values() {
-                if element.is_null() {
-                    bytes.push(2);
-                } else {
-                    bytes.push(1);
-                    push_value(bytes, element)?;
-                }
-                if bytes.len() > limits::KEY_BYTES_MAX {
-                    return Err(too_long(bytes.len()));
-                }
-            }
-            bytes.push(0);
-        }
+        Value::Array(array) => push_all(bytes, array.values())?,
+        Value::Composite(row) => push_all(bytes, row.values())?,
         Value::Null
         | Value::Boolean(_)
         | Value::Integer(_)

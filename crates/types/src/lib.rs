@@ -15,6 +15,9 @@ mod cast;
 mod catalog;
 mod charter;
 mod columns;
+mod composite;
+mod composite_text;
+mod composite_type;
 mod concurrency;
 mod data_type;
 mod element_type;
@@ -60,6 +63,8 @@ pub use catalog::{
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use columns::ColumnSet;
+pub use composite::{Composite, TypeId};
+pub use composite_type::{CompositeType, CompositeTypes};
 pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};
 pub use data_type::DataType;
 pub use datetime::Interval;

@@ -28,6 +28,12 @@ pub const INDEX_BYTES_MAX: usize = 512;
 pub const INDEXES_MAX: usize = 32;
 /// Columns of an index, as in PostgreSQL.
 pub const INDEX_COLUMNS_MAX: usize = 32;
+/// Fields of a row constructor, as in PostgreSQL.
+pub const FIELDS_MAX: usize = 1_664;
+/// Rows in one another inside of a value, and composite types in one another.
+pub const COMPOSITE_NESTING_MAX: usize = 16;
+/// Composite types of a ledger that CREATE TYPE has made.
+pub const TYPES_MAX: usize = 10_000;
 /// Elements of an array.
 pub const ARRAY_ELEMENTS_MAX: usize = 16 * 1024;
 /// Organisations of a ledger.

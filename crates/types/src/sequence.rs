@@ -1,8 +1,9 @@
 use crate::TableId;
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// A sequence. Its values are (height, index of the transaction in its block, draw) in one bigint, so that drawing one
-/// needs no state and is no conflict: they are unique and ascending, and have gaps.
+/// A sequence. Drawing a value needs no state and is no conflict: it is made of the place where it is drawn
+/// ([`Sequence::value`]), or, in a transaction block, of what is known before there is a place
+/// ([`Sequence::session_value`]). Values are unique and have gaps.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Sequence {
     /// Its name, which no table, view or index has.
@@ -37,13 +38,34 @@ impl Sequence {
     /// Values that one transaction may draw.
     pub const DRAWS_MAX: u32 = 1 << Sequence::DRAW_BITS;
 
-    /// The value of a draw; `None` beyond the largest one.
+    /// What is set in values that transaction blocks draw: they are larger than all others.
+    const SESSION: i64 = 1 << 62;
+    /// Organisations that can be told apart in them.
+    const ORGANISATION_BITS: u32 = 8;
+    /// 2025-01-01 00:00 UTC, from which their milliseconds are counted: up to the year 2059.
+    const SESSION_EPOCH_MS: u64 = 1_735_689_600_000;
+
+    /// The value of a draw at a place: (height, index of the transaction in its block, draw), ascending; `None` beyond the
+    /// largest one.
     pub fn value(height: u64, index: u32, draw: u32) -> Option<i64> {
-        let fits = height >> (63 - Sequence::INDEX_BITS - Sequence::DRAW_BITS) == 0
+        let fits = height >> (62 - Sequence::INDEX_BITS - Sequence::DRAW_BITS) == 0
             && index >> Sequence::INDEX_BITS == 0
             && draw < Sequence::DRAWS_MAX;
         let place = height << Sequence::INDEX_BITS | u64::from(index);
         fits.then(|| (place << Sequence::DRAW_BITS | u64::from(draw)) as i64)
+    }
+
+    /// The value of a draw in a transaction block whose time is `now_ms`, in milliseconds since 1970-01-01 00:00 UTC, and
+    /// which a client of this organisation signs: (time, organisation, draw); `None` beyond the largest one. A gateway gives
+    /// no two blocks the same time.
+    pub fn session_value(now_ms: u64, organisation: u16, draw: u32) -> Option<i64> {
+        const MS_BITS: u32 = 62 - Sequence::ORGANISATION_BITS - Sequence::DRAW_BITS;
+        let time = now_ms.checked_sub(Sequence::SESSION_EPOCH_MS)?;
+        let fits = time >> MS_BITS == 0
+            && organisation >> Sequence::ORGANISATION_BITS == 0
+            && draw < Sequence::DRAWS_MAX;
+        let session = time << Sequence::ORGANISATION_BITS | u64::from(organisation);
+        fits.then(|| Sequence::SESSION | (session << Sequence::DRAW_BITS | u64::from(draw)) as i64)
     }
 }
 
@@ -53,7 +75,7 @@ mod tests {
 
     #[test]
     fn values_ascend_with_height_index_and_draw() {
-        let largest = (u64::from(u32::MAX) << 1) | 1;
+        let largest = u64::from(u32::MAX);
         let places = [
             (0, 0, 0),
             (0, 0, 1),
@@ -66,9 +88,33 @@ mod tests {
         let values =
             places.map(|(height, index, draw)| Sequence::value(height, index, draw).expect("it fits"));
         assert!(values.is_sorted_by(|a, b| a < b));
-        assert_eq!(values[6], i64::MAX);
+        assert_eq!(values[6], (1 << 62) - 1);
         assert_eq!(Sequence::value(largest + 1, 0, 0), None);
         assert_eq!(Sequence::value(0, 1 << 16, 0), None);
         assert_eq!(Sequence::value(0, 0, Sequence::DRAWS_MAX), None);
+    }
+
+    #[test]
+    fn values_of_blocks_are_larger_and_ascend_with_time_organisation_and_draw() {
+        let first = 1_735_689_600_000;
+        let last = first + (1 << 40) - 1;
+        let blocks = [
+            (first, 0, 0),
+            (first, 0, 1),
+            (first, 1, 0),
+            (first, 255, 16_383),
+            (first + 1, 0, 0),
+            (last, 255, 16_383),
+        ];
+        let values = blocks.map(|(now_ms, organisation, draw)| {
+            Sequence::session_value(now_ms, organisation, draw).expect("it fits")
+        });
+        assert!(values.is_sorted_by(|a, b| a < b));
+        assert!(Sequence::value(u64::from(u32::MAX), 65_535, 16_383) < Some(values[0]));
+        assert_eq!(values[5], i64::MAX);
+        assert_eq!(Sequence::session_value(first - 1, 0, 0), None);
+        assert_eq!(Sequence::session_value(last + 1, 0, 0), None);
+        assert_eq!(Sequence::session_value(first, 256, 0), None);
+        assert_eq!(Sequence::session_value(first, 0, Sequence::DRAWS_MAX), None);
     }
 }

@@ -1,5 +1,6 @@
 use crate::array::{format_array, parse_array};
 use crate::bytes::{format_bytea, format_uuid, parse_bytea, parse_uuid};
+use crate::composite_text::format_composite;
 use crate::datetime::{
     format_date, format_interval, format_time, format_timestamp, parse_date, parse_interval, parse_time,
     parse_timestamp,
@@ -60,6 +61,14 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
             check_text(text)?;
             Value::text(text)
         }
+        DataType::Record => {
+            let message = "input of anonymous composite types is not implemented";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        // Who reads these knows the type's fields: `CompositeTypes`.
+        DataType::Composite(_) => {
+            return Err(SqlError::unsupported(format_args!("a text as a value of {data_type} here")));
+        }
     })
 }
 
@@ -87,6 +96,7 @@ pub fn format_value(value: &Value) -> Option<String> {
         Value::Bytea(bytes) => format_bytea(bytes),
         Value::Uuid(bytes) => format_uuid(bytes),
         Value::Array(array) => format_array(array),
+        Value::Composite(row) => format_composite(row),
     })
 }
 

@@ -1,4 +1,4 @@
-use crate::{Array, DataType, ElementType, Interval, Numeric};
+use crate::{Array, Composite, DataType, ElementType, Interval, Numeric};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub enum Value {
     Uuid([u8; 16]),
     /// A one-dimensional array.
     Array(Arc<Array>),
+    /// A row: of a composite type, or an anonymous one.
+    Composite(Arc<Composite>),
 }
 
 // Rows are many, and most of what a transaction costs is memory: two values and the counts of an `Arc` fill a cache line.
@@ -118,6 +120,7 @@ impl Value {
             Value::Bytea(_) => DataType::Bytea,
             Value::Uuid(_) => DataType::Uuid,
             Value::Array(array) => DataType::Array(ElementType::family(array.element())),
+            Value::Composite(row) => row.data_type(),
         }
     }
 
@@ -159,6 +162,7 @@ impl Value {
             (Bytea(a), Bytea(b)) => a.cmp(b),
             (Uuid(a), Uuid(b)) => a.cmp(b),
             (Array(a), Array(b)) => a.compare(b),
+            (Composite(a), Composite(b)) => a.compare(b),
             _ => match (self.as_integer(), other.as_integer()) {
                 (Some(a), Some(b)) => a.cmp(&b),
                 _ => self.rank().cmp(&other.rank()),
@@ -201,6 +205,7 @@ impl Value {
             Value::Bytea(_) => 15,
             Value::Uuid(_) => 16,
             Value::Array(_) => 17,
+            Value::Composite(_) => 18,
         }
     }
 }
@@ -229,6 +234,7 @@ impl PartialEq for Value {
             (Bytea(a), Bytea(b)) => a == b,
             (Uuid(a), Uuid(b)) => a == b,
             (Array(a), Array(b)) => a == b,
+            (Composite(a), Composite(b)) => a == b,
             _ => false,
         }
     }

@@ -4,8 +4,10 @@ use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
 use proptest::prelude::*;
 use std::cmp::Ordering;
+use std::sync::Arc;
 use types::{
-    Array, DataType, Interval, Key, Numeric, Value, assign, cast, format_value, limits, parse_value,
+    Array, Catalog, Composite, CompositeType, CompositeTypes, DataType, Interval, Key, Numeric, OutputColumn,
+    TypeId, Value, assign, cast, format_value, limits, parse_value,
 };
 
 fn numeric() -> impl Strategy<Value = Numeric> {
@@ -52,6 +54,18 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
                 .prop_map(move |values| Value::Array(Array::new(element, values).expect("small").into()))
                 .boxed()
         }
+        DataType::Composite(id) => {
+            let types = composite_types();
+            let fields = &types.get(id).expect("one of these").fields;
+            let field = |data_type| prop_oneof![4 => value(data_type), 1 => Just(Value::Null)];
+            let fields: Vec<_> = fields.iter().map(|column| field(column.data_type)).collect();
+            fields
+                .prop_map(move |values| {
+                    Value::Composite(Composite::new(Some(id), values).expect("small").into())
+                })
+                .boxed()
+        }
+        DataType::Record => unreachable!("values are of composite types here"),
     }
 }
 
@@ -64,6 +78,27 @@ fn interval() -> impl Strategy<Value = Interval> {
     let any = any::<(i32, i32, i64)>();
     prop_oneof![near, any.prop_map(|(months, days, microseconds)| Interval { months, days, microseconds })]
 }
+
+/// A type with fields of the others, and one with a field of that.
+fn composite_types() -> CompositeTypes {
+    let field = |name: &str, data_type| OutputColumn { name: name.to_string(), data_type };
+    let texts = DataType::Text(None).array().expect("a type that has arrays");
+    let inner = CompositeType {
+        id: INNER,
+        name: "inner".to_string(),
+        fields: vec![field("t", DataType::Text(None)), field("n", DataType::Numeric(None))],
+    };
+    let outer = CompositeType {
+        id: OUTER,
+        name: "outer".to_string(),
+        fields: vec![field("b", DataType::Boolean), field("i", inner.data_type()), field("ts", texts)],
+    };
+    let types = [inner, outer].map(|known| (known.name.clone(), Arc::new(known)));
+    CompositeTypes::new(&Catalog { types: types.into(), ..Catalog::default() })
+}
+
+const INNER: TypeId = TypeId(3);
+const OUTER: TypeId = TypeId(7);
 
 const TYPES: [DataType; 16] = [
     DataType::Boolean,
@@ -88,7 +123,8 @@ const TYPES: [DataType; 16] = [
 fn all_types() -> impl Strategy<Value = DataType> {
     let arrays = [DataType::Integer, DataType::Text(None), DataType::Numeric(None), DataType::Bytea];
     let arrays = arrays.map(|element| element.array().expect("a type that has arrays"));
-    prop::sample::select(TYPES.into_iter().chain(arrays).collect::<Vec<_>>())
+    let rows = [DataType::Composite(INNER), DataType::Composite(OUTER)];
+    prop::sample::select(TYPES.into_iter().chain(arrays).chain(rows).collect::<Vec<_>>())
 }
 
 /// Two rows of values with the same types.
@@ -141,6 +177,13 @@ proptest! {
     #[test]
     fn texts_read_back((data_type, value) in all_types().prop_flat_map(|t| (Just(t), value(t)))) {
         let text = format_value(&value).expect("not NULL");
+        if data_type.is_composite() {
+            match composite_types().assign(Value::text(text.as_str()), data_type) {
+                Ok(read) => prop_assert_eq!(read, value),
+                Err(error) => prop_assert!(text.contains('\0'), "{}", error),
+            }
+            return Ok(());
+        }
         match (&value, parse_value(&text, data_type)) {
             (Value::Interval(_), Ok(read)) => prop_assert_eq!(read.compare(&value), Some(Ordering::Equal)),
             // A smallest number of months, days or hours has no positive counterpart to be written with.
@@ -156,6 +199,35 @@ proptest! {
     fn encodings_read_back(pairs in row_pairs()) {
         let values: Vec<Value> = pairs.into_iter().map(|(a, _)| a).collect();
         prop_assert_eq!(types::decode_exactly::<Vec<Value>>(&types::encode(&values)).ok(), Some(values));
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused_as_a_row(text in "[(),\"\\\\ {}ab1.t]{0,24}") {
+        let types = composite_types();
+        for id in [INNER, OUTER] {
+            let data_type = DataType::Composite(id);
+            if let Ok(value) = types.cast(Value::text(text.as_str()), data_type) {
+                prop_assert!(types.fits(&value, data_type));
+                let again = format_value(&value).expect("not NULL");
+                prop_assert_eq!(types.cast(Value::text(again), data_type), Ok(value));
+            }
+        }
+    }
+
+    #[test]
+    fn no_bytes_are_a_row_that_is_written_differently(
+        value in value(DataType::Composite(OUTER)),
+        at in any::<prop::sample::Index>(),
+        with in any::<u8>(),
+    ) {
+        let mut bytes = types::encode(&value);
+        let at = at.index(bytes.len());
+        bytes[at] = with;
+        if let Ok(read) = types::decode_exactly::<Value>(&bytes) {
+            prop_assert_eq!(types::encode(&read), bytes);
+            let _ = composite_types().fits(&read, DataType::Composite(OUTER));
+            let _ = format_value(&read);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 use super::memory::{Found, Memory, Origin};
 use parking_lot::Mutex;
-use state::{AfterImage, KeyRange, Overlay, RowId, Snapshot};
+use state::{AfterImage, Changes, KeyRange, Overlay, RowId, Snapshot};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -207,7 +207,8 @@ impl Snapshot for View<'_> {
                 row: RowId { table, key: key.clone() },
                 value: value.clone(),
             });
-            Overlay::with_changes(self.base, images).scan(table, range, reverse, &mut visit);
+            Overlay::with_changes(self.base, Changes::of_rows(images))
+                .scan(table, range, reverse, &mut visit);
         }
         let mut range = range.clone();
         if let Some(key) = stopped_at {

@@ -6,7 +6,7 @@
 
 use crate::execution::{Step, differs, shard_of, step};
 use rayon::prelude::*;
-use state::{AfterImage, Command, KeyRange, Overlay, RowId, Snapshot, entry_changes};
+use state::{AfterImage, Changes, Command, KeyRange, Overlay, RowId, Snapshot, entry_changes};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -125,7 +125,9 @@ impl Snapshot for SharedState<'_> {
         }
         match changes.is_empty() {
             true => self.base.scan(table, range, reverse, visit),
-            false => Overlay::with_changes(self.base, changes).scan(table, range, reverse, visit),
+            false => {
+                Overlay::with_changes(self.base, Changes::of_rows(changes)).scan(table, range, reverse, visit)
+            }
         }
     }
 }

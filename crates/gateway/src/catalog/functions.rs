@@ -1,6 +1,6 @@
 //! Functions of the catalogue that `datafusion-pg-catalog` lacks or does not answer for Entente's objects.
 
-use super::objects::{ENTENTE, Objects, PG_CATALOG, PUBLIC, ROLE};
+use super::objects::{ENTENTE, Objects, PG_CATALOG, PUBLIC, ROLE, quoted};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
@@ -20,6 +20,8 @@ pub(super) const COLUMN_DEFAULT: &str = "entente_column_default";
 enum Answer {
     /// The text that belongs to the first arguments, or NULL.
     Text { keys: usize, values: BTreeMap<Vec<i64>, String> },
+    /// The text that belongs to the first argument, or what another function answers.
+    TextOr(BTreeMap<i64, String>, Arc<ScalarUDF>),
     /// The text of its first argument.
     FirstArgument,
     /// Whether the first argument is one of these.
@@ -97,6 +99,15 @@ impl ScalarUDFImpl for Function {
                     values.get(&key).filter(|_| known).map(String::as_str)
                 };
                 Arc::new((0..rows).map(text).collect::<StringArray>())
+            }
+            Answer::TextOr(values, other) => {
+                let keys = numbers(arguments.first().ok_or_else(missing)?)?;
+                let others = cast(&other.invoke_with_args(call.clone())?.into_array(rows)?, &DataType::Utf8)?;
+                let text = |(key, other): (Option<i64>, Option<&str>)| {
+                    let known = key.and_then(|key| values.get(&key)).map(String::as_str);
+                    known.or(other).map(str::to_string)
+                };
+                Arc::new(keys.iter().zip(others.as_string::<i32>()).map(text).collect::<StringArray>())
             }
             Answer::FirstArgument => cast(arguments.first().ok_or_else(missing)?, &DataType::Utf8)?,
             Answer::Contained(values) => {
@@ -236,6 +247,23 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
     for (name, answer) in functions {
         context.register_udf(Function::named(name, answer));
     }
+    if let Ok(known) = context.udf(FORMAT_TYPE) {
+        let answer = Answer::TextOr(row_type_names(objects), known);
+        context.register_udf(Function::named(FORMAT_TYPE, answer));
+    }
+}
+
+/// The function that tells the name of a type.
+const FORMAT_TYPE: &str = "format_type";
+
+/// Names of the types of rows and of arrays of them.
+fn row_type_names(objects: &Objects) -> BTreeMap<i64, String> {
+    let with_rows = objects.relations.iter().filter(|relation| relation.row_type != 0);
+    let names = with_rows.flat_map(|relation| {
+        let (oid, name) = (i64::from(relation.row_type), quoted(&relation.name));
+        [(oid, name.clone()), (oid + 1, format!("{name}[]"))]
+    });
+    names.collect()
 }
 
 /// Object identifiers of the types, by each of their names.

@@ -107,6 +107,7 @@ pub(super) fn relations() -> Vec<Relation> {
         schema: ENTENTE,
         name: table.name().to_string(),
         kind: "v",
+        row_type: 0,
         attributes: table
             .columns()
             .iter()

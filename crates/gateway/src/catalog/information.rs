@@ -207,7 +207,8 @@ fn of(relation: &Relation) -> NamedRow {
 }
 
 fn listed(objects: &Objects) -> impl Iterator<Item = &Relation> {
-    objects.relations.iter().filter(|relation| ![PG_CATALOG, INFORMATION_SCHEMA].contains(&relation.schema))
+    let is_hidden = |schema: i32| [PG_CATALOG, INFORMATION_SCHEMA].contains(&schema);
+    objects.relations.iter().filter(move |relation| !is_hidden(relation.schema) && relation.kind != "c")
 }
 
 fn yes_or_no(yes: bool) -> Cell {
@@ -233,6 +234,7 @@ fn type_names(oid: i32) -> (String, &'static str) {
         // Every array has the same name.
         _ => match u32::try_from(oid).ok().and_then(DataType::from_oid) {
             Some(array @ DataType::Array(_)) => ("ARRAY".to_string(), array.internal_name()),
+            Some(DataType::Composite(_)) => ("USER-DEFINED".to_string(), "record"),
             Some(data_type) => (data_type.to_string(), data_type.internal_name()),
             None => ("text".to_string(), "text"),
         },
@@ -244,6 +246,9 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
     for relation in listed(objects) {
         for (number, attribute) in relation.attributes.iter().enumerate() {
             let (name, internal) = type_names(attribute.type_oid);
+            let is_type = |known: &&Relation| known.row_type != 0 && known.row_type == attribute.type_oid;
+            let composite = objects.relations.iter().find(is_type).map(|known| known.name.clone());
+            let internal = composite.unwrap_or_else(|| internal.to_string());
             let modifier = attribute.modifier - 4;
             let known = |value: Option<i32>| value.map_or(Cell::Null, Cell::from);
             let numeric = attribute.type_oid == 1700 && modifier >= 0;
@@ -427,6 +432,7 @@ fn parameters(catalog: &Catalog) -> Vec<NamedRow> {
             let data_type = match parameter.data_type {
                 DataType::Text(Some(_)) => "character varying".to_string(),
                 DataType::Array(_) => "ARRAY".to_string(),
+                DataType::Composite(_) => "USER-DEFINED".to_string(),
                 other => other.family().to_string(),
             };
             let mut row = routine_of(&procedure.name);

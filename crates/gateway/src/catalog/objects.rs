@@ -8,8 +8,8 @@
 use super::triggers::{self, TriggerObject};
 use crate::postgres::encode::{type_length, type_modifier};
 use types::{
-    Catalog, DataType, ForeignKey, Function, FunctionResult, Language, ParameterMode, Procedure,
-    ReferentialAction, Table, View, Volatility,
+    Catalog, CompositeType, CompositeTypes, DataType, ForeignKey, Function, FunctionResult, Language,
+    ParameterMode, Procedure, ReferentialAction, Table, View, Volatility,
 };
 
 /// Name of the database that every session is connected to, whatever it asked for.
@@ -106,8 +106,10 @@ pub(super) struct Relation {
     pub(super) oid: i32,
     pub(super) schema: i32,
     pub(super) name: String,
-    /// `r` for tables, `v` for what cannot be written.
+    /// `r` for tables, `v` for what cannot be written, `c` for composite types.
     pub(super) kind: &'static str,
+    /// Object identifier of the type of its rows; 0 where it has none.
+    pub(super) row_type: i32,
     pub(super) attributes: Vec<Attribute>,
     pub(super) constraints: Vec<Constraint>,
     pub(super) indexes: Vec<Index>,
@@ -157,6 +159,7 @@ impl Relation {
             schema: PUBLIC,
             name: table.name.clone(),
             kind: "r",
+            row_type: row_type(catalog, &table.name),
             attributes,
             constraints,
             indexes,
@@ -165,13 +168,14 @@ impl Relation {
     }
 
     /// A view of the ledger, the one of this number by name.
-    pub(super) fn of_view(number: usize, view: &View) -> Relation {
+    pub(super) fn of_view(number: usize, view: &View, catalog: &Catalog) -> Relation {
         let attributes = view.columns.iter().map(|column| Attribute::new(&column.name, column.data_type));
         Relation {
             oid: 1_200_000_000 + 4 * number as i32,
             schema: PUBLIC,
             name: view.name.clone(),
             kind: "v",
+            row_type: row_type(catalog, &view.name),
             attributes: attributes.collect(),
             constraints: Vec::new(),
             indexes: Vec::new(),
@@ -179,10 +183,25 @@ impl Relation {
         }
     }
 
-    /// Object identifier of the type of its rows.
-    pub(super) fn row_type(&self) -> i32 {
-        if self.schema == PUBLIC { self.oid + 3 } else { 0 }
+    /// A composite type of the ledger.
+    pub(super) fn of_type(known: &CompositeType) -> Relation {
+        let attributes = known.fields.iter().map(|field| Attribute::new(&field.name, field.data_type));
+        Relation {
+            oid: object_identifier(1_400_000_000, 1, known.id.0),
+            schema: PUBLIC,
+            name: known.name.clone(),
+            kind: "c",
+            row_type: known.data_type().oid() as i32,
+            attributes: attributes.collect(),
+            constraints: Vec::new(),
+            indexes: Vec::new(),
+        }
     }
+}
+
+/// Object identifier of the type of a relation's rows.
+fn row_type(catalog: &Catalog, relation: &str) -> i32 {
+    catalog.row_types.get(relation).map_or(0, |id| DataType::Composite(*id).oid() as i32)
 }
 
 /// Numbers of columns as the catalogue counts them.
@@ -328,7 +347,7 @@ pub(super) struct Routine {
 }
 
 impl Routine {
-    fn of_procedure(number: usize, procedure: &Procedure) -> Routine {
+    fn of_procedure(number: usize, procedure: &Procedure, types: &CompositeTypes) -> Routine {
         let mode = |mode: ParameterMode| match mode {
             ParameterMode::In if procedure.function.is_some() => ("", "i"),
             ParameterMode::In => ("IN", "i"),
@@ -345,14 +364,14 @@ impl Routine {
                 let space = if mode.is_empty() { "" } else { " " };
                 let default = parameter.default.as_ref().map(|sql| format!(" DEFAULT {sql}"));
                 let default = default.unwrap_or_default();
-                format!("{mode}{space}{name}{}{default}", parameter.data_type.family_name())
+                format!("{mode}{space}{name}{}{default}", family_name(types, parameter.data_type))
             })
             .collect();
         let arguments = shown.join(", ");
         let (kind, result, result_type) = match &procedure.function {
             None => ("procedure", None, VOID),
             Some(function) => {
-                let (result, result_type) = result_of(procedure, function);
+                let (result, result_type) = result_of(procedure, function, types);
                 ("function", Some(result), result_type)
             }
         };
@@ -406,8 +425,8 @@ const RECORD: i64 = 2249;
 const TRIGGER: i64 = 2279;
 
 /// A function's result as `pg_get_function_result` shows it, and its type.
-fn result_of(procedure: &Procedure, function: &Function) -> (String, i64) {
-    let value = |data_type: DataType| (data_type.family_name(), i64::from(data_type.oid()));
+fn result_of(procedure: &Procedure, function: &Function, types: &CompositeTypes) -> (String, i64) {
+    let value = |data_type: DataType| (family_name(types, data_type), i64::from(data_type.oid()));
     let (name, result_type) = match &function.result {
         FunctionResult::Void => ("void".to_string(), VOID),
         FunctionResult::Value(data_type) => value(*data_type),
@@ -415,7 +434,7 @@ fn result_of(procedure: &Procedure, function: &Function) -> (String, i64) {
             [only] => value(only.data_type),
             _ => ("record".to_string(), RECORD),
         },
-        FunctionResult::Table(table) => (quoted(table), RECORD),
+        FunctionResult::Record => ("record".to_string(), RECORD),
         FunctionResult::Trigger => ("trigger".to_string(), TRIGGER),
     };
     match function.is_set {
@@ -425,16 +444,10 @@ fn result_of(procedure: &Procedure, function: &Function) -> (String, i64) {
 }
 
 /// PostgreSQL leaves length, precision and scale out of the types of arguments.
-trait FamilyName {
-    fn family_name(self) -> String;
-}
-
-impl FamilyName for DataType {
-    fn family_name(self) -> String {
-        match self {
-            DataType::Text(Some(_)) => "character varying".to_string(),
-            other => other.family().to_string(),
-        }
+fn family_name(types: &CompositeTypes, data_type: DataType) -> String {
+    match data_type {
+        DataType::Text(Some(_)) => "character varying".to_string(),
+        other => types.name_of(other.family()),
     }
 }
 
@@ -452,13 +465,16 @@ impl Objects {
     pub(super) fn new(catalog: &Catalog, more: Vec<Relation>) -> Objects {
         let mut relations: Vec<Relation> =
             catalog.tables.values().map(|table| Relation::of_table(table, catalog)).collect();
-        relations
-            .extend(catalog.views.values().enumerate().map(|(number, view)| Relation::of_view(number, view)));
+        relations.extend(
+            catalog.views.values().enumerate().map(|(number, view)| Relation::of_view(number, view, catalog)),
+        );
+        relations.extend(catalog.types.values().map(|known| Relation::of_type(known)));
         relations.extend(more);
         let roles = catalog.roles.by_name.iter().map(|(name, role)| (name.clone(), role.login)).collect();
+        let types = CompositeTypes::new(catalog);
         let procedures = catalog.procedures.values().enumerate();
         let routines =
-            procedures.map(|(number, procedure)| Routine::of_procedure(number, procedure)).collect();
+            procedures.map(|(number, procedure)| Routine::of_procedure(number, procedure, &types)).collect();
         Objects { relations, routines, roles }
     }
 }

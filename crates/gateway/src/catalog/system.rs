@@ -51,12 +51,13 @@ impl SystemSchema {
 }
 
 /// Tables to which our rows are added instead of replacing what is there.
-const KEEP: &[&str] = &["pg_proc", "pg_language"];
+const KEEP: &[&str] = &["pg_proc", "pg_language", "pg_type"];
 
 fn fixed_rows<'a>(fixed: &'a PgCatalogStaticTables, name: &str) -> &'a [RecordBatch] {
     match name {
         "pg_proc" => fixed.pg_proc.data(),
         "pg_language" => fixed.pg_language.data(),
+        "pg_type" => fixed.pg_type.data(),
         _ => &[],
     }
 }
@@ -103,6 +104,7 @@ fn tables(objects: &Objects) -> Vec<SystemTable> {
         ("pg_class", vec![("reloptions", texts()), ("relacl", texts())], classes(objects)),
         ("pg_attribute", Vec::new(), attributes(objects)),
         ("pg_attrdef", Vec::new(), defaults(objects)),
+        ("pg_type", Vec::new(), row_types(objects)),
         ("pg_constraint", Vec::new(), constraints(objects)),
         ("pg_index", Vec::new(), indexes(objects)),
         ("pg_trigger", Vec::new(), triggers::system_rows(objects)),
@@ -131,7 +133,7 @@ fn relation_row(relation: &Relation) -> NamedRow {
         ("oid", relation.oid.into()),
         ("relname", relation.name.clone().into()),
         ("relnamespace", relation.schema.into()),
-        ("reltype", relation.row_type().into()),
+        ("reltype", relation.row_type.into()),
         ("relowner", ROLE_OID.into()),
         ("relam", if relation.kind == "r" { 2.into() } else { 0.into() }),
         ("relfilenode", relation.oid.into()),
@@ -173,6 +175,7 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
             schema: PG_CATALOG,
             name: (*name).to_string(),
             kind: "r",
+            row_type: 0,
             attributes: Vec::new(),
             constraints: Vec::new(),
             indexes: Vec::new(),
@@ -222,6 +225,52 @@ fn attributes(objects: &Objects) -> Vec<NamedRow> {
                 ]);
             }
         }
+    }
+    rows
+}
+
+/// The types of the rows of relations, those of CREATE TYPE among them, and of arrays of them.
+fn row_types(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in objects.relations.iter().filter(|relation| relation.row_type != 0) {
+        let common = |oid: i32, name: String| {
+            vec![
+                ("oid", oid.into()),
+                ("typname", name.into()),
+                ("typnamespace", relation.schema.into()),
+                ("typowner", ROLE_OID.into()),
+                ("typlen", Cell::Integer(-1)),
+                ("typbyval", false.into()),
+                ("typispreferred", false.into()),
+                ("typisdefined", true.into()),
+                ("typdelim", ",".into()),
+                ("typalign", "d".into()),
+                ("typstorage", "x".into()),
+                ("typnotnull", false.into()),
+                ("typbasetype", 0.into()),
+                ("typtypmod", Cell::Integer(-1)),
+                ("typndims", 0.into()),
+                ("typcollation", 0.into()),
+            ]
+        };
+        let mut row = common(relation.row_type, relation.name.clone());
+        row.extend([
+            ("typtype", "c".into()),
+            ("typcategory", "C".into()),
+            ("typrelid", relation.oid.into()),
+            ("typelem", 0.into()),
+            ("typarray", (relation.row_type + 1).into()),
+        ]);
+        rows.push(row);
+        let mut row = common(relation.row_type + 1, format!("_{}", relation.name));
+        row.extend([
+            ("typtype", "b".into()),
+            ("typcategory", "A".into()),
+            ("typrelid", 0.into()),
+            ("typelem", relation.row_type.into()),
+            ("typarray", 0.into()),
+        ]);
+        rows.push(row);
     }
     rows
 }

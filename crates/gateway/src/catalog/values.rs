@@ -53,7 +53,9 @@ pub(super) fn arrow_type(data_type: DataType) -> Arrow {
         | DataType::Char(_)
         | DataType::Interval
         | DataType::Uuid
-        | DataType::Array(_) => Arrow::Utf8,
+        | DataType::Array(_)
+        | DataType::Composite(_)
+        | DataType::Record => Arrow::Utf8,
         DataType::TimestampTz => Arrow::Timestamp(TimeUnit::Microsecond, Some(Arc::from("+00:00"))),
     }
 }
@@ -174,7 +176,8 @@ pub(super) fn scalar(value: &Value) -> ScalarValue {
         | Value::Char(_)
         | Value::Bytea(_)
         | Value::Uuid(_)
-        | Value::Array(_) => ScalarValue::Utf8(format_value(value)),
+        | Value::Array(_)
+        | Value::Composite(_) => ScalarValue::Utf8(format_value(value)),
     }
 }
 

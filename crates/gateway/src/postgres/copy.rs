@@ -1,7 +1,7 @@
 //! `COPY table [(columns)] FROM STDIN` in PostgreSQL's formats `text` and `csv`: its statement and its data. The
 //! session sends the rows in chunks, each of which is a transaction of its own.
 
-use super::decode::CHARACTER_NOT_IN_REPERTOIRE;
+use super::decode::{CHARACTER_NOT_IN_REPERTOIRE, is_of_rows};
 use super::script::{Kind, Lexeme, Statement, position};
 use crate::limits;
 use std::sync::Arc;
@@ -27,6 +27,8 @@ pub(super) enum Layout {
 pub(super) struct CopyStatement {
     /// The table.
     pub(super) table: String,
+    /// It is one of the session's temporary tables.
+    pub(super) temporary: bool,
     /// Name and type of the columns that the data gives, in its order.
     pub(super) columns: Vec<(String, DataType)>,
     layout: Layout,
@@ -135,7 +137,7 @@ pub(super) fn parse(statement: &Statement<'_>, catalog: &Catalog) -> Result<Copy
         SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
             .at(position(statement.text, table_at))
     })?;
-    let columns = read_columns(&mut reader, table)?;
+    let (columns, temporary) = (read_columns(&mut reader, table)?, table.id.is_temporary());
     if reader.take("to") {
         return Err(SqlError::unsupported("COPY TO").hint("use SELECT, or psql's \\g with a file"));
     }
@@ -150,7 +152,7 @@ pub(super) fn parse(statement: &Statement<'_>, catalog: &Catalog) -> Result<Copy
         };
     }
     let options = read_options(&mut reader)?;
-    bind(&name, columns, options)
+    Ok(CopyStatement { temporary, ..bind(&name, columns, options)? })
 }
 
 fn read_columns(reader: &mut Reader<'_>, table: &Arc<Table>) -> Result<Vec<(String, DataType)>, SqlError> {
@@ -288,7 +290,7 @@ fn bind(table: &str, columns: Vec<(String, DataType)>, options: Options) -> Resu
         return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
     }
     let header = options.header.unwrap_or(Header::None);
-    Ok(CopyStatement { table: table.to_string(), columns, layout, delimiter, null, header })
+    Ok(CopyStatement { table: table.to_string(), temporary: false, columns, layout, delimiter, null, header })
 }
 
 /// A row of the data as values, with its line.
@@ -466,7 +468,11 @@ impl CopyReader {
                     let message = format!("a value has more than {TEXT_BYTES_MAX} bytes (TEXT_BYTES_MAX)");
                     return Err(at_column(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)));
                 }
-                parse_value(&text, *data_type).map_err(at_column)
+                match is_of_rows(*data_type) {
+                    // Whoever inserts it knows the catalog.
+                    true => Ok(Value::text(text)),
+                    false => parse_value(&text, *data_type).map_err(at_column),
+                }
             }
         };
         fields.into_iter().zip(columns).map(value).collect()

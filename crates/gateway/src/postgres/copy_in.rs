@@ -31,8 +31,9 @@ struct Progress {
     bytes: usize,
     in_flight: FuturesUnordered<BoxFuture<'static, Sent>>,
     committed: u64,
-    /// In a transaction block the rows are a step of it: nothing is sent before all are there.
-    in_block: bool,
+    /// Nothing is sent before all rows are there: in a transaction block they are a step of it, and temporary tables take
+    /// all or none.
+    whole: bool,
     /// The greatest height at which a chunk stands.
     height: u64,
 }
@@ -53,12 +54,12 @@ impl Session {
             bytes: 0,
             in_flight: FuturesUnordered::new(),
             committed: 0,
-            in_block: self.block.is_some(),
+            whole: self.block.is_some() || statement.temporary,
             height: 0,
         };
         let outcome = self.receive(&mut progress).await;
         let outcome = match outcome {
-            Ok(()) if progress.in_block => self.insert_in_block(&mut progress).await,
+            Ok(()) if progress.whole => self.insert_whole(&mut progress).await,
             Ok(()) => progress.drain().await,
             Err(Failure::Closed) => return Err(Failure::Closed),
             Err(failure) => {
@@ -73,7 +74,7 @@ impl Session {
                 self.connection.put(&CommandComplete::new(format!("COPY {}", progress.committed)));
                 Ok(())
             }
-            Err(failure) if progress.in_block => Err(failure),
+            Err(failure) if progress.whole => Err(failure),
             Err(Failure::Problem(mut error, context)) => {
                 let rows = progress.committed;
                 let count = format!(
@@ -86,13 +87,17 @@ impl Session {
         }
     }
 
-    /// All rows as one step of the transaction block.
-    async fn insert_in_block(&mut self, progress: &mut Progress) -> Result<(), Failure> {
+    /// All rows at once.
+    async fn insert_whole(&mut self, progress: &mut Progress) -> Result<(), Failure> {
         let (rows, (first, last)) = (std::mem::take(&mut progress.rows), progress.lines);
         let count = rows.len() as u64;
         let columns = progress.statement.columns.iter().map(|(name, _)| name.clone()).collect();
-        let step = SessionStep::Insert { table: progress.statement.table.clone(), columns, rows };
-        if let Err(error) = self.run_in_block(step, None).await {
+        let table = progress.statement.table.clone();
+        let inserted = match &self.block {
+            Some(_) => self.run_in_block(SessionStep::Insert { table, columns, rows }).await.map(drop),
+            None => self.run_temporary(Payload::Insert { table, columns, rows }).await.map(drop),
+        };
+        if let Err(error) = inserted {
             let context = format!("COPY {}, lines {first} to {last}", progress.statement.table);
             return Err(Failure::Problem(Box::new(error), Some(context)));
         }
@@ -147,7 +152,7 @@ impl Session {
                 }
             };
             if end {
-                if !progress.in_block {
+                if !progress.whole {
                     self.send_chunk(progress);
                 }
                 return Ok(());
@@ -158,9 +163,18 @@ impl Session {
     /// Adds rows to the chunk; sends it when it is full, and waits while enough are under way.
     async fn take_rows(&mut self, progress: &mut Progress, rows: &mut Vec<CopyRow>) -> Result<(), Failure> {
         for row in rows.drain(..) {
-            if progress.in_block {
+            if progress.whole {
                 progress.add(row);
-                if progress.bytes > TRANSACTION_BYTES_MAX {
+                if progress.statement.temporary {
+                    let limit = limits::TEMPORARY_COPY_BYTES_MAX;
+                    if progress.bytes > limit {
+                        let message = format!(
+                            "COPY to a temporary table takes at most {limit} bytes (TEMPORARY_COPY_BYTES_MAX)"
+                        );
+                        let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
+                        return Err(error.hint("Send the rows in several COPYs.").into());
+                    }
+                } else if progress.bytes > TRANSACTION_BYTES_MAX {
                     let message = format!(
                         "COPY in a transaction block takes at most {TRANSACTION_BYTES_MAX} bytes (TRANSACTION_BYTES_MAX)"
                     );

@@ -57,9 +57,16 @@ fn text(bytes: &[u8]) -> Result<&str, SqlError> {
     std::str::from_utf8(bytes).map_err(|error| wrong(format!("byte {} of the value", error.valid_up_to())))
 }
 
+/// Whether it is a composite type or an array of one, whose values are made of texts by who knows the catalog.
+pub(super) fn is_of_rows(data_type: DataType) -> bool {
+    data_type.element().unwrap_or(data_type).is_composite()
+}
+
 fn parse(text: &str, data_type: DataType) -> Result<Value, SqlError> {
     match data_type {
         DataType::Unknown => Ok(Value::text(text)),
+        // Only a catalog knows its fields.
+        rows if is_of_rows(rows) => Ok(Value::text(text)),
         other => parse_value(text, other),
     }
 }
@@ -82,6 +89,7 @@ fn coerce(value: Value, data_type: DataType) -> Result<Value, SqlError> {
         (Value::Integer(number), DataType::BigInt) => Ok(Value::BigInt(i64::from(*number))),
         (Value::Integer(number), DataType::Double) => Ok(Value::Double(f64::from(*number))),
         (_, DataType::Unknown) => Ok(value),
+        (_, wanted) if is_of_rows(wanted) => Ok(value),
         (_, wanted) if value.data_type() == wanted => Ok(value),
         // Length, precision and scale are checked where the text is read.
         (_, wanted) => parse_value(&format_value(&value).unwrap_or_default(), wanted),

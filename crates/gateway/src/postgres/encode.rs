@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 use pgwire::messages::data::{FieldDescription, RowDescription};
-use types::{Array, DataType, Numeric, OutputColumn, Value, format_value};
+use types::{Array, Composite, DataType, Numeric, OutputColumn, Value, format_value};
 
 /// How a value travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -49,7 +49,9 @@ pub(crate) fn type_length(data_type: DataType) -> i16 {
         | DataType::Unknown
         | DataType::Char(_)
         | DataType::Bytea
-        | DataType::Array(_) => -1,
+        | DataType::Array(_)
+        | DataType::Composite(_)
+        | DataType::Record => -1,
     }
 }
 
@@ -145,7 +147,19 @@ fn put_binary(output: &mut BytesMut, value: &Value, data_type: DataType) {
         (Value::Bytea(value), DataType::Bytea) => output.put_slice(value),
         (Value::Uuid(value), DataType::Uuid) => output.put_slice(value),
         (Value::Array(array), DataType::Array(_)) => put_array(output, array),
+        (Value::Composite(row), _) => put_composite(output, row),
         (value, _) => output.put_slice(format_value(value).unwrap_or_default().as_bytes()),
+    }
+}
+
+/// PostgreSQL's `record_send`: the number of fields, then for each its type and its value with the length in front. A field that
+/// is NULL has no type here: `unknown`.
+fn put_composite(output: &mut BytesMut, row: &Composite) {
+    output.put_i32(row.values().len() as i32);
+    for value in row.values() {
+        let data_type = value.data_type();
+        output.put_u32(data_type.oid());
+        put_value(output, value, data_type, Format::Binary);
     }
 }
 
@@ -238,6 +252,19 @@ mod tests {
             let read = decode_numeric(&bytes).expect("what put_numeric wrote");
             assert!(read.is_identical(&value), "{value}: {read:?}");
         }
+    }
+
+    #[test]
+    fn rows_are_written_as_record_send_writes_them() {
+        let values = vec![Value::Integer(1), Value::text("ab"), Value::Null];
+        let row = Composite::new(None, values).expect("a small row");
+        let mut bytes = BytesMut::new();
+        put_composite(&mut bytes, &row);
+        // SELECT encode(record_send(ROW(1, 'ab'::text, NULL::unknown)), 'hex') on PostgreSQL 15.
+        let expected = "000000030000001700000004000000010000001900000002616200000\
+                        2c1ffffffff";
+        let written: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(written, expected);
     }
 
     #[test]

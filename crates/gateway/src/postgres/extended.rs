@@ -1,6 +1,6 @@
 //! The extended protocol: prepared statements and portals.
 
-use super::decode::decode_parameter;
+use super::decode::{decode_parameter, is_of_rows};
 use super::encode::{Format, data_row, row_description};
 use super::message::{Message, Target};
 use super::script;
@@ -12,7 +12,7 @@ use pgwire::messages::data::{NoData, ParameterDescription};
 use pgwire::messages::extendedquery::{BindComplete, CloseComplete, ParseComplete, PortalSuspended};
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 use std::sync::Arc;
-use types::{SqlError, SqlState, StatementResult, Value};
+use types::{CompositeTypes, SqlError, SqlState, StatementResult, Value};
 
 /// `42P03` a portal that exists already.
 const DUPLICATE_CURSOR: SqlState = SqlState(*b"42P03");
@@ -132,13 +132,12 @@ impl Session {
         let mut parameters = Vec::with_capacity(values.len());
         for (index, bytes) in values.iter().enumerate() {
             let (oid, data_type) = (statement.parameter_oid(index), statement.parameters[index]);
-            parameters.push(decode_parameter(
-                index,
-                bytes.as_deref(),
-                Format::of(formats, index),
-                oid,
-                data_type,
-            )?);
+            let format = Format::of(formats, index);
+            let value = decode_parameter(index, bytes.as_deref(), format, oid, data_type)?;
+            parameters.push(match is_of_rows(data_type) {
+                true => CompositeTypes::new(&self.database.catalog()).assign(value, data_type)?,
+                false => value,
+            });
         }
         self.portals
             .insert(name, Portal { statement, parameters, formats: results, progress: Progress::Ready });

@@ -25,6 +25,7 @@ mod session;
 mod session_statement;
 pub(crate) mod settings;
 mod simple;
+mod starting;
 mod statement;
 mod transaction;
 mod transaction_command;
@@ -40,6 +41,7 @@ use pgwire::messages::startup::{
 };
 use session::{Identity, Session};
 use settings::Settings;
+use starting::Starting;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -49,7 +51,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 use types::{SqlError, SqlState};
 
 /// Serves the Postgres protocol to everybody who connects to `listener` and whom `access` lets in, until the future is
@@ -102,7 +103,7 @@ pub struct PostgresServer {
     catalogue: Arc<Catalogue>,
     access: Access,
     sessions: Semaphore,
-    refusals: Semaphore,
+    starting: Starting,
     /// By process number: the secret, and who is to be woken.
     cancels: Mutex<HashMap<i32, (i32, Arc<Notify>)>>,
     next_process: AtomicI32,
@@ -113,6 +114,18 @@ struct Negotiated {
     connection: Connection,
     startup: Result<Startup, Malformed>,
     encrypted: bool,
+}
+
+/// The protocol's minor version, the session's parameters, its user and the user's role.
+type Identified = (u16, Vec<(String, String)>, String, String);
+
+/// A client that may start a session.
+struct Admitted {
+    connection: Connection,
+    minor: u16,
+    parameters: Vec<(String, String)>,
+    user: String,
+    role: String,
 }
 
 /// Takes a session out of the list of those that can be cancelled.
@@ -135,7 +148,7 @@ impl PostgresServer {
             database,
             sessions: Semaphore::new(access.connections_max),
             access,
-            refusals: Semaphore::new(limits::REFUSALS_MAX),
+            starting: Starting::default(),
             cancels: Mutex::default(),
             next_process: AtomicI32::new(1),
         }
@@ -147,47 +160,75 @@ impl PostgresServer {
         stream: impl AsyncRead + AsyncWrite + Send + Sync + Unpin + 'static,
         loopback: bool,
     ) {
-        let permit = self.sessions.try_acquire();
-        let refusal = if permit.is_err() { self.refusals.try_acquire().ok() } else { None };
-        if permit.is_err() && refusal.is_none() {
-            return;
-        }
-        let deadline = Instant::now() + limits::STARTUP_TIME_MAX;
-        let negotiated = tokio::time::timeout_at(deadline, self.negotiate(Connection::new(stream))).await;
-        let Ok(Ok(negotiated)) = negotiated else { return };
-        let Negotiated { mut connection, startup, encrypted } = negotiated;
+        let place = self.starting.enter(limits::STARTING_MAX);
+        let admitted = tokio::select! {
+            biased;
+            () = place.lost() => return,
+            admitted = tokio::time::timeout(limits::STARTUP_TIME_MAX, self.admit(Connection::new(stream), loopback)) => admitted,
+        };
+        drop(place);
+        let Ok(Some(Admitted { connection, minor, parameters, user, role })) = admitted else { return };
+        // Counted from here on: who only holds connections takes no session from anybody.
+        let Ok(_session) = self.sessions.try_acquire() else {
+            let most = self.access.connections_max;
+            let message = format!("sorry, too many clients already: at most {most} (connections_max)");
+            let error = SqlError::new(SqlState::TOO_MANY_CONNECTIONS, message);
+            let error = error.hint("close sessions that are not needed, or pool connections");
+            return connection.close_with(&error).await;
+        };
+        self.start(connection, minor, (user, role), &parameters).await;
+    }
+
+    /// Finds out who a client is and whether it may start a session; `None` where nothing is left to say.
+    async fn admit(&self, connection: Connection, loopback: bool) -> Option<Admitted> {
+        let Negotiated { mut connection, startup, encrypted } = self.negotiate(connection).await.ok()?;
+        let error = match self.identify(&mut connection, startup, encrypted, loopback).await {
+            Ok(Some((minor, parameters, user, role))) => {
+                return Some(Admitted { connection, minor, parameters, user, role });
+            }
+            Ok(None) => return None,
+            Err(error) => error,
+        };
+        connection.close_with(&error).await;
+        None
+    }
+
+    /// Who a client is, and as which role it acts; `None` where it wanted no session, or has gone.
+    async fn identify(
+        &self,
+        connection: &mut Connection,
+        startup: Result<Startup, Malformed>,
+        encrypted: bool,
+        loopback: bool,
+    ) -> Result<Option<Identified>, SqlError> {
         let (minor, parameters) = match startup {
             Ok(Startup::Session { minor, parameters }) => (minor, parameters),
-            Ok(Startup::Cancel { process, secret }) => return self.cancel(process, secret),
+            Ok(Startup::Cancel { process, secret }) => {
+                self.cancel(process, secret);
+                return Ok(None);
+            }
             Ok(Startup::Ssl | Startup::Gss) => {
                 let what = "encryption was answered already; start the session";
-                return connection.close_with(&SqlError::new(SqlState::PROTOCOL_VIOLATION, what)).await;
+                return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, what));
             }
             Err(Malformed::Violation(what) | Malformed::Encoding { message: what, .. }) => {
-                return connection.close_with(&SqlError::new(SqlState::PROTOCOL_VIOLATION, what)).await;
+                return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, what));
             }
         };
-        let user = match refuse(&self.access, loopback, encrypted, permit.is_err(), &parameters) {
-            Ok(user) => user,
-            Err(error) => return connection.close_with(&error).await,
-        };
+        let user = refuse(&self.access, loopback, encrypted, &parameters)?;
         if !loopback || self.access.authentication == Wanted::ScramSha256 {
-            let proof = authenticate(&mut connection, &self.access, &user, encrypted);
-            match tokio::time::timeout_at(deadline, proof).await {
-                Ok(Ok(())) => {}
-                Ok(Err(Refusal::Problem(error))) => {
+            match authenticate(connection, &self.access, &user, encrypted).await {
+                Ok(()) => {}
+                Err(Refusal::Problem(error)) => {
                     tracing::info!(user, %error, "a client is not let in");
-                    return connection.close_with(&error).await;
+                    return Err(error);
                 }
-                Ok(Err(Refusal::Closed)) | Err(_) => return,
+                Err(Refusal::Closed) => return Ok(None),
             }
         }
         // Asked last, so that only those who have proved who they are learn what there is.
-        let role = match self.database.role_of(&user) {
-            Ok(role) => role,
-            Err(error) => return connection.close_with(&error).await,
-        };
-        self.start(connection, minor, (user, role), &parameters).await;
+        let role = self.database.role_of(&user)?;
+        Ok(Some((minor, parameters, user, role)))
     }
 
     /// Reads first messages until one starts a session or cancels.
@@ -263,15 +304,8 @@ fn refuse(
     access: &Access,
     loopback: bool,
     encrypted: bool,
-    full: bool,
     parameters: &[(String, String)],
 ) -> Result<String, SqlError> {
-    if full {
-        let message =
-            format!("sorry, too many clients already: at most {} (connections_max)", access.connections_max);
-        let error = SqlError::new(SqlState::TOO_MANY_CONNECTIONS, message);
-        return Err(error.hint("close sessions that are not needed, or pool connections"));
-    }
     if !loopback && !encrypted {
         let message = "clients of other machines must use TLS";
         let hint = match access.certificate {
@@ -305,7 +339,7 @@ mod tests {
     fn refused(loopback: bool, encrypted: bool, parameters: &[(&str, &str)]) -> Result<String, String> {
         let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
         let parameters: Vec<_> = parameters.iter().map(owned).collect();
-        refuse(&Access::default(), loopback, encrypted, false, &parameters).map_err(|error| error.message)
+        refuse(&Access::default(), loopback, encrypted, &parameters).map_err(|error| error.message)
     }
 
     #[test]

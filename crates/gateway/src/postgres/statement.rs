@@ -12,7 +12,9 @@ use crate::{Prepared, StatementKind, TemporaryTables, limits};
 use parking_lot::{Mutex, MutexGuard};
 use std::future::Future;
 use std::sync::Arc;
-use types::{DataType, OutputColumn, Payload, SessionStep, SqlError, SqlState, StatementResult, Value};
+use types::{
+    Catalog, DataType, OutputColumn, Payload, SessionStep, SqlError, SqlState, StatementResult, Value,
+};
 
 const REFUSED_HINT: &str = "use the messages of the extended protocol, or a procedure";
 
@@ -98,7 +100,10 @@ impl Session {
                 Some(password) => none(Body::Password(password)),
                 None => return Err(script::syntax_error(statement, statement.lexemes.last()).into()),
             },
-            Class::Copy => none(Body::Copy(Arc::new(copy::parse(statement, &self.database.catalog())?))),
+            Class::Copy => {
+                let tables = self.known_tables()?;
+                none(Body::Copy(Arc::new(copy::parse(statement, &tables)?)))
+            }
             Class::Begin | Class::Commit | Class::Rollback | Class::Transaction => {
                 none(Body::Transaction(transaction_command::parse(statement)?))
             }
@@ -130,15 +135,14 @@ impl Session {
             Body::Database(prepared) => {
                 let prepared = self.current(statement, prepared).await?;
                 let sql = statement.sql.clone();
+                if self.block.is_some() {
+                    return Ok(self.run_in_block(SessionStep::Run { sql, parameters }).await?);
+                }
                 if prepared.temporary {
                     let payload = Payload::Script { sql: sql.clone(), parameters: parameters.clone() };
                     if let Some(results) = self.run_temporary(payload).await? {
                         return Ok(results.into_iter().next_back().unwrap_or_default());
                     }
-                }
-                if self.block.is_some() {
-                    let step = SessionStep::Run { sql, parameters };
-                    return Ok(self.run_in_block(step, Some(prepared.catalog_version)).await?);
                 }
                 match prepared.kind {
                     StatementKind::Read => self.read(prepared, parameters).await?,
@@ -157,7 +161,9 @@ impl Session {
         cached: &Mutex<Arc<Prepared>>,
     ) -> Result<Arc<Prepared>, SqlError> {
         let prepared = Arc::clone(&cached.lock());
-        if prepared.catalog_version == self.database.catalog().version {
+        let block = self.open_statements();
+        let block = block.and_then(|block| block.lock().as_ref().map(|block| block.catalog_version()));
+        if prepared.catalog_version == block.unwrap_or_else(|| self.database.catalog().version) {
             return Ok(prepared);
         }
         let again = self.prepare(&statement.sql, &statement.parameters).await?;
@@ -184,15 +190,21 @@ impl Session {
         })
     }
 
-    /// Runs what concerns temporary tables; `None` where it does not.
+    /// The tables that the next statement knows.
+    pub(super) fn known_tables(&self) -> Result<Arc<Catalog>, SqlError> {
+        if let Some(block) = self.open_statements()
+            && let Some(block) = block.lock().as_mut()
+        {
+            return block.catalog();
+        }
+        self.temporary()?.catalog()
+    }
+
+    /// Runs what concerns temporary tables outside of a block; `None` where it does not.
     pub(super) async fn run_temporary(
         &self,
         payload: Payload,
     ) -> Result<Option<Vec<StatementResult>>, SqlError> {
-        if self.block.is_some() {
-            return Err(SqlError::unsupported("a temporary table in a transaction block")
-                .hint("Use it outside of BEGIN … COMMIT: what concerns it is not ordered anyway."));
-        }
         drop(self.temporary()?);
         self.wait_for_min_height().await?;
         let (temporary, role) = (Arc::clone(&self.temporary), self.identity.role.clone());
@@ -201,6 +213,11 @@ impl Session {
 
     /// Parses and binds; long statements on another thread.
     pub(super) async fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+        if let Some(block) = self.open_statements()
+            && let Some(block) = block.lock().as_mut()
+        {
+            return block.prepare(sql, types);
+        }
         if let Some(prepared) = self.temporary()?.prepare(sql, types)? {
             return Ok(prepared);
         }

@@ -12,14 +12,14 @@ use super::session::{Failure, Session};
 use super::settings::Settings;
 use super::statement::blocking;
 use super::transaction_command::TransactionCommand;
-use crate::{TransactionBlock, limits};
+use crate::{FinishedBlock, TransactionBlock, limits};
 use parking_lot::Mutex;
 use pgwire::messages::response::TransactionStatus;
 use std::sync::Arc;
 use types::{SessionStep, SqlError, SqlState, StatementResult};
 
 /// The statements of a block, where a thread may run one of them.
-type Running = Arc<Mutex<Option<Box<dyn TransactionBlock>>>>;
+pub(super) type Running = Arc<Mutex<Option<Box<dyn TransactionBlock>>>>;
 
 /// How far the statements of a block are.
 enum Run {
@@ -106,7 +106,7 @@ impl Session {
             }
             TransactionCommand::Savepoint(name) => {
                 self.in_block("SAVEPOINT")?;
-                self.run_in_block(SessionStep::Savepoint(name.clone()), None).await?;
+                self.run_in_block(SessionStep::Savepoint(name.clone())).await?;
                 if let Some(block) = &mut self.block {
                     block.savepoints.push((name.clone(), self.settings.clone(), block.lasting.clone()));
                 }
@@ -114,13 +114,13 @@ impl Session {
             }
             TransactionCommand::RollbackTo(name) => {
                 self.in_block("ROLLBACK TO SAVEPOINT")?;
-                self.run_in_block(SessionStep::RollbackTo(name.clone()), None).await?;
+                self.run_in_block(SessionStep::RollbackTo(name.clone())).await?;
                 self.back_to(name);
                 "ROLLBACK"
             }
             TransactionCommand::Release(name) => {
                 self.in_block("RELEASE SAVEPOINT")?;
-                self.run_in_block(SessionStep::Release(name.clone()), None).await?;
+                self.run_in_block(SessionStep::Release(name.clone())).await?;
                 if let Some(block) = &mut self.block
                     && let Some(position) = block.savepoints.iter().rposition(|(known, ..)| known == name)
                 {
@@ -185,30 +185,29 @@ impl Session {
             Some(Block { run: Run::NotBegun, read_only, .. }) => *read_only,
         };
         self.wait_for_min_height().await?;
-        let running = Arc::new(Mutex::new(Some(self.database.begin(&self.identity.role, read_only)?)));
+        let begun = self.database.begin(&self.identity.role, read_only, self.temporary()?.as_ref())?;
+        let running = Arc::new(Mutex::new(Some(begun)));
         if let Some(block) = &mut self.block {
             block.run = Run::Running(Arc::clone(&running));
         }
         Ok(running)
     }
 
-    /// Runs a step of the open block. `catalog_version`: what its statement is bound to.
-    pub(super) async fn run_in_block(
-        &mut self,
-        step: SessionStep,
-        catalog_version: Option<u64>,
-    ) -> Result<StatementResult, SqlError> {
+    /// What binds the statements of the open block; `None` outside of a block, and before its first statement.
+    pub(super) fn open_statements(&self) -> Option<Running> {
+        match &self.block {
+            Some(Block { run: Run::Running(running), .. }) => Some(Arc::clone(running)),
+            _ => None,
+        }
+    }
+
+    /// Runs a step of the open block.
+    pub(super) async fn run_in_block(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
         let running = self.running().await?;
         let mut done = false;
         let work = blocking(move || {
             let mut guard = running.lock();
             let Some(block) = guard.as_mut() else { return Ok(StatementResult::default()) };
-            if catalog_version.is_some_and(|version| version != block.catalog_version()) {
-                let message =
-                    "could not serialize access: the tables have changed since the transaction began";
-                return Err(SqlError::new(SqlState::SERIALIZATION_FAILURE, message)
-                    .hint("The transaction might succeed if retried: run the whole block again."));
-            }
             block.run(step)
         });
         let work = async {
@@ -239,18 +238,18 @@ impl Session {
         }
         let Some(block) = self.block.take() else { return Ok(tagged("COMMIT")) };
         self.portals.clear();
-        let payload = match block.run {
-            Run::Running(running) => {
-                let block = running.lock().take();
-                block.and_then(|block| block.finish())
-            }
+        let finished = match block.run {
+            Run::Running(running) => running.lock().take().map(|block| block.finish()),
             Run::NotBegun | Run::Lost => None,
         };
-        if let Some(payload) = payload
-            && let Err(error) = self.write(payload).await
-        {
-            self.restore(block.before);
-            return Err(error.into());
+        if let Some(FinishedBlock { payload, temporary }) = finished {
+            if let Some(payload) = payload
+                && let Err(error) = self.write(payload).await
+            {
+                self.restore(block.before);
+                return Err(error.into());
+            }
+            *self.temporary()? = temporary;
         }
         self.restore(block.lasting);
         Ok(tagged("COMMIT"))

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::{Digest, sha256};
 use gateway::{
-    Access, BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StatementKind,
-    TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
+    Access, BlockRow, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt,
+    StatementKind, TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
 };
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ use types::{
 pub const BLOCKS: u64 = 150_000;
 
 pub struct Fake {
-    pub catalog: Mutex<Arc<Catalog>>,
+    pub catalog: Arc<Mutex<Arc<Catalog>>>,
     pub payloads: Mutex<Vec<Payload>>,
     pub rows: Mutex<Vec<Vec<Value>>>,
     /// COPY chunks from this one on (counted from 0) fail.
@@ -128,7 +128,7 @@ pub fn catalog() -> Catalog {
 impl Default for Fake {
     fn default() -> Fake {
         Fake {
-            catalog: Mutex::new(Arc::new(catalog())),
+            catalog: Arc::new(Mutex::new(Arc::new(catalog()))),
             payloads: Mutex::default(),
             rows: Mutex::default(),
             failing_insert: AtomicUsize::new(usize::MAX),
@@ -253,6 +253,7 @@ impl Fake {
 
 /// A block that remembers what was done in it. Its statements give what those of transactions give.
 struct FakeBlock {
+    catalog: Arc<Mutex<Arc<Catalog>>>,
     version: u64,
     read_only: bool,
     writes: bool,
@@ -263,6 +264,14 @@ struct FakeBlock {
 impl TransactionBlock for FakeBlock {
     fn catalog_version(&self) -> u64 {
         self.version
+    }
+
+    fn prepare(&mut self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+        prepare(self.version, sql, types)
+    }
+
+    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
+        Ok(self.catalog.lock().unwrap().clone())
     }
 
     fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
@@ -326,14 +335,17 @@ impl TransactionBlock for FakeBlock {
         }
     }
 
-    fn finish(self: Box<Self>) -> Option<Payload> {
+    fn finish(self: Box<Self>) -> FinishedBlock {
         let (now_ms, results) = (0, Digest::ZERO);
-        self.writes.then_some(Payload::Session { steps: self.steps, now_ms, results })
+        let payload = self.writes.then_some(Payload::Session { steps: self.steps, now_ms, results });
+        FinishedBlock { payload, temporary: Box::new(SlowTemporaryTables { catalog: self.catalog }) }
     }
 }
 
 /// Knows one statement, `temp slow`, which takes a while whether anybody waits for it or not.
-struct SlowTemporaryTables;
+struct SlowTemporaryTables {
+    catalog: Arc<Mutex<Arc<Catalog>>>,
+}
 
 impl TemporaryTables for SlowTemporaryTables {
     fn prepare(&mut self, sql: &str, _: &[DataType]) -> Result<Option<Prepared>, SqlError> {
@@ -348,12 +360,55 @@ impl TemporaryTables for SlowTemporaryTables {
         Ok((sql == "temp slow").then(prepared))
     }
 
+    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
+        Ok(self.catalog.lock().unwrap().clone())
+    }
+
     fn run(&mut self, _: &str, _: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
         std::thread::sleep(Duration::from_millis(1_500));
         Some(Ok(vec![StatementResult { tag: "SLOW".into(), ..StatementResult::default() }]))
     }
 
     fn clear(&mut self) {}
+}
+
+fn prepare(catalog_version: u64, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+    let lower = sql.to_lowercase();
+    let number = OutputColumn { name: "n".into(), data_type: DataType::Integer };
+    let holes = (1..).take_while(|n| sql.contains(&format!("${n}"))).count().max(types.len());
+    let parameters: Vec<DataType> =
+        (0..holes).map(|n| types.get(n).copied().unwrap_or(DataType::Unknown)).collect();
+    let (kind, columns, plan) = match lower.as_str() {
+        "select every_type" => (StatementKind::Read, every_type().0, Plan::EveryType),
+        "select slow" => (StatementKind::Read, vec![number], Plan::Slow),
+        "select missing" => {
+            let error = SqlError::new(SqlState::UNDEFINED_COLUMN, "column \"missing\" does not exist");
+            return Err(error.at(8).hint("name another"));
+        }
+        echo if echo.starts_with("select $1") => {
+            let columns = parameters.iter().enumerate();
+            let columns = columns.map(|(n, t)| OutputColumn { name: format!("c{n}"), data_type: *t });
+            (StatementKind::Read, columns.collect(), Plan::Echo)
+        }
+        series if series.starts_with("select series ") => {
+            let count = series.trim_start_matches("select series ").parse().unwrap_or(0);
+            (StatementKind::Read, vec![number], Plan::Series(count))
+        }
+        call if call.starts_with("call out") => {
+            (StatementKind::Write, vec![OutputColumn { name: "x".into(), ..number }], Plan::Write)
+        }
+        other => match other.split_whitespace().next().unwrap_or_default() {
+            "insert" | "update" | "delete" | "call" | "create" | "drop" => {
+                (StatementKind::Write, Vec::new(), Plan::Write)
+            }
+            "select" => (StatementKind::Read, vec![number], Plan::Series(1)),
+            word => {
+                let message = format!("syntax error at or near \"{word}\"");
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(1));
+            }
+        },
+    };
+    Ok(Prepared { parameters, columns, kind, temporary: false, catalog_version, plan: Arc::new(plan) })
 }
 
 #[async_trait]
@@ -363,43 +418,7 @@ impl Database for Fake {
     }
 
     fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
-        let lower = sql.to_lowercase();
-        let catalog_version = self.catalog().version;
-        let number = OutputColumn { name: "n".into(), data_type: DataType::Integer };
-        let holes = (1..).take_while(|n| sql.contains(&format!("${n}"))).count().max(types.len());
-        let parameters: Vec<DataType> =
-            (0..holes).map(|n| types.get(n).copied().unwrap_or(DataType::Unknown)).collect();
-        let (kind, columns, plan) = match lower.as_str() {
-            "select every_type" => (StatementKind::Read, every_type().0, Plan::EveryType),
-            "select slow" => (StatementKind::Read, vec![number], Plan::Slow),
-            "select missing" => {
-                let error = SqlError::new(SqlState::UNDEFINED_COLUMN, "column \"missing\" does not exist");
-                return Err(error.at(8).hint("name another"));
-            }
-            echo if echo.starts_with("select $1") => {
-                let columns = parameters.iter().enumerate();
-                let columns = columns.map(|(n, t)| OutputColumn { name: format!("c{n}"), data_type: *t });
-                (StatementKind::Read, columns.collect(), Plan::Echo)
-            }
-            series if series.starts_with("select series ") => {
-                let count = series.trim_start_matches("select series ").parse().unwrap_or(0);
-                (StatementKind::Read, vec![number], Plan::Series(count))
-            }
-            call if call.starts_with("call out") => {
-                (StatementKind::Write, vec![OutputColumn { name: "x".into(), ..number }], Plan::Write)
-            }
-            other => match other.split_whitespace().next().unwrap_or_default() {
-                "insert" | "update" | "delete" | "call" | "create" | "drop" => {
-                    (StatementKind::Write, Vec::new(), Plan::Write)
-                }
-                "select" => (StatementKind::Read, vec![number], Plan::Series(1)),
-                word => {
-                    let message = format!("syntax error at or near \"{word}\"");
-                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(1));
-                }
-            },
-        };
-        Ok(Prepared { parameters, columns, kind, temporary: false, catalog_version, plan: Arc::new(plan) })
+        prepare(self.catalog().version, sql, types)
     }
 
     fn role_of(&self, user: &str) -> Result<String, SqlError> {
@@ -449,14 +468,20 @@ impl Database for Fake {
         Ok(Executed { results: results?, height: self.height.fetch_add(1, Ordering::SeqCst) + 1 })
     }
 
-    fn begin(&self, _: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
+    fn begin(
+        &self,
+        _: &str,
+        read_only: bool,
+        _: &dyn TemporaryTables,
+    ) -> Result<Box<dyn TransactionBlock>, SqlError> {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let (version, steps, savepoints) = (self.catalog().version, Vec::new(), Vec::new());
-        Ok(Box::new(FakeBlock { version, read_only, writes: false, steps, savepoints }))
+        let catalog = self.catalog.clone();
+        Ok(Box::new(FakeBlock { catalog, version, read_only, writes: false, steps, savepoints }))
     }
 
     fn temporary_tables(&self) -> Box<dyn TemporaryTables> {
-        Box::new(SlowTemporaryTables)
+        Box::new(SlowTemporaryTables { catalog: self.catalog.clone() })
     }
 
     fn height(&self) -> u64 {

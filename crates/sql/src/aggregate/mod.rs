@@ -144,8 +144,8 @@ impl AggregateFunction {
     pub fn types(self, argument: DataType) -> Option<(DataType, DataType)> {
         use AggregateFunction as F;
         use DataType::{
-            BigInt, Boolean, Bytea, Char, Double, Integer, Interval, Numeric, Real, SmallInt, Text, Unknown,
-            Uuid,
+            BigInt, Boolean, Bytea, Char, Composite, Double, Integer, Interval, Numeric, Real, Record,
+            SmallInt, Text, Unknown, Uuid,
         };
         let result = match (self, argument.family()) {
             (F::Count, _) => BigInt,
@@ -157,7 +157,7 @@ impl AggregateFunction {
             (F::Variance(_), BigInt | Numeric(_)) => Numeric(None),
             (F::Average | F::Variance(_), Real) => Double,
             (F::Sum | F::Average | F::Variance(_), Double) => Double,
-            (F::Minimum | F::Maximum, Boolean | Uuid | Bytea) => return None,
+            (F::Minimum | F::Maximum, Boolean | Uuid | Bytea | Composite(_) | Record) => return None,
             (F::Minimum | F::Maximum, other) => other,
             (F::And | F::Or, Boolean) => Boolean,
             (F::Join, Text(_) | Char(_) | Unknown) => Text(None),

@@ -13,7 +13,7 @@ use crate::scope::name_of;
 use crate::statement::table_name;
 use sqlparser::ast::{self, AlterTableOperation, Ident, RenameTableNameKind};
 use std::sync::Arc;
-use types::{Catalog, SqlError, SqlState};
+use types::{Catalog, CompositeTypes, SqlError, SqlState};
 
 /// One part of an ALTER TABLE.
 #[derive(Debug)]
@@ -76,7 +76,10 @@ pub(crate) enum TableChange {
 ///
 /// # Errors
 /// What is wrong with it, as far as that can be told without the table.
-pub(super) fn bind_alter_table(alter: &ast::AlterTable) -> Result<Option<SchemaChange>, SqlError> {
+pub(super) fn bind_alter_table(
+    types: &CompositeTypes,
+    alter: &ast::AlterTable,
+) -> Result<Option<SchemaChange>, SqlError> {
     if alter.location.is_some() || alter.on_cluster.is_some() || alter.table_type.is_some() {
         return Ok(None);
     }
@@ -92,14 +95,17 @@ pub(super) fn bind_alter_table(alter: &ast::AlterTable) -> Result<Option<SchemaC
     }
     let mut changes = Vec::with_capacity(alter.operations.len());
     for operation in &alter.operations {
-        let Some(change) = bind_operation(operation)? else { return Ok(None) };
+        let Some(change) = bind_operation(types, operation)? else { return Ok(None) };
         changes.push(change);
     }
     let name = table_name(&alter.name)?;
     Ok(Some(SchemaChange::AlterTable { if_exists: alter.if_exists, name, changes }))
 }
 
-fn bind_operation(operation: &AlterTableOperation) -> Result<Option<TableChange>, SqlError> {
+fn bind_operation(
+    types: &CompositeTypes,
+    operation: &AlterTableOperation,
+) -> Result<Option<TableChange>, SqlError> {
     let cascades =
         |behavior: &Option<ast::DropBehavior>| matches!(behavior, Some(ast::DropBehavior::Cascade));
     Ok(Some(match operation {
@@ -129,7 +135,7 @@ fn bind_operation(operation: &AlterTableOperation) -> Result<Option<TableChange>
             TableChange::Rename(table_name(name)?)
         }
         AlterTableOperation::AlterColumn { column_name, op } => {
-            let Some(change) = bind_alter_column(op)? else { return Ok(None) };
+            let Some(change) = bind_alter_column(types, op)? else { return Ok(None) };
             TableChange::AlterColumn { name: name_of(column_name)?, change }
         }
         AlterTableOperation::EnableTrigger { name } => bind_enable(name, true)?,

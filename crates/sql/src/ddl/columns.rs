@@ -1,5 +1,6 @@
 //! Columns of tables that exist: ADD, DROP, RENAME and ALTER COLUMN, and the names of tables.
 
+use super::composite_types::rename_row_type;
 use super::constraints::name_checks;
 use super::foreign_keys::{create_foreign_key, remove_foreign_keys};
 use super::indexes::{check_unique, create_index, remove_index};
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, Check, DataType, FunctionResult, Index, Row, SqlError, SqlState, Table, TableId, Value, limits,
+    Catalog, Check, CompositeTypes, DataType, Index, Row, SqlError, SqlState, Table, TableId, Value, limits,
 };
 
 /// What becomes of a column.
@@ -36,14 +37,17 @@ pub(crate) enum ColumnChange {
 ///
 /// # Errors
 /// A type that is not there.
-pub(super) fn bind_alter_column(operation: &AlterColumnOperation) -> Result<Option<ColumnChange>, SqlError> {
+pub(super) fn bind_alter_column(
+    types: &CompositeTypes,
+    operation: &AlterColumnOperation,
+) -> Result<Option<ColumnChange>, SqlError> {
     Ok(Some(match operation {
         AlterColumnOperation::SetNotNull => ColumnChange::NotNull(true),
         AlterColumnOperation::DropNotNull => ColumnChange::NotNull(false),
         AlterColumnOperation::SetDefault { value } => ColumnChange::Default(Some(value.to_string())),
         AlterColumnOperation::DropDefault => ColumnChange::Default(None),
         AlterColumnOperation::SetDataType { data_type, using, .. } => {
-            ColumnChange::Type(bind_data_type(data_type)?, using.clone().map(Box::new))
+            ColumnChange::Type(bind_data_type(types, data_type)?, using.clone().map(Box::new))
         }
         AlterColumnOperation::AddGenerated { .. } => return Ok(None),
     }))
@@ -115,7 +119,8 @@ pub(super) fn add_column(
         let message = format!("tables can have at most {} columns (COLUMNS_MAX)", limits::COLUMNS_MAX);
         return Err(SqlError::new(SqlState(*b"54011"), message));
     }
-    draft.add_column(definition)?;
+    let types = CompositeTypes::new(catalog);
+    draft.add_column(&types, definition)?;
     if draft.table.primary_key != before.primary_key {
         return Err(SqlError::unsupported("PRIMARY KEY on a table that exists")
             .hint("Say PRIMARY KEY in CREATE TABLE; a unique index serves a table that exists."));
@@ -357,14 +362,7 @@ pub(super) fn rename_table(catalog: &mut Catalog, table: &Table, to: &str) -> Re
     }
     catalog.tables.remove(&table.name);
     catalog.tables.insert(to.to_string(), Arc::new(new));
-    for procedure in catalog.procedures.values_mut() {
-        let gives = procedure.function.as_ref().map(|function| &function.result);
-        if gives == Some(&FunctionResult::Table(table.name.clone()))
-            && let Some(function) = &mut Arc::make_mut(procedure).function
-        {
-            function.result = FunctionResult::Table(to.to_string());
-        }
-    }
+    rename_row_type(catalog, &table.name, to);
     views::rename_relation(catalog, &table.name, to)
 }
 

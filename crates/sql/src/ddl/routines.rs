@@ -14,8 +14,8 @@ use crate::table::Tables;
 use sqlparser::ast::{self, FunctionDesc};
 use std::sync::Arc;
 use types::{
-    Catalog, DataType, Function, FunctionResult, Language, Parameter, ParameterMode, Procedure, SqlError,
-    SqlState, limits,
+    Catalog, CompositeTypes, DataType, Function, FunctionResult, Language, Parameter, ParameterMode,
+    Procedure, SqlError, SqlState, limits,
 };
 
 /// What PostgreSQL calls a definition that cannot be: `invalid_function_definition`.
@@ -39,7 +39,10 @@ pub(crate) struct DropRoutine {
 ///
 /// # Errors
 /// What is wrong with it but its body; `0A000` names what is not supported.
-pub(crate) fn bind_create_routine(create: &CreateRoutine) -> Result<SchemaChange, SqlError> {
+pub(crate) fn bind_create_routine(
+    types: &CompositeTypes,
+    create: &CreateRoutine,
+) -> Result<SchemaChange, SqlError> {
     let name = match create.name.as_slice() {
         [name] => name_of(name)?,
         [schema, name] if name_of(schema)? == "public" => name_of(name)?,
@@ -54,9 +57,9 @@ pub(crate) fn bind_create_routine(create: &CreateRoutine) -> Result<SchemaChange
             format!("procedures cannot have more than {} arguments (ARGUMENTS_MAX)", limits::ARGUMENTS_MAX),
         ));
     }
-    let parameters = bind_parameters(create)?;
+    let parameters = bind_parameters(types, create)?;
     let function =
-        create.function.as_ref().map(|function| bind_function(function, &parameters)).transpose()?;
+        create.function.as_ref().map(|function| bind_function(types, function, &parameters)).transpose()?;
     let endorsement = bind_policy(create.endorsement.as_deref().unwrap_or_default())?;
     let (language, body) = (create.language, create.body.clone());
     let is_trigger = function.as_ref().is_some_and(|function| function.result == FunctionResult::Trigger);
@@ -69,7 +72,7 @@ pub(crate) fn bind_create_routine(create: &CreateRoutine) -> Result<SchemaChange
     Ok(SchemaChange::CreateRoutine { or_replace: create.or_replace, procedure })
 }
 
-fn bind_parameters(create: &CreateRoutine) -> Result<Vec<Parameter>, SqlError> {
+fn bind_parameters(types: &CompositeTypes, create: &CreateRoutine) -> Result<Vec<Parameter>, SqlError> {
     let mut parameters: Vec<Parameter> = Vec::with_capacity(create.parameters.len());
     for parameter in &create.parameters {
         let name = parameter.name.as_ref().map(name_of).transpose()?.unwrap_or_default();
@@ -87,14 +90,21 @@ fn bind_parameters(create: &CreateRoutine) -> Result<Vec<Parameter>, SqlError> {
             return Err(SqlError::new(INVALID_DEFINITION, message));
         }
         // PostgreSQL drops length, precision and scale of parameters.
-        let data_type = bind_data_type(&parameter.data_type)?.family();
+        let data_type = bind_data_type(types, &parameter.data_type)?.family();
+        if data_type.element().unwrap_or(data_type) == DataType::Record {
+            return Err(SqlError::unsupported("a parameter of type record").hint("Use CREATE TYPE … AS (…)."));
+        }
         let default = parameter.default.clone();
         parameters.push(Parameter { name, mode: parameter.mode, data_type, default });
     }
     Ok(parameters)
 }
 
-fn bind_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> Result<Function, SqlError> {
+fn bind_function(
+    types: &CompositeTypes,
+    parsed: &ParsedFunction,
+    parameters: &[Parameter],
+) -> Result<Function, SqlError> {
     if matches!(&parsed.returns, Some(returns) if matches!(returns.result, ParsedResult::Trigger)) {
         return bind_trigger_function(parsed, parameters);
     }
@@ -104,10 +114,7 @@ fn bind_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> Result<Fu
     let invalid = |message: String| Err(SqlError::new(INVALID_DEFINITION, message));
     let result = match parsed.returns.as_ref().map(|returns| &returns.result) {
         None if outputs.is_empty() => return invalid("function result type must be specified".to_string()),
-        Some(ParsedResult::Record) if outputs.is_empty() => {
-            return Err(SqlError::unsupported("RETURNS record without OUT parameters")
-                .hint("Use RETURNS TABLE (…) or OUT parameters: they name the columns."));
-        }
+        Some(ParsedResult::Record) if outputs.is_empty() => FunctionResult::Record,
         None | Some(ParsedResult::Table) => FunctionResult::Outputs,
         Some(result) if !outputs.is_empty() => {
             let expected = match outputs.as_slice() {
@@ -117,7 +124,8 @@ fn bind_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> Result<Fu
             let fits = match result {
                 ParsedResult::Named(named) => {
                     outputs.len() == 1
-                        && bind_data_type(named).is_ok_and(|named| named.family() == outputs[0].data_type)
+                        && bind_data_type(types, named)
+                            .is_ok_and(|named| named.family() == outputs[0].data_type)
                 }
                 ParsedResult::Record => outputs.len() > 1,
                 _ => false,
@@ -129,16 +137,7 @@ fn bind_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> Result<Fu
         }
         Some(ParsedResult::Void | ParsedResult::Record) => FunctionResult::Void,
         Some(ParsedResult::Trigger) => FunctionResult::Trigger,
-        Some(ParsedResult::Named(named)) => match (bind_data_type(named), named) {
-            (Ok(data_type), _) => FunctionResult::Value(data_type.family()),
-            // Whether there is a table of this name is known when the function is created.
-            (Err(error), ast::DataType::Custom(name, modifiers))
-                if modifiers.is_empty() && error.state == SqlState::UNDEFINED_OBJECT =>
-            {
-                FunctionResult::Table(table_name(name)?)
-            }
-            (Err(error), _) => return Err(error),
-        },
+        Some(ParsedResult::Named(named)) => FunctionResult::Value(bind_data_type(types, named)?.family()),
     };
     if result == FunctionResult::Void && is_set {
         return Err(SqlError::unsupported("SETOF void").hint("Use RETURNS void."));
@@ -179,11 +178,6 @@ pub(crate) fn create_routine(
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
         None => {}
-    }
-    if let Some(Function { result: FunctionResult::Table(table), .. }) = &procedure.function
-        && catalog.columns_of(table).is_none()
-    {
-        return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{table}\" does not exist")));
     }
     // It may call itself.
     catalog.procedures.insert(procedure.name.clone(), Arc::new(procedure.clone()));
@@ -276,12 +270,13 @@ impl DropRoutine {
     /// # Errors
     /// Names and types that cannot be.
     pub fn bind(
+        types: &CompositeTypes,
         if_exists: bool,
         is_function: bool,
         descriptions: &[FunctionDesc],
         behavior: Option<&ast::DropBehavior>,
     ) -> Result<DropRoutine, SqlError> {
-        let names = descriptions.iter().map(bind_name).collect::<Result<_, _>>()?;
+        let names = descriptions.iter().map(|one| bind_name(types, one)).collect::<Result<_, _>>()?;
         let cascade = matches!(behavior, Some(ast::DropBehavior::Cascade));
         Ok(DropRoutine { if_exists, cascade, is_function, names })
     }
@@ -331,13 +326,16 @@ impl DropRoutine {
     }
 }
 
-fn bind_name(description: &FunctionDesc) -> Result<(String, Option<Vec<DataType>>), SqlError> {
+fn bind_name(
+    known: &CompositeTypes,
+    description: &FunctionDesc,
+) -> Result<(String, Option<Vec<DataType>>), SqlError> {
     let types = match &description.args {
         None => None,
         Some(arguments) => Some(
             arguments
                 .iter()
-                .map(|argument| bind_data_type(&argument.data_type).map(DataType::family))
+                .map(|argument| bind_data_type(known, &argument.data_type).map(DataType::family))
                 .collect::<Result<Vec<_>, _>>()?,
         ),
     };

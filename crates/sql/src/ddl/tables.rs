@@ -18,7 +18,9 @@ use sqlparser::ast::{
     GeneratedAs, Ident, IndexColumn, SequenceOptions, TableConstraint,
 };
 use std::sync::Arc;
-use types::{Catalog, Check, Column, DataType, Generated, SqlError, SqlState, Table, TableId, limits};
+use types::{
+    Catalog, Check, Column, CompositeTypes, DataType, Generated, SqlError, SqlState, Table, TableId, limits,
+};
 
 /// What `endorsement_policy` says among a table's options; an empty text means none.
 pub(super) fn table_endorsement(options: &[ast::SqlOption]) -> Result<Option<String>, SqlError> {
@@ -32,7 +34,10 @@ pub(super) fn table_endorsement(options: &[ast::SqlOption]) -> Result<Option<Str
     }
 }
 
-pub(super) fn bind_create_table(create: &CreateTable) -> Result<SchemaChange, SqlError> {
+pub(super) fn bind_create_table(
+    types: &CompositeTypes,
+    create: &CreateTable,
+) -> Result<SchemaChange, SqlError> {
     refuse_table_forms(create)?;
     let name = table_name(&create.name)?;
     if create.columns.len() > limits::COLUMNS_MAX {
@@ -49,7 +54,7 @@ pub(super) fn bind_create_table(create: &CreateTable) -> Result<SchemaChange, Sq
         draft.like = Some((table_name(&like.name)?, defaults));
     }
     for column in &create.columns {
-        draft.add_column(column)?;
+        draft.add_column(types, column)?;
     }
     for constraint in &create.constraints {
         draft.add_constraint(constraint)?;
@@ -133,7 +138,11 @@ impl TableDraft {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn add_column(&mut self, definition: &ast::ColumnDef) -> Result<(), SqlError> {
+    pub(super) fn add_column(
+        &mut self,
+        types: &CompositeTypes,
+        definition: &ast::ColumnDef,
+    ) -> Result<(), SqlError> {
         let name = name_of(&definition.name)?;
         if self.table.ordinal(&name).is_some() {
             let message = format!("column \"{name}\" specified more than once");
@@ -143,7 +152,7 @@ impl TableDraft {
         let is_serial = is_serial(&definition.data_type)?;
         let data_type = match is_serial {
             true => DataType::BigInt,
-            false => bind_data_type(&definition.data_type)?,
+            false => bind_data_type(types, &definition.data_type)?,
         };
         if is_serial {
             self.sequences.push((ordinal, None));

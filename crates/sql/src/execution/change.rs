@@ -378,6 +378,7 @@ fn stored_bytes(value: &Value) -> usize {
         Value::Bytea(bytes) => bytes.len() + 5,
         Value::Numeric(_) | Value::Interval(_) | Value::Uuid(_) => 18,
         Value::Array(array) => 10 + array.values().iter().map(stored_bytes).sum::<usize>(),
+        Value::Composite(row) => 10 + row.values().iter().map(stored_bytes).sum::<usize>(),
         _ => 9,
     }
 }

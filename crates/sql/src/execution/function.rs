@@ -5,10 +5,11 @@ use super::select::Given;
 use crate::expression::RoutineCall;
 use crate::plpgsql::{CallResult, CompiledProcedure};
 use crate::prepare::{StatementKind, Step};
+use crate::routines::CallForm;
 use crate::sequence::is_sequence_function;
 use crate::statement::StatementOutput;
 use std::sync::Arc;
-use types::{DataType, Notice, Severity, SqlError, Value, limits};
+use types::{DataType, Notice, OutputColumn, Severity, SqlError, SqlState, Value, limits};
 
 impl Execution<'_> {
     /// Runs a function for the statement that is running. It sees what the functions before it have written, the
@@ -125,9 +126,49 @@ impl Execution<'_> {
         let arguments = self.with_subqueries(&[], given, |environment| call.arguments_in(environment))?;
         let Some(arguments) = arguments else {
             // One row of NULLs, where it gives one.
-            return Ok(self.library.tables().routines().row_of_nulls(&call.name));
+            return Ok(self.library.tables().routines().row_of_nulls(call));
         };
         let CallResult { values, rows } = self.call_function(&call.name, arguments)?;
-        Ok(rows.unwrap_or_else(|| vec![values]))
+        let rows = rows.unwrap_or_else(|| vec![values]);
+        match (call.form, &call.columns) {
+            (CallForm::Row, Some(columns)) => {
+                rows.into_iter().map(|row| fields_of_row(row, columns, call.columns_are_asked)).collect()
+            }
+            _ => Ok(rows),
+        }
     }
+}
+
+/// The columns of a function's row that is one value. `asked`: the caller has named them, and they may be others.
+///
+/// # Errors
+/// `42804` where they are.
+fn fields_of_row(row: Vec<Value>, columns: &[OutputColumn], asked: bool) -> Result<Vec<Value>, SqlError> {
+    let mismatch = |detail: String| {
+        let message = "returned record type does not match expected record type";
+        SqlError::new(SqlState::DATATYPE_MISMATCH, message).detail(detail)
+    };
+    let Some(Value::Composite(row)) = row.into_iter().next() else {
+        return Ok(vec![Value::Null; columns.len()]);
+    };
+    let values = row.values().to_vec();
+    if values.len() != columns.len() {
+        return Err(mismatch(format!(
+            "Returned row contains {} attributes, but query expects {}.",
+            values.len(),
+            columns.len()
+        )));
+    }
+    if asked {
+        for (position, (value, column)) in values.iter().zip(columns).enumerate() {
+            let (found, expected) = (value.data_type(), column.data_type.family());
+            if !value.is_null() && found != expected {
+                return Err(mismatch(format!(
+                    "Returned type {found} at ordinal position {}, but query expects {expected}.",
+                    position + 1
+                )));
+            }
+        }
+    }
+    Ok(values)
 }

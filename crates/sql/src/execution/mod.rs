@@ -37,7 +37,7 @@ use std::sync::Arc;
 use trigger::Remaining;
 use types::{
     ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
-    StatementResult, TableId, TransactionId, Value, can_cast_implicitly, cast, limits,
+    StatementResult, TableId, TransactionId, Value, can_cast_implicitly, limits,
 };
 
 /// Milliseconds from 1970-01-01 to 2000-01-01.
@@ -102,6 +102,7 @@ pub(crate) struct Execution<'a> {
     snapshot: &'a dyn Snapshot,
     context: Context,
     now: i64,
+    session_place: Option<(u64, u16)>,
     reads: Vec<Read>,
     scans: Vec<Scan>,
     commands: Vec<Command>,
@@ -146,6 +147,7 @@ impl<'a> Execution<'a> {
             snapshot,
             context,
             now: context.now(),
+            session_place: None,
             reads: Vec::with_capacity(4),
             scans: Vec::new(),
             commands: Vec::with_capacity(2),
@@ -208,9 +210,16 @@ impl<'a> Execution<'a> {
         self.oracles.is_some()
     }
 
-    /// `now()` in what runs next, outside of routines: in milliseconds since 1970-01-01 00:00 UTC.
-    pub fn set_now(&mut self, milliseconds: u64) {
-        self.now = timestamp(milliseconds);
+    /// It is a transaction block: `now()` outside of routines is this time, in milliseconds since 1970-01-01 00:00 UTC, and
+    /// values of sequences are made of it and of the organisation whose client signs the block.
+    pub fn be_session(&mut self, now_ms: u64, organisation: u16) {
+        self.now = timestamp(now_ms);
+        self.session_place = Some((now_ms, organisation));
+    }
+
+    /// What stands for the place of a transaction block: its time and its organisation.
+    pub fn session_place(&self) -> Option<(u64, u16)> {
+        self.session_place
     }
 
     /// What was compiled.
@@ -369,7 +378,9 @@ impl<'a> Execution<'a> {
         for (parameter, argument) in parameters.iter().zip(&call.arguments) {
             if parameter.mode != ParameterMode::Out {
                 // Parameters have no length, precision or scale, as in PostgreSQL.
-                arguments.push(cast(self.evaluate(argument, frame)?, parameter.data_type.family())?);
+                let value = self.evaluate(argument, frame)?;
+                let types = self.library.tables().routines().types();
+                arguments.push(types.cast(value, parameter.data_type.family())?);
             }
         }
         let values = self.call(&call.procedure, arguments)?.values;

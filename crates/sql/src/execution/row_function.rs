@@ -17,7 +17,7 @@ impl Execution<'_> {
         let arguments = self.evaluate_all(arguments, given)?;
         let mut rows = match &function.rows {
             RowKind::Series(_) => self.series(&arguments)?,
-            RowKind::Elements(_) => self.elements(&arguments)?,
+            RowKind::Elements(widths) => self.elements(&arguments, widths)?,
         };
         if function.with_ordinality {
             for (number, row) in (1..).zip(&mut rows) {
@@ -71,8 +71,9 @@ impl Execution<'_> {
         Ok(rows)
     }
 
-    /// The elements of arrays side by side, NULL behind the end of the shorter ones.
-    fn elements(&mut self, arrays: &[Value]) -> Result<Rows, SqlError> {
+    /// The elements of arrays side by side, NULL behind the end of the shorter ones. `widths`: how many fields those have
+    /// that are rows.
+    fn elements(&mut self, arrays: &[Value], widths: &[Option<usize>]) -> Result<Rows, SqlError> {
         let arrays: Vec<&[Value]> = arrays
             .iter()
             .map(|array| match array {
@@ -83,7 +84,15 @@ impl Execution<'_> {
         let length = arrays.iter().map(|array| array.len()).max().unwrap_or(0);
         self.charge(length as u64)?;
         let row = |index: usize| {
-            arrays.iter().map(|array| array.get(index).cloned().unwrap_or_default()).collect::<Vec<Value>>()
+            let mut row: Vec<Value> = Vec::with_capacity(arrays.len());
+            for (array, width) in arrays.iter().zip(widths) {
+                match (array.get(index), width) {
+                    (Some(Value::Composite(fields)), Some(_)) => row.extend_from_slice(fields.values()),
+                    (_, Some(width)) => row.resize(row.len() + width, Value::Null),
+                    (element, None) => row.push(element.cloned().unwrap_or_default()),
+                }
+            }
+            row
         };
         Ok((0..length).map(row).collect())
     }

@@ -37,7 +37,7 @@ impl RunSubquery for NoSubqueries {
         Err(broken("a subquery where none was bound"))
     }
 
-    fn call(&self, _: &str, _: Vec<Value>) -> Result<Value, SqlError> {
+    fn call(&self, _: &str, _: Vec<Value>) -> Result<Vec<Value>, SqlError> {
         Err(broken("a function where none was bound"))
     }
 }
@@ -274,10 +274,9 @@ impl RunSubquery for Runner<'_, '_> {
         Ok(rows)
     }
 
-    fn call(&self, function: &str, arguments: Vec<Value>) -> Result<Value, SqlError> {
+    fn call(&self, function: &str, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError> {
         let mut execution = self.0.try_borrow_mut().map_err(|_| broken("a function inside of itself"))?;
-        let result = execution.call_function(function, arguments)?;
-        Ok(result.values.into_iter().next().unwrap_or_default())
+        Ok(execution.call_function(function, arguments)?.values)
     }
 }
 

@@ -20,10 +20,29 @@ pub(crate) struct Suspended {
     said: (usize, usize),
 }
 
+/// The rows that a suspended execution has written, as it sees them.
+pub(crate) struct OwnWrites(Arc<OwnRows>);
+
 impl Suspended {
     /// Its commands so far.
     pub fn commands(&self) -> &[Command] {
         &self.commands
+    }
+
+    /// Takes away what it sees of its own writes: it is in what its next statement runs on.
+    pub fn take_own(&mut self) -> OwnWrites {
+        OwnWrites(std::mem::take(&mut self.own))
+    }
+
+    /// Returns to when it had this many commands and these writes.
+    pub fn go_back(&mut self, commands: usize, own: OwnWrites) {
+        self.commands.truncate(commands);
+        self.own = own.0;
+    }
+
+    /// Its commands, and the steps that it took.
+    pub fn into_commands(self) -> (Vec<Command>, u64) {
+        (self.commands, self.steps)
     }
 
     /// The next statement is metered on its own.

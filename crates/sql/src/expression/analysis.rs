@@ -34,6 +34,7 @@ impl Expression {
             | Kind::Coalesce(operands)
             | Kind::Extreme(_, operands)
             | Kind::Format(operands)
+            | Kind::Row(_, operands)
             | Kind::Function(_, operands) => operands.iter().collect(),
             Kind::Case(branches, otherwise) => branches
                 .iter()
@@ -76,6 +77,7 @@ impl Expression {
             | Kind::Coalesce(operands)
             | Kind::Extreme(_, operands)
             | Kind::Format(operands)
+            | Kind::Row(_, operands)
             | Kind::Function(_, operands) => operands.iter_mut().collect(),
             Kind::Case(branches, otherwise) => branches
                 .iter_mut()
@@ -163,6 +165,7 @@ impl Expression {
             Kind::Cast(operand) | Kind::Assign(operand) => !is_total_cast(operand.data_type, self.data_type),
             Kind::Arithmetic(..) | Kind::Negate(_) | Kind::Concatenate(_) | Kind::Like(..) => true,
             Kind::Function(function, _) => function.can_fail(),
+            Kind::Row(operation, _) => operation.can_fail(),
             Kind::Aggregate(_) | Kind::Window(_) | Kind::Subquery(_) | Kind::Call(_) | Kind::Format(_) => {
                 true
             }

@@ -147,6 +147,7 @@ impl<'a> Binder<'a> {
     pub(super) fn known(&self, expression: Expression) -> Result<Expression, SqlError> {
         match expression.data_type {
             DataType::Unknown => self.cast_to(expression, DataType::Text(None)),
+            DataType::Record => self.known_fields(expression),
             _ => Ok(expression),
         }
     }
@@ -186,6 +187,7 @@ impl<'a> Binder<'a> {
     fn bind_one(&self, expr: &Expr) -> Result<Expression, SqlError> {
         match expr {
             Expr::Nested(inner) => self.bind(inner),
+            Expr::Tuple(parts) => self.bind_row_of(parts),
             Expr::Identifier(name) => self.bind_name(name),
             Expr::CompoundIdentifier(parts) => self.bind_qualified(parts),
             Expr::Value(value) => self.bind_literal(value),
@@ -283,7 +285,6 @@ pub(super) fn unsupported_expression(expr: &Expr) -> SqlError {
         | Expr::AllOp { .. } => SqlError::unsupported("a subquery in an expression")
             .hint("Read it into a variable first, with SELECT … INTO in a procedure."),
         Expr::RLike { .. } => SqlError::unsupported("RLIKE").hint("Use ~."),
-        Expr::Tuple(_) => SqlError::unsupported("a row constructor"),
         Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_) => SqlError::unsupported("GROUPING SETS"),
         Expr::IsNormalized { .. } => SqlError::unsupported("IS NORMALIZED"),
         Expr::Like { .. } | Expr::ILike { .. } => SqlError::unsupported("LIKE ANY"),

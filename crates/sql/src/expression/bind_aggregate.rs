@@ -1,6 +1,7 @@
 //! Binding of aggregates.
 
 use super::call::{no_function, plain_argument};
+use super::routine::whole_row_of;
 use super::{Binder, Expression, Kind};
 use crate::aggregate::{Aggregate, AggregateFunction, AggregateOrder};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments};
@@ -83,7 +84,10 @@ impl Binder<'_> {
             let message = format!("{name}(*) must be used to call a parameterless aggregate function");
             return Err(SqlError::new(SqlState(*b"42809"), message));
         }
-        let arguments = list.args.iter().map(|argument| self.bind(plain_argument(argument)?));
+        let arguments = list.args.iter().map(|argument| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) => self.bind(&whole_row_of(name)),
+            argument => self.bind(plain_argument(argument)?),
+        });
         let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
         let written = arguments.clone();
         let (argument, second, data_type) = self.aggregate_arguments(function, name, arguments)?;

@@ -2,6 +2,7 @@
 
 use super::bind_operator::no_operator;
 use super::{ArrayFunction, Binder, Comparison, Expression, Function, Kind};
+use crate::scope::name_of;
 use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript};
 use types::{ArithmeticOperator, DataType, ElementType, SqlError, SqlState, Value, comparison_type, limits};
 
@@ -59,11 +60,12 @@ impl Binder<'_> {
             _ => self.bind(&Expr::CompoundIdentifier(names))?,
         };
         for access in rest {
-            let AccessExpr::Subscript(subscript) = access else {
-                let error = SqlError::unsupported("the field of a value");
-                return Err(self.at(error, root.span()));
+            let accessed = match access {
+                AccessExpr::Subscript(subscript) => self.bind_subscript(value, subscript),
+                AccessExpr::Dot(Expr::Identifier(name)) => self.bind_field(value, &name_of(name)?),
+                AccessExpr::Dot(_) => Err(SqlError::unsupported("this form of access to a field")),
             };
-            value = self.bind_subscript(value, subscript).map_err(|error| self.at(error, root.span()))?;
+            value = accessed.map_err(|error| self.at(error, root.span()))?;
         }
         Ok(value)
     }

@@ -3,7 +3,7 @@
 use super::bind::{boolean, unsupported_expression};
 use super::bind_operator::no_operator;
 use super::bind_row::row_of;
-use super::{Binder, Comparison, Expression, Kind, LikeForm};
+use super::{Binder, Comparison, Expression, Kind, LikeForm, RowOperation};
 use sqlparser::ast::{self, Expr, Spanned, ValueWithSpan};
 use types::{DataType, SqlError, SqlState, Value, common_type};
 
@@ -15,6 +15,10 @@ impl Binder<'_> {
         };
         let null = |operand: &Expr, expected: bool| {
             let operand = self.bind_known(operand)?;
+            if operand.data_type.is_composite() {
+                let operation = RowOperation::IsNull(expected);
+                return Ok(Expression::row(operation, vec![operand], DataType::Boolean));
+            }
             Ok(boolean(Kind::IsNull(expected, Box::new(operand))))
         };
         match expr {
@@ -56,6 +60,15 @@ impl Binder<'_> {
         let mut operands = vec![self.bind(operand)?];
         for element in list {
             operands.push(self.bind(element)?);
+        }
+        if operands.iter().any(|operand| operand.data_type.is_composite()) {
+            let operand = operands.remove(0);
+            let like_it = |element: Expression| match element.data_type {
+                DataType::Unknown => self.cast_to(element, operand.data_type),
+                _ => Ok(element),
+            };
+            let list = operands.into_iter().map(like_it).collect::<Result<Vec<_>, _>>()?;
+            return self.row_in_list(&operand, list, negated);
         }
         let Some(common) = common_type(operands.iter().map(Expression::data_type)) else {
             let other =

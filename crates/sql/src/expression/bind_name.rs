@@ -16,7 +16,10 @@ impl Binder<'_> {
             (Some(_), Some(_)) if !self.scope.columns_come_first() => Err(self.ambiguous(&name, ident.span)),
             (Some(column), _) => Ok(column),
             (None, Some(variable)) => Ok(variable_expression(variable)),
-            (None, None) => Err(self.at(self.no_column(&name), ident.span)),
+            (None, None) => match self.whole_row(&name)? {
+                Some(row) => Ok(row),
+                None => Err(self.at(self.no_column(&name), ident.span)),
+            },
         }
     }
 
@@ -67,19 +70,6 @@ impl Binder<'_> {
                 "cannot use column reference in DEFAULT expression",
             );
         }
-        if self.scope.is_record(name) {
-            return SqlError::unsupported(format_args!("the whole row \"{name}\" as a value"))
-                .hint("Name its fields.");
-        }
-        let is_relation = match self.source {
-            Source::Table { name: table, .. } => table == name,
-            Source::Relations(relations) => relations.relation(name).is_some(),
-            Source::Nothing | Source::Default => false,
-        };
-        if is_relation {
-            return SqlError::unsupported(format_args!("the whole row \"{name}\" as a value"))
-                .hint("Name its columns.");
-        }
         SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"))
     }
 
@@ -93,7 +83,14 @@ impl Binder<'_> {
         .iter()
         .map(String::as_str)
         .collect();
+        let field = match self.scope.resolve(&parts) {
+            None => self.variable_field(&parts).map_err(|error| self.at(error, span))?,
+            Some(_) => None,
+        };
         let [qualifier, name] = parts.as_slice() else {
+            if let Some(field) = field {
+                return Ok(field);
+            }
             let what = format_args!("the qualified name {}", names.join("."));
             return Err(self.at(SqlError::unsupported(what), span));
         };
@@ -104,7 +101,7 @@ impl Binder<'_> {
                     None => Ok(column),
                 };
             }
-            if self.scope.resolve(&parts).is_none() {
+            if self.scope.resolve(&parts).is_none() && field.is_none() {
                 let message = format!("column {qualifier}.{name} does not exist");
                 return Err(self.at(SqlError::new(SqlState::UNDEFINED_COLUMN, message), span));
             }
@@ -119,6 +116,7 @@ impl Binder<'_> {
         }
         match self.scope.resolve(&parts) {
             Some(variable) => Ok(variable_expression(variable)),
+            None if field.is_some() => Ok(field.expect("there is one")),
             None if self.scope.is_record(qualifier) => {
                 let message = format!("record \"{qualifier}\" has no field \"{name}\"");
                 Err(self.at(SqlError::new(SqlState::UNDEFINED_COLUMN, message), span))

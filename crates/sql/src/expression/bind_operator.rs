@@ -1,6 +1,7 @@
 //! Binding of operators.
 
 use super::bind::boolean;
+use super::bind_composite::RowComparison;
 use super::bind_literal::number;
 use super::bind_row::row_of;
 use super::{Binder, Comparison, Expression, Kind};
@@ -199,6 +200,10 @@ impl Binder<'_> {
         left: Expression,
         right: Expression,
     ) -> Result<Expression, SqlError> {
+        let rows = RowComparison::Operator(comparison);
+        if let Some(compared) = self.compare_composites(rows, &left, &right)? {
+            return Ok(compared);
+        }
         let operands = self.comparable(comparison.symbol(), left, right)?;
         Ok(boolean(Kind::Compare(comparison, Box::new(operands))))
     }
@@ -226,7 +231,21 @@ impl Binder<'_> {
         left: &Expr,
         right: &Expr,
     ) -> Result<Expression, SqlError> {
-        let operands = self.comparable("=", self.bind(left)?, self.bind(right)?)?;
+        let (left, right) = (self.bind(left)?, self.bind(right)?);
+        self.distinct(distinct, left, right)
+    }
+
+    pub(super) fn distinct(
+        &self,
+        distinct: bool,
+        left: Expression,
+        right: Expression,
+    ) -> Result<Expression, SqlError> {
+        let rows = RowComparison::Distinct(distinct);
+        if let Some(compared) = self.compare_composites(rows, &left, &right)? {
+            return Ok(compared);
+        }
+        let operands = self.comparable("=", left, right)?;
         Ok(boolean(Kind::Distinct(distinct, Box::new(operands))))
     }
 }

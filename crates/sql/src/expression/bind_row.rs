@@ -22,15 +22,23 @@ impl Binder<'_> {
         left: &[Expr],
         right: &[Expr],
     ) -> Result<Expression, SqlError> {
+        let bind = |side: &[Expr]| side.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>, _>>();
+        self.compare_bound_rows(comparison, bind(left)?, bind(right)?)
+    }
+
+    /// The same of values that are bound.
+    pub(super) fn compare_bound_rows(
+        &self,
+        comparison: Comparison,
+        left: Vec<Expression>,
+        right: Vec<Expression>,
+    ) -> Result<Expression, SqlError> {
         if left.len() != right.len() {
-            return Err(SqlError::new(
-                SqlState::SYNTAX_ERROR,
-                "unequal number of entries in row expressions",
-            ));
+            let message = "unequal number of entries in row expressions";
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
         let mut result: Option<Expression> = None;
-        for (left, right) in left.iter().zip(right).rev() {
-            let (left, right) = (self.bind(left)?, self.bind(right)?);
+        for (left, right) in left.into_iter().zip(right).rev() {
             let values = |comparison| self.compare(comparison, left.clone(), right.clone());
             result = Some(match (comparison, result) {
                 (comparison, None) => values(comparison)?,
@@ -46,7 +54,9 @@ impl Binder<'_> {
                 }
             });
         }
-        result.ok_or_else(|| SqlError::unsupported("a row without values"))
+        result.ok_or_else(|| {
+            SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot compare rows of zero length")
+        })
     }
 
     /// `(a, b) IN ((c, d), …)`
@@ -56,12 +66,13 @@ impl Binder<'_> {
         list: &[Expr],
         negated: bool,
     ) -> Result<Expression, SqlError> {
+        if list.iter().any(|other| row_of(other).is_none()) {
+            let list = list.iter().map(|other| self.bind(other)).collect::<Result<Vec<_>, _>>()?;
+            return self.row_in_list(&self.bind_row_of(row)?, list, negated);
+        }
         let mut found: Option<Expression> = None;
         for other in list {
-            let Some(values) = row_of(other) else {
-                let error = SqlError::unsupported("a row compared with something else than a row");
-                return Err(self.at(error, other.span()));
-            };
+            let values = row_of(other).unwrap_or_default();
             let equal = self
                 .compare_rows(Comparison::Equal, row, values)
                 .map_err(|error| self.at(error, other.span()))?;
@@ -75,13 +86,13 @@ impl Binder<'_> {
     }
 }
 
-fn all_of(first: Expression, rest: Expression) -> Expression {
+pub(super) fn all_of(first: Expression, rest: Expression) -> Expression {
     let mut operands = first.into_conjuncts();
     operands.extend(rest.into_conjuncts());
     boolean(Kind::And(operands))
 }
 
-fn any_of(first: Expression, rest: Expression) -> Expression {
+pub(super) fn any_of(first: Expression, rest: Expression) -> Expression {
     let mut operands = Vec::new();
     for side in [first, rest] {
         match side.kind {

@@ -1,6 +1,7 @@
 //! Binding of queries inside of expressions.
 
 use super::bind::{boolean, unsupported_expression};
+use super::bind_composite::constructor_parts;
 use super::bind_operator::no_operator;
 use super::{Binder, Comparison, Expression, Kind, Subquery, SubqueryForm};
 use crate::statement::bind_nested;
@@ -84,7 +85,10 @@ impl Binder<'_> {
     ) -> Result<Expression, SqlError> {
         let operands = match operand {
             Expr::Tuple(parts) => parts.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>, _>>()?,
-            one => vec![self.bind(one)?],
+            one => match constructor_parts(one) {
+                Some(parts) => parts.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>, _>>()?,
+                None => vec![self.bind(one)?],
+            },
         };
         let form = if all { SubqueryForm::All(comparison) } else { SubqueryForm::Any(comparison) };
         let mut bound = self.subquery(query, operands, form)?;

@@ -64,6 +64,12 @@ impl Binder<'_> {
             let message = format!("set-returning functions are not allowed in {place}");
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
+        if name == "row" && self.scope().routines().get(name).is_none() {
+            return match &function.args {
+                FunctionArguments::List(list) => self.bind_row_arguments(&list.args),
+                _ => Err(SqlError::unsupported("this form of ROW(…)")),
+            };
+        }
         if let Some(hint) = refused(name) {
             return Err(SqlError::unsupported(format_args!("the function {name}()")).hint(hint));
         }

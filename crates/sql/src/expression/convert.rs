@@ -3,7 +3,7 @@
 use super::{Binder, Expression, Kind};
 use types::{
     DataType, SqlError, SqlState, Value, can_cast_explicitly, can_cast_implicitly, can_cast_in_assignment,
-    cast, common_type,
+    common_type,
 };
 
 impl Binder<'_> {
@@ -38,6 +38,9 @@ impl Binder<'_> {
             let message = format!("cannot cast type {} to {}", operand.data_type.family(), target.family());
             return Err(SqlError::new(SqlState(*b"42846"), message));
         }
+        if is_of_rows(target) {
+            return self.convert_row(operand, target, true);
+        }
         Ok(converted(operand, target, Kind::Cast))
     }
 
@@ -48,6 +51,9 @@ impl Binder<'_> {
     pub fn cast_to(&self, operand: Expression, target: DataType) -> Result<Expression, SqlError> {
         if operand.data_type == DataType::Unknown {
             return self.unknown_to(operand, target, false);
+        }
+        if is_of_rows(target) {
+            return self.convert_row(operand, target, false).map(fold);
         }
         Ok(fold(converted(operand, target, Kind::Cast)))
     }
@@ -61,7 +67,9 @@ impl Binder<'_> {
         match operand.kind {
             Kind::Constant(Value::Null) => Ok(Expression::constant(Value::Null, target)),
             Kind::Constant(value) => {
-                let value = if explicit { cast(value, target)? } else { types::assign(value, target)? };
+                let types = self.types();
+                let value =
+                    if explicit { types.cast(value, target)? } else { types.assign(value, target)? };
                 Ok(Expression::constant(value, target))
             }
             Kind::Slot(slot) => {
@@ -95,6 +103,9 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
                 .hint("You will need to rewrite or cast the expression."));
         }
+        if is_of_rows(target) {
+            return self.convert_row(expression, target, false).map(fold);
+        }
         Ok(fold(converted(expression, target, Kind::Assign)))
     }
 
@@ -118,6 +129,11 @@ impl FamilyName for DataType {
     }
 }
 
+/// Whether a cast to it must know fields.
+fn is_of_rows(target: DataType) -> bool {
+    target.is_composite() || target.element().is_some_and(DataType::is_composite)
+}
+
 /// A cast, or the expression itself where the value is of that type already.
 fn converted(operand: Expression, target: DataType, kind: fn(Box<Expression>) -> Kind) -> Expression {
     if operand.data_type == target {
@@ -133,7 +149,9 @@ fn converted(operand: Expression, target: DataType, kind: fn(Box<Expression>) ->
 
 /// Evaluates what is constant. What gives an error stays: it is raised only if it is evaluated.
 pub(super) fn fold(expression: Expression) -> Expression {
-    if expression.as_constant().is_some() || !expression.is_constant() {
+    // What stands in a row that is written out is looked at until it has a type.
+    let is_open = expression.as_row().is_some() && expression.data_type == DataType::Record;
+    if is_open || expression.as_constant().is_some() || !expression.is_constant() {
         return expression;
     }
     match expression.evaluate_constant(0) {

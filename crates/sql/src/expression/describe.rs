@@ -79,6 +79,9 @@ impl Expression {
             Kind::Function(function, arguments) => {
                 format!("{}({})", function.name(), joined(arguments, ", "))
             }
+            Kind::Row(operation, operands) => {
+                operation.describe(&operands.iter().map(text).collect::<Vec<_>>(), self.data_type)
+            }
             Kind::Aggregate(number) => format!("aggregate {}", number + 1),
             Kind::Window(number) => format!("window function {}", number + 1),
         }

@@ -47,11 +47,11 @@ pub(crate) trait RunSubquery {
         limit: Option<usize>,
     ) -> Result<Rc<Vec<Vec<Value>>>, SqlError>;
 
-    /// The value of a function of the ledger for these arguments, of its parameters' types.
+    /// What a function of the ledger gives for these arguments, of its parameters' types: a value, or those of a row.
     ///
     /// # Errors
     /// What the function ends with.
-    fn call(&self, function: &str, arguments: Vec<Value>) -> Result<Value, SqlError>;
+    fn call(&self, function: &str, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError>;
 }
 
 impl<'a> Environment<'a> {
@@ -117,6 +117,7 @@ impl Expression {
             Kind::Extreme(largest, operands) => extreme(*largest, operands, environment),
             Kind::Function(function, arguments) => function.evaluate(arguments, environment),
             Kind::Format(operands) => format_call(operands, environment),
+            Kind::Row(operation, operands) => operation.evaluate(operands, self.data_type, environment),
             Kind::Subquery(subquery) => match subquery.form {
                 SubqueryForm::Scalar => subquery.scalar(environment),
                 SubqueryForm::Array(element) => subquery.array(element, environment),

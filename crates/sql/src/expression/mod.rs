@@ -4,6 +4,7 @@ mod analysis;
 mod bind;
 mod bind_aggregate;
 mod bind_array;
+mod bind_composite;
 mod bind_condition;
 mod bind_literal;
 mod bind_name;
@@ -23,17 +24,20 @@ mod pattern;
 mod quote;
 mod relations;
 mod routine;
+mod row;
 mod subquery;
 
 pub(crate) use analysis::Capture;
 pub(crate) use bind::{Binder, OPERATORS_MAX, Source, shortened, too_deep};
 pub(crate) use bind_array::element_assigned;
+pub(crate) use bind_composite::{FieldOwner, FieldStep, all_fields_of, field_path};
 pub(crate) use describe::Names;
 pub(crate) use evaluate::{Environment, QueryEnvironment, RunSubquery, broken};
 pub(crate) use functions::{ArrayFunction, Function};
 pub(crate) use names::{bind_data_type, output_name};
 pub(crate) use relations::{Merged, NamedRelation, Relations};
 pub(crate) use routine::{NamedArgument, RoutineCall, shown_arguments};
+pub(crate) use row::{RowForm, RowOperation, row_value};
 pub(crate) use subquery::{Subquery, SubqueryForm};
 
 use sqlparser::ast::BinaryOperator;
@@ -105,6 +109,8 @@ pub(crate) enum Kind {
     Format(Vec<Expression>),
     /// A function that is NULL where an argument is.
     Function(Function, Vec<Expression>),
+    /// An operation on rows.
+    Row(Box<RowOperation>, Vec<Expression>),
     /// An aggregate of the query, by number; only between binding and grouping.
     Aggregate(u16),
     /// A window function of the query, by number; only between binding and what its rows are made of.

@@ -3,13 +3,16 @@
 use super::shortened;
 use crate::scope::name_of;
 use sqlparser::ast::{self, Expr};
-use types::{DataType, Numeric, SqlError, SqlState, limits};
+use types::{CompositeTypes, DataType, Numeric, SqlError, SqlState, limits};
 
 /// The type that SQL writes.
 ///
 /// # Errors
 /// `0A000` names a type that is not supported, `42704` one that does not exist, `22023` a precision that cannot be.
-pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlError> {
+pub(crate) fn bind_data_type(
+    types: &CompositeTypes,
+    data_type: &ast::DataType,
+) -> Result<DataType, SqlError> {
     use ast::{DataType as Sql, ExactNumberInfo as Info, TimezoneInfo};
     Ok(match data_type {
         Sql::Boolean | Sql::Bool => DataType::Boolean,
@@ -39,15 +42,26 @@ pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlE
         Sql::Bytea => DataType::Bytea,
         Sql::Uuid => DataType::Uuid,
         Sql::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => {
-            let element = bind_data_type(element)?;
+            let element = bind_data_type(types, element)?;
             element.array().ok_or_else(|| {
                 SqlError::unsupported("an array of more than one dimension").hint("Use a table.")
             })?
         }
         Sql::Custom(name, modifiers) if modifiers.is_empty() => {
-            match name.to_string().to_ascii_lowercase().as_str() {
-                "bpchar" => DataType::Char(None),
-                other => {
+            let name = match name.0.as_slice() {
+                [ast::ObjectNamePart::Identifier(name)] => name_of(name)?,
+                [ast::ObjectNamePart::Identifier(schema), ast::ObjectNamePart::Identifier(name)]
+                    if schema.value.eq_ignore_ascii_case("public") =>
+                {
+                    name_of(name)?
+                }
+                _ => name.to_string().to_ascii_lowercase(),
+            };
+            match (name.as_str(), types.named(&name)) {
+                ("bpchar", _) => DataType::Char(None),
+                ("record", _) => DataType::Record,
+                (_, Some(known)) => known.data_type(),
+                (other, None) => {
                     let message = format!("type \"{other}\" does not exist");
                     return Err(SqlError::new(SqlState(*b"42704"), message));
                 }
@@ -148,7 +162,14 @@ fn figured_name(expr: &Expr) -> Option<(String, u8)> {
         Expr::Interval(_) => Some(("interval".to_string(), 1)),
         Expr::AtTimeZone { .. } => strong("timezone"),
         Expr::Array(_) => strong("array"),
-        Expr::CompoundFieldAccess { root, .. } => figured_name(root),
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            let field = access_chain.iter().rev().find_map(|access| match access {
+                ast::AccessExpr::Dot(Expr::Identifier(name)) => name_of(name).ok(),
+                _ => None,
+            });
+            field.map_or_else(|| figured_name(root), |field| Some((field, 2)))
+        }
+        Expr::Tuple(_) => strong("row"),
         Expr::Trim { trim_where, .. } => strong(match trim_where {
             Some(ast::TrimWhereField::Leading) => "ltrim",
             Some(ast::TrimWhereField::Trailing) => "rtrim",
@@ -179,7 +200,17 @@ fn name_of_query(query: &ast::Query) -> Option<(String, u8)> {
 }
 
 fn internal_type_name(data_type: &ast::DataType) -> Option<String> {
-    let name = match (bind_data_type(data_type).ok()?, data_type) {
+    let known = bind_data_type(&CompositeTypes::default(), data_type);
+    if known.is_err() {
+        return match data_type {
+            ast::DataType::Custom(name, _) => name.0.last().and_then(|name| name_of(name.as_ident()?).ok()),
+            ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => {
+                internal_type_name(element)
+            }
+            _ => None,
+        };
+    }
+    let name = match (known.ok()?, data_type) {
         (DataType::Unknown, _) => return None,
         (DataType::Text(None), ast::DataType::Text) => "text",
         (DataType::Text(_), _) => "varchar",

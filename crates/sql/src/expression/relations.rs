@@ -1,7 +1,7 @@
 //! The columns that the expressions of a query may name: those of the relations in its FROM.
 
 use super::Expression;
-use types::{DataType, SqlError, SqlState};
+use types::{DataType, OutputColumn, SqlError, SqlState};
 
 /// The relations of a FROM, under their names. Their columns stand side by side in one row.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +25,12 @@ pub(crate) struct NamedRelation {
     pub first: usize,
     /// Columns that only their qualified names reach, because USING has merged them.
     pub hidden: Vec<usize>,
+    /// An outer join gives NULLs where it has no row.
+    pub may_be_missing: bool,
+    /// The composite type of its rows.
+    pub row_type: Option<DataType>,
+    /// Positions of columns of the type `record` whose fields are known, and the fields.
+    pub records: Vec<(usize, Vec<OutputColumn>)>,
 }
 
 /// A column that USING has made of two.
@@ -159,6 +165,14 @@ impl Relations {
     pub fn paths(&self) -> Vec<Vec<String>> {
         let merged = self.merged.iter().map(|merged| vec![merged.name.clone()]);
         merged.chain(self.relations.iter().flat_map(|relation| relation.paths(true))).collect()
+    }
+
+    /// The fields of a column of the row of all, where it is a record and they are known.
+    pub fn fields_of(&self, ordinal: u16) -> Option<&[OutputColumn]> {
+        let ordinal = usize::from(ordinal);
+        let relation = self.relations.iter().rev().find(|relation| relation.first <= ordinal)?;
+        let known = relation.records.iter().find(|(position, _)| *position == ordinal - relation.first)?;
+        Some(&known.1)
     }
 
     /// The name of a column of the row of all, qualified.

@@ -1,13 +1,15 @@
 //! Calls of the ledger's own functions inside of expressions.
 
+use super::bind_composite::all_fields_of;
 use super::evaluate::broken;
-use super::{Binder, Environment, Expression, Kind};
-use crate::routines::{Given, Routine, Routines, assign_arguments, is_volatile, takes};
+use super::{Binder, Environment, Expression, Kind, row_value};
+use crate::routines::{CallForm, Given, Routine, Routines, assign_arguments, is_volatile, takes};
 use crate::scope::name_of;
-use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr};
+use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName};
 use sqlparser::tokenizer::Span;
+use std::borrow::Cow;
 use std::sync::Arc;
-use types::{DataType, FunctionResult, SqlError, SqlState, Value};
+use types::{DataType, FunctionResult, OutputColumn, SqlError, SqlState, Value};
 
 /// A call of a function of the ledger, which runs when its value is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +22,12 @@ pub(crate) struct RoutineCall {
     pub is_strict: bool,
     /// One per IN and INOUT parameter, of the parameters' types.
     pub arguments: Vec<Expression>,
+    /// What its rows are.
+    pub form: CallForm,
+    /// The columns of a row, where it gives rows and they are known.
+    pub columns: Option<Arc<[OutputColumn]>>,
+    /// The caller has named the columns: whether they are these is seen when it gives a row.
+    pub columns_are_asked: bool,
 }
 
 impl RoutineCall {
@@ -37,7 +45,13 @@ impl RoutineCall {
     pub(super) fn evaluate(&self, environment: &Environment<'_>) -> Result<Value, SqlError> {
         let query = environment.query.ok_or_else(|| broken("a function where nothing can run"))?;
         match self.arguments_in(environment)? {
-            Some(arguments) => query.subqueries.call(&self.name, arguments),
+            Some(arguments) => {
+                let mut values = query.subqueries.call(&self.name, arguments)?;
+                match self.form {
+                    CallForm::Columns => row_value(DataType::Record, values),
+                    CallForm::Value | CallForm::Row => Ok(values.drain(..).next().unwrap_or_default()),
+                }
+            }
             None => Ok(Value::Null),
         }
     }
@@ -69,8 +83,14 @@ impl Binder<'_> {
                     return Err(SqlError::unsupported("an expression as the name of an argument"));
                 }
             };
-            let FunctionArgExpr::Expr(value) = value else {
-                return Err(SqlError::unsupported("* as an argument"));
+            let value = match value {
+                FunctionArgExpr::Expr(value) => match all_fields_of(value) {
+                    Some(row) => Cow::Owned(row),
+                    None => Cow::Borrowed(value),
+                },
+                // The whole row.
+                FunctionArgExpr::QualifiedWildcard(name) => Cow::Owned(whole_row_of(name)),
+                _ => return Err(SqlError::unsupported("* as an argument")),
             };
             if let Some(name) = &name
                 && bound.iter().any(|known| known.name.as_ref() == Some(name))
@@ -82,7 +102,7 @@ impl Binder<'_> {
                 let message = "positional argument cannot follow named argument";
                 return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
             }
-            bound.push(NamedArgument { name, value: self.bind(value)? });
+            bound.push(NamedArgument { name, value: self.bind(&value)? });
         }
         Ok(bound)
     }
@@ -100,11 +120,7 @@ impl Binder<'_> {
                 SqlError::unsupported(format_args!("{name}(), which gives many rows, in an expression"));
             return Err(error.hint(format!("Call it in FROM: SELECT … FROM {name}(…).")));
         }
-        if routine.gives_rows_of_columns() {
-            let error = SqlError::unsupported(format_args!("{name}(), which gives a row, in an expression"));
-            return Err(error.hint(format!("Call it in FROM: SELECT … FROM {name}(…).")));
-        }
-        let data_type = routine.columns[0].data_type;
+        let data_type = routine.data_type();
         Ok(Some(Expression { kind: Kind::Call(Box::new(call)), data_type }))
     }
 
@@ -152,6 +168,10 @@ impl Binder<'_> {
             is_volatile: is_volatile(function),
             is_strict: function.is_strict,
             arguments: cast,
+            form: routine.form(),
+            columns: (routine.form() != CallForm::Value && !routine.columns.is_empty())
+                .then(|| routine.columns.clone()),
+            columns_are_asked: false,
         };
         Ok(Some((routine.clone(), call)))
     }
@@ -163,6 +183,15 @@ impl Binder<'_> {
             "No function matches the given name and argument types. You might need to add explicit type casts.",
         );
         self.at(error, span)
+    }
+}
+
+/// `name.*` as one value.
+pub(super) fn whole_row_of(name: &ObjectName) -> Expr {
+    let parts: Vec<Ident> = name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
+    match <[Ident; 1]>::try_from(parts) {
+        Ok([name]) => Expr::Identifier(name),
+        Err(parts) => Expr::CompoundIdentifier(parts),
     }
 }
 

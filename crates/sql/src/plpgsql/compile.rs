@@ -30,6 +30,15 @@ pub(crate) fn compile(
     procedure: &Procedure,
     options: CompileOptions,
 ) -> Result<CompiledProcedure, SqlError> {
+    let named = |error| tables.routines().types().named_in(error);
+    compile_body(tables, procedure, options).map_err(named)
+}
+
+fn compile_body(
+    tables: &Tables,
+    procedure: &Procedure,
+    options: CompileOptions,
+) -> Result<CompiledProcedure, SqlError> {
     let mut compiler = Compiler::new(tables, procedure, ResultShape::of(tables, procedure)?)?;
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for parameter in &procedure.parameters {
@@ -107,6 +116,8 @@ pub(super) struct Compiler<'a> {
     pub(super) may_have_returned: bool,
     /// Slots of the OUT and INOUT parameters.
     pub(super) outputs: Vec<u16>,
+    /// Variables of composite types that the row of the statement at hand goes into, and the rows.
+    pub(super) packed: Vec<(u16, expression::Expression)>,
 }
 
 impl<'a> Compiler<'a> {
@@ -130,6 +141,7 @@ impl<'a> Compiler<'a> {
             skippable: 0,
             may_have_returned: false,
             outputs: Vec::new(),
+            packed: Vec::new(),
         })
     }
 
@@ -140,8 +152,13 @@ impl<'a> Compiler<'a> {
         options: CompileOptions,
     ) -> Result<CompiledProcedure, SqlError> {
         let (slots, found) = (self.variables.slots()?, self.variables.found);
-        let surroundings =
-            Surroundings { slots, found, outputs: &self.outputs, protected: &self.protected_code };
+        let surroundings = Surroundings {
+            slots,
+            found,
+            outputs: &self.outputs,
+            types: self.tables.routines().types(),
+            protected: &self.protected_code,
+        };
         let (code, obstacles) = match options.fusion {
             true => fuse(self.code, &surroundings),
             false => unfused(self.code, &Obstacle::SwitchedOff),
@@ -149,6 +166,7 @@ impl<'a> Compiler<'a> {
         Ok(CompiledProcedure {
             slots,
             found,
+            types: self.tables.routines().types().clone(),
             code: code.into(),
             names: self.variables.names(),
             result: self.result.form(),
@@ -230,7 +248,7 @@ impl<'a> Compiler<'a> {
         what: &str,
     ) -> Result<expression::Expression, SqlError> {
         let bound = self.expression(expression)?;
-        super::variables::coerce(bound, data_type, what).map_err(|error| or_at(error, expression.position))
+        self.converted(bound, data_type, what).map_err(|error| or_at(error, expression.position))
     }
 
     /// A bound condition.
@@ -354,6 +372,9 @@ impl<'a> Compiler<'a> {
     fn assignment(&mut self, target: &Target, value: &Expression) -> Result<(), SqlError> {
         if self.variables.is_record(target) {
             return self.record_assignment(target, value);
+        }
+        if self.field_assignment(target, value)? {
+            return Ok(());
         }
         let variable = self.variables.assignable(target)?;
         let value =
@@ -568,6 +589,7 @@ impl<'a> Compiler<'a> {
         self.emit(Instruction::RowsStart(Box::new(RowsStart { cursor, source, flag: target.flag })));
         self.enter_loop(label, true);
         let leaving = self.emit(Instruction::RowsNext { cursor, stores: target.stores, end: 0 });
+        self.emit_packed();
         self.statements(body)?;
         self.close_loop(Some(leaving));
         self.cursors.leave();

@@ -16,6 +16,8 @@ pub(super) struct ResultShape {
     is_set: bool,
     /// Types of the columns of its rows; one for a value.
     types: Vec<DataType>,
+    /// Types of the fields of a value of a composite type; none for `record`.
+    fields: Option<Vec<DataType>>,
 }
 
 /// How RETURN names it.
@@ -26,8 +28,6 @@ enum Returns {
     Value,
     /// By the OUT and INOUT parameters.
     Outputs,
-    /// A row of a table.
-    Row,
     /// The row that a trigger's table gets, or NULL.
     TriggeredRow,
 }
@@ -36,33 +36,40 @@ impl ResultShape {
     /// That of this definition.
     ///
     /// # Errors
-    /// `42704` where it is the row of a table that is not there.
+    /// `42704` where it is of a type that is not there.
     pub fn of(tables: &Tables, procedure: &Procedure) -> Result<ResultShape, SqlError> {
         let outputs = || procedure.outputs().map(|parameter| parameter.data_type.family()).collect();
         let Some(function) = &procedure.function else {
-            return Ok(ResultShape { returns: Returns::Procedure, is_set: false, types: outputs() });
+            let (returns, fields) = (Returns::Procedure, None);
+            return Ok(ResultShape { returns, is_set: false, types: outputs(), fields });
         };
+        let mut fields = None;
         let (returns, types) = match &function.result {
             FunctionResult::Void => (Returns::Void, Vec::new()),
-            FunctionResult::Value(data_type) => (Returns::Value, vec![data_type.family()]),
-            FunctionResult::Outputs => (Returns::Outputs, outputs()),
             FunctionResult::Trigger => {
                 let message = "trigger functions can only be called as triggers";
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
-            FunctionResult::Table(name) => {
-                let columns = tables.columns_of(name).map_err(|_| {
-                    SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
-                })?;
-                (Returns::Row, columns.into_iter().map(|(_, data_type)| data_type).collect())
+            FunctionResult::Value(data_type) => {
+                let types = tables.routines().types();
+                if data_type.is_composite() {
+                    let known = types.of(*data_type).ok_or_else(|| {
+                        let message = format!("{} does not exist", types.name_of(*data_type));
+                        SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+                    })?;
+                    fields = Some(known.fields.iter().map(|field| field.data_type).collect());
+                }
+                (Returns::Value, vec![data_type.family()])
             }
+            FunctionResult::Record => (Returns::Value, vec![DataType::Record]),
+            FunctionResult::Outputs => (Returns::Outputs, outputs()),
         };
-        Ok(ResultShape { returns, is_set: function.is_set, types })
+        Ok(ResultShape { returns, is_set: function.is_set, types, fields })
     }
 
     /// That of a trigger function for a table with columns of these types.
     pub fn of_trigger(types: Vec<DataType>) -> ResultShape {
-        ResultShape { returns: Returns::TriggeredRow, is_set: false, types }
+        ResultShape { returns: Returns::TriggeredRow, is_set: false, types, fields: None }
     }
 
     /// Whether it is that of a trigger function.
@@ -101,7 +108,15 @@ impl ResultShape {
             _ if self.is_set => ResultForm::Rows,
             Returns::Procedure | Returns::Outputs => ResultForm::Outputs,
             Returns::Void => ResultForm::Void,
-            Returns::Value | Returns::Row | Returns::TriggeredRow => ResultForm::Value,
+            Returns::Value | Returns::TriggeredRow => ResultForm::Value,
+        }
+    }
+
+    /// The composite type of its value.
+    fn row(&self) -> Option<DataType> {
+        match (self.returns, self.types.as_slice()) {
+            (Returns::Value, [only]) if only.is_composite() => Some(*only),
+            _ => None,
         }
     }
 
@@ -116,7 +131,7 @@ impl ResultShape {
             Returns::Procedure => refused("a procedure"),
             Returns::Void => refused("function returning void"),
             Returns::Outputs => refused("function with OUT parameters"),
-            Returns::Value | Returns::Row | Returns::TriggeredRow => return None,
+            Returns::Value | Returns::TriggeredRow => return None,
         })
     }
 }
@@ -186,11 +201,17 @@ impl Compiler<'_> {
             let message = "cannot use RETURN QUERY in a non-SETOF function";
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
         }
-        let types: Box<[DataType]> = self.result.types.as_slice().into();
+        let row = self.result.row();
+        let types: Option<Box<[DataType]>> = match row {
+            None => Some(self.result.types.as_slice().into()),
+            Some(_) => self.result.fields.as_deref().map(Into::into),
+        };
         let source = match source {
             RowSource::Static(statement) => {
                 let (source, columns) = self.rows_of(statement)?;
-                if let Err(error) = check_structure(&columns, &types) {
+                if let Some(types) = &types
+                    && let Err(error) = check_structure(&columns, types)
+                {
                     // PostgreSQL finds out when it runs.
                     self.emit(Instruction::Fail(Box::new(error)));
                     return Ok(());
@@ -199,46 +220,35 @@ impl Compiler<'_> {
             }
             RowSource::Dynamic(dynamic) => RowsSource::Dynamic(self.dynamic(dynamic, None)?),
         };
-        self.emit(Instruction::ReturnQuery(Box::new(ReturnQuery { source, types })));
+        self.emit(Instruction::ReturnQuery(Box::new(ReturnQuery { source, types, row })));
         Ok(())
     }
 
-    /// The values of a row: one of the function's type, or those of a record or of `(a, b, …)`.
+    /// The value of RETURN or RETURN NEXT.
     fn row_values(
         &mut self,
         value: &Expression,
         statement: &str,
     ) -> Result<Box<[expression::Expression]>, SqlError> {
-        let types = self.result.types.clone();
-        if self.result.returns != Returns::Row {
-            let what = format!("the value of {statement}");
-            return Ok(Box::new([self.expression_of(value, types[0], &what)?]));
-        }
-        let parts: Vec<sql::Expr> = match &value.expression {
-            sql::Expr::Tuple(parts) => parts.clone(),
-            sql::Expr::Identifier(name) => self.fields_of(name, value.position)?,
-            _ => {
-                let error = SqlError::unsupported(format_args!("{statement} of this as a row"));
-                return Err(error.hint("Return a record, or (value, value, …).").at(value.position));
+        let what = format!("the value of {statement}");
+        let data_type = self.result.types[0];
+        let position = value.position;
+        let value = match data_type.is_composite() {
+            false => self.expression_of(value, data_type, &what)?,
+            true => {
+                let bound = self.expression(value)?;
+                match self.returned(bound, data_type, &what) {
+                    Ok(value) => value,
+                    Err(error) if error.state == SqlState::DATATYPE_MISMATCH => {
+                        // PostgreSQL finds out when it runs.
+                        self.emit(Instruction::Fail(Box::new(or_at(error, position))));
+                        expression::Expression::constant(Value::Null, data_type)
+                    }
+                    Err(error) => return Err(or_at(error, position)),
+                }
             }
         };
-        if parts.len() != types.len() {
-            let detail = format!(
-                "Number of returned columns ({}) does not match expected column count ({}).",
-                parts.len(),
-                types.len()
-            );
-            let message = "returned record type does not match expected record type";
-            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
-                .detail(detail)
-                .at(value.position));
-        }
-        let mut values = Vec::with_capacity(parts.len());
-        for (part, data_type) in parts.into_iter().zip(types) {
-            let part = Expression { expression: part, position: value.position };
-            values.push(self.expression_of(&part, data_type, "a column of the result")?);
-        }
-        Ok(values.into())
+        Ok(Box::new([value]))
     }
 
     /// `record := record`, or `(a, b, …)`, or NULL.
@@ -247,12 +257,11 @@ impl Compiler<'_> {
             |value: &sql::Expr| matches!(value, sql::Expr::Value(value) if value.value == sql::Value::Null);
         let parts: Vec<sql::Expr> = match &value.expression {
             sql::Expr::Tuple(parts) => parts.clone(),
-            sql::Expr::Identifier(name) => self.fields_of(name, value.position)?,
-            null if is_null(null) => Vec::new(),
-            _ => {
-                let error = SqlError::unsupported("assigning this to a whole record");
-                return Err(error.hint("Use SELECT … INTO.").at(value.position));
+            sql::Expr::Identifier(name) if self.names_record(name, value.position)? => {
+                self.fields_of(name, value.position)?
             }
+            null if is_null(null) => Vec::new(),
+            _ => return self.row_assignment(target, value),
         };
         let named = match &value.expression {
             sql::Expr::Identifier(name) => {
@@ -261,9 +270,15 @@ impl Compiler<'_> {
             }
             _ => self.variables.fields(target)?,
         };
-        let Some(named) = named else {
-            let error = SqlError::unsupported("assigning values to a record whose columns nothing has told");
-            return Err(error.hint("Declare it as table%ROWTYPE.").at(value.position));
+        let named = match named {
+            Some(named) => named,
+            // The row tells them.
+            None if !parts.is_empty() => return self.row_assignment(target, value),
+            None => {
+                let error =
+                    SqlError::unsupported("assigning NULL to a record whose columns nothing has told");
+                return Err(error.hint("Declare it as table%ROWTYPE.").at(value.position));
+            }
         };
         let (stores, flag) = self.variables.assign_record(target, &named)?;
         // All values are computed before the first one is assigned.
@@ -286,6 +301,53 @@ impl Compiler<'_> {
         let no_row = is_null(&value.expression) && self.result.is_triggered_row();
         let assigned = if no_row { Value::Null } else { Value::Boolean(true) };
         let assigned = expression::Expression::constant(assigned, DataType::Boolean);
+        self.emit(Instruction::Assign { slot: flag, value: assigned });
+        Ok(())
+    }
+
+    fn names_record(&self, name: &sql::Ident, position: u32) -> Result<bool, SqlError> {
+        let text = crate::scope::name_of(name)?;
+        Ok(self.variables.is_record(&Target { parts: vec![Name { text, position }] }))
+    }
+
+    /// `record := row`, of any other expression.
+    fn row_assignment(&mut self, target: &Target, value: &Expression) -> Result<(), SqlError> {
+        let bound = self.expression(value)?;
+        let binder = expression::Binder::new(self.variables.scope(), expression::Source::Nothing);
+        let fields = match bound.data_type.is_composite() {
+            true => binder.fields_of(&bound),
+            false => {
+                let message = "cannot assign non-composite value to a record variable";
+                return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).at(value.position));
+            }
+        };
+        let Some(fields) = fields else {
+            let error =
+                SqlError::unsupported("assigning a row whose columns nothing tells to a whole record");
+            return Err(error.hint("Use SELECT … INTO.").at(value.position));
+        };
+        let bound = binder.known_row(bound)?;
+        let fields: Vec<(String, DataType)> = fields
+            .into_iter()
+            .map(|field| match field.data_type {
+                DataType::Unknown => (field.name, DataType::Text(None)),
+                known => (field.name, known),
+            })
+            .collect();
+        let data_type = bound.data_type;
+        let name = format!("__row_{}__", self.here());
+        let whole = self.variables.declare_plain(&name, data_type)?;
+        self.emit(Instruction::Assign { slot: whole, value: bound });
+        let (stores, flag) = self.variables.assign_record(target, &fields)?;
+        for (position, store) in stores.iter().enumerate() {
+            let to = self.variables.at_slot(usize::from(store.slot)).map(|variable| variable.data_type);
+            let row = expression::Expression::slot(usize::from(whole), data_type);
+            let from = fields.get(position).map_or(DataType::Unknown, |(_, found)| *found);
+            let field = expression::Expression::field(row, position, from);
+            let value = self.converted(field, to.unwrap_or(from), "a field of the record")?;
+            self.emit(Instruction::Assign { slot: store.slot, value });
+        }
+        let assigned = expression::Expression::constant(Value::Boolean(true), DataType::Boolean);
         self.emit(Instruction::Assign { slot: flag, value: assigned });
         Ok(())
     }
@@ -362,7 +424,7 @@ impl Compiler<'_> {
 
     fn mismatch(&self, detail: String) -> SqlError {
         let returned = match self.result.types.as_slice() {
-            [only] if self.result.returns != Returns::Row => only.to_string(),
+            [only] => self.tables.routines().types().name_of(*only),
             _ => "record".to_string(),
         };
         let message = format!("return type mismatch in function declared to return {returned}");
@@ -371,12 +433,25 @@ impl Compiler<'_> {
 
     /// The last statement of LANGUAGE sql.
     fn sql_result(&mut self, statement: BoundStatement) -> Result<(), SqlError> {
-        let types = self.result.types.clone();
         let columns = statement.columns().to_vec();
+        // A row is given as its columns, or as one value.
+        let row = self.result.row().filter(|row| match columns.as_slice() {
+            [only] => only.data_type != *row && !(*row == DataType::Record && only.data_type.is_composite()),
+            _ => true,
+        });
+        let types = match (row, &self.result.fields) {
+            (Some(_), Some(fields)) => fields.clone(),
+            (Some(_), None) => columns.iter().map(|column| column.data_type).collect(),
+            (None, _) => match self.result.types.as_slice() {
+                // Every row is a record.
+                [DataType::Record] => columns.iter().map(|column| column.data_type).collect(),
+                types => types.to_vec(),
+            },
+        };
         if columns.len() != types.len() {
             let few = if columns.len() < types.len() { "few" } else { "many" };
             return Err(self.mismatch(match types.len() {
-                1 => "Final statement must return exactly one column.".to_string(),
+                1 if row.is_none() => "Final statement must return exactly one column.".to_string(),
                 _ => format!("Final statement returns too {few} columns."),
             }));
         }
@@ -404,7 +479,7 @@ impl Compiler<'_> {
                 RowsSource::Change(statement)
             }
         };
-        let query = ReturnQuery { source, types: types.as_slice().into() };
+        let query = ReturnQuery { source, types: Some(types.as_slice().into()), row };
         self.emit(Instruction::ReturnQuery(Box::new(query)));
         let end = match self.result.is_set {
             true => Instruction::Return,

@@ -82,6 +82,7 @@ impl Compiler<'_> {
             BoundStatement::Select(query) => Instruction::SelectInto(Box::new(SelectInto { query, target })),
             statement => Instruction::ChangeInto(Box::new(ChangeInto { statement, target })),
         });
+        self.emit_packed();
         Ok(())
     }
 
@@ -99,6 +100,10 @@ impl Compiler<'_> {
                 columns.iter().map(|column| (column.name.clone(), known_type(column.data_type))).collect();
             let (stores, flag) = self.variables.assign_record(target, &fields)?;
             return Ok(RowTarget { stores: stores.into(), flag: Some(flag), strict });
+        }
+        let found: Vec<DataType> = columns.iter().map(|column| known_type(column.data_type)).collect();
+        if let Some((target, _)) = self.packed_target(targets, Some(&found), strict)? {
+            return Ok(target);
         }
         let mut stores = Vec::with_capacity(targets.len());
         for (index, target) in targets.iter().enumerate() {
@@ -154,6 +159,7 @@ impl Compiler<'_> {
         };
         let dynamic = self.dynamic(dynamic, wanted)?;
         self.emit(Instruction::Execute(Box::new(Execute { dynamic, target })));
+        self.emit_packed();
         Ok(())
     }
 
@@ -193,6 +199,9 @@ impl Compiler<'_> {
             let types = fields.iter().map(|(_, data_type)| *data_type).collect();
             let (stores, flag) = self.variables.assign_record(target, &fields)?;
             return Ok((RowTarget { stores: stores.into(), flag: Some(flag), strict }, types));
+        }
+        if let Some(packed) = self.packed_target(targets, None, strict)? {
+            return Ok(packed);
         }
         let mut stores = Vec::with_capacity(targets.len());
         let mut types = Vec::with_capacity(targets.len());

@@ -25,6 +25,7 @@ pub(crate) fn explain(definition: &Procedure, procedure: &CompiledProcedure) -> 
                 slots: procedure.slots,
                 found: procedure.found,
                 outputs: &procedure.outputs,
+                types: &procedure.types,
                 protected: &[],
             },
         ),

@@ -106,7 +106,7 @@ impl Activation<'_> {
         };
         let values: Vec<Value> = items.iter().map(|(item, _)| value(item)).collect();
         for ((_, target), value) in items.iter().zip(values) {
-            store(&mut self.frame, target, value)?;
+            store(&mut self.frame, target, value, &self.procedure.types)?;
         }
         Ok(())
     }

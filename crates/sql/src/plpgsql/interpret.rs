@@ -14,10 +14,10 @@ use super::program::{
 };
 use super::variables::{coercion, constant, not_assigned};
 use crate::execution::{Execution, check_values};
-use crate::expression::{Environment, Expression};
+use crate::expression::{Environment, Expression, row_value};
 use crate::statement::StatementOutput;
 use smallvec::SmallVec;
-use types::{DataType, Notice, SqlError, SqlState, Value, assign, format_value};
+use types::{CompositeTypes, DataType, Notice, SqlError, SqlState, Value, assign, format_value};
 
 /// Values of a frame that need no allocation.
 pub(super) const FRAME_INLINE: usize = 16;
@@ -206,7 +206,7 @@ impl Activation<'_> {
                     }
                     let count = Value::BigInt(i64::try_from(self.row_count).unwrap_or(i64::MAX));
                     for store in stores {
-                        self::store(&mut self.frame, store, count.clone())?;
+                        self::store(&mut self.frame, store, count.clone(), &procedure.types)?;
                     }
                 }
                 Instruction::Raise(plan) => {
@@ -354,8 +354,16 @@ impl Activation<'_> {
     fn return_query(&mut self, query: &ReturnQuery, execution: &mut Execution<'_>) -> Result<(), SqlError> {
         let StatementOutput { rows, columns, .. } = self.source_rows(&query.source, execution)?;
         if let RowsSource::Dynamic(_) = query.source {
-            check_structure(&columns, &query.types)?;
+            let types: Option<&[DataType]> = query.types.as_deref();
+            types.map_or(Ok(()), |types| check_structure(&columns, types))?;
         }
+        let rows = match query.row {
+            None => rows,
+            Some(data_type) => {
+                let packed = rows.into_iter().map(|row| Ok(vec![row_value(data_type, row)?]));
+                packed.collect::<Result<_, SqlError>>()?
+            }
+        };
         self.set_row_count(rows.len() as u64, false);
         self.rows.extend(rows);
         check_values(&self.rows)
@@ -381,7 +389,7 @@ impl Activation<'_> {
         let coercions = coercions.collect::<Result<Vec<Coercion>, SqlError>>()?;
         for row in &mut output.rows {
             for (value, coercion) in row.iter_mut().zip(&coercions) {
-                *value = convert(std::mem::take(value), *coercion)?;
+                *value = convert(std::mem::take(value), *coercion, &self.procedure.types)?;
             }
         }
         Ok(output)
@@ -404,19 +412,19 @@ impl Activation<'_> {
         if target.strict {
             check_single(output.rows.len())?;
         }
-        store_first(&mut self.frame, target, output.rows.into_iter().next())
+        store_first(&mut self.frame, target, output.rows.into_iter().next(), &self.procedure.types)
     }
 
     /// Stores the next row of a loop; false at its end. A loop without a turn leaves NULLs.
     fn next_row(&mut self, cursor: usize, stores: &[Store]) -> Result<bool, SqlError> {
         if let Some(row) = self.cursors[cursor].rows.next() {
             self.cursors[cursor].had_turn = true;
-            store_row(&mut self.frame, stores, Some(row))?;
+            store_row(&mut self.frame, stores, Some(row), &self.procedure.types)?;
             return Ok(true);
         }
         let had_turn = self.cursors[cursor].had_turn;
         if !had_turn {
-            store_row(&mut self.frame, stores, None)?;
+            store_row(&mut self.frame, stores, None, &self.procedure.types)?;
         }
         self.set_found(had_turn);
         Ok(false)
@@ -430,7 +438,7 @@ impl Activation<'_> {
             check_single(rows.len())?;
         }
         self.set_row_count(rows.len() as u64, false);
-        store_first(&mut self.frame, &select.target, rows.into_iter().next())
+        store_first(&mut self.frame, &select.target, rows.into_iter().next(), &self.procedure.types)
     }
 
     fn subquery(&mut self, plan: &SubqueryPlan, execution: &mut Execution<'_>) -> Result<(), SqlError> {
@@ -473,7 +481,7 @@ impl Activation<'_> {
             several => check_single(several)?,
         }
         self.set_row_count(output.affected, false);
-        store_first(&mut self.frame, &change.target, output.rows.into_iter().next())
+        store_first(&mut self.frame, &change.target, output.rows.into_iter().next(), &self.procedure.types)
     }
 
     fn call(&mut self, call: &Call, execution: &mut Execution<'_>) -> Result<(), SqlError> {
@@ -494,8 +502,11 @@ impl Activation<'_> {
             if let Some(name) = &variable.constant {
                 return Err(constant(name));
             }
-            let value =
-                convert(value, coercion(column.data_type, variable.data_type, "an output argument")?)?;
+            let value = convert(
+                value,
+                coercion(column.data_type, variable.data_type, "an output argument")?,
+                &self.procedure.types,
+            )?;
             if let Some(name) = &variable.not_null {
                 refuse_null(&value, name)?;
             }
@@ -597,8 +608,13 @@ impl Range {
 
 /// Puts a value into a frame as the variable's type.
 #[inline]
-pub(super) fn store(frame: &mut [Value], store: &Store, value: Value) -> Result<(), SqlError> {
-    let value = convert(value, store.coercion)?;
+pub(super) fn store(
+    frame: &mut [Value],
+    store: &Store,
+    value: Value,
+    types: &CompositeTypes,
+) -> Result<(), SqlError> {
+    let value = convert(value, store.coercion, types)?;
     if let Some(variable) = &store.not_null {
         refuse_null(&value, variable)?;
     }
@@ -607,10 +623,15 @@ pub(super) fn store(frame: &mut [Value], store: &Store, value: Value) -> Result<
 }
 
 /// Stores a row column by column; NULL where it has none, or where there is no row.
-fn store_row(frame: &mut [Value], stores: &[Store], row: Option<Vec<Value>>) -> Result<(), SqlError> {
+fn store_row(
+    frame: &mut [Value],
+    stores: &[Store],
+    row: Option<Vec<Value>>,
+    types: &CompositeTypes,
+) -> Result<(), SqlError> {
     let mut values = row.into_iter().flatten();
     for target in stores {
-        store(frame, target, values.next().unwrap_or(Value::Null))?;
+        store(frame, target, values.next().unwrap_or(Value::Null), types)?;
     }
     Ok(())
 }
@@ -620,19 +641,20 @@ pub(super) fn store_first(
     frame: &mut [Value],
     target: &RowTarget,
     row: Option<Vec<Value>>,
+    types: &CompositeTypes,
 ) -> Result<(), SqlError> {
     if let Some(flag) = target.flag {
         frame[usize::from(flag)] = Value::Boolean(true);
     }
-    store_row(frame, &target.stores, row)
+    store_row(frame, &target.stores, row, types)
 }
 
 #[inline]
-fn convert(value: Value, coercion: Coercion) -> Result<Value, SqlError> {
+fn convert(value: Value, coercion: Coercion, types: &CompositeTypes) -> Result<Value, SqlError> {
     match coercion {
         Coercion::None => Ok(value),
-        Coercion::Assign(data_type) => assign(value, data_type),
-        Coercion::ThroughText(data_type) => assign(assign(value, DataType::Text(None))?, data_type),
+        Coercion::Assign(data_type) => types.assign(value, data_type),
+        Coercion::ThroughText(data_type) => types.assign(assign(value, DataType::Text(None))?, data_type),
     }
 }
 

@@ -13,6 +13,7 @@ mod compile;
 mod compile_block;
 mod compile_elements;
 mod compile_result;
+mod compile_rows;
 mod compile_statement;
 mod compile_trigger;
 mod conditions;

@@ -8,7 +8,8 @@ use super::fuse::{FusedStatement, Obstacle};
 use crate::execution::Needs;
 use crate::expression::Expression;
 use crate::statement::{BoundCall, BoundSelect, BoundStatement, VisitSlot};
-use types::{DataType, SqlError, SqlState};
+use std::sync::Arc;
+use types::{CompositeTypes, DataType, SqlError, SqlState};
 
 /// A procedure, ready to run.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub struct CompiledProcedure {
     pub(super) outputs: Box<[u16]>,
     /// Slot of FOUND.
     pub(super) found: u16,
+    /// What values of composite types are.
+    pub(super) types: Arc<CompositeTypes>,
     /// Integer loops inside each other, at most.
     pub(super) ranges: usize,
     /// Row loops inside each other, at most.
@@ -243,8 +246,10 @@ pub(super) struct Execute {
 #[derive(Debug)]
 pub(super) struct ReturnQuery {
     pub source: RowsSource,
-    /// Types of the columns of the result.
-    pub types: Box<[DataType]>,
+    /// Types of the columns of the result; `None`: whatever they are.
+    pub types: Option<Box<[DataType]>>,
+    /// The composite type that they become a value of.
+    pub row: Option<DataType>,
 }
 
 /// SELECT … INTO

@@ -4,14 +4,14 @@ use super::ast::{Declaration, DeclaredType, Name, Target};
 use super::compile::or_at;
 use super::program::{Coercion, Store};
 use crate::expand_rows::expand_rows;
-use crate::expression::{Expression, Kind, bind_data_type};
+use crate::expression::{Expression, FieldOwner, FieldStep, Kind, bind_data_type, field_path};
 use crate::routines::Routines;
 use crate::scope::{VariableScope, name_of};
 use crate::table::Tables;
 use sqlparser::ast as sql;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{DataType, Language, SqlError, SqlState, assign, can_cast_in_assignment};
+use types::{CompositeTypes, DataType, Language, SqlError, SqlState, assign, can_cast_in_assignment};
 
 /// Name of the hidden field that says whether a record has a row. No identifier can be this.
 const ASSIGNED_FIELD: &str = "\0assigned";
@@ -323,7 +323,8 @@ impl Variables {
         match &declaration.declared {
             DeclaredType::Record | DeclaredType::Row(_) => Ok(None),
             DeclaredType::Scalar(data_type, position) => {
-                bind_data_type(data_type).map(Some).map_err(|error| or_at(error, *position))
+                let types = self.scope.routines().types();
+                bind_data_type(types, data_type).map(Some).map_err(|error| or_at(error, *position))
             }
             DeclaredType::Alias(target) => Err(SqlError::unsupported("ALIAS").at(target.position())),
             DeclaredType::Like(target) => {
@@ -384,6 +385,35 @@ impl Variables {
         };
         let Some(slot) = slot else { return Err(self.not_assignable(target)) };
         self.by_slot.get(slot).cloned().flatten().ok_or_else(|| self.not_assignable(target))
+    }
+
+    /// The variable of a composite type and the way to its field that an assignment names; `None` where it names none.
+    ///
+    /// # Errors
+    /// 42703 for a field that there is not, 22005 for a CONSTANT.
+    pub(super) fn composite_field(
+        &self,
+        types: &CompositeTypes,
+        target: &Target,
+    ) -> Result<Option<(VariableInfo, Vec<FieldStep>)>, SqlError> {
+        let parts: Vec<&str> = target.parts.iter().map(|part| part.text.as_str()).collect();
+        if self.scope.resolve(&parts).is_some() {
+            return Ok(None);
+        }
+        for length in (1..parts.len()).rev() {
+            let Some(variable) = self.scope.resolve(&parts[..length]) else { continue };
+            if types.of(variable.data_type).is_none() {
+                continue;
+            }
+            let Some(info) = self.at_slot(variable.slot).cloned() else { continue };
+            if info.constant {
+                return Err(constant(&info.name));
+            }
+            let owner = FieldOwner::Variable(parts[length - 1]);
+            let path = field_path(types, owner, variable.data_type, &parts[length..]);
+            return path.map(|path| Some((info, path)));
+        }
+        Ok(None)
     }
 
     /// The variable that stands in a slot.
@@ -542,7 +572,8 @@ impl Variables {
         used.found |= resolved.is_some_and(|variable| variable.slot == usize::from(self.found));
         let Some(record) = self.record(parts[0]) else { return Ok(()) };
         let error = match (parts.as_slice(), resolved) {
-            ([_], None) => SqlError::unsupported("a whole record in an expression"),
+            ([_], None) if record.fields.is_some() => return Ok(()),
+            ([_], None) => not_assigned(&record.name),
             ([_, field], None) => match record.fields {
                 Some(_) => no_field(&record.name, field),
                 None => not_assigned(&record.name),
@@ -601,6 +632,9 @@ pub(super) fn coercion(from: DataType, to: DataType, what: &str) -> Result<Coerc
         types::arithmetic_result(types::ArithmeticOperator::Divide, data_type, data_type).is_some()
             || matches!(data_type, DataType::Boolean)
     };
+    if from.is_composite() || to.is_composite() {
+        return Ok(Coercion::ThroughText(to));
+    }
     if from == DataType::Boolean || !through_text(from) || !through_text(to) {
         let message = format!("{what} is of type {to} but expression is of type {from}");
         return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)

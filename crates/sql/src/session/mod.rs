@@ -4,187 +4,34 @@
 //!
 //! SAVEPOINT is the beginning of a block with handlers, ROLLBACK TO its error (`execution::protect`): what decides whether
 //! a step fails behind a savepoint is read, and so is what undone steps used, because the client has seen what they gave.
+//!
+//! The session's temporary tables take part at the gateway alone: nothing of them is a step.
 
-use crate::execution::{Context, Execution, Savepoint, Suspended};
+mod again;
+mod progress;
+mod stage;
+mod temporary;
+
+pub(crate) use again::{committed, guard_results, run_again, run_again_alone};
+pub(crate) use stage::{Place, run_script};
+
+use crate::execution::{Context, Suspended};
 use crate::library::Library;
-use crate::prepare::StatementKind;
-use crate::simulate::insert_rows;
-use state::{Command, RowChange, RowFunction, Snapshot};
+use crate::prepare::{Prepared, StatementKind, prepare};
+use crate::temporary::TemporaryTables;
+use progress::Progress;
+use state::Snapshot;
 use std::sync::Arc;
+use temporary::Temporary;
 use types::{
-    DataType, Payload, Principal, Row, SessionResults, SessionStep, SqlError, SqlState, StatementResult,
-    Value, encode, limits, results_have_changed,
+    Catalog, DataType, Payload, Principal, SessionResults, SessionStep, SqlError, SqlState, StatementResult,
+    Value, encode, limits,
 };
-
-/// How far a block is.
-#[derive(Default)]
-pub(crate) struct Progress {
-    savepoints: Vec<(String, Savepoint)>,
-    /// A step has ended with an error, and nothing has been rolled back since.
-    failed: bool,
-}
-
-impl Progress {
-    /// Runs the next step.
-    ///
-    /// # Errors
-    /// What it ends with; then only ROLLBACK TO can be next.
-    pub fn run(
-        &mut self,
-        execution: &mut Execution<'_>,
-        step: &SessionStep,
-    ) -> Result<StatementResult, SqlError> {
-        if self.failed && !matches!(step, SessionStep::RollbackTo(_)) {
-            return Err(is_aborted());
-        }
-        execution.see_newer();
-        let result = self.try_run(execution, step);
-        self.failed = result.is_err();
-        // An error tells itself alone.
-        drop(execution.take_notices());
-        result
-    }
-
-    /// Whether the block has failed without a savepoint to go back to.
-    pub fn is_lost(&self) -> bool {
-        self.failed && self.savepoints.is_empty()
-    }
-
-    fn try_run(
-        &mut self,
-        execution: &mut Execution<'_>,
-        step: &SessionStep,
-    ) -> Result<StatementResult, SqlError> {
-        let tag = match step {
-            SessionStep::Run { sql, parameters } => return run_statement(execution, sql, parameters),
-            SessionStep::Insert { table, columns, rows } => {
-                let results = insert_rows(execution, table, columns, rows)?;
-                return Ok(results.into_iter().next_back().unwrap_or_default());
-            }
-            SessionStep::Savepoint(name) => {
-                if self.savepoints.len() >= limits::SAVEPOINTS_MAX {
-                    let message = format!(
-                        "a transaction block has at most {} savepoints (SAVEPOINTS_MAX)",
-                        limits::SAVEPOINTS_MAX
-                    );
-                    return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
-                        .hint("Release savepoints that are not needed any more."));
-                }
-                // The first change behind it copies what the block has written.
-                execution.charge(1 + execution.own_rows() as u64)?;
-                self.savepoints.push((name.clone(), execution.protect()));
-                "SAVEPOINT"
-            }
-            SessionStep::RollbackTo(name) => {
-                let position = self.find(name)?;
-                self.savepoints.truncate(position + 1);
-                if let Some((name, savepoint)) = self.savepoints.pop() {
-                    execution.undo(savepoint);
-                    self.savepoints.push((name, execution.protect()));
-                }
-                execution.charge(1 + execution.own_rows() as u64)?;
-                "ROLLBACK"
-            }
-            SessionStep::Release(name) => {
-                let position = self.find(name)?;
-                execution.charge(1)?;
-                self.savepoints.drain(position..).for_each(|_| execution.unprotect());
-                "RELEASE"
-            }
-        };
-        Ok(tagged(tag))
-    }
-
-    /// The newest savepoint of this name.
-    fn find(&self, name: &str) -> Result<usize, SqlError> {
-        let found = self.savepoints.iter().rposition(|(known, _)| known == name);
-        found.ok_or_else(|| {
-            SqlError::new(SqlState::INVALID_SAVEPOINT, format!("savepoint \"{name}\" does not exist"))
-        })
-    }
-}
-
-fn tagged(tag: &str) -> StatementResult {
-    StatementResult { tag: tag.to_string(), ..StatementResult::default() }
-}
-
-fn is_aborted() -> SqlError {
-    let message = "current transaction is aborted, commands ignored until end of transaction block";
-    SqlError::new(SqlState::IN_FAILED_TRANSACTION, message)
-}
-
-fn run_statement(
-    execution: &mut Execution<'_>,
-    sql: &str,
-    parameters: &[Value],
-) -> Result<StatementResult, SqlError> {
-    let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
-    let script = execution.library().script(sql, &types)?;
-    match script.kind() {
-        StatementKind::SchemaChange => {
-            return Err(SqlError::unsupported("a schema change in a transaction block")
-                .hint("COMMIT first: a schema change is a transaction of its own."));
-        }
-        StatementKind::Copy { .. } => {
-            return Err(
-                SqlError::unsupported("COPY as a statement of a transaction").hint("Insert the rows.")
-            );
-        }
-        StatementKind::Read | StatementKind::Write | StatementKind::Empty => {}
-    }
-    if script.steps.len() > 1 {
-        let message = "cannot insert multiple commands into a prepared statement";
-        return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
-    }
-    let frame = script.frame(parameters)?;
-    let results = script.run_steps(execution, &frame, false)?;
-    Ok(results.into_iter().next_back().unwrap_or_default())
-}
-
-/// Runs the steps of a block again, and gives what they give; `None` where a step fails and nothing is rolled back. What
-/// decides that has been read.
-pub(crate) fn run_again(
-    execution: &mut Execution<'_>,
-    steps: &[SessionStep],
-    now_ms: u64,
-) -> Option<SessionResults> {
-    execution.set_now(now_ms);
-    let (mut progress, mut results) = (Progress::default(), SessionResults::default());
-    for step in steps {
-        results.add(&progress.run(execution, step));
-        if progress.is_lost() {
-            break;
-        }
-    }
-    (!progress.failed).then_some(results)
-}
-
-/// What the COMMIT of a block gives.
-pub(crate) fn committed() -> Vec<StatementResult> {
-    vec![tagged("COMMIT")]
-}
-
-/// A command of a block: what it ends with at its place, the client has not been given.
-struct GivenCommand(Arc<dyn RowFunction>);
-
-impl RowFunction for GivenCommand {
-    fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
-        self.0.apply(row).map_err(|_| results_have_changed())
-    }
-}
-
-/// Makes an error that a command of a block ends with at its place the block's.
-pub(crate) fn guard_results(commands: &mut [Command]) {
-    for command in commands.iter_mut().filter(|command| command.can_fail) {
-        command.function = Arc::new(GivenCommand(command.function.clone()));
-    }
-}
 
 /// A transaction block that a gateway runs for its client, on one snapshot.
 ///
 /// Nothing of it is ordered before [`Session::finish`] makes a transaction of it.
 pub struct Session {
-    library: Arc<Library>,
     snapshot: Arc<dyn Snapshot>,
     context: Context,
     principal: Principal,
@@ -193,15 +40,27 @@ pub struct Session {
     read_only: bool,
     suspended: Suspended,
     progress: Progress,
+    temporary: Temporary,
     /// What it has done, and the bytes of that. Nothing where it was only to read from the first.
     steps: Option<Vec<SessionStep>>,
     bytes: usize,
     results: SessionResults,
+    /// Changes of a schema since it began, undone ones too.
+    schema_changes: u64,
+}
+
+/// What a block leaves that is committed.
+pub struct Finished {
+    /// What is to be ordered; `None` where it has changed nothing of the ledger.
+    pub payload: Option<Payload>,
+    /// The session's temporary tables behind it.
+    pub temporary: TemporaryTables,
 }
 
 impl Session {
     /// A block begins, in the name of `principal`. `context`: its time is `now()`, its limit that of a transaction. `library`: that of the snapshot's
     /// catalog. `read_step_limit`: what it may take as long as it only reads, because then nobody else runs it.
+    /// `temporary`: the session's temporary tables.
     pub fn begin(
         library: Arc<Library>,
         snapshot: Arc<dyn Snapshot>,
@@ -209,26 +68,53 @@ impl Session {
         principal: Principal,
         read_step_limit: u64,
         read_only: bool,
+        temporary: TemporaryTables,
     ) -> Session {
         debug_assert_eq!(snapshot.catalog().version, library.catalog().version, "the snapshot's library");
         Session {
-            library,
             snapshot,
             context,
             principal,
             read_step_limit,
             read_only,
             suspended: Suspended::default(),
-            progress: Progress::default(),
+            progress: Progress::new(library),
+            temporary: Temporary::new(temporary),
             steps: (!read_only).then(Vec::new),
             bytes: 0,
             results: SessionResults::default(),
+            schema_changes: 0,
         }
     }
 
-    /// The catalog that it runs with.
+    /// The catalog that its statements are bound to: the snapshot's version as long as it has not changed the schema, and
+    /// then one that no ledger has, another one after each change.
     pub fn catalog_version(&self) -> u64 {
-        self.library.catalog().version
+        match self.schema_changes {
+            0 => self.progress.stage().library.catalog().version,
+            changes => u64::MAX - changes,
+        }
+    }
+
+    /// Binds a statement as it would run now. Gives whether it concerns temporary tables.
+    ///
+    /// # Errors
+    /// As [`prepare`].
+    pub fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<(Prepared, bool), SqlError> {
+        let library = &self.progress.stage().library;
+        if let Some(prepared) = self.temporary.tables().prepare(library, sql, parameter_types)? {
+            return Ok((prepared, true));
+        }
+        Ok((prepare(library, sql, parameter_types)?, false))
+    }
+
+    /// The tables that its next statement knows, temporary ones among them.
+    ///
+    /// # Errors
+    /// As [`TemporaryTables::visible`].
+    pub fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
+        let library = self.progress.stage().library.clone();
+        self.temporary.tables().visible(&library)
     }
 
     /// From now on it may only read (or write again).
@@ -249,6 +135,12 @@ impl Session {
     /// # Errors
     /// What it ends with; the block has failed then, until it is rolled back to a savepoint.
     pub fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
+        if let Some(result) = self.run_temporary(&step) {
+            if result.is_err() {
+                self.progress.fail();
+            }
+            return result;
+        }
         let bytes = encode(&step).len();
         if let Some(steps) = &self.steps {
             self.check_size(steps.len() + 1, self.bytes + bytes)?;
@@ -256,23 +148,38 @@ impl Session {
             // Nobody runs this again: every statement is metered on its own, as outside of a block.
             self.suspended.forget_steps();
         }
-        let writes = !self.suspended.commands().is_empty();
         let mut context = self.context;
-        if !writes && self.reads(&step) {
+        if !self.has_written() && self.reads(&step) {
             context.step_limit = self.read_step_limit;
         }
-        let suspended = std::mem::take(&mut self.suspended);
-        let before = suspended.commands().len();
-        let mut execution =
-            Execution::resume(&self.library, self.snapshot.as_ref(), context, &self.principal, suspended);
-        let mut result = self.progress.run(&mut execution, &step);
-        self.suspended = execution.suspend();
-        if self.read_only && result.is_ok() && self.suspended.commands().len() > before {
+        let (before, catalog) = (self.suspended.commands().len(), self.progress.stage().library.clone());
+        let place = Place {
+            snapshot: self.snapshot.as_ref(),
+            context,
+            principal: &self.principal,
+            session_ms: Some(context.timestamp_ms),
+        };
+        let mut result = self.progress.run_at(&place, &mut self.suspended, &step);
+        let changes_schema = !Arc::ptr_eq(&catalog, &self.progress.stage().library);
+        let is_statement = matches!(step, SessionStep::Run { .. } | SessionStep::Insert { .. });
+        if changes_schema || (self.schema_changes > 0 && !is_statement) {
+            self.schema_changes += 1;
+        }
+        let writes = is_statement && (changes_schema || self.suspended.commands().len() > before);
+        if self.read_only && result.is_ok() && writes {
             let tag = result.map(|result| result.tag).unwrap_or_default();
-            let what = tag.split(|c: char| !c.is_ascii_uppercase()).next().unwrap_or_default();
+            let what = tag.split(|c: char| !c.is_ascii_uppercase() && (c != ' ' || !changes_schema));
+            let what = what.into_iter().next().unwrap_or_default().trim_end().to_string();
             let message = format!("cannot execute {what} in a read-only transaction");
             result = Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
-            self.progress.failed = true;
+            self.progress.fail();
+        }
+        if result.is_ok() {
+            self.temporary.follow(&step);
+            if writes && self.temporary.has_read_ledger() {
+                self.progress.fail();
+                result = Err(temporary::reads_unseen());
+            }
         }
         if let Some(steps) = &mut self.steps {
             self.bytes += bytes;
@@ -280,6 +187,11 @@ impl Session {
             steps.push(step);
         }
         result
+    }
+
+    /// Whether it has changed the ledger's rows or schema, and not undone it.
+    fn has_written(&self) -> bool {
+        !self.suspended.commands().is_empty() || self.progress.stage().changed_catalog().is_some()
     }
 
     fn check_size(&self, steps: usize, bytes: usize) -> Result<(), SqlError> {
@@ -308,15 +220,16 @@ impl Session {
             return !matches!(step, SessionStep::Insert { .. });
         };
         let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
-        self.library.script(sql, &types).is_ok_and(|script| script.kind() == StatementKind::Read)
+        let script = self.progress.stage().library.script(sql, &types);
+        script.is_ok_and(|script| script.kind() == StatementKind::Read)
     }
 
-    /// The transaction that the block is; `None` where it has changed nothing, so that nothing is to be ordered.
-    pub fn finish(self) -> Option<Payload> {
-        if self.suspended.commands().is_empty() {
-            return None;
-        }
+    /// The transaction that the block is, and the temporary tables behind it.
+    pub fn finish(self) -> Finished {
+        let has_written = self.has_written();
         let (now_ms, results) = (self.context.timestamp_ms, self.results.digest());
-        Some(Payload::Session { steps: self.steps?, now_ms, results })
+        let payload =
+            self.steps.filter(|_| has_written).map(|steps| Payload::Session { steps, now_ms, results });
+        Finished { payload, temporary: self.temporary.commit() }
     }
 }

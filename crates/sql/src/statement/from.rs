@@ -10,19 +10,21 @@ use super::relation::{Join, JoinKind, Relation};
 use super::row_function::{Call, RowFunction, bind_row_function, gives_rows, plain_arguments};
 use super::{Access, BoundSelect, Scanned};
 use crate::expression::{
-    Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source, broken,
+    Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source,
+    bind_data_type, broken,
 };
 use crate::parse::parse_plain_statements;
 use crate::predicate::{Condition, conjunction};
+use crate::routines::{CallForm, Routine};
 use crate::scope::name_of;
 use crate::table::TablePlan;
 use sqlparser::ast::{
     self, FunctionArg, JoinConstraint, JoinOperator, Query, SetExpr, Spanned, Statement, TableAlias,
-    TableFactor, TableWithJoins,
+    TableAliasColumnDef, TableFactor, TableWithJoins,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{ColumnSet, DataType, Function, FunctionResult, Privileges, SqlError, SqlState};
+use types::{ColumnSet, DataType, Function, FunctionResult, OutputColumn, Privileges, SqlError, SqlState};
 
 /// Relations that one FROM may join.
 const RELATIONS_MAX: usize = 64;
@@ -126,6 +128,13 @@ fn bind_joined(
                 return Err(query.variables.located(error, join.relation.span()));
             }
         };
+        let missing = match kind {
+            JoinKind::Inner => 0..0,
+            JoinKind::Left => right_entry..names.relations.len(),
+            JoinKind::Right => entry..right_entry,
+            JoinKind::Full => entry..names.relations.len(),
+        };
+        names.relations[missing].iter_mut().for_each(|relation| relation.may_be_missing = true);
         debug_assert_eq!(middle, first + left.width());
         left = Item::Join { kind, sides: Box::new([left, right]), on };
     }
@@ -241,14 +250,18 @@ fn bind_factor(
             }
             query.variables.note_relation(&called);
             query.variables.note_use(&called, Privileges::SELECT);
+            let row_type = query.tables.routines().types().named(&called).map(|known| known.data_type());
             if let Some(view) = query.tables.view(&called) {
                 let select = bind_view(query, view)?;
-                return derived(query, names, select, Vec::new(), alias.as_ref(), Some(called));
+                let item = derived(query, names, select, Vec::new(), alias.as_ref(), Some(called))?;
+                set_row_type(names, row_type);
+                return Ok(item);
             }
             let table = find_table(query.tables, query.variables, name)?;
             let columns =
                 table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
             add_relation(query, names, &table.name, alias.as_ref(), columns)?;
+            set_row_type(names, row_type);
             Ok(Item::Table(table.clone()))
         }
         TableFactor::Derived { lateral, subquery, alias, sample: None } => {
@@ -296,7 +309,15 @@ fn derived(
     known_as: Option<String>,
 ) -> Result<Item, SqlError> {
     let columns = select.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    let binder = Binder::new(query.variables, Source::Nothing);
+    let records =
+        select.projection.iter().enumerate().filter(|(_, value)| value.data_type == DataType::Record);
+    let records =
+        records.filter_map(|(position, value)| Some((position, binder.fields_of(value)?))).collect();
     add_relation(query, names, known_as.as_deref().unwrap_or_default(), alias, columns)?;
+    if let Some(relation) = names.relations.last_mut() {
+        relation.records = records;
+    }
     Ok(Item::Query { query: Arc::new(select), arguments })
 }
 
@@ -333,8 +354,18 @@ pub(super) fn add_relation(
     }
     let (first, hidden) = (names.width(), Vec::new());
     let table = (!name.is_empty()).then(|| name.to_string());
-    names.relations.push(NamedRelation { name: known_as, table, columns, first, hidden });
+    let (may_be_missing, row_type, records) = (false, None, Vec::new());
+    let relation =
+        NamedRelation { name: known_as, table, columns, first, hidden, may_be_missing, row_type, records };
+    names.relations.push(relation);
     Ok(())
+}
+
+/// Says of what composite type the rows of the last relation are.
+pub(super) fn set_row_type(names: &mut Relations, row_type: Option<DataType>) {
+    if let Some(relation) = names.relations.last_mut() {
+        relation.row_type = row_type;
+    }
 }
 
 /// A function in FROM.
@@ -357,19 +388,77 @@ fn bind_function(
     let arguments = binder.bind_arguments(arguments)?;
     let missing = binder.no_routine(&known_as, &arguments, name.span());
     let found = binder.routine_call(&known_as, arguments);
-    let (routine, call) =
+    let (routine, mut call) =
         found.map_err(|error| query.variables.located(error, name.span()))?.ok_or(missing)?;
-    let columns = routine.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
-    let width = routine.columns.len();
+    let columns = match asked_columns(query, &routine, alias)? {
+        Some(columns) => {
+            call.columns_are_asked = true;
+            call.columns = Some(columns.clone());
+            columns
+        }
+        None => routine.columns.clone(),
+    };
+    let width = columns.len();
+    let columns = columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
     add_relation(query, names, &known_as, alias, columns)?;
+    set_row_type(names, Some(routine.data_type()).filter(|found| matches!(found, DataType::Composite(_))));
     if let (Some(alias), Some(relation)) = (alias, names.relations.last_mut())
         && alias.columns.is_empty()
+        && routine.form() == CallForm::Value
         && matches!(routine.definition.function, Some(Function { result: FunctionResult::Value(_), .. }))
     {
         // A function's only column has the name of its alias, unless a parameter names it.
         relation.columns[0].0 = relation.name.clone();
     }
     Ok(Item::Call { call, width })
+}
+
+/// The columns that a call of a function names which returns `record`: `AS (name type, …)`.
+///
+/// # Errors
+/// `42601` where it names none, or names those of a function that says what it returns.
+fn asked_columns(
+    query: QueryScope<'_>,
+    routine: &Routine,
+    alias: Option<&TableAlias>,
+) -> Result<Option<Arc<[OutputColumn]>>, SqlError> {
+    let listed = alias.map_or(&[][..], |alias| alias.columns.as_slice());
+    let is_record =
+        matches!(routine.definition.function, Some(Function { result: FunctionResult::Record, .. }));
+    let has_types = listed.iter().any(|column| column.data_type.is_some());
+    let refused = |message: &str| {
+        let error = SqlError::new(SqlState::SYNTAX_ERROR, message);
+        Err(match alias {
+            Some(alias) => query.variables.located(error, alias.name.span),
+            None => error,
+        })
+    };
+    match (is_record, has_types) {
+        (true, false) => refused("a column definition list is required for functions returning \"record\""),
+        (false, true) => match routine.form() {
+            CallForm::Value => {
+                refused("a column definition list is only allowed for functions returning \"record\"")
+            }
+            _ if routine.data_type() == DataType::Record => {
+                refused("a column definition list is redundant for a function with OUT parameters")
+            }
+            _ => refused(
+                "a column definition list is redundant for a function returning a named composite type",
+            ),
+        },
+        (false, false) => Ok(None),
+        (true, true) => {
+            let types = query.tables.routines().types();
+            let column = |column: &TableAliasColumnDef| {
+                let Some(data_type) = &column.data_type else {
+                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, "a column of a record needs a type"));
+                };
+                let data_type = bind_data_type(types, data_type)?;
+                Ok(OutputColumn { name: name_of(&column.name)?, data_type })
+            };
+            listed.iter().map(column).collect::<Result<Vec<_>, _>>().map(|columns| Some(columns.into()))
+        }
+    }
 }
 
 /// Plans FROM under the conditions of WHERE. `used`: the columns that the rest of the query looks at. Gives what is left

@@ -2,6 +2,7 @@
 
 use super::bind::{find_table, table_name};
 use super::change::{Arbiter, BoundInsert, ConflictAction, InsertSource, OnConflict};
+use super::fields::{InsertFields, insert_fields, written_out};
 use super::output::bind_returning;
 use super::query::{bind_query, close_literals, in_statement};
 use super::update::{bind_assignments, target_column};
@@ -12,6 +13,7 @@ use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
     self, ConflictTarget, Expr, ObjectName, OnConflictAction, SetExpr, Spanned, TableObject,
 };
+use std::borrow::Cow;
 use std::sync::Arc;
 use types::{ColumnSet, DataType, Index, Privileges, SqlError, SqlState, Value};
 
@@ -31,7 +33,11 @@ pub(super) fn bind_insert(
         Some(alias) => name_of(&alias.alias)?,
         None => table.name.clone(),
     };
-    let targets = insert_targets(table, scope, &insert.columns)?;
+    let (targets, insert) = match insert_fields(tables, table, scope, insert)? {
+        Some(InsertFields { targets, insert }) => (targets, Cow::Owned(insert)),
+        None => (insert_targets(table, scope, &insert.columns)?, Cow::Borrowed(insert)),
+    };
+    let insert = insert.as_ref();
     let source = match &insert.source {
         None => InsertSource::Rows(vec![default_row(table)]),
         Some(query) => match query.body.as_ref() {
@@ -40,7 +46,7 @@ pub(super) fn bind_insert(
                 let rows = in_statement(tables, scope, |query, level| {
                     let binder = query.binder(level, Source::Nothing);
                     let row = |row: &ast::Parens<Vec<Expr>>| {
-                        insert_row(table, &binder, &targets, explicit, &row.content)
+                        insert_row(table, &binder, &targets, explicit, &written_out(&binder, &row.content)?)
                     };
                     values.rows.iter().map(row).collect::<Result<_, _>>()
                 });
@@ -118,6 +124,9 @@ fn bind_on_conflict(
         columns: columns.clone(),
         first,
         hidden: Vec::new(),
+        may_be_missing: false,
+        row_type: tables.routines().types().named(&table.name).map(|known| known.data_type()),
+        records: Vec::new(),
     };
     let relations = vec![relation(known_as, 0), relation("excluded", width)];
     let names = Relations { relations, merged: Vec::new() };
@@ -228,7 +237,7 @@ fn refuse_insert_forms(insert: &ast::Insert) -> Result<(), SqlError> {
 }
 
 /// Ordinals of the columns that an INSERT names, or all.
-fn insert_targets(
+pub(super) fn insert_targets(
     table: &TablePlan,
     scope: &VariableScope,
     columns: &[ObjectName],

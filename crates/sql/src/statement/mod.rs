@@ -6,6 +6,7 @@ mod call;
 mod change;
 mod delete;
 mod explain;
+mod fields;
 mod from;
 mod insert;
 mod output;

@@ -2,7 +2,7 @@
 
 use super::bind::{columns_of, table_name};
 use super::change::Returning;
-use crate::expression::{Binder, Expression, Relations, Source, output_name};
+use crate::expression::{Binder, Expression, Relations, Source, all_fields_of, output_name};
 use crate::scope::{VariableScope, name_of};
 use crate::table::TablePlan;
 use sqlparser::ast::{self, SelectItem, Spanned};
@@ -100,11 +100,14 @@ pub(super) fn bind_items(
                 options,
             ) => {
                 refuse_wildcard_options(options)?;
-                let relation = table_name(name)?;
+                let relation = match name.0.as_slice() {
+                    [_] => table_name(name)?,
+                    _ => String::new(),
+                };
                 let Some(found) = wildcards.columns(Some(&relation)) else {
-                    let message = format!("missing FROM-clause entry for table \"{name}\"");
-                    let error = SqlError::new(SqlState::UNDEFINED_TABLE, message);
-                    return Err(scope.located(error, name.span()));
+                    // The fields of a variable, or of a column of a composite type.
+                    expand(binder.fields_of_name(name)?, &mut projection, &mut columns)?;
+                    continue;
                 };
                 scope.note_wildcard(name.span(), || wildcards.paths(Some(&relation)));
                 expand(found, &mut projection, &mut columns)?;
@@ -112,6 +115,11 @@ pub(super) fn bind_items(
             }
             other => return Err(SqlError::unsupported(format_args!("the output {other}"))),
         };
+        if let Some(row) = all_fields_of(expr) {
+            let row = binder.bind_known(&row)?;
+            expand(binder.all_fields(row)?, &mut projection, &mut columns)?;
+            continue;
+        }
         let bound = binder.bind_known(expr)?;
         columns.push(OutputColumn { name, data_type: bound.data_type });
         projection.push(bound);

@@ -417,6 +417,9 @@ fn around(scope: QueryScope<'_>, query: &Query, (columns, relation): Rows) -> Re
             columns: named,
             first: 0,
             hidden: Vec::new(),
+            may_be_missing: false,
+            row_type: None,
+            records: Vec::new(),
         }],
         merged: Vec::new(),
     };

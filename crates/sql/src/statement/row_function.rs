@@ -21,8 +21,8 @@ pub(crate) struct RowFunction {
 pub(crate) enum RowKind {
     /// `generate_series(start, stop, step)` over values of this type: integers, numerics or timestamps.
     Series(DataType),
-    /// `unnest(array, …)`: the elements of so many arrays, side by side.
-    Elements(usize),
+    /// `unnest(array, …)`: the elements of arrays, side by side; of rows their fields, so many.
+    Elements(Vec<Option<usize>>),
 }
 
 impl RowFunction {
@@ -30,7 +30,7 @@ impl RowFunction {
     pub fn width(&self) -> usize {
         let columns = match &self.rows {
             RowKind::Series(_) => 1,
-            RowKind::Elements(arrays) => *arrays,
+            RowKind::Elements(arrays) => arrays.iter().map(|fields| fields.unwrap_or(1)).sum(),
         };
         columns + usize::from(self.with_ordinality)
     }
@@ -101,6 +101,7 @@ pub(super) fn bind_row_function(
         let error = SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(hint);
         query.variables.located(error, span)
     };
+    let mut row_type = None;
     let (rows, mut columns) = match name {
         "generate_series" => {
             let Some((data_type, step)) = series_types(&arguments) else {
@@ -121,7 +122,7 @@ pub(super) fn bind_row_function(
         "regexp_split_to_table" => {
             let split = binder.call_by_name("regexp_split_to_array", std::mem::take(&mut arguments))?;
             arguments.push(split);
-            (RowKind::Elements(1), vec![(name.to_string(), DataType::Text(None))])
+            (RowKind::Elements(vec![None]), vec![(name.to_string(), DataType::Text(None))])
         }
         "unnest" if !arguments.is_empty() => {
             let elements: Option<Vec<DataType>> =
@@ -129,9 +130,34 @@ pub(super) fn bind_row_function(
             let Some(elements) = elements else {
                 return Err(missing(&arguments, "It takes arrays."));
             };
-            let columns: Vec<(String, DataType)> =
-                elements.into_iter().map(|element| (name.to_string(), element)).collect();
-            (RowKind::Elements(columns.len()), columns)
+            if let [only] = elements.as_slice()
+                && binder.types().of(*only).is_some()
+            {
+                row_type = Some(*only);
+            }
+            let mut columns: Vec<(String, DataType)> = Vec::new();
+            let mut widths = Vec::with_capacity(elements.len());
+            for element in elements {
+                // The rows of an array of rows have their fields as columns.
+                match binder.types().of(element) {
+                    Some(known) => {
+                        widths.push(Some(known.fields.len()));
+                        let fields = known.fields.iter();
+                        columns.extend(fields.map(|field| (field.name.clone(), field.data_type)));
+                    }
+                    None if element == DataType::Record => {
+                        let message =
+                            "a column definition list is required for functions returning \"record\"";
+                        let error = SqlError::new(SqlState::SYNTAX_ERROR, message);
+                        return Err(query.variables.located(error, span));
+                    }
+                    None => {
+                        widths.push(None);
+                        columns.push((name.to_string(), element));
+                    }
+                }
+            }
+            (RowKind::Elements(widths), columns)
         }
         _ => {
             let error = SqlError::unsupported(format_args!("the function {name} in FROM"));
@@ -143,6 +169,7 @@ pub(super) fn bind_row_function(
         columns.push(("ordinality".to_string(), DataType::BigInt));
     }
     add_relation(query, names, name, alias, columns)?;
+    super::from::set_row_type(names, row_type.filter(|_| !call.with_ordinality));
     if let (Some(alias), Some(relation), true) = (alias, names.relations.last_mut(), single)
         && alias.columns.is_empty()
     {

@@ -518,6 +518,8 @@ fn entry_bytes_max(data_type: DataType) -> usize {
         | DataType::Char(None)
         | DataType::Bytea
         | DataType::Array(_)
+        | DataType::Composite(_)
+        | DataType::Record
         | DataType::Unknown => usize::MAX,
         _ => 32,
     }

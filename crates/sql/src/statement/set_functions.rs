@@ -4,6 +4,7 @@ use super::query::QueryScope;
 use super::row_function::gives_rows;
 use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::expression::output_name;
+use crate::routines::CallForm;
 use sqlparser::ast::{
     Expr, Function, FunctionArguments, GroupByExpr, Ident, Query, Select, SelectItem, TableAlias,
     TableAliasColumnDef, TableFactor, TableWithJoins, VisitMut, VisitorMut,
@@ -30,7 +31,15 @@ pub(super) fn with_set_function(scope: QueryScope<'_>, select: &Select) -> Resul
     if !expressions().any(may_call) {
         return Ok(None);
     }
-    let mut found = Finder { scope, depth: 0, call: None, several: false, grouped: false, within: None };
+    let mut found = Finder {
+        scope,
+        depth: 0,
+        call: None,
+        several: false,
+        grouped: false,
+        gives_rows: false,
+        within: None,
+    };
     let mut changed = select.clone();
     for item in &mut changed.projection {
         let name = match item {
@@ -71,7 +80,10 @@ pub(super) fn with_set_function(scope: QueryScope<'_>, select: &Select) -> Resul
     let alias = TableAlias {
         explicit: true,
         name: Ident::with_quote('"', RELATION),
-        columns: vec![TableAliasColumnDef { name: Ident::with_quote('"', COLUMN), data_type: None }],
+        columns: match found.gives_rows {
+            true => Vec::new(),
+            false => vec![TableAliasColumnDef { name: Ident::with_quote('"', COLUMN), data_type: None }],
+        },
         at: None,
     };
     let relation = TableFactor::Function {
@@ -102,6 +114,8 @@ struct Finder<'a> {
     call: Option<Function>,
     several: bool,
     grouped: bool,
+    /// The values of the function are rows.
+    gives_rows: bool,
     /// Where it stands and must not.
     within: Option<&'static str>,
 }
@@ -114,6 +128,12 @@ impl Finder<'_> {
             Some(function) => function.is_set,
             None => gives_rows(&function.name),
         }
+    }
+
+    /// Whether its values are rows.
+    fn is_of_rows(&self, name: &str) -> bool {
+        let known = self.scope.tables.routines().get(name);
+        known.is_some_and(|routine| routine.form() != CallForm::Value)
     }
 
     fn calls_one(&self, expr: &Expr) -> bool {
@@ -168,7 +188,11 @@ impl VisitorMut for Finder<'_> {
             self.several |= self.call.is_some();
             self.call = Some(function.clone());
             let part = |name| Ident::with_quote('"', name);
-            *expr = Expr::CompoundIdentifier(vec![part(RELATION), part(COLUMN)]);
+            self.gives_rows = self.is_of_rows(&name);
+            *expr = match self.gives_rows {
+                true => Expr::Identifier(part(RELATION)),
+                false => Expr::CompoundIdentifier(vec![part(RELATION), part(COLUMN)]),
+            };
         }
         ControlFlow::Continue(())
     }

@@ -3,6 +3,7 @@
 use super::Access;
 use super::bind::{bind_where, columns_of, single_table};
 use super::change::BoundUpdate;
+use super::fields::{assigned_field, field_target};
 use super::from::bind_from;
 use super::insert::{default_row, is_default};
 use super::output::bind_returning;
@@ -17,7 +18,7 @@ use sqlparser::ast::{
     self, AssignmentTarget, Expr, ObjectName, Spanned, TableWithJoins, UpdateTableFromKind,
 };
 use std::sync::Arc;
-use types::{ColumnSet, Privileges, SqlError, SqlState};
+use types::{ColumnSet, Privileges, SqlError, SqlState, Value};
 
 /// Ordinal of an assigned column, which must not be among those `assigned` already.
 pub(super) fn target_column(
@@ -138,11 +139,38 @@ pub(super) fn bind_assignments(
     list: &[ast::Assignment],
 ) -> Result<Vec<(u16, Expression)>, SqlError> {
     let mut assigned: Vec<usize> = Vec::new();
-    let mut assignments = Vec::new();
+    let mut assignments: Vec<(u16, Expression)> = Vec::new();
+    // Columns of which fields are assigned.
+    let mut fields: Vec<usize> = Vec::new();
     for assignment in list {
         let AssignmentTarget::ColumnName(column) = &assignment.target else {
             return Err(SqlError::unsupported("an assignment to several columns at once"));
         };
+        if column.0.len() > 1
+            && let Some((ordinal, path)) = field_target(table, binder, column)?
+        {
+            let value = assigned_field(binder, &path, &assignment.value)?;
+            let known = assignments.iter_mut().find(|(known, _)| usize::from(*known) == ordinal);
+            match known {
+                // Another field of the same column.
+                Some((_, row)) if fields.contains(&ordinal) => {
+                    let whole = std::mem::replace(row, Expression::constant(Value::Null, row.data_type));
+                    *row = Expression::with_field(whole, &path, value);
+                }
+                Some(_) => {
+                    let name = &table.columns[ordinal].name;
+                    let message = format!("multiple assignments to same column \"{name}\"");
+                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+                }
+                None => {
+                    let row = Expression::column(ordinal, table.columns[ordinal].data_type);
+                    assignments.push((ordinal as u16, Expression::with_field(row, &path, value)));
+                    assigned.push(ordinal);
+                    fields.push(ordinal);
+                }
+            }
+            continue;
+        }
         let ordinal = target_column(table, binder.scope(), column, &assigned).map_err(assigned_twice)?;
         assigned.push(ordinal);
         let target = &table.columns[ordinal];

@@ -66,7 +66,7 @@ fn statements_are_checked_at_creation() {
         "22005",
         "declared CONSTANT",
     );
-    refused("DECLARE r record; BEGIN result := r; END", "0A000", "record");
+    refused("DECLARE r record; BEGIN result := r; END", "55000", "record \"r\" is not assigned yet");
     refused(
         "DECLARE r record; BEGIN SELECT v INTO r FROM t; SELECT s INTO r FROM t; END",
         "0A000",

@@ -163,7 +163,7 @@ impl Database {
             self.temporary.run(&self.principal, &self.library, &self.state, &payload, STEP_LIMIT, now)
         {
             self.temporary.commit();
-            return results;
+            return results.map(|local| local.results);
         }
         let prepared = prepare(&self.library, sql, &[])?;
         match prepared.kind() {

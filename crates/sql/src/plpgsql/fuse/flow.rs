@@ -5,6 +5,8 @@ use super::super::program::{Instruction, RaiseMessage, RowTarget, Store};
 use super::Surroundings;
 use crate::expression::Expression;
 use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
+use types::CompositeTypes;
 
 /// The variables of a procedure, FOUND among them, and behind them ROW_COUNT.
 pub(super) struct Variables<'a> {
@@ -15,6 +17,8 @@ pub(super) struct Variables<'a> {
     /// The number that stands for ROW_COUNT: one more than any slot.
     pub row_count: u16,
     outputs: &'a [u16],
+    /// What values of composite types are.
+    pub types: &'a Arc<CompositeTypes>,
 }
 
 /// A set of variables.
@@ -63,6 +67,7 @@ impl<'a> Variables<'a> {
             // A procedure has fewer slots than a u16 counts.
             row_count: surroundings.slots as u16,
             outputs: surroundings.outputs,
+            types: surroundings.types,
         }
     }
 

@@ -39,6 +39,8 @@ pub(super) use region::query_of;
 use region::{Region, find};
 use row_program::fuse_region;
 use std::ops::Range;
+use std::sync::Arc;
+use types::CompositeTypes;
 
 /// Instructions times words of variables beyond which a procedure is not analysed: memory and time stay small.
 const ANALYSED_MAX: usize = 1 << 17;
@@ -52,6 +54,8 @@ pub(super) struct Surroundings<'a> {
     pub found: u16,
     /// Slots of the OUT and INOUT parameters.
     pub outputs: &'a [u16],
+    /// What values of composite types are.
+    pub types: &'a Arc<CompositeTypes>,
     /// What handlers of errors enclose.
     pub protected: &'a [Range<Address>],
 }

@@ -14,7 +14,7 @@ use crate::table::TablePlan;
 use smallvec::SmallVec;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
-use types::{ColumnSet, Key, Row, SqlError, SqlState, Value};
+use types::{ColumnSet, CompositeTypes, Key, Row, SqlError, SqlState, Value};
 
 /// Statements on one row that are one command.
 #[derive(Debug)]
@@ -49,6 +49,7 @@ pub(crate) struct RowProgram {
     pub(in super::super) code: Box<[Instruction]>,
     slots: usize,
     found: u16,
+    types: Arc<CompositeTypes>,
     /// Variables that it reads before it writes them.
     captured: Box<[u16]>,
 }
@@ -102,8 +103,13 @@ pub(super) fn fuse_region(code: &mut [Instruction], region: &Region, variables: 
     let live = live(&kept, variables);
     let captured = live[0].iter().filter(|slot| usize::from(*slot) < variables.slots).collect();
     statement.can_fail = kept.iter().any(can_fail);
-    statement.program =
-        Arc::new(RowProgram { code: kept.into(), slots: variables.slots, found: variables.found, captured });
+    statement.program = Arc::new(RowProgram {
+        code: kept.into(),
+        slots: variables.slots,
+        found: variables.found,
+        types: variables.types.clone(),
+        captured,
+    });
     code[region.start + hoisted] = Instruction::Fused(Box::new(statement));
 }
 
@@ -149,7 +155,13 @@ fn describe(code: &[Instruction], region: &Region) -> FusedStatement {
     FusedStatement {
         table: row.table.clone(),
         key: row.key.to_vec().into(),
-        program: Arc::new(RowProgram { code: [].into(), slots: 0, found: 0, captured: [].into() }),
+        program: Arc::new(RowProgram {
+            code: [].into(),
+            slots: 0,
+            found: 0,
+            types: Arc::default(),
+            captured: [].into(),
+        }),
         uses,
         writes,
         certainly_written,
@@ -374,7 +386,7 @@ impl Running<'_> {
                     check_single(usize::from(row.is_some()))?;
                 }
                 self.frame[found] = Value::Boolean(row.is_some());
-                store_first(&mut self.frame, &select.target, row)
+                store_first(&mut self.frame, &select.target, row, &self.program.types)
             }
             Instruction::Perform(query) => {
                 let row = self.select(query)?;

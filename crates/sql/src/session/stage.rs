@@ -1,0 +1,226 @@
+//! Transactions that change the schema among other statements: what comes behind a schema change runs on the catalog and
+//! the rows that it leaves.
+//!
+//! Such a transaction runs alone, so that its commands come out as its simulation has it: what it has come to can stand
+//! in front of the snapshot.
+
+use crate::ddl::{Rows, SchemaChange, bind_schema_change, change_catalog};
+use crate::execution::{Context, Execution, Suspended, refuse_schema_change};
+use crate::library::Library;
+use crate::parse::ParsedStatement;
+use crate::prepare::{StatementKind, bind_parsed};
+use state::{Amended, Changes, Effects, Overlay, Snapshot, apply_command};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use types::{Catalog, Principal, SqlError, StatementResult, TableId};
+
+/// Steps that compiling one table or routine of the catalog again counts as.
+const COMPILE_STEPS: u64 = 10;
+
+/// Where a transaction runs whose statements run one by one.
+pub(crate) struct Place<'p> {
+    /// What its first statement sees.
+    pub snapshot: &'p dyn Snapshot,
+    pub context: Context,
+    pub principal: &'p Principal,
+    /// The time of a transaction block, in milliseconds since 1970-01-01 00:00 UTC.
+    pub session_ms: Option<u64>,
+}
+
+impl Place<'_> {
+    /// Goes on where the transaction was suspended.
+    pub fn resume<'a>(
+        &self,
+        library: &'a Library,
+        snapshot: &'a dyn Snapshot,
+        suspended: &mut Suspended,
+    ) -> Execution<'a> {
+        let suspended = std::mem::take(suspended);
+        let mut execution = Execution::resume(library, snapshot, self.context, self.principal, suspended);
+        if let Some(now_ms) = self.session_ms {
+            execution.be_session(now_ms, self.principal.organisation);
+        }
+        execution
+    }
+}
+
+/// The schema as a transaction has it so far, and the rows as its last schema change has found them.
+#[derive(Clone)]
+pub(crate) struct Stage {
+    pub library: Arc<Library>,
+    /// What the statements up to the last schema change have made of the snapshot.
+    changes: Arc<Changes>,
+    /// How many of the transaction's commands are in `changes`.
+    settled: usize,
+}
+
+/// What a statement of a stage sees besides the transaction's newest writes.
+pub(crate) enum Seen<'a> {
+    Snapshot(&'a dyn Snapshot),
+    Amended(Amended<'a>),
+}
+
+impl Seen<'_> {
+    pub fn as_snapshot(&self) -> &dyn Snapshot {
+        match self {
+            Seen::Snapshot(snapshot) => *snapshot,
+            Seen::Amended(amended) => amended,
+        }
+    }
+}
+
+impl Stage {
+    /// The schema of the snapshot.
+    pub fn new(library: Arc<Library>) -> Stage {
+        Stage { library, changes: Arc::default(), settled: 0 }
+    }
+
+    /// The catalog, where the transaction has changed it.
+    pub fn changed_catalog(&self) -> Option<&Arc<Catalog>> {
+        self.changes.catalog()
+    }
+
+    /// What a statement sees besides the transaction's newest writes.
+    pub fn seen<'a>(&'a self, snapshot: &'a dyn Snapshot) -> Seen<'a> {
+        match self.changed_catalog() {
+            None => Seen::Snapshot(snapshot),
+            Some(_) => Seen::Amended(Amended::new(snapshot, &self.changes)),
+        }
+    }
+
+    /// Changes the schema. The stage is the next one then; it is the same after an error.
+    ///
+    /// # Errors
+    /// The first change that cannot be made.
+    pub fn change_schema(
+        &mut self,
+        place: &Place<'_>,
+        suspended: &mut Suspended,
+        changes: &[Box<SchemaChange>],
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        refuse_schema_change(place.principal)?;
+        let mut overlay = Overlay::with_changes(place.snapshot, Changes::clone(&self.changes));
+        for command in &suspended.commands()[self.settled..] {
+            let (value, _) = apply_command(overlay.current(&command.row), command)?;
+            overlay.set(command.row.clone(), value);
+        }
+        let before = self.library.catalog().clone();
+        let compiled = (before.tables.len() + before.views.len() + before.procedures.len()) as u64;
+        let copied = self.changes.len() as u64;
+        let (commands, own) = (suspended.commands().len(), suspended.take_own());
+        let mut results = Vec::new();
+        let mut execution = place.resume(&self.library, &overlay, suspended);
+        let changed = execution.charge(copied + COMPILE_STEPS * compiled).and_then(|()| {
+            let changes = changes.iter().map(AsRef::as_ref);
+            let rows = Rows::new(&mut execution);
+            change_catalog(&before, changes, place.principal.organisation, rows, &mut results)
+        });
+        drop(execution.take_notices());
+        *suspended = execution.suspend();
+        let next = changed.and_then(|changed| match changed {
+            None => Ok(None),
+            Some(catalog) => {
+                let catalog = Arc::new(catalog);
+                let library = Arc::new(self.library.successor(catalog.clone())?);
+                Ok(Some((catalog, library)))
+            }
+        });
+        match next {
+            Ok(Some((catalog, library))) => {
+                overlay.change_catalog(catalog);
+                for command in &suspended.commands()[commands..] {
+                    let (value, _) = apply_command(overlay.current(&command.row), command)?;
+                    overlay.set(command.row.clone(), value);
+                }
+                drop(suspended.take_own());
+                let settled = suspended.commands().len();
+                *self = Stage { library, changes: Arc::new(overlay.changes()), settled };
+                Ok(results)
+            }
+            Ok(None) => {
+                suspended.go_back(commands, own);
+                Ok(results)
+            }
+            Err(error) => {
+                suspended.go_back(commands, own);
+                Err(error)
+            }
+        }
+    }
+
+    /// What a transaction does that has come here from the schema `before`, and ends with this. What it has read nobody asks for: it runs alone.
+    pub fn effects(
+        &self,
+        before: &Catalog,
+        suspended: Suspended,
+        result: Result<Vec<StatementResult>, SqlError>,
+    ) -> Effects {
+        let (mut commands, steps) = suspended.into_commands();
+        if result.is_err() {
+            commands.clear();
+        }
+        // Rows of a table that it has dropped, or of which it has made another, go with the table; keys of an index that it
+        // has made follow from the rows.
+        let known: BTreeSet<TableId> = before.row_tables().collect();
+        let catalog = self.library.catalog();
+        let kept = catalog.row_tables();
+        let kept: BTreeSet<TableId> =
+            kept.filter(|table| catalog.table(*table).is_some() || known.contains(table)).collect();
+        commands.retain(|command| kept.contains(&command.row.table));
+        let catalog = self.changed_catalog().filter(|_| result.is_ok()).cloned();
+        Effects { reads: Vec::new(), scans: Vec::new(), commands, result, steps, catalog }
+    }
+}
+
+/// Runs a script of which some statements change the schema.
+pub(crate) fn run_script(
+    library: &Arc<Library>,
+    place: &Place<'_>,
+    sql: &str,
+    statements: Vec<ParsedStatement>,
+) -> Effects {
+    let (mut stage, mut suspended) = (Stage::new(library.clone()), Suspended::default());
+    let result = run_statements(&mut stage, &mut suspended, place, sql, statements);
+    stage.effects(place.snapshot.catalog(), suspended, result)
+}
+
+fn run_statements(
+    stage: &mut Stage,
+    suspended: &mut Suspended,
+    place: &Place<'_>,
+    sql: &str,
+    statements: Vec<ParsedStatement>,
+) -> Result<Vec<StatementResult>, SqlError> {
+    let mut results = Vec::new();
+    // Changes that follow one another are made at once: the catalog is compiled once.
+    let mut waiting: Vec<Box<SchemaChange>> = Vec::new();
+    for statement in statements {
+        if let Some(change) = bind_schema_change(&statement)? {
+            if change.runs_a_query() && !waiting.is_empty() {
+                results.extend(stage.change_schema(place, suspended, &waiting)?);
+                waiting.clear();
+            }
+            waiting.push(Box::new(change));
+            continue;
+        }
+        if !waiting.is_empty() {
+            results.extend(stage.change_schema(place, suspended, &waiting)?);
+            waiting.clear();
+        }
+        let now = stage.clone();
+        let script = bind_parsed(&now.library, sql, vec![statement], &[])?;
+        if matches!(script.kind(), StatementKind::Copy { .. }) {
+            return Err(SqlError::unsupported("COPY in a transaction").hint("Insert the rows."));
+        }
+        let frame = script.frame(&[])?;
+        let seen = now.seen(place.snapshot);
+        let mut execution = place.resume(&now.library, seen.as_snapshot(), suspended);
+        let given = script.run_steps(&mut execution, &frame, true);
+        *suspended = execution.suspend();
+        results.extend(given?);
+    }
+    if !waiting.is_empty() {
+        results.extend(stage.change_schema(place, suspended, &waiting)?);
+    }
+    Ok(results)
+}

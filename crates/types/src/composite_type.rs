@@ -1,0 +1,303 @@
+//! Composite types, and the casts that need to know their fields.
+
+use crate::array::parse_array_of;
+use crate::composite_text::split_composite;
+use crate::{
+    Array, Catalog, Composite, DataType, ElementType, OutputColumn, SqlError, SqlState, TypeId, Value,
+    assign, cast,
+};
+use borsh::{BorshDeserialize, BorshSerialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A composite type: one that CREATE TYPE has made, or the type of a relation's rows.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct CompositeType {
+    /// Its number.
+    pub id: TypeId,
+    /// Its name.
+    pub name: String,
+    /// Names and types of its fields, in order.
+    pub fields: Vec<OutputColumn>,
+}
+
+impl CompositeType {
+    /// Its type as that of a column.
+    pub fn data_type(&self) -> DataType {
+        DataType::Composite(self.id)
+    }
+
+    /// Position and type of a field.
+    pub fn field(&self, name: &str) -> Option<(usize, DataType)> {
+        let position = self.fields.iter().position(|field| field.name == name)?;
+        Some((position, self.fields[position].data_type))
+    }
+}
+
+/// The composite types of a catalog. Whoever casts to one of them needs to know its fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompositeTypes {
+    by_id: BTreeMap<TypeId, Arc<CompositeType>>,
+    by_name: BTreeMap<String, TypeId>,
+}
+
+impl CompositeTypes {
+    /// Those of this catalog: its own types, and those of the rows of its tables and views.
+    pub fn new(catalog: &Catalog) -> CompositeTypes {
+        let mut types = CompositeTypes::default();
+        for (name, id) in &catalog.row_types {
+            if let Some(fields) = catalog.columns_of(name) {
+                types.add(Arc::new(CompositeType { id: *id, name: name.clone(), fields }));
+            }
+        }
+        catalog.types.values().for_each(|known| types.add(known.clone()));
+        types
+    }
+
+    fn add(&mut self, known: Arc<CompositeType>) {
+        self.by_name.insert(known.name.clone(), known.id);
+        self.by_id.insert(known.id, known);
+    }
+
+    /// The type with this number.
+    pub fn get(&self, id: TypeId) -> Option<&Arc<CompositeType>> {
+        self.by_id.get(&id)
+    }
+
+    /// The type of this name.
+    pub fn named(&self, name: &str) -> Option<&Arc<CompositeType>> {
+        self.by_id.get(self.by_name.get(name)?)
+    }
+
+    /// All of them, by number.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<CompositeType>> {
+        self.by_id.values()
+    }
+
+    /// The composite type that this is.
+    pub fn of(&self, data_type: DataType) -> Option<&Arc<CompositeType>> {
+        match data_type {
+            DataType::Composite(id) => self.get(id),
+            _ => None,
+        }
+    }
+
+    /// The name that PostgreSQL shows for a type.
+    pub fn name_of(&self, data_type: DataType) -> String {
+        match data_type {
+            DataType::Composite(id) => match self.get(id) {
+                Some(known) => known.name.clone(),
+                None => data_type.to_string(),
+            },
+            DataType::Array(element) => format!("{}[]", self.name_of(element.data_type())),
+            other => other.to_string(),
+        }
+    }
+
+    /// An error with the names of the composite types in its message.
+    #[must_use]
+    pub fn named_in(&self, error: SqlError) -> SqlError {
+        let detail = error.detail.map(|detail| self.named_text(detail));
+        SqlError { message: self.named_text(error.message), detail, ..error }
+    }
+
+    /// A text with the names of composite types in the place of what [`DataType`] shows.
+    #[must_use]
+    pub fn named_text(&self, text: String) -> String {
+        if !text.contains(UNNAMED) {
+            return text;
+        }
+        let mut parts = text.split(UNNAMED);
+        let mut named = parts.next().unwrap_or_default().to_string();
+        for part in parts {
+            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+            let known = part[..digits].parse().ok().and_then(|id| self.get(TypeId(id)));
+            match known {
+                Some(known) => {
+                    named.push_str(&known.name);
+                    named.push_str(&part[digits..]);
+                }
+                None => {
+                    named.push_str(UNNAMED);
+                    named.push_str(part);
+                }
+            }
+        }
+        named
+    }
+
+    /// As [`cast`], to any type.
+    ///
+    /// # Errors
+    /// As [`cast`]; `42846` where the fields do not fit.
+    pub fn cast(&self, value: Value, target: DataType) -> Result<Value, SqlError> {
+        self.convert(value, target, cast)
+    }
+
+    /// As [`assign`], to any type.
+    ///
+    /// # Errors
+    /// As [`assign`]; `42846` where the fields do not fit.
+    pub fn assign(&self, value: Value, target: DataType) -> Result<Value, SqlError> {
+        self.convert(value, target, assign)
+    }
+
+    /// Whether a value is one of this type as it is stored: all that is inside of it, too.
+    pub fn fits(&self, value: &Value, data_type: DataType) -> bool {
+        match (value, data_type) {
+            (Value::Null, _) => true,
+            (Value::Composite(row), DataType::Composite(id)) => {
+                let fields = self.get(id).map(|known| known.fields.as_slice());
+                row.type_id() == Some(id)
+                    && fields.is_some_and(|fields| {
+                        fields.len() == row.values().len()
+                            && row
+                                .values()
+                                .iter()
+                                .zip(fields)
+                                .all(|(value, field)| self.fits(value, field.data_type))
+                    })
+            }
+            (Value::Array(array), DataType::Array(element)) if element.data_type().is_composite() => {
+                array.element() == element
+                    && array.values().iter().all(|value| self.fits(value, element.data_type()))
+            }
+            (value, data_type) => {
+                value.data_type().family() == data_type.family()
+                    && (data_type == data_type.family()
+                        || assign(value.clone(), data_type).is_ok_and(|stored| stored == *value))
+            }
+        }
+    }
+
+    fn convert(&self, value: Value, target: DataType, convert: Convert) -> Result<Value, SqlError> {
+        match target {
+            DataType::Composite(id) => self.to_composite(value, id, convert),
+            DataType::Array(element) if element.data_type().is_composite() => {
+                self.to_array(value, element, convert)
+            }
+            _ => convert(value, target).map_err(|error| self.named_in(error)),
+        }
+    }
+
+    fn to_composite(&self, value: Value, id: TypeId, convert: Convert) -> Result<Value, SqlError> {
+        let target = self.get(id).ok_or_else(|| {
+            let message = format!("cache lookup failed for type {}", id.0);
+            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+        })?;
+        let fields = match value {
+            Value::Null => return Ok(Value::Null),
+            Value::Composite(_) if self.fits(&value, DataType::Composite(id)) => return Ok(value),
+            Value::Text(text) | Value::Char(text) => {
+                let texts = split_composite(&text, target.fields.len())?;
+                texts.into_iter().map(|text| text.map_or(Value::Null, Value::text)).collect()
+            }
+            Value::Composite(row) => {
+                let (given, wanted) = (row.values().len(), target.fields.len());
+                if given != wanted {
+                    let what = if given < wanted { "few" } else { "many" };
+                    let error = cannot_cast(&self.name_of(row.data_type()), &target.name);
+                    return Err(error.detail(format!("Input has too {what} columns.")));
+                }
+                row.values().to_vec()
+            }
+            other => return Err(cannot_cast(&other.data_type().to_string(), &target.name)),
+        };
+        let values = fields.into_iter().zip(&target.fields);
+        let values = values.map(|(value, field)| self.convert(value, field.data_type, convert));
+        let row = Composite::new(Some(id), values.collect::<Result<_, _>>()?)?;
+        Ok(Value::Composite(Arc::new(row)))
+    }
+
+    fn to_array(&self, value: Value, element: ElementType, convert: Convert) -> Result<Value, SqlError> {
+        let target = element.data_type();
+        let array = match value {
+            Value::Null => return Ok(Value::Null),
+            Value::Array(_) if self.fits(&value, DataType::Array(element)) => return Ok(value),
+            Value::Array(array) => {
+                let values = array.values().iter().map(|value| self.convert(value.clone(), target, convert));
+                Array::new(element, values.collect::<Result<_, _>>()?)?
+            }
+            Value::Text(text) | Value::Char(text) => {
+                parse_array_of(&text, element, &|text| self.convert(Value::text(text), target, convert))?
+            }
+            other => {
+                return Err(cannot_cast(
+                    &other.data_type().to_string(),
+                    &format!("{}[]", self.name_of(target)),
+                ));
+            }
+        };
+        Ok(Value::Array(Arc::new(array)))
+    }
+}
+
+/// What makes a value of a plain type one of another.
+type Convert = fn(Value, DataType) -> Result<Value, SqlError>;
+
+/// How [`DataType`] shows a composite type, whose name only a catalog knows.
+pub(crate) const UNNAMED: &str = "composite type ";
+
+fn cannot_cast(from: &str, to: &str) -> SqlError {
+    SqlError::new(SqlState(*b"42846"), format!("cannot cast type {from} to {to}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format_value;
+
+    fn types() -> CompositeTypes {
+        let field = |name: &str, data_type| OutputColumn { name: name.to_string(), data_type };
+        let fields = vec![field("n", DataType::Integer), field("t", DataType::Text(Some(3)))];
+        let pair = CompositeType { id: TypeId(1), name: "pair".to_string(), fields };
+        let pairs = pair.data_type().array().expect("it has arrays");
+        let fields = vec![field("p", pair.data_type()), field("ps", pairs)];
+        let outer = CompositeType { id: TypeId(2), name: "outer".to_string(), fields };
+        let mut types = CompositeTypes::default();
+        types.add(Arc::new(pair));
+        types.add(Arc::new(outer));
+        types
+    }
+
+    #[test]
+    fn texts_become_rows_and_texts_again() {
+        let types = types();
+        let text = "(\"(1,a)\",\"{\"\"(2,\\\\\"\"b c\\\\\"\")\"\",NULL}\")";
+        let value = types.cast(Value::text(text), DataType::Composite(TypeId(2))).expect("a row");
+        assert_eq!(format_value(&value).as_deref(), Some(text));
+        assert_eq!(crate::decode_exactly::<Value>(&crate::encode(&value)).ok(), Some(value));
+    }
+
+    #[test]
+    fn fields_are_converted_and_counted() {
+        let types = types();
+        let target = DataType::Composite(TypeId(1));
+        let row = |values| Value::Composite(Arc::new(Composite::new(None, values).expect("a small row")));
+        let long = row(vec![Value::BigInt(5), Value::text("abcd")]);
+        let cut = types.cast(long.clone(), target).expect("a cast cuts");
+        assert_eq!(format_value(&cut).as_deref(), Some("(5,abc)"));
+        assert!(types.assign(long, target).is_err(), "an assignment does not");
+        // Somebody else's bytes may say anything of themselves.
+        let wrong =
+            Composite::new(Some(TypeId(1)), vec![Value::text("x"), Value::Null]).expect("a small row");
+        let wrong = Value::Composite(Arc::new(wrong));
+        assert!(!types.fits(&wrong, target) && types.assign(wrong, target).is_err());
+        assert!(types.fits(&cut, target));
+        let error = types.cast(row(vec![Value::Integer(1)]), target).expect_err("a field is missing");
+        assert_eq!(error.detail.as_deref(), Some("Input has too few columns."));
+        assert!(types.cast(Value::Integer(1), target).is_err());
+        assert!(types.cast(Value::text("(x,y)"), target).is_err());
+    }
+
+    #[test]
+    fn messages_get_the_names_of_types() {
+        let types = types();
+        let error =
+            SqlError::new(SqlState::DATATYPE_MISMATCH, format!("no {} here", DataType::Composite(TypeId(1))));
+        assert_eq!(types.named_in(error).message, "no pair here");
+        let unknown = format!("no {}", DataType::Composite(TypeId(77)));
+        let error = SqlError::new(SqlState::DATATYPE_MISMATCH, unknown.clone());
+        assert_eq!(types.named_in(error).message, unknown);
+    }
+}
