@@ -1,5 +1,6 @@
 //! Schema changes: what a CREATE, ALTER or DROP is, and the catalog that a list of them makes.
 
+mod aggregates;
 mod alter;
 mod columns;
 mod composite_types;
@@ -18,6 +19,7 @@ mod views;
 use crate::parse::ParsedStatement;
 use crate::parse_role::RoleStatement;
 use crate::statement::table_name;
+use aggregates::{AggregateDrop, bind_create_aggregate, create_aggregate};
 use alter::{TableChange, alter_table, bind_alter_table};
 use composite_types::{TypeDraft, bind_create_type, create_type, drop_types, settle};
 use create_as::{TableOfQuery, bind_create_table_as, create_table_as};
@@ -31,7 +33,8 @@ use std::sync::Arc;
 use tables::{TableDraft, bind_create_table, create_table, drop_tables};
 use triggers::{TriggerChange, bind_trigger};
 use types::{
-    Catalog, CompositeTypes, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId, limits,
+    Catalog, CompositeTypes, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId,
+    UserAggregate, limits,
 };
 use views::{ViewDraft, bind_create_view, create_view, drop_views};
 
@@ -123,6 +126,15 @@ pub(crate) enum SchemaChange {
         /// The types.
         names: Vec<String>,
     },
+    /// CREATE AGGREGATE.
+    CreateAggregate {
+        /// OR REPLACE.
+        or_replace: bool,
+        /// The aggregate; the type of its result is known when it is created.
+        aggregate: UserAggregate,
+    },
+    /// DROP AGGREGATE.
+    DropAggregate(AggregateDrop),
     /// CREATE ROLE, GRANT and their kind.
     Role(RoleStatement),
     /// CREATE, ALTER and DROP TRIGGER.
@@ -161,6 +173,23 @@ impl SchemaChange {
     }
 }
 
+/// The same, where changes stand before it in its script, one of which may make a type that it names: it is bound when it
+/// is its turn.
+///
+/// # Errors
+/// As [`bind_schema_change`], but for a type that is not there.
+pub(crate) fn bind_change_behind(
+    types: &CompositeTypes,
+    statement: &ParsedStatement,
+) -> Result<Option<SchemaChange>, SqlError> {
+    match bind_schema_change(types, statement) {
+        Err(error) if error.state == SqlState::UNDEFINED_OBJECT => {
+            Ok(Some(SchemaChange::Later(Box::new(statement.clone()))))
+        }
+        bound => bound,
+    }
+}
+
 /// The change that a statement is; `None` where it is none.
 ///
 /// # Errors
@@ -171,6 +200,10 @@ pub(crate) fn bind_schema_change(
 ) -> Result<Option<SchemaChange>, SqlError> {
     let statement = match statement {
         ParsedStatement::CreateRoutine(create) => return bind_create_routine(types, create).map(Some),
+        ParsedStatement::CreateAggregate(create) => return bind_create_aggregate(types, create).map(Some),
+        ParsedStatement::DropAggregate(drop) => {
+            return AggregateDrop::bind(types, drop).map(|drop| Some(SchemaChange::DropAggregate(drop)));
+        }
         ParsedStatement::CreateTableAs(create) => return bind_create_table_as(create).map(Some),
         ParsedStatement::Role(statement) => return Ok(Some(SchemaChange::Role(statement.as_ref().clone()))),
         ParsedStatement::Trigger(statement) => {
@@ -348,6 +381,14 @@ fn change_all<'c>(
             }
             SchemaChange::DropRoutine(drop) => drop.apply(&mut catalog)?,
             SchemaChange::Trigger(change) => change.apply(&mut catalog)?,
+            SchemaChange::CreateAggregate { or_replace, aggregate } => {
+                create_aggregate(&mut catalog, *or_replace, aggregate)?;
+                "CREATE AGGREGATE"
+            }
+            SchemaChange::DropAggregate(drop) => {
+                drop.apply(&mut catalog)?;
+                "DROP AGGREGATE"
+            }
             SchemaChange::CreateType(draft) => {
                 create_type(&mut catalog, draft)?;
                 "CREATE TYPE"

@@ -1,6 +1,6 @@
 //! Scripts bound on a library: what the gateway prepares, and what a transaction runs.
 
-use crate::ddl::{SchemaChange, bind_schema_change};
+use crate::ddl::{SchemaChange, bind_change_behind, bind_schema_change};
 use crate::execution::{Context, Execution, Needs, check_result_rows};
 use crate::expression::shortened;
 use crate::library::Library;
@@ -272,20 +272,21 @@ fn bind_step(
     statement: ParsedStatement,
     behind_changes: bool,
 ) -> Result<Step, SqlError> {
-    match bind_schema_change(scope.routines().types(), &statement) {
-        Ok(Some(change)) => return Ok(Step::Schema(Box::new(change))),
-        Ok(None) => {}
-        // The change before it may make the type.
-        Err(error) if error.state == SqlState::UNDEFINED_OBJECT && behind_changes => {
-            return Ok(Step::Schema(Box::new(SchemaChange::Later(Box::new(statement)))));
-        }
-        Err(error) => return Err(error),
+    let types = scope.routines().types();
+    let change = match behind_changes {
+        true => bind_change_behind(types, &statement)?,
+        false => bind_schema_change(types, &statement)?,
+    };
+    if let Some(change) = change {
+        return Ok(Step::Schema(Box::new(change)));
     }
     let statement = match statement {
         ParsedStatement::Sql(statement) => statement,
         ParsedStatement::Do(body) => return bind_block(library, scope, body),
         ParsedStatement::CreateRoutine(_)
         | ParsedStatement::CreateTableAs(_)
+        | ParsedStatement::CreateAggregate(_)
+        | ParsedStatement::DropAggregate(_)
         | ParsedStatement::Role(_)
         | ParsedStatement::Trigger(_) => {
             return Err(SqlError::unsupported("this statement"));

@@ -151,7 +151,8 @@ impl Invocation {
         }
         // What cannot be read says so where it is run.
         let statements = parse::parse_script(sql).ok()?;
-        let changes = |statement: &ParsedStatement| !matches!(bind_schema_change(statement), Ok(None));
+        let types = self.library.tables().routines().types();
+        let changes = |statement: &ParsedStatement| !matches!(bind_schema_change(types, statement), Ok(None));
         statements.iter().any(changes).then_some(statements)
     }
 

@@ -1,10 +1,9 @@
 //! Binding of rows: `ROW(…)`, whole rows of relations and records, fields, casts to composite types.
 
-use super::bind::{Source, boolean};
+use super::bind::Source;
 use super::bind_name::variable_expression;
-use super::bind_row::{all_of, any_of};
 use super::row::{RowForm, RowOperation};
-use super::{Binder, Comparison, Expression, Kind};
+use super::{Binder, Expression, Kind};
 use crate::scope::name_of;
 use sqlparser::ast::{
     AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Spanned,
@@ -347,7 +346,7 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// `42846` where the fields do not fit; what their casts are refused with.
-    pub(super) fn convert_row(
+    pub fn convert_row(
         &self,
         operand: Expression,
         target: DataType,
@@ -395,116 +394,15 @@ impl Binder<'_> {
         Ok(Expression::row(operation, vec![operand], target))
     }
 
-    /// A comparison of rows; `None` where neither operand is one.
-    pub(super) fn compare_composites(
-        &self,
-        comparison: RowComparison,
-        left: &Expression,
-        right: &Expression,
-    ) -> Result<Option<Expression>, SqlError> {
-        if !left.data_type.is_composite() && !right.data_type.is_composite() {
-            return Ok(None);
-        }
-        let (left, right) = match (left.data_type, right.data_type) {
-            // All rows compare as records, and a text cannot be one.
-            (DataType::Unknown, _) => (self.cast_to(left.clone(), DataType::Record)?, right.clone()),
-            (_, DataType::Unknown) => (left.clone(), self.cast_to(right.clone(), DataType::Record)?),
-            (from, to) if from.is_composite() && to.is_composite() => (left.clone(), right.clone()),
-            (from, to) => {
-                let symbol = comparison.symbol();
-                let (from, to) = (self.types().name_of(from.family()), self.types().name_of(to.family()));
-                return Err(super::bind_operator::no_operator(&format!("{from} {symbol} {to}")));
-            }
-        };
-        if let (Some((first, left)), Some((second, right))) = (left.as_row(), right.as_row())
-            && first.is_constructor
-            && second.is_constructor
-        {
-            return match comparison {
-                RowComparison::Operator(comparison) => {
-                    self.compare_bound_rows(comparison, left.to_vec(), right.to_vec()).map(Some)
-                }
-                RowComparison::Distinct(distinct) => {
-                    self.distinct_rows(distinct, left.to_vec(), right.to_vec()).map(Some)
-                }
-            };
-        }
-        let known = |row: Expression| match row.as_row() {
-            Some(_) => self.known_fields(row),
-            None => Ok(row),
-        };
-        let operands = vec![known(left)?, known(right)?];
-        let operation = match comparison {
-            RowComparison::Operator(comparison) => RowOperation::Compare(comparison),
-            RowComparison::Distinct(distinct) => RowOperation::Distinct(distinct),
-        };
-        Ok(Some(Expression::row(operation, operands, DataType::Boolean)))
-    }
-
     /// A row whose literals of unknown type are texts.
     ///
     /// # Errors
     /// None.
-    pub fn known_row(&self, row: Expression) -> Result<Expression, SqlError> {
-        self.known_fields(row)
-    }
-
-    /// A text as a value of a composite type, as an assignment makes it.
-    ///
-    /// # Errors
-    /// As [`Binder::bind`].
-    pub fn converted_row(&self, value: Expression, target: DataType) -> Result<Expression, SqlError> {
-        self.convert_row(value, target, false)
-    }
-
-    /// The same.
-    pub(super) fn known_fields(&self, row: Expression) -> Result<Expression, SqlError> {
+    pub fn known_fields(&self, row: Expression) -> Result<Expression, SqlError> {
         let Expression { kind: Kind::Row(operation, operands), data_type } = row else { return Ok(row) };
         let operands = operands.into_iter().map(|operand| self.known(operand));
         let operands = operands.collect::<Result<Vec<_>, _>>()?;
         Ok(Expression { kind: Kind::Row(operation, operands), data_type })
-    }
-
-    /// Two rows that are written out: distinct where a field is.
-    fn distinct_rows(
-        &self,
-        distinct: bool,
-        left: Vec<Expression>,
-        right: Vec<Expression>,
-    ) -> Result<Expression, SqlError> {
-        if left.len() != right.len() {
-            let message = "unequal number of entries in row expressions";
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
-        }
-        let mut found: Option<Expression> = None;
-        for (left, right) in left.into_iter().zip(right) {
-            let differs = self.distinct(distinct, left, right)?;
-            found = Some(match found {
-                None => differs,
-                Some(before) if distinct => any_of(before, differs),
-                Some(before) => all_of(before, differs),
-            });
-        }
-        Ok(found.unwrap_or_else(|| Expression::constant(Value::Boolean(!distinct), DataType::Boolean)))
-    }
-
-    /// `row IN (row, …)` of values that are rows.
-    pub(super) fn row_in_list(
-        &self,
-        operand: &Expression,
-        list: Vec<Expression>,
-        negated: bool,
-    ) -> Result<Expression, SqlError> {
-        let mut found: Option<Expression> = None;
-        for element in list {
-            let equal = self.compare(Comparison::Equal, operand.clone(), element)?;
-            found = Some(match found {
-                None => equal,
-                Some(before) => any_of(before, equal),
-            });
-        }
-        let found = found.ok_or_else(|| SqlError::unsupported("IN without a list"))?;
-        Ok(if negated { boolean(Kind::Not(Box::new(found))) } else { found })
     }
 }
 
@@ -536,22 +434,5 @@ pub(super) fn constructor_parts(expr: &Expr) -> Option<Vec<Expr>> {
             list.args.iter().map(part).collect()
         }
         _ => None,
-    }
-}
-
-/// How two rows are compared.
-#[derive(Clone, Copy)]
-pub(super) enum RowComparison {
-    Operator(Comparison),
-    /// `IS [NOT] DISTINCT FROM`
-    Distinct(bool),
-}
-
-impl RowComparison {
-    fn symbol(self) -> &'static str {
-        match self {
-            RowComparison::Operator(comparison) => comparison.symbol(),
-            RowComparison::Distinct(_) => "=",
-        }
     }
 }

@@ -1,9 +1,9 @@
 //! Binding of operators.
 
 use super::bind::boolean;
-use super::bind_composite::RowComparison;
 use super::bind_literal::number;
 use super::bind_row::row_of;
+use super::bind_row_comparison::RowComparison;
 use super::{Binder, Comparison, Expression, Kind};
 use sqlparser::ast::{self, BinaryOperator, Expr, Spanned, UnaryOperator};
 use types::{

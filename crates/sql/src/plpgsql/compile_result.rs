@@ -326,7 +326,7 @@ impl Compiler<'_> {
                 SqlError::unsupported("assigning a row whose columns nothing tells to a whole record");
             return Err(error.hint("Use SELECT … INTO.").at(value.position));
         };
-        let bound = binder.known_row(bound)?;
+        let bound = binder.known_fields(bound)?;
         let fields: Vec<(String, DataType)> = fields
             .into_iter()
             .map(|field| match field.data_type {

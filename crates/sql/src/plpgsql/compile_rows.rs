@@ -7,6 +7,9 @@ use super::variables::coercion;
 use crate::expression::{self, Binder, RowForm, RowOperation, Source};
 use types::{DataType, SqlError, SqlState};
 
+/// Where the columns go, and their types.
+type PackedTarget = (RowTarget, Box<[DataType]>);
+
 impl Compiler<'_> {
     /// A value as one of this type, as an assignment makes it; `what` is assigned.
     ///
@@ -25,8 +28,8 @@ impl Compiler<'_> {
         let binder = Binder::new(self.variables.scope(), Source::Nothing);
         match (value.data_type, data_type) {
             (DataType::Unknown, _) => binder.assign_to_column(value, what, data_type),
-            (found, DataType::Record) if found.is_composite() => binder.known_row(value),
-            (DataType::Text(_), _) => binder.converted_row(value, data_type),
+            (found, DataType::Record) if found.is_composite() => binder.known_fields(value),
+            (DataType::Text(_), _) => binder.convert_row(value, data_type, false),
             (DataType::Record, _) => {
                 // What is missing is NULL, and what is too much is left out.
                 let count =
@@ -35,7 +38,7 @@ impl Compiler<'_> {
             }
             (found, _) if data_type.is_composite() && !found.is_composite() => {
                 let text = super::variables::coerce(value, DataType::Text(None), what)?;
-                binder.converted_row(text, data_type)
+                binder.convert_row(text, data_type, false)
             }
             _ => binder.assign_to_column(value, what, data_type),
         }
@@ -87,7 +90,7 @@ impl Compiler<'_> {
                 }
             }
         }
-        binder.converted_row(value, data_type)
+        binder.convert_row(value, data_type, false)
     }
 
     /// `variable.field := value`, where the variable is of a composite type; false where it is none.
@@ -113,7 +116,7 @@ impl Compiler<'_> {
         targets: &[Target],
         columns: Option<&[DataType]>,
         strict: bool,
-    ) -> Result<Option<(RowTarget, Box<[DataType]>)>, SqlError> {
+    ) -> Result<Option<PackedTarget>, SqlError> {
         let [target] = targets else { return Ok(None) };
         if self.variables.is_record(target) {
             return Ok(None);

@@ -4,7 +4,7 @@
 //! Such a transaction runs alone, so that its commands come out as its simulation has it: what it has come to can stand
 //! in front of the snapshot.
 
-use crate::ddl::{Rows, SchemaChange, bind_schema_change, change_catalog};
+use crate::ddl::{Rows, SchemaChange, bind_change_behind, bind_schema_change, change_catalog};
 use crate::execution::{Context, Execution, Suspended, refuse_schema_change};
 use crate::library::Library;
 use crate::parse::ParsedStatement;
@@ -195,7 +195,12 @@ fn run_statements(
     // Changes that follow one another are made at once: the catalog is compiled once.
     let mut waiting: Vec<Box<SchemaChange>> = Vec::new();
     for statement in statements {
-        if let Some(change) = bind_schema_change(&statement)? {
+        let types = stage.library.tables().routines().types();
+        let change = match waiting.is_empty() {
+            true => bind_schema_change(types, &statement)?,
+            false => bind_change_behind(types, &statement)?,
+        };
+        if let Some(change) = change {
             if change.runs_a_query() && !waiting.is_empty() {
                 results.extend(stage.change_schema(place, suspended, &waiting)?);
                 waiting.clear();

@@ -6,25 +6,25 @@
 
 use super::bind::{find_table, plain_table, table_name};
 use super::query::{Level, QueryScope, bind_nested, bind_view};
+use super::record_columns::asked_columns;
 use super::relation::{Join, JoinKind, Relation};
 use super::row_function::{Call, RowFunction, bind_row_function, gives_rows, plain_arguments};
 use super::{Access, BoundSelect, Scanned};
 use crate::expression::{
-    Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source,
-    bind_data_type, broken,
+    Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source, broken,
 };
 use crate::parse::parse_plain_statements;
 use crate::predicate::{Condition, conjunction};
-use crate::routines::{CallForm, Routine};
+use crate::routines::CallForm;
 use crate::scope::name_of;
 use crate::table::TablePlan;
 use sqlparser::ast::{
     self, FunctionArg, JoinConstraint, JoinOperator, Query, SetExpr, Spanned, Statement, TableAlias,
-    TableAliasColumnDef, TableFactor, TableWithJoins,
+    TableFactor, TableWithJoins,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{ColumnSet, DataType, Function, FunctionResult, OutputColumn, Privileges, SqlError, SqlState};
+use types::{ColumnSet, DataType, Function, FunctionResult, Privileges, SqlError, SqlState};
 
 /// Relations that one FROM may join.
 const RELATIONS_MAX: usize = 64;
@@ -411,54 +411,6 @@ fn bind_function(
         relation.columns[0].0 = relation.name.clone();
     }
     Ok(Item::Call { call, width })
-}
-
-/// The columns that a call of a function names which returns `record`: `AS (name type, …)`.
-///
-/// # Errors
-/// `42601` where it names none, or names those of a function that says what it returns.
-fn asked_columns(
-    query: QueryScope<'_>,
-    routine: &Routine,
-    alias: Option<&TableAlias>,
-) -> Result<Option<Arc<[OutputColumn]>>, SqlError> {
-    let listed = alias.map_or(&[][..], |alias| alias.columns.as_slice());
-    let is_record =
-        matches!(routine.definition.function, Some(Function { result: FunctionResult::Record, .. }));
-    let has_types = listed.iter().any(|column| column.data_type.is_some());
-    let refused = |message: &str| {
-        let error = SqlError::new(SqlState::SYNTAX_ERROR, message);
-        Err(match alias {
-            Some(alias) => query.variables.located(error, alias.name.span),
-            None => error,
-        })
-    };
-    match (is_record, has_types) {
-        (true, false) => refused("a column definition list is required for functions returning \"record\""),
-        (false, true) => match routine.form() {
-            CallForm::Value => {
-                refused("a column definition list is only allowed for functions returning \"record\"")
-            }
-            _ if routine.data_type() == DataType::Record => {
-                refused("a column definition list is redundant for a function with OUT parameters")
-            }
-            _ => refused(
-                "a column definition list is redundant for a function returning a named composite type",
-            ),
-        },
-        (false, false) => Ok(None),
-        (true, true) => {
-            let types = query.tables.routines().types();
-            let column = |column: &TableAliasColumnDef| {
-                let Some(data_type) = &column.data_type else {
-                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, "a column of a record needs a type"));
-                };
-                let data_type = bind_data_type(types, data_type)?;
-                Ok(OutputColumn { name: name_of(&column.name)?, data_type })
-            };
-            listed.iter().map(column).collect::<Result<Vec<_>, _>>().map(|columns| Some(columns.into()))
-        }
-    }
 }
 
 /// Plans FROM under the conditions of WHERE. `used`: the columns that the rest of the query looks at. Gives what is left

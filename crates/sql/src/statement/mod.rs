@@ -11,6 +11,7 @@ mod from;
 mod insert;
 mod output;
 mod query;
+mod record_columns;
 mod relation;
 mod row_function;
 mod select;
