@@ -91,7 +91,11 @@ Check constraints:
                Table "public.Log"
  Column | Type | Collation | Nullable | Default
 --------+------+-----------+----------+---------
- line   | text |           |          |"#,
+ line   | text |           |          |
+Triggers:
+    noted AFTER INSERT OR UPDATE OF line ON "Log" FOR EACH ROW WHEN (new.line <> '') EXECUTE FUNCTION note('it''s')
+Disabled user triggers:
+    summary AFTER DELETE ON "Log" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION note('it''s')"#,
         ),
         (r"\d missing", ""),
         (

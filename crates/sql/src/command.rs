@@ -171,6 +171,11 @@ impl UpdatePlan {
         self.known.iter().map(|(_, value)| value.evaluate(environment).map_err(Box::new)).collect()
     }
 
+    /// Whether it assigns a column.
+    pub fn assigns(&self, ordinal: u16) -> bool {
+        self.assignments.iter().any(|(assigned, _)| *assigned == ordinal)
+    }
+
     /// The command on one row.
     ///
     /// # Errors
@@ -181,6 +186,19 @@ impl UpdatePlan {
         known: &KnownValues,
         environment: &Environment<'_>,
     ) -> Result<Command, SqlError> {
+        self.planned(key, known, environment).map(|planned| planned.command)
+    }
+
+    /// The command on one row, and what it does.
+    ///
+    /// # Errors
+    /// What capturing raises.
+    pub fn planned(
+        self: &Arc<UpdatePlan>,
+        key: Key,
+        known: &KnownValues,
+        environment: &Environment<'_>,
+    ) -> Result<PlannedUpdate, SqlError> {
         let known_fails = self.known.iter().zip(known).any(|((ordinal, _), value)| match value {
             Ok(value) => value.is_null() && self.not_null.contains(ordinal),
             Err(_) => true,
@@ -191,21 +209,23 @@ impl UpdatePlan {
         let kind = CommandKind::Update { known: values.collect() };
         let addition =
             self.addition.as_ref().and_then(|addition| self.bounded_addition(addition, environment));
-        Ok(Command {
+        let function = Arc::new(UpdateFunction {
+            plan: self.clone(),
+            known: known.clone(),
+            captured: self.capture.values(environment).collect::<Result<_, _>>()?,
+            now: environment.now,
+        });
+        let command = Command {
             row: RowId { table: self.table.id, key },
-            function: Arc::new(UpdateFunction {
-                plan: self.clone(),
-                known: known.clone(),
-                captured: self.capture.values(environment).collect::<Result<_, _>>()?,
-                now: environment.now,
-            }),
+            function: function.clone(),
             kind,
             uses: self.uses,
             writes: self.writes,
             guard: None,
             can_fail: self.can_fail || known_fails,
             addition,
-        })
+        };
+        Ok(PlannedUpdate { command, function })
     }
 
     fn bounded_addition(
@@ -247,11 +267,38 @@ fn addition_of(table: &TablePlan, ordinal: u16, value: &Expression) -> Option<(u
 /// Values of an UPDATE that do not depend on the row, or the errors that computing them gave.
 pub(crate) type KnownValues = SmallVec<[Result<Value, Box<SqlError>>; 1]>;
 
-struct UpdateFunction {
+/// What an UPDATE does with one row at its place.
+pub(crate) struct UpdateFunction {
     plan: Arc<UpdatePlan>,
     known: KnownValues,
     captured: SmallVec<[Value; 1]>,
     now: i64,
+}
+
+/// The command of an UPDATE on one row, and what it does.
+pub(crate) struct PlannedUpdate {
+    /// The command.
+    pub command: Command,
+    /// Its function.
+    pub function: Arc<UpdateFunction>,
+}
+
+impl UpdateFunction {
+    /// Whether it is about a row.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    pub fn matches(&self, row: &Row) -> Result<bool, SqlError> {
+        self.plan.matches(&Environment::new(row, &self.captured, self.now))
+    }
+
+    /// What it makes of a row, which nobody has held against NOT NULL and CHECK yet; `None` where it is not about the row.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    pub fn new_row(&self, row: &Row) -> Result<Option<Row>, SqlError> {
+        self.plan.new_row(row, &self.known, &self.captured, self.now)
+    }
 }
 
 impl RowFunction for UpdateFunction {
@@ -270,25 +317,12 @@ impl UpdatePlan {
         captured: &[Value],
         now: i64,
     ) -> Result<RowChange, SqlError> {
-        let Some(row) = row else { return Ok(RowChange::Unmatched) };
         let plan = self;
-        let environment = Environment::new(row, captured, now);
-        if let Some(filter) = &plan.filter
-            && !filter.is_true(&environment)?
-        {
-            return Ok(RowChange::Unmatched);
-        }
-        let mut new_row: Row = row.iter().cloned().collect();
-        let values = Arc::get_mut(&mut new_row).expect("nobody else has the new row yet");
-        for (ordinal, assignment) in &plan.assignments {
-            values[usize::from(*ordinal)] = match assignment {
-                Assignment::Known(index) => match &known[*index] {
-                    Ok(value) => value.clone(),
-                    Err(error) => return Err(SqlError::clone(error)),
-                },
-                Assignment::Computed(value) => value.evaluate(&environment)?,
-            };
-        }
+        let new_row = match row {
+            Some(row) => plan.new_row(row, known, captured, now)?,
+            None => None,
+        };
+        let Some(new_row) = new_row else { return Ok(RowChange::Unmatched) };
         for ordinal in &plan.not_null {
             if new_row[usize::from(*ordinal)].is_null() {
                 return Err(plan.table.null_violation(usize::from(*ordinal), &new_row));
@@ -302,6 +336,37 @@ impl UpdatePlan {
             }
         }
         Ok(RowChange::Put(new_row))
+    }
+
+    fn matches(&self, environment: &Environment<'_>) -> Result<bool, SqlError> {
+        self.filter.as_ref().map_or(Ok(true), |filter| filter.is_true(environment))
+    }
+
+    /// The row with what is assigned; `None` where the filter does not hold.
+    fn new_row(
+        &self,
+        row: &Row,
+        known: &KnownValues,
+        captured: &[Value],
+        now: i64,
+    ) -> Result<Option<Row>, SqlError> {
+        let plan = self;
+        let environment = Environment::new(row, captured, now);
+        if !plan.matches(&environment)? {
+            return Ok(None);
+        }
+        let mut new_row: Row = row.iter().cloned().collect();
+        let values = Arc::get_mut(&mut new_row).expect("nobody else has the new row yet");
+        for (ordinal, assignment) in &plan.assignments {
+            values[usize::from(*ordinal)] = match assignment {
+                Assignment::Known(index) => match &known[*index] {
+                    Ok(value) => value.clone(),
+                    Err(error) => return Err(SqlError::clone(error)),
+                },
+                Assignment::Computed(value) => value.evaluate(&environment)?,
+            };
+        }
+        Ok(Some(new_row))
     }
 
     /// The same with all variables at hand, as a fused command has them.

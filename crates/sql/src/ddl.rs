@@ -13,6 +13,7 @@ mod routines;
 mod rows;
 mod sequences;
 mod tables;
+mod triggers;
 mod views;
 
 use crate::parse::ParsedStatement;
@@ -30,6 +31,7 @@ use sequences::{SequenceDraft, bind_create_sequence, create_sequence, drop_seque
 use sqlparser::ast::{ObjectType, Statement};
 use std::sync::Arc;
 use tables::{TableDraft, bind_create_table, create_table, drop_tables};
+use triggers::{TriggerChange, bind_trigger};
 use types::{
     Catalog, CompositeTypes, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId,
     UserAggregate, limits,
@@ -135,6 +137,8 @@ pub(crate) enum SchemaChange {
     DropAggregate(AggregateDrop),
     /// CREATE ROLE, GRANT and their kind.
     Role(RoleStatement),
+    /// CREATE, ALTER and DROP TRIGGER.
+    Trigger(TriggerChange),
     /// One that names a type which an earlier change of the same script may make: bound when it is its turn.
     Later(Box<ParsedStatement>),
 }
@@ -202,6 +206,9 @@ pub(crate) fn bind_schema_change(
         }
         ParsedStatement::CreateTableAs(create) => return bind_create_table_as(create).map(Some),
         ParsedStatement::Role(statement) => return Ok(Some(SchemaChange::Role(statement.as_ref().clone()))),
+        ParsedStatement::Trigger(statement) => {
+            return bind_trigger(statement).map(|change| Some(SchemaChange::Trigger(change)));
+        }
         ParsedStatement::Do(_) => return Ok(None),
         ParsedStatement::Sql(statement) => statement.as_ref(),
     };
@@ -373,6 +380,7 @@ fn change_all<'c>(
                 create_routine(&mut catalog, *or_replace, procedure)?
             }
             SchemaChange::DropRoutine(drop) => drop.apply(&mut catalog)?,
+            SchemaChange::Trigger(change) => change.apply(&mut catalog)?,
             SchemaChange::CreateAggregate { or_replace, aggregate } => {
                 create_aggregate(&mut catalog, *or_replace, aggregate)?;
                 "CREATE AGGREGATE"

@@ -27,6 +27,7 @@
 //! refuse. What ends with an error before it touches anything has an empty footprint and ends with that error when it
 //! runs.
 
+use crate::command::UpdatePlan;
 use crate::execution::{Context, timestamp};
 use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use crate::library::Library;
@@ -40,8 +41,8 @@ use crate::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
 use types::{
-    ColumnSet, DataType, Key, ParameterMode, ReferentialAction, SqlError, TableId, Value, format_value,
-    limits,
+    ColumnSet, DataType, Key, ParameterMode, ReferentialAction, SqlError, TableId, TriggerEvent, Value,
+    format_value, limits,
 };
 
 /// Instructions that the analysis of one transaction may walk, those of called procedures included. Nobody is charged
@@ -108,7 +109,7 @@ impl KnownFrame {
 }
 
 /// Equal in every use: numbers may be equal and still differ as text.
-fn is_same(a: &Value, b: &Value) -> bool {
+pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
     a == b
         && match a {
             Value::Numeric(_) | Value::Double(_) | Value::Real(_) => format_value(a) == format_value(b),
@@ -126,13 +127,15 @@ pub(crate) struct Analysis<'a> {
     steps: usize,
     /// Procedures that are being called.
     calls: Vec<String>,
+    /// What triggers have been followed for: they know nothing of their rows, so that once is enough.
+    fired: Vec<(TableId, TriggerEvent)>,
 }
 
 impl<'a> Analysis<'a> {
     /// Nothing is known to be touched yet.
     pub fn new(library: &'a Library, context: Context) -> Analysis<'a> {
-        let (footprint, calls) = (Footprint::default(), Vec::new());
-        Analysis { library, context, now: context.now(), footprint, steps: 0, calls }
+        let (footprint, calls, fired) = Default::default();
+        Analysis { library, context, now: context.now(), footprint, steps: 0, calls, fired }
     }
 
     /// `now()` outside of routines, in milliseconds since 1970-01-01 00:00 UTC.
@@ -240,13 +243,42 @@ impl<'a> Analysis<'a> {
             InsertSource::Rows(rows) => {
                 for row in rows {
                     row.iter().try_for_each(|value| self.expression(value, frame))?;
-                    self.insert_row(insert, row, frame);
+                    self.insert_row(insert, row, frame)?;
                 }
             }
             InsertSource::Select(select, targets) => {
                 self.select(select, frame)?;
                 targets.iter().try_for_each(|value| self.expression(value, frame))?;
-                self.insert_row(insert, targets, frame);
+                self.insert_row(insert, targets, frame)?;
+            }
+        }
+        if let Some(OnConflict { action: ConflictAction::Update { .. }, .. }) = &insert.on_conflict {
+            self.triggers(&insert.table, TriggerEvent::Update)?;
+        }
+        self.triggers(&insert.table, TriggerEvent::Insert)
+    }
+
+    /// What the triggers of a table may touch that fire at an event.
+    ///
+    /// # Errors
+    /// `0A000` for what is refused.
+    pub fn triggers(&mut self, table: &TablePlan, event: TriggerEvent) -> Result<(), SqlError> {
+        if !table.triggers.at(event).any || self.fired.contains(&(table.id, event)) {
+            return Ok(());
+        }
+        self.fired.push((table.id, event));
+        let library = self.library;
+        for trigger in library.triggers_of(table.id) {
+            if !trigger.definition.events.contains(event) {
+                continue;
+            }
+            if let Some(Ok(condition)) = &trigger.condition {
+                self.expression(condition, &KnownFrame::new(Vec::new()))?;
+            }
+            // What does not compile does not run.
+            if let Ok(body) = trigger.body() {
+                self.count_instruction()?;
+                self.routine(body, trigger.known_inputs(event))?;
             }
         }
         Ok(())
@@ -275,15 +307,21 @@ impl<'a> Analysis<'a> {
         self.calls_of(&calls, frame)
     }
 
-    fn insert_row(&mut self, insert: &BoundInsert, row: &[Expression], frame: &KnownFrame) {
+    fn insert_row(
+        &mut self,
+        insert: &BoundInsert,
+        row: &[Expression],
+        frame: &KnownFrame,
+    ) -> Result<(), SqlError> {
         let table = &insert.table;
         let Some(on_conflict) = &insert.on_conflict else {
             let known = |analysis: &Self, ordinal: u16| analysis.evaluate(&row[usize::from(ordinal)], frame);
-            return self.insert_known(table, &known, ColumnSet::EXISTS);
+            self.insert_known(table, &known, ColumnSet::EXISTS);
+            return Ok(());
         };
         let (looks, changes) = match &on_conflict.action {
             // The row that exists is changed as any row is, and its error may show it.
-            ConflictAction::Update { plan, .. } => (ColumnSet::ALL, plan.writes),
+            ConflictAction::Update { plan, .. } => (ColumnSet::ALL, written(plan)),
             ConflictAction::Nothing => (ColumnSet::EXISTS, ColumnSet::EMPTY),
         };
         // What row has a key of a unique index is not known before the rows are.
@@ -293,7 +331,7 @@ impl<'a> Analysis<'a> {
         }
         let known = |analysis: &Self, ordinal: u16| analysis.evaluate(&row[usize::from(ordinal)], frame);
         self.insert_known(table, &known, looks);
-        self.constraints(table, changes, &mut Vec::new());
+        self.constraints(table, changes, &mut Vec::new())
     }
 
     /// A row is inserted; of one that exists these columns are looked at. `known`: the value of a column, where it is the
@@ -304,6 +342,11 @@ impl<'a> Analysis<'a> {
         known: &dyn Fn(&Self, u16) -> Option<Value>,
         looks: ColumnSet,
     ) {
+        // A trigger may make any row of it.
+        let changes = table.triggers.at(TriggerEvent::Insert).before_row;
+        let known = |analysis: &Self, ordinal: u16| {
+            if changes { None } else { known(analysis, ordinal) }
+        };
         let key: Vec<Value> = table.key.iter().map_while(|ordinal| known(self, *ordinal)).collect();
         let range = if table.key.is_empty() {
             // Height and position in the block, then what counts the transaction's rows.
@@ -358,10 +401,18 @@ impl<'a> Analysis<'a> {
 
     /// What constraints add to a change of these columns, or of all where rows are deleted. `done`: the tables whose rows
     /// are deleted or changed already, by cascading.
-    fn constraints(&mut self, table: &TablePlan, writes: ColumnSet, done: &mut Vec<(TableId, ColumnSet)>) {
+    ///
+    /// # Errors
+    /// `0A000` for what is refused.
+    fn constraints(
+        &mut self,
+        table: &TablePlan,
+        writes: ColumnSet,
+        done: &mut Vec<(TableId, ColumnSet)>,
+    ) -> Result<(), SqlError> {
         let writes = writes & table.constrained;
         if writes.is_empty() || done.contains(&(table.id, writes)) {
-            return;
+            return Ok(());
         }
         done.push((table.id, writes));
         let set = |columns: &[u16]| {
@@ -397,12 +448,15 @@ impl<'a> Analysis<'a> {
             let cascades = foreign_key.on_delete == ReferentialAction::Cascade;
             let writes = match &foreign_key.assign {
                 _ if cascades => ColumnSet::ALL,
-                Some(assign) => assign.writes,
+                Some(assign) => written(assign),
                 None => ColumnSet::EMPTY,
             };
             self.write(child, KeyRange::ALL, writes);
-            self.constraints(child, writes, done);
+            self.constraints(child, writes, done)?;
+            self.triggers(child, TriggerEvent::Delete)?;
+            self.triggers(child, TriggerEvent::Update)?;
         }
+        Ok(())
     }
 
     fn update(&mut self, update: &BoundUpdate, frame: &KnownFrame) -> Result<(), SqlError> {
@@ -411,18 +465,17 @@ impl<'a> Analysis<'a> {
             self.select(select, frame)?;
         }
         self.returning(&update.returning, frame)?;
+        self.triggers(&plan.table, TriggerEvent::Update)?;
         let Some(range) = self.range(&update.access, frame) else { return Ok(()) };
-        let shown = if plan.may_show_row() { ColumnSet::ALL } else { ColumnSet::EMPTY };
+        let given = plan.table.triggers.at(TriggerEvent::Update).rows;
+        let shown = if plan.may_show_row() || given { ColumnSet::ALL } else { ColumnSet::EMPTY };
+        let writes = written(plan);
         let columns = plan.uses | update.filter_columns | returned(&update.returning) | shown;
-        let constrained = if plan.writes.intersects(plan.table.constrained) {
-            plan.table.constrained
-        } else {
-            ColumnSet::EMPTY
-        };
+        let constrained =
+            if writes.intersects(plan.table.constrained) { plan.table.constrained } else { ColumnSet::EMPTY };
         self.read(&plan.table, range.clone(), columns | constrained | ColumnSet::EXISTS);
-        self.write(&plan.table, range, plan.writes);
-        self.constraints(&plan.table, plan.writes, &mut Vec::new());
-        Ok(())
+        self.write(&plan.table, range, writes);
+        self.constraints(&plan.table, writes, &mut Vec::new())
     }
 
     fn delete(&mut self, delete: &BoundDelete, frame: &KnownFrame) -> Result<(), SqlError> {
@@ -431,14 +484,17 @@ impl<'a> Analysis<'a> {
             self.select(select, frame)?;
         }
         self.returning(&delete.returning, frame)?;
+        let event = if delete.truncates { TriggerEvent::Truncate } else { TriggerEvent::Delete };
+        self.triggers(&plan.table, event)?;
         let Some(range) = self.range(&delete.access, frame) else { return Ok(()) };
-        let shown = if plan.may_show_row() { ColumnSet::ALL } else { ColumnSet::EMPTY };
+        let given = plan.table.triggers.at(event).rows;
+        let shown = if plan.may_show_row() || given { ColumnSet::ALL } else { ColumnSet::EMPTY };
         let columns = plan.uses | delete.filter_columns | returned(&delete.returning) | shown;
         let constrained = if plan.table.holds_keys { plan.table.constrained } else { ColumnSet::EMPTY };
         self.read(&plan.table, range.clone(), columns | constrained | ColumnSet::EXISTS);
         self.write(&plan.table, range, ColumnSet::ALL);
         if plan.table.holds_keys {
-            self.constraints(&plan.table, ColumnSet::ALL, &mut Vec::new());
+            self.constraints(&plan.table, ColumnSet::ALL, &mut Vec::new())?;
         }
         Ok(())
     }
@@ -558,6 +614,11 @@ impl<'a> Analysis<'a> {
     fn write(&mut self, table: &TablePlan, range: KeyRange, columns: ColumnSet) {
         self.footprint.write(Region { table: table.id, range, columns });
     }
+}
+
+/// What an UPDATE may write: with triggers that may change the row, all of it but its key.
+fn written(plan: &UpdatePlan) -> ColumnSet {
+    if plan.table.triggers.at(TriggerEvent::Update).before_row { ColumnSet::ALL } else { plan.writes }
 }
 
 fn single(key: Key) -> KeyRange {

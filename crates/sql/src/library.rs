@@ -6,6 +6,7 @@ use crate::plpgsql::{self, CompiledProcedure};
 use crate::prepare::{Prepared, bind_script};
 use crate::sequence::NEXT_VALUE;
 use crate::table::{Tables, stored_policy};
+use crate::trigger::{CompiledTrigger, Triggers};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,7 @@ pub struct Library {
     tables: Tables,
     /// What is wrong with a procedure is said when it is called: a table may have been dropped since it was made.
     procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>>,
+    triggers: Triggers,
     /// By procedure, as far as somebody has asked.
     involved: Mutex<FxHashMap<String, Arc<[Involved]>>>,
     scripts: Mutex<ScriptCache>,
@@ -84,8 +86,9 @@ impl Library {
         let compile = |procedure: &Arc<Procedure>| plpgsql::compile(&tables, procedure, options);
         let procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>> =
             catalog.procedures.iter().map(|(name, procedure)| (name.clone(), compile(procedure))).collect();
+        let triggers = Triggers::new(&tables, &catalog, options);
         let (involved, scripts) = Default::default();
-        Ok(Library { catalog, options, tables, procedures, involved, scripts })
+        Ok(Library { catalog, options, tables, procedures, triggers, involved, scripts })
     }
 
     /// What a transaction may run, directly or not.
@@ -140,9 +143,12 @@ impl Library {
         Ok((script.calls().to_vec(), !script.only_calls()))
     }
 
-    /// What the defaults of a table's columns call.
+    /// What the defaults of a table's columns call, and its triggers.
     fn called_by_insert(&self, table: &str) -> Vec<Arc<str>> {
         let mut called = Vec::new();
+        if let Ok(table) = self.tables.get(table) {
+            called.extend(self.tables.fired_by(table));
+        }
         let columns = self.tables.get(table).map_or(&[][..], |table| &table.columns);
         for default in columns.iter().filter_map(|column| column.default.as_ref()) {
             default.visit_calls(&mut |call| called.push(call.name.clone()));
@@ -167,6 +173,7 @@ impl Library {
             if let Some(Ok(compiled)) = self.procedures.get(next) {
                 waiting.extend(compiled.calls());
             }
+            self.triggers.visit_calls(next, &mut |called| waiting.push(called));
         }
         let involve = |name: &str| {
             let text = self.catalog.procedures[name].endorsement.as_deref();
@@ -233,6 +240,11 @@ impl Library {
 
     pub(crate) fn tables(&self) -> &Tables {
         &self.tables
+    }
+
+    /// The triggers that fire at changes of a table, in the order of their names.
+    pub(crate) fn triggers_of(&self, table: TableId) -> &[Arc<CompiledTrigger>] {
+        self.triggers.of(table)
     }
 
     pub(crate) fn definition(&self, name: &str) -> Option<&Arc<Procedure>> {

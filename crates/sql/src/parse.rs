@@ -7,6 +7,7 @@ use crate::parse_aggregate::{
 use crate::parse_create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
 use crate::parse_role::{RoleStatement, is_about_roles, parse_role};
 use crate::parse_routine::{CreateRoutine, parse_create_routine, parse_do};
+use crate::parse_trigger::{TriggerStatement, is_about_triggers, parse_trigger};
 use crate::rewrite::rewrite;
 use crate::scope::position_in;
 use sqlparser::ast::{DataType, Expr, Query, Statement};
@@ -39,6 +40,8 @@ pub(crate) enum ParsedStatement {
     CreateTableAs(Box<CreateTableAs>),
     /// CREATE ROLE, GRANT and their kind.
     Role(Box<RoleStatement>),
+    /// CREATE, ALTER and DROP TRIGGER.
+    Trigger(Box<TriggerStatement>),
     /// DO: the text of its block.
     Do(String),
 }
@@ -186,6 +189,7 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     let is_block = keyword(0) == Keyword::DO;
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
     let about_roles = is_about_roles(keyword(0), keyword(1));
+    let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
     let about_aggregates =
         is_about_aggregates(&tokens.iter().take(4).map(|token| &token.token).collect::<Vec<_>>());
     let first = keyword(0);
@@ -205,6 +209,9 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     }
     if about_roles {
         return Ok(ParsedStatement::Role(Box::new(parse_role(&mut parser, sql)?)));
+    }
+    if about_triggers {
+        return Ok(ParsedStatement::Trigger(Box::new(parse_trigger(&mut parser, sql)?)));
     }
     if creates_routine {
         let create = parse_create_routine(&mut parser, sql)?;
@@ -280,6 +287,7 @@ pub(crate) fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlErr
         | ParsedStatement::CreateTableAs(_)
         | ParsedStatement::CreateAggregate(_) => Err(SqlError::unsupported("CREATE in a function")),
         ParsedStatement::DropAggregate(_) => Err(SqlError::unsupported("DROP in a function")),
+        ParsedStatement::Trigger(_) => Err(SqlError::unsupported("a statement about triggers in a function")),
         ParsedStatement::Role(_) => Err(SqlError::unsupported("a statement about roles in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };

@@ -94,7 +94,7 @@ pub(crate) fn parse_role(parser: &mut Parser<'_>, sql: &str) -> Result<RoleState
 }
 
 /// The next word, lower-case.
-fn next_word(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
+pub(crate) fn next_word(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
     let token = parser.next_token();
     match &token.token {
         Token::Word(word) => Ok(word.value.to_ascii_lowercase()),
@@ -103,7 +103,7 @@ fn next_word(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
 }
 
 /// Whether the next word is this one, which is then read.
-fn accept(parser: &mut Parser<'_>, expected: &str) -> bool {
+pub(crate) fn accept(parser: &mut Parser<'_>, expected: &str) -> bool {
     let found = match &parser.peek_token().token {
         Token::Word(word) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected),
         _ => false,
@@ -114,17 +114,17 @@ fn accept(parser: &mut Parser<'_>, expected: &str) -> bool {
     found
 }
 
-fn expect_word(parser: &mut Parser<'_>, expected: &str, sql: &str) -> Result<(), SqlError> {
+pub(crate) fn expect_word(parser: &mut Parser<'_>, expected: &str, sql: &str) -> Result<(), SqlError> {
     if accept(parser, expected) { Ok(()) } else { Err(unexpected(&parser.peek_token(), sql)) }
 }
 
-fn name(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
+pub(crate) fn name(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
     let ident = parser.parse_identifier().map_err(|error| parser_error(error, parser, sql))?;
     name_of(&ident)
 }
 
 /// One or more, separated by commas.
-fn list<T>(
+pub(crate) fn list<T>(
     parser: &mut Parser<'_>,
     sql: &str,
     mut item: impl FnMut(&mut Parser<'_>, &str) -> Result<T, SqlError>,
@@ -336,7 +336,7 @@ fn objects(parser: &mut Parser<'_>, sql: &str) -> Result<Objects, SqlError> {
 }
 
 /// A name, with `public.` in front or not.
-fn relation(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
+pub(crate) fn relation(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
     let parts = parser.parse_object_name(false).map_err(|error| parser_error(error, parser, sql))?;
     crate::statement::table_name(&parts)
 }

@@ -1,6 +1,7 @@
 //! CREATE PROCEDURE and CREATE FUNCTION.
 
 use crate::parse::{expect_end, located, parser_error, unexpected};
+use crate::parse_trigger::EVENT_TRIGGER_HINT;
 use sqlparser::ast::{DataType, Ident};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -55,6 +56,8 @@ pub(crate) enum ParsedResult {
     Void,
     /// `record`
     Record,
+    /// `trigger`
+    Trigger,
     /// `TABLE (…)`, whose columns are parameters.
     Table,
     /// A type, or a table whose rows it returns.
@@ -264,10 +267,10 @@ fn parse_returns(
     let result = match word_ahead(parser, 0).as_str() {
         "void" => ParsedResult::Void,
         "record" => ParsedResult::Record,
-        "trigger" | "event_trigger" => {
+        "trigger" => ParsedResult::Trigger,
+        "event_trigger" => {
             let token = parser.peek_token();
-            let error = SqlError::unsupported("a trigger")
-                .hint("Do in the procedure that writes the row what the trigger would do.");
+            let error = SqlError::unsupported("an event trigger").hint(EVENT_TRIGGER_HINT);
             return Err(located(error, sql, token.span.start));
         }
         "table" => {

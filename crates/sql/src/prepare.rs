@@ -84,9 +84,9 @@ impl Prepared {
         self
     }
 
-    /// Names of the procedures and functions that its statements call.
+    /// Names of the procedures and functions that its statements call, or that triggers call which they fire.
     pub(crate) fn calls(&self) -> &[Arc<str>] {
-        &self.needs.called
+        &self.needs.involved
     }
 
     /// Whether it consists of CALLs.
@@ -287,7 +287,8 @@ fn bind_step(
         | ParsedStatement::CreateTableAs(_)
         | ParsedStatement::CreateAggregate(_)
         | ParsedStatement::DropAggregate(_)
-        | ParsedStatement::Role(_) => {
+        | ParsedStatement::Role(_)
+        | ParsedStatement::Trigger(_) => {
             return Err(SqlError::unsupported("this statement"));
         }
     };
@@ -332,7 +333,8 @@ fn bind_block(library: &Library, scope: &VariableScope, body: String) -> Result<
         security_definer: false,
     };
     let compiled = plpgsql::compile(library.tables(), &procedure, library.options())?;
-    compiled.calls().for_each(|called| scope.note_call(called));
+    compiled.needs.called.iter().for_each(|called| scope.note_call(called));
+    scope.note_fired(compiled.needs.involved.iter().cloned());
     Ok(Step::Block(Box::new(compiled)))
 }
 

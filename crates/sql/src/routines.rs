@@ -161,7 +161,7 @@ fn result_columns(types: &CompositeTypes, definition: &Procedure) -> Vec<OutputC
     let Some(function) = &definition.function else { return Vec::new() };
     let only = |data_type: DataType| vec![OutputColumn { name: definition.name.clone(), data_type }];
     match &function.result {
-        FunctionResult::Void => only(DataType::Text(None)),
+        FunctionResult::Void | FunctionResult::Trigger => only(DataType::Text(None)),
         FunctionResult::Value(data_type) => match types.of(*data_type) {
             Some(known) => known.fields.clone(),
             None => only(data_type.family()),

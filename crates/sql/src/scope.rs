@@ -36,6 +36,22 @@ pub(crate) struct VariableScope {
     columns_first: bool,
     /// What a query that becomes a view looks at.
     noted: Option<RefCell<Noted>>,
+    /// Functions of the triggers of tables that are changed.
+    fired: RefCell<BTreeSet<Arc<str>>>,
+    /// The rows of the statement that a trigger fires at, as relations.
+    transition_tables: Vec<TransitionTable>,
+    /// The slot of an array whose subscripts begin at 0.
+    from_zero: Option<usize>,
+}
+
+/// The rows of the statement that a trigger fires at, before or after it.
+#[derive(Clone, Debug)]
+pub(crate) struct TransitionTable {
+    name: String,
+    /// By which an execution knows the rows.
+    pub number: usize,
+    /// Names and types.
+    pub columns: Vec<(String, DataType)>,
 }
 
 #[derive(Clone, Default)]
@@ -126,7 +142,36 @@ impl VariableScope {
     /// What running all that has been bound needs.
     pub fn needs(&self) -> Needs {
         let needed = self.needed.borrow().clone();
-        Needs { relations: needed.into_iter().collect(), called: self.called().into() }
+        let called = self.called();
+        let fired = self.fired.borrow();
+        let involved = called.iter().chain(fired.iter()).cloned().collect();
+        Needs { relations: needed.into_iter().collect(), called: called.into(), involved }
+    }
+
+    /// Triggers that call these functions may fire at a statement.
+    pub fn note_fired(&self, functions: impl IntoIterator<Item = Arc<str>>) {
+        self.fired.borrow_mut().extend(functions);
+    }
+
+    /// The rows of the statement that a trigger fires at are a relation of this name.
+    pub fn add_transition_table(&mut self, name: &str, number: usize, columns: &[(String, DataType)]) {
+        let table = TransitionTable { name: name.to_string(), number, columns: columns.to_vec() };
+        self.transition_tables.push(table);
+    }
+
+    /// The relation of this name, where it has the rows of the statement that a trigger fires at.
+    pub fn transition_table(&self, name: &str) -> Option<&TransitionTable> {
+        self.transition_tables.iter().find(|table| table.name == name)
+    }
+
+    /// Subscripts of the array in this slot begin at 0.
+    pub fn count_from_zero(&mut self, slot: usize) {
+        self.from_zero = Some(slot);
+    }
+
+    /// Whether subscripts of the array in this slot begin at 0.
+    pub fn counts_from_zero(&self, slot: usize) -> bool {
+        self.from_zero == Some(slot)
     }
 
     /// A statement calls this function or procedure.
@@ -150,6 +195,11 @@ impl VariableScope {
     /// Closes the innermost block: its names are unknown from now on, its slots stay taken.
     pub fn pop_block(&mut self) {
         self.blocks.pop();
+    }
+
+    /// How many blocks are open.
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
     }
 
     /// Declares a variable in the innermost block and gives its slot.

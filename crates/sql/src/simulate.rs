@@ -13,7 +13,7 @@ use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{
     Catalog, DataType, OutputColumn, ParameterMode, Payload, Principal, Row, SessionResults, SessionStep,
-    SqlError, SqlState, StatementResult, Value, results_have_changed,
+    SqlError, SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
 };
 
 /// True where the transaction changes the schema: it runs alone.
@@ -207,8 +207,9 @@ impl Invocation {
         table: &str,
         columns: &[String],
         rows: &[Vec<Value>],
-    ) {
-        let Ok(table) = self.library.tables().get(table) else { return };
+    ) -> Result<(), SqlError> {
+        let Ok(table) = self.library.tables().get(table) else { return Ok(()) };
+        analysis.triggers(table, TriggerEvent::Insert)?;
         let types = self.library.tables().routines().types();
         let defaults = default_row(table);
         let nothing = KnownFrame::new(Vec::new());
@@ -226,10 +227,11 @@ impl Invocation {
                     || !defaults[usize::from(*ordinal)].runs_anything()
             };
             if table.key.iter().any(|ordinal| given(ordinal) && known(analysis, *ordinal).is_none()) {
-                return;
+                return Ok(());
             }
             analysis.insert_known(table, &known, types::ColumnSet::EXISTS);
         }
+        Ok(())
     }
 }
 
@@ -286,7 +288,7 @@ impl Simulate for Invocation {
             }
             Payload::Script { sql, parameters } => self.analyse_script(&mut analysis, sql, parameters)?,
             Payload::Insert { table, columns, rows } => {
-                self.analyse_insert(&mut analysis, table, columns, rows);
+                self.analyse_insert(&mut analysis, table, columns, rows)?;
             }
             Payload::Session { steps, now_ms, .. } => {
                 analysis.set_now(*now_ms);
@@ -296,7 +298,7 @@ impl Simulate for Invocation {
                             self.analyse_script(&mut analysis, sql, parameters)?;
                         }
                         SessionStep::Insert { table, columns, rows } => {
-                            self.analyse_insert(&mut analysis, table, columns, rows);
+                            self.analyse_insert(&mut analysis, table, columns, rows)?;
                         }
                         // What undone steps have touched is part of it.
                         SessionStep::Savepoint(_) | SessionStep::RollbackTo(_) | SessionStep::Release(_) => {}
@@ -338,6 +340,8 @@ pub(crate) fn insert_rows(
             false => execution.evaluate(default, &[])?,
         });
     }
+    execution.begin_insert(table)?;
+    let mut inserted = 0_u64;
     let types = execution.library().tables().routines().types().clone();
     for values in rows {
         if values.len() != targets.len() {
@@ -354,11 +358,11 @@ pub(crate) fn insert_rows(
         for (ordinal, value) in targets.iter().zip(values) {
             row[*ordinal] = types.assign(value.clone(), table.columns[*ordinal].data_type)?;
         }
-        execution.insert_row(table, Row::from(row))?;
+        inserted += u64::from(execution.insert_row(table, Row::from(row))?.is_some());
     }
-    execution.settle_references()?;
+    execution.end_insert(table)?;
     let notices = execution.take_notices();
-    let tag = format!("COPY {}", rows.len());
+    let tag = format!("COPY {inserted}");
     Ok(vec![StatementResult { tag, notices, ..StatementResult::default() }])
 }
 

@@ -5,7 +5,9 @@ use crate::expression::{Binder, Environment, Expression, Source};
 use crate::parse::parse_expression;
 use crate::routines::Routines;
 use crate::scope::VariableScope;
+use crate::trigger::TableTriggers;
 use crate::view::ViewPlan;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
     Catalog, ColumnSet, DataType, Generated, Index, Policy, SqlError, SqlState, Table, TableId, Value,
@@ -36,6 +38,8 @@ pub(crate) struct TablePlan {
     pub holds_keys: bool,
     /// Who must endorse what writes to it.
     pub endorsement: Option<Policy>,
+    /// What fires when its rows change.
+    pub triggers: TableTriggers,
 }
 
 /// A column.
@@ -80,6 +84,7 @@ impl TablePlan {
             constrained,
             holds_keys,
             endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
+            triggers: TableTriggers::new(catalog.triggers_of(table.id)),
         };
         for (ordinal, column) in table.columns.iter().enumerate() {
             let default = column.default.as_ref();
@@ -274,6 +279,19 @@ impl Tables {
     /// The functions and procedures beside them.
     pub fn routines(&self) -> &Routines {
         &self.routines
+    }
+
+    /// Functions of the triggers that may fire at a change of this table, or of one that the change cascades to.
+    pub fn fired_by(&self, table: &Arc<TablePlan>) -> BTreeSet<Arc<str>> {
+        let mut functions = BTreeSet::new();
+        let (mut waiting, mut seen) = (vec![table], BTreeSet::new());
+        while let Some(table) = waiting.pop() {
+            if seen.insert(table.id) {
+                functions.extend(table.triggers.functions().map(Arc::from));
+                waiting.extend(self.foreign_keys.of_parent(table.id).iter().map(|key| &key.child));
+            }
+        }
+        functions
     }
 
     /// The FOREIGN KEY constraints.

@@ -513,6 +513,7 @@ fn part(catalog: &Catalog, temporary: bool) -> Catalog {
     part.tables.retain(|_, table| table.id.is_temporary() == temporary);
     part.indexes.retain(|table, _| table.is_temporary() == temporary);
     part.foreign_keys.retain(|table, _| table.is_temporary() == temporary);
+    part.triggers.retain(|table, _| table.is_temporary() == temporary);
     part.sequences.retain(|_, sequence| {
         sequence.owner.as_ref().is_some_and(|owner| owner.table.is_temporary()) == temporary
     });

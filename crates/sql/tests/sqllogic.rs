@@ -287,3 +287,28 @@ fn loops_and_tables() {
 fn nested_joins() {
     run("nested_joins");
 }
+
+#[test]
+fn triggers() {
+    run("triggers");
+}
+
+#[test]
+fn trigger_tables() {
+    run("trigger_tables");
+}
+
+#[test]
+fn trigger_cascades() {
+    run("trigger_cascades");
+}
+
+#[test]
+fn trigger_definitions() {
+    run("trigger_definitions");
+}
+
+#[test]
+fn random_triggers() {
+    run("random_triggers");
+}

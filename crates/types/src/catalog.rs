@@ -1,6 +1,6 @@
 use crate::{
-    ColumnSet, CompositeType, DataType, Generated, Key, OutputColumn, Roles, Sequence, SqlError, TypeId,
-    Value,
+    ColumnSet, CompositeType, DataType, Generated, Key, OutputColumn, Roles, Sequence, SqlError, Trigger,
+    TypeId, Value,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
@@ -29,6 +29,11 @@ impl TableId {
     /// Whether it is a table of a session, or an index of one: no ledger has such numbers.
     pub fn is_temporary(self) -> bool {
         self.0 & TableId::TEMPORARY != 0
+    }
+
+    /// What PostgreSQL's catalogue and `TG_RELID` call it.
+    pub fn object_identifier(self) -> i32 {
+        20_000 + (i64::from(self.0) * 4 % 1_000_000_000) as i32
     }
 
     /// The first number of a temporary table.
@@ -265,6 +270,8 @@ pub enum FunctionResult {
     Outputs,
     /// Rows whose columns every call names: `record`.
     Record,
+    /// `trigger`: the row that the table gets, of whatever table the trigger is on.
+    Trigger,
 }
 
 /// What makes a function of a procedure.
@@ -346,6 +353,8 @@ pub struct Catalog {
     pub indexes: BTreeMap<TableId, Vec<Index>>,
     /// FOREIGN KEY constraints by the table that references, in the order of their numbers; as `indexes`.
     pub foreign_keys: BTreeMap<TableId, Vec<ForeignKey>>,
+    /// Triggers by table and by their names; no entry for a table without any.
+    pub triggers: BTreeMap<TableId, BTreeMap<String, Arc<Trigger>>>,
     /// Views by name.
     pub views: BTreeMap<String, Arc<View>>,
     /// Sequences by name.
@@ -380,6 +389,11 @@ impl Catalog {
     /// The FOREIGN KEY constraints of a table.
     pub fn foreign_keys_of(&self, table: TableId) -> &[ForeignKey] {
         self.foreign_keys.get(&table).map_or(&[], Vec::as_slice)
+    }
+
+    /// The triggers of a table, in the order in which they fire.
+    pub fn triggers_of(&self, table: TableId) -> impl Iterator<Item = &Arc<Trigger>> {
+        self.triggers.get(&table).into_iter().flat_map(BTreeMap::values)
     }
 
     /// Numbers under which rows stand: those of tables, and those of the entries of indexes.

@@ -37,6 +37,7 @@ mod session;
 mod submission;
 mod text;
 mod transaction;
+mod trigger;
 mod value;
 
 pub mod datetime;
@@ -91,6 +92,7 @@ pub use text::{format_value, parse_value};
 pub use transaction::{
     ClientId, Credential, Payload, RequestId, SignedTransaction, Transaction, TransactionError, TransactionId,
 };
+pub use trigger::{Trigger, TriggerEvent, TriggerEvents, TriggerTime};
 pub use value::{Row, Value};
 
 use borsh::{BorshDeserialize, BorshSerialize};

@@ -16,6 +16,8 @@ pub const ROLES_MAX: usize = 10_000;
 pub const TABLES_MAX: usize = 10_000;
 /// Procedures of a ledger.
 pub const PROCEDURES_MAX: usize = 10_000;
+/// Triggers of a table.
+pub const TRIGGERS_MAX: usize = 256;
 /// Bytes of an encoded row.
 pub const ROW_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of an encoded primary key.

@@ -175,6 +175,8 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
     let indexes = indexes.map(|index| (index.oid, index.definition.clone())).collect();
     let constraints = objects.relations.iter().flat_map(|relation| &relation.constraints);
     let constraints = constraints.map(|constraint| (constraint.oid, constraint.definition.clone())).collect();
+    let triggers = objects.relations.iter().flat_map(|relation| &relation.triggers);
+    let triggers = triggers.map(|trigger| (trigger.oid, trigger.definition.clone())).collect();
     let visible = objects.relations.iter().filter(|relation| [PUBLIC, PG_CATALOG].contains(&relation.schema));
     let mut visible: BTreeSet<i64> = visible
         .flat_map(|relation| {
@@ -206,7 +208,7 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
         ("col_description", Answer::ConstantText(None)),
         ("shobj_description", Answer::ConstantText(None)),
         ("pg_get_viewdef", Answer::ConstantText(None)),
-        ("pg_get_triggerdef", Answer::ConstantText(None)),
+        ("pg_get_triggerdef", text(triggers)),
         ("pg_get_ruledef", Answer::ConstantText(None)),
         ("pg_get_serial_sequence", Answer::ConstantText(None)),
         ("pg_table_size", Answer::ConstantNumber(0)),

@@ -115,6 +115,7 @@ pub(super) fn relations() -> Vec<Relation> {
             .collect(),
         constraints: Vec::new(),
         indexes: Vec::new(),
+        triggers: Vec::new(),
     };
     TABLES.iter().enumerate().map(relation).collect()
 }

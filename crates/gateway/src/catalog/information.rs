@@ -4,6 +4,7 @@ use super::batch::{Cell, NamedRow, batch};
 use super::objects::{
     DATABASE, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, SCHEMAS, action_name,
 };
+use super::triggers;
 use datafusion::arrow::datatypes::{DataType as Arrow, Field, Schema};
 use datafusion::catalog::{MemTable, MemorySchemaProvider, SchemaProvider};
 use datafusion::error::Result;
@@ -18,7 +19,7 @@ const NUMBER: Arrow = Arrow::Int32;
 /// The schema, describing `objects` and the parameters in `catalog`.
 pub(super) fn schema(objects: &Objects, catalog: &Catalog) -> Result<Arc<dyn SchemaProvider>> {
     let schema = MemorySchemaProvider::new();
-    let tables: [(&str, Columns<'_>, Vec<NamedRow>); 10] = [
+    let tables: [(&str, Columns<'_>, Vec<NamedRow>); 11] = [
         ("schemata", &[("catalog_name", TEXT), ("schema_name", TEXT), ("schema_owner", TEXT)], schemata()),
         (
             "tables",
@@ -120,6 +121,26 @@ pub(super) fn schema(objects: &Objects, catalog: &Catalog) -> Result<Arc<dyn Sch
                 ("check_clause", TEXT),
             ],
             checks(objects),
+        ),
+        (
+            "triggers",
+            &[
+                ("trigger_catalog", TEXT),
+                ("trigger_schema", TEXT),
+                ("trigger_name", TEXT),
+                ("event_manipulation", TEXT),
+                ("event_object_catalog", TEXT),
+                ("event_object_schema", TEXT),
+                ("event_object_table", TEXT),
+                ("action_order", NUMBER),
+                ("action_condition", TEXT),
+                ("action_statement", TEXT),
+                ("action_orientation", TEXT),
+                ("action_timing", TEXT),
+                ("action_reference_old_table", TEXT),
+                ("action_reference_new_table", TEXT),
+            ],
+            triggers::information_rows(objects),
         ),
         (
             "routines",

@@ -10,6 +10,7 @@ mod information;
 mod objects;
 mod rewrite;
 mod system;
+mod triggers;
 mod values;
 
 pub(crate) use rewrite::SessionFacts;

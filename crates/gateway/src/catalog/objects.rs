@@ -5,6 +5,7 @@
 //! has `20000 + 4 × number`, the index of its primary key, that constraint and its row type the three numbers after it.
 //! Other indexes and constraints have numbers of their own, and the same places behind them.
 
+use super::triggers::{self, TriggerObject};
 use crate::postgres::encode::{type_length, type_modifier};
 use types::{
     Catalog, CompositeType, CompositeTypes, DataType, ForeignKey, Function, FunctionResult, Language,
@@ -112,12 +113,13 @@ pub(super) struct Relation {
     pub(super) attributes: Vec<Attribute>,
     pub(super) constraints: Vec<Constraint>,
     pub(super) indexes: Vec<Index>,
+    pub(super) triggers: Vec<TriggerObject>,
 }
 
 impl Relation {
     /// A table of the ledger.
     pub(super) fn of_table(table: &Table, catalog: &Catalog) -> Relation {
-        let oid = object_identifier(20_000, 4, table.id.0);
+        let oid = table.id.object_identifier();
         let attributes = table
             .columns
             .iter()
@@ -161,6 +163,7 @@ impl Relation {
             attributes,
             constraints,
             indexes,
+            triggers: triggers::of_table(table, catalog),
         }
     }
 
@@ -176,6 +179,7 @@ impl Relation {
             attributes: attributes.collect(),
             constraints: Vec::new(),
             indexes: Vec::new(),
+            triggers: Vec::new(),
         }
     }
 
@@ -260,11 +264,11 @@ fn foreign_key_constraint(table: &Table, foreign_key: &ForeignKey, catalog: &Cat
     let index = catalog.indexes_of(parent.id).iter().find(|index| Some(index.number) == foreign_key.index);
     let key = match index {
         Some(index) => (object_identifier(20_000, 4, index.number) + 1, index.name.clone()),
-        None => (object_identifier(20_000, 4, parent.id.0) + 1, parent.primary_key_name.clone()),
+        None => (parent.id.object_identifier() + 1, parent.primary_key_name.clone()),
     };
     let oid = object_identifier(20_000, 4, foreign_key.number) + 2;
     let references = References {
-        oid: object_identifier(20_000, 4, parent.id.0),
+        oid: parent.id.object_identifier(),
         table: parent.name.clone(),
         constraint: key.1,
         columns: numbers(&foreign_key.referenced),
@@ -287,12 +291,12 @@ pub(super) fn action_name(action: ReferentialAction) -> &'static str {
 }
 
 /// Numbers of tables are never used twice; after some hundred million tables the identifiers start again.
-fn object_identifier(first: i32, step: i32, number: u32) -> i32 {
+pub(super) fn object_identifier(first: i32, step: i32, number: u32) -> i32 {
     first + (i64::from(number) * i64::from(step) % 1_000_000_000) as i32
 }
 
 /// A condition without parentheses around all of it, which `CHECK (…)` adds.
-fn without_parentheses(condition: &str) -> &str {
+pub(super) fn without_parentheses(condition: &str) -> &str {
     let trimmed = condition.trim();
     let Some(inner) = trimmed.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else {
         return trimmed;
@@ -428,7 +432,7 @@ impl Routine {
             returns_set: procedure.function.as_ref().is_some_and(|function| function.is_set),
             is_strict,
             volatility,
-            oid: 50_000_000 + number as i32,
+            oid: routine_identifier(number),
             name: procedure.name.clone(),
             kind: if procedure.function.is_some() { "f" } else { "p" },
             definition,
@@ -442,9 +446,15 @@ impl Routine {
     }
 }
 
-/// Object identifiers of the types `void` and `record`.
+/// The object identifier of the procedure or function of this number by name.
+pub(super) fn routine_identifier(number: usize) -> i32 {
+    50_000_000 + number as i32
+}
+
+/// Object identifiers of the types `void`, `record` and `trigger`.
 const VOID: i64 = 2278;
 const RECORD: i64 = 2249;
+const TRIGGER: i64 = 2279;
 
 /// A function's result as `pg_get_function_result` shows it, and its type.
 fn result_of(procedure: &Procedure, function: &Function, types: &CompositeTypes) -> (String, i64) {
@@ -457,6 +467,7 @@ fn result_of(procedure: &Procedure, function: &Function, types: &CompositeTypes)
             _ => ("record".to_string(), RECORD),
         },
         FunctionResult::Record => ("record".to_string(), RECORD),
+        FunctionResult::Trigger => ("trigger".to_string(), TRIGGER),
     };
     match function.is_set {
         true => (format!("SETOF {name}"), result_type),

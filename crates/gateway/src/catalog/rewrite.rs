@@ -2,7 +2,8 @@
 //! here is what it leaves out:
 //!
 //! - Before it: the subquery by which psql reads a column's default becomes a function call (the parser would put NULL
-//!   there), and `ARRAY(SELECT …)`, which DataFusion does not have, the empty array (roles have no members here).
+//!   there), and `ARRAY(SELECT …)`, which DataFusion does not have, the empty array (roles have no members here). What it asks of
+//!   a trigger's partitions and dependencies is NULL and false: there are none.
 //! - After it: functions that ask about the session become literals, so that one context serves all sessions; columns
 //!   without a name get PostgreSQL's name for them.
 
@@ -74,7 +75,15 @@ impl VisitorMut for Subqueries {
             Expr::Function(function) if matches!(function.args, FunctionArguments::Subquery(_)) => {
                 last(&function.name).eq_ignore_ascii_case("array").then(|| call("make_array", Vec::new()))
             }
+            Expr::Subquery(query) if reads(query, "pg_partition_ancestors") => {
+                // NULL of type text.
+                let empty = || Expr::value(Value::SingleQuotedString(String::new()));
+                Some(call("nullif", vec![empty(), empty()]))
+            }
             Expr::Subquery(query) => default_of(query),
+            Expr::Exists { subquery, negated } if reads(subquery, "pg_depend") => {
+                Some(Expr::value(Value::Boolean(*negated)))
+            }
             _ => None,
         };
         if let Some(replacement) = replacement {
@@ -83,6 +92,15 @@ impl VisitorMut for Subqueries {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Whether FROM names this table or function.
+fn reads(query: &Query, relation: &str) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    select.from.iter().any(|from| match &from.relation {
+        TableFactor::Table { name, .. } | TableFactor::Function { name, .. } => last(name) == relation,
+        _ => false,
+    })
 }
 
 /// `(SELECT pg_get_expr(…) FROM pg_attrdef d WHERE d.adrelid = x AND d.adnum = y …)` as a function of `x` and `y`.

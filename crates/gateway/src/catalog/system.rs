@@ -6,6 +6,7 @@ use super::objects::{
     DATABASE, DATABASE_OID, ENTENTE, INFORMATION_SCHEMA, Objects, PG_CATALOG, PLPGSQL, PUBLIC, ROLE,
     ROLE_OID, References, Relation, SCHEMAS,
 };
+use super::triggers;
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
@@ -106,6 +107,7 @@ fn tables(objects: &Objects) -> Vec<SystemTable> {
         ("pg_type", Vec::new(), row_types(objects)),
         ("pg_constraint", Vec::new(), constraints(objects)),
         ("pg_index", Vec::new(), indexes(objects)),
+        ("pg_trigger", Vec::new(), triggers::system_rows(objects)),
         ("pg_proc", Vec::new(), procedures(objects)),
         ("pg_language", Vec::new(), languages()),
         ("pg_database", Vec::new(), databases()),
@@ -141,6 +143,7 @@ fn relation_row(relation: &Relation) -> NamedRow {
         ("relkind", relation.kind.into()),
         ("relnatts", (relation.attributes.len() as i32).into()),
         ("relchecks", (relation.constraints.iter().filter(|c| c.kind == "c").count() as i32).into()),
+        ("relhastriggers", (!relation.triggers.is_empty()).into()),
         ("relispopulated", true.into()),
         ("relreplident", "d".into()),
     ]
@@ -176,6 +179,7 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
             attributes: Vec::new(),
             constraints: Vec::new(),
             indexes: Vec::new(),
+            triggers: Vec::new(),
         };
         rows.push(relation_row(&relation));
     }

@@ -23,7 +23,8 @@ use types::{
     Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, Numeric, Outcome, OutputColumn,
     Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest,
     Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult,
-    SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Value,
+    SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Trigger, TriggerEvent, TriggerEvents,
+    TriggerTime, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -96,6 +97,31 @@ pub fn catalog() -> Catalog {
     catalog.tables.insert(accounts.name.clone(), Arc::new(accounts));
     catalog.tables.insert(log.name.clone(), Arc::new(log));
     catalog.procedures.insert(procedure.name.clone(), Arc::new(procedure));
+    let trigger = Trigger {
+        name: "noted".into(),
+        function: "note".into(),
+        arguments: vec!["it's".into()],
+        time: TriggerTime::After,
+        events: TriggerEvents::default().with(TriggerEvent::Update).with(TriggerEvent::Insert),
+        columns: vec!["line".into()],
+        per_row: true,
+        condition: Some("new.line <> ''".into()),
+        old_table: None,
+        new_table: None,
+        enabled: true,
+    };
+    let summary = Trigger {
+        name: "summary".into(),
+        events: TriggerEvents::default().with(TriggerEvent::Delete),
+        columns: Vec::new(),
+        per_row: false,
+        condition: None,
+        old_table: Some("gone".into()),
+        enabled: false,
+        ..trigger.clone()
+    };
+    let triggers = [trigger, summary].map(|trigger| (trigger.name.clone(), Arc::new(trigger)));
+    catalog.triggers.insert(TableId(2), triggers.into());
     catalog
 }
 

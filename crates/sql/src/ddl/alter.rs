@@ -7,10 +7,11 @@ use super::constraints::{NewConstraint, add_check, bind_new_constraint, drop_con
 use super::foreign_keys::create_foreign_key;
 use super::indexes::create_index;
 use super::tables::{TableDraft, table_endorsement};
+use super::triggers::enable_triggers;
 use super::{Rows, SchemaChange, find_table};
 use crate::scope::name_of;
 use crate::statement::table_name;
-use sqlparser::ast::{self, AlterTableOperation, RenameTableNameKind};
+use sqlparser::ast::{self, AlterTableOperation, Ident, RenameTableNameKind};
 use std::sync::Arc;
 use types::{Catalog, CompositeTypes, SqlError, SqlState};
 
@@ -55,6 +56,13 @@ pub(crate) enum TableChange {
     },
     /// RENAME TO
     Rename(String),
+    /// ENABLE TRIGGER and DISABLE TRIGGER
+    EnableTriggers {
+        /// The trigger; `None`: all.
+        name: Option<String>,
+        /// Whether it fires from now on.
+        enabled: bool,
+    },
     /// ALTER COLUMN
     AlterColumn {
         /// The column.
@@ -130,8 +138,22 @@ fn bind_operation(
             let Some(change) = bind_alter_column(types, op)? else { return Ok(None) };
             TableChange::AlterColumn { name: name_of(column_name)?, change }
         }
+        AlterTableOperation::EnableTrigger { name } => bind_enable(name, true)?,
+        AlterTableOperation::DisableTrigger { name } => bind_enable(name, false)?,
+        AlterTableOperation::EnableAlwaysTrigger { .. }
+        | AlterTableOperation::EnableReplicaTrigger { .. } => {
+            return Err(SqlError::unsupported("ENABLE ALWAYS TRIGGER and ENABLE REPLICA TRIGGER")
+                .hint("Use ENABLE TRIGGER: nothing is replicated otherwise than by running it."));
+        }
         _ => return Ok(None),
     }))
+}
+
+/// The trigger of ENABLE TRIGGER: a name, or ALL or USER, which is all of them.
+fn bind_enable(name: &Ident, enabled: bool) -> Result<TableChange, SqlError> {
+    let all = name.quote_style.is_none() && matches!(name_of(name)?.as_str(), "all" | "user");
+    let name = if all { None } else { Some(name_of(name)?) };
+    Ok(TableChange::EnableTriggers { name, enabled })
 }
 
 /// Makes the changes of a table one after the other.
@@ -182,6 +204,9 @@ pub(super) fn alter_table(
                 rename_table(catalog, &table, to)?;
                 catalog.roles.rename_relation(&table.name, to);
                 name = to;
+            }
+            TableChange::EnableTriggers { name, enabled } => {
+                enable_triggers(catalog, &table, name.as_deref(), *enabled)?;
             }
             TableChange::AlterColumn { name, change } => alter_column(catalog, &table, name, change, rows)?,
         }

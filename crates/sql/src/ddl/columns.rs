@@ -6,6 +6,7 @@ use super::foreign_keys::{create_foreign_key, remove_foreign_keys};
 use super::indexes::{check_unique, create_index, remove_index};
 use super::sequences::{change_owners, drop_owned};
 use super::tables::TableDraft;
+use super::triggers::{drop_using_column, using_column};
 use super::views::{self, depends, drop_dependents};
 use super::{Rows, check_free, take_number};
 use crate::expression::{Binder, Environment, Expression, Kind, Source, bind_data_type};
@@ -66,6 +67,9 @@ fn renumber(catalog: &mut Catalog, table: &Table) -> Result<Table, SqlError> {
     }
     if let Some(own) = catalog.foreign_keys.remove(&table.id) {
         catalog.foreign_keys.insert(id, own);
+    }
+    if let Some(triggers) = catalog.triggers.remove(&table.id) {
+        catalog.triggers.insert(id, triggers);
     }
     for foreign_key in catalog.foreign_keys.values_mut().flatten() {
         if foreign_key.parent == table.id {
@@ -221,6 +225,7 @@ pub(super) fn drop_column(
     let bound = plan(catalog, table)?;
     let users = views::using_column(catalog, table, gone, &without(&|_| false))?;
     drop_dependents(catalog, &what, cascade, &[], &|view| users.contains(&view.name))?;
+    drop_using_column(catalog, table, gone, &what, cascade)?;
     remove_foreign_keys(catalog, |child, foreign_key| {
         (child == table.id && foreign_key.columns.contains(&number))
             || (foreign_key.parent == table.id && foreign_key.referenced.contains(&number))
@@ -290,6 +295,19 @@ pub(super) fn rename_column(
     views::refuse_name(catalog, &table.name, to)?;
     for check in &mut new.checks {
         rename_in(&mut check.condition, &table.name, &|column| (column == from).then_some(to))?;
+    }
+    for trigger in catalog.triggers.get_mut(&table.id).into_iter().flat_map(BTreeMap::values_mut) {
+        let trigger = Arc::make_mut(trigger);
+        trigger
+            .columns
+            .iter_mut()
+            .filter(|column| *column == from)
+            .for_each(|column| *column = to.to_string());
+        for condition in trigger.condition.iter_mut() {
+            for row in ["old", "new"] {
+                rename_in(condition, row, &|column| (column == from).then_some(to))?;
+            }
+        }
     }
     catalog.tables.insert(new.name.clone(), Arc::new(new));
     views::check_all(catalog, &table.name)
@@ -414,6 +432,11 @@ fn change_type(
     if let Some(view) = views::using_column(catalog, table, ordinal, &without)?.first() {
         let message = "cannot alter type of a column used by a view or rule";
         let detail = format!("rule _RETURN on view {view} depends on column \"{name}\"");
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
+    }
+    if let Some(trigger) = using_column(catalog, table, ordinal)?.first() {
+        let message = "cannot alter type of a column used in a trigger definition";
+        let detail = format!("trigger {trigger} on table {} depends on column \"{name}\"", table.name);
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
     }
     let value = conversion(catalog, table, ordinal, data_type, using)?;

@@ -1,6 +1,7 @@
 //! CREATE and DROP of procedures and functions.
 
 use super::aggregates::drop_aggregates_of;
+use super::triggers::{check_triggers, drop_calling};
 use super::views::drop_dependents;
 use super::{SchemaChange, bind_policy};
 use crate::expression::bind_data_type;
@@ -14,8 +15,8 @@ use crate::table::Tables;
 use sqlparser::ast::{self, FunctionDesc};
 use std::sync::Arc;
 use types::{
-    Catalog, CompositeTypes, DataType, Function, FunctionResult, Parameter, ParameterMode, Procedure,
-    SqlError, SqlState, limits,
+    Catalog, CompositeTypes, DataType, Function, FunctionResult, Language, Parameter, ParameterMode,
+    Procedure, SqlError, SqlState, limits,
 };
 
 /// What PostgreSQL calls a definition that cannot be: `invalid_function_definition`.
@@ -62,6 +63,11 @@ pub(crate) fn bind_create_routine(
         create.function.as_ref().map(|function| bind_function(types, function, &parameters)).transpose()?;
     let endorsement = bind_policy(create.endorsement.as_deref().unwrap_or_default())?;
     let (language, body) = (create.language, create.body.clone());
+    let is_trigger = function.as_ref().is_some_and(|function| function.result == FunctionResult::Trigger);
+    if is_trigger && language == Language::Sql {
+        let message = "SQL functions cannot return type trigger";
+        return Err(SqlError::new(INVALID_DEFINITION, message));
+    }
     let security_definer = create.security_definer;
     let procedure = Procedure { name, parameters, function, language, body, endorsement, security_definer };
     Ok(SchemaChange::CreateRoutine { or_replace: create.or_replace, procedure })
@@ -100,6 +106,9 @@ fn bind_function(
     parsed: &ParsedFunction,
     parameters: &[Parameter],
 ) -> Result<Function, SqlError> {
+    if matches!(&parsed.returns, Some(returns) if matches!(returns.result, ParsedResult::Trigger)) {
+        return bind_trigger_function(parsed, parameters);
+    }
     let outputs: Vec<&Parameter> =
         parameters.iter().filter(|parameter| parameter.mode != ParameterMode::In).collect();
     let is_set = parsed.returns.as_ref().is_some_and(|returns| returns.is_set);
@@ -128,6 +137,7 @@ fn bind_function(
             FunctionResult::Outputs
         }
         Some(ParsedResult::Void | ParsedResult::Record) => FunctionResult::Void,
+        Some(ParsedResult::Trigger) => FunctionResult::Trigger,
         Some(ParsedResult::Named(named)) => FunctionResult::Value(bind_data_type(types, named)?.family()),
     };
     if result == FunctionResult::Void && is_set {
@@ -135,6 +145,21 @@ fn bind_function(
     }
     let volatility = parsed.volatility.unwrap_or_default();
     Ok(Function { result, is_set, volatility, is_strict: parsed.is_strict.unwrap_or(false) })
+}
+
+/// A function that triggers call.
+fn bind_trigger_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> Result<Function, SqlError> {
+    if !parameters.is_empty() {
+        let message = "trigger functions cannot have declared arguments";
+        return Err(SqlError::new(INVALID_DEFINITION, message)
+            .hint("The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead."));
+    }
+    if parsed.returns.as_ref().is_some_and(|returns| returns.is_set) {
+        return Err(SqlError::unsupported("SETOF trigger").hint("Use RETURNS trigger."));
+    }
+    let volatility = parsed.volatility.unwrap_or_default();
+    let is_strict = parsed.is_strict.unwrap_or(false);
+    Ok(Function { result: FunctionResult::Trigger, is_set: false, volatility, is_strict })
 }
 
 /// Adds a procedure or function to the catalog. Gives the command's tag.
@@ -174,7 +199,16 @@ pub(crate) fn create_routine(
         routines.default_of(parameter)?;
     }
     let tables = Tables::new(catalog)?;
-    plpgsql::compile(&tables, procedure, CompileOptions::default())?;
+    let is_trigger =
+        procedure.function.as_ref().is_some_and(|function| function.result == FunctionResult::Trigger);
+    match is_trigger {
+        // It is bound to the tables of its triggers; there may be none yet.
+        true => {
+            plpgsql::check_trigger_function(procedure)?;
+            check_triggers(catalog, &tables, &|_, trigger| trigger.function == procedure.name)?;
+        }
+        false => drop(plpgsql::compile(&tables, procedure, CompileOptions::default())?),
+    }
     Ok(match procedure.function {
         Some(_) => "CREATE FUNCTION",
         None => "CREATE PROCEDURE",
@@ -288,6 +322,7 @@ impl DropRoutine {
                 let what = format!("{kind} {}", signature(name, &types).replace(", ", ","));
                 drop_aggregates_of(catalog, name, &what, self.cascade)?;
                 drop_dependents(catalog, &what, self.cascade, &[], &|view| view.functions.contains(name))?;
+                drop_calling(catalog, name, &what, self.cascade)?;
                 catalog.procedures.remove(name);
                 return Ok(());
             }

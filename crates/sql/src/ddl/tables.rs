@@ -479,6 +479,7 @@ pub(super) fn drop_tables(
         drop_owned(catalog, table.id, None);
         catalog.tables.remove(&table.name);
         catalog.indexes.remove(&table.id);
+        catalog.triggers.remove(&table.id);
     }
     remove_foreign_keys(catalog, |child, foreign_key| {
         ids.contains(&child) || ids.contains(&foreign_key.parent)

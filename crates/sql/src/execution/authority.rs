@@ -15,6 +15,8 @@ pub(crate) struct Needs {
     pub relations: Box<[(Securable, Privileges)]>,
     /// Routines that are called.
     pub called: Box<[Arc<str>]>,
+    /// Those, and the functions of triggers that may fire, which need no privilege.
+    pub involved: Box<[Arc<str>]>,
 }
 
 /// In whose name something runs, where that may not do everything.

@@ -2,6 +2,7 @@
 
 use super::Execution;
 use super::select::Given;
+use super::trigger::Event;
 use crate::command::insert_command;
 use crate::statement::{
     Access, Arbiter, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, ConflictAction, InsertSource,
@@ -10,7 +11,7 @@ use crate::statement::{
 use crate::table::TablePlan;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{ColumnSet, Key, Row, SqlError, SqlState, Value, limits};
+use types::{ColumnSet, Key, Row, SqlError, SqlState, TriggerEvent, Value, limits};
 
 /// What the row of a hidden key counts: height, position in the block, draw.
 const HIDDEN_KEY_BYTES: usize = 8 + 4 + 4;
@@ -43,13 +44,18 @@ impl Execution<'_> {
             }
         }
         self.begin_change();
+        let updates = match &insert.on_conflict {
+            Some(OnConflict { action: ConflictAction::Update { plan, .. }, .. }) => Some(Event::Update(plan)),
+            _ => None,
+        };
+        self.begin_statement(&insert.table, Event::Insert)?;
+        if let Some(event) = updates {
+            self.begin_statement(&insert.table, event)?;
+        }
         let mut touched = BTreeSet::new();
         for row in rows {
             let row = match &insert.on_conflict {
-                None => {
-                    self.insert_row(&insert.table, row.clone())?;
-                    Some(row)
-                }
+                None => self.insert_row(&insert.table, row)?,
                 Some(on_conflict) => self.insert_or(insert, on_conflict, row, frame, &mut touched)?,
             };
             let Some(row) = row else { continue };
@@ -58,9 +64,30 @@ impl Execution<'_> {
                 output.rows.push(row.to_vec());
             }
         }
-        self.settle_references()?;
+        if let Some(event) = updates {
+            self.end_statement(&insert.table, event)?;
+        }
+        self.end_statement(&insert.table, Event::Insert)?;
+        self.settle()?;
         self.return_rows(&insert.returning, &mut output, frame)?;
         Ok(output)
+    }
+
+    /// Rows are about to be inserted that a client sends.
+    ///
+    /// # Errors
+    /// What BEFORE STATEMENT ends with.
+    pub fn begin_insert(&mut self, table: &TablePlan) -> Result<(), SqlError> {
+        self.begin_statement(table, Event::Insert)
+    }
+
+    /// They have been inserted: what comes after that is done.
+    ///
+    /// # Errors
+    /// What references and triggers end with.
+    pub fn end_insert(&mut self, table: &TablePlan) -> Result<(), SqlError> {
+        self.end_statement(table, Event::Insert)?;
+        self.settle()
     }
 
     /// Inserts a row, or does what ON CONFLICT says if its key exists. Gives the row that was inserted or changed.
@@ -74,6 +101,7 @@ impl Execution<'_> {
     ) -> Result<Option<Row>, SqlError> {
         let table = &insert.table;
         self.charge(1)?;
+        let Some(row) = self.before_insert(table, row)? else { return Ok(None) };
         table.check_row(&row)?;
         let looks = match &on_conflict.action {
             ConflictAction::Nothing => ColumnSet::EXISTS,
@@ -125,23 +153,26 @@ impl Execution<'_> {
         touched.insert(key.clone());
         let environment = self.environment(&[], &assigned);
         let known = plan.known_values(&environment);
-        let command = plan.command(key.clone(), &known, &environment)?;
-        self.apply_update(plan, command)?;
+        let planned = plan.planned(key.clone(), &known, &environment)?;
+        let seen = self.seen(table, &key);
+        let row = self.update_found(plan, planned, seen)?;
         if let Some(returning) = &insert.returning {
             self.register_read(table.id, &key, returning.uses);
         }
-        Ok(self.current(table.id, &key))
+        Ok(row)
     }
 
     /// Inserts a row whose values have the types of the columns. What it references is looked at when the statement ends
-    /// ([`Execution::settle_references`]).
+    /// ([`Execution::settle`]). Gives it as triggers have left it; `None` where one of them has left it out.
     ///
     /// # Errors
-    /// NOT NULL, CHECK, a key that exists, a limit.
-    pub fn insert_row(&mut self, table: &Arc<TablePlan>, row: Row) -> Result<(), SqlError> {
+    /// NOT NULL, CHECK, a key that exists, a limit; what triggers end with.
+    pub fn insert_row(&mut self, table: &Arc<TablePlan>, row: Row) -> Result<Option<Row>, SqlError> {
         self.charge(1)?;
+        let Some(row) = self.before_insert(table, row)? else { return Ok(None) };
         table.check_row(&row)?;
-        self.insert_checked(table, row).map(drop)
+        self.insert_checked(table, row.clone())?;
+        Ok(Some(row))
     }
 
     /// The same for a row that keeps NOT NULL and CHECK. Gives its key.
@@ -154,6 +185,7 @@ impl Execution<'_> {
         if !table.constrained.is_empty() {
             self.row_changed(table, None, Some(&row))?;
         }
+        self.after_insert(table, &row)?;
         Ok(key)
     }
 
@@ -175,6 +207,9 @@ impl Execution<'_> {
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
         self.begin_change();
+        if update.plan.table.triggers.at(TriggerEvent::Update).any {
+            return self.update_firing(update, frame);
+        }
         let mut output = StatementOutput::default();
         let environment = self.environment(&[], frame);
         let table = &update.plan.table;
@@ -208,13 +243,13 @@ impl Execution<'_> {
     }
 
     /// The end of an UPDATE or DELETE. Who sees the rows of RETURNING sees whether there was one.
-    fn finish_change(
+    pub(super) fn finish_change(
         &mut self,
         returning: &Option<Returning>,
         mut output: StatementOutput,
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
-        self.settle_references()?;
+        self.settle()?;
         if returning.is_some() {
             self.look_at_matched();
         }
@@ -271,17 +306,15 @@ impl Execution<'_> {
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
         self.begin_change();
+        let table = &delete.plan.table;
+        if delete.truncates {
+            self.begin_statement(table, Event::Truncate)?;
+        } else if table.triggers.at(TriggerEvent::Delete).any {
+            return self.delete_firing(delete, frame);
+        }
         let mut output = StatementOutput::default();
         let environment = self.environment(&[], frame);
-        let table = &delete.plan.table;
-        let keys = match &delete.access {
-            Access::Key(parts) => resolve_key(parts, &environment)?.into_iter().collect(),
-            Access::Found(select) => {
-                self.found(table, select, frame)?.into_iter().map(|(key, _)| key).collect::<Vec<Key>>()
-            }
-            access => self.matching_keys(table, access, &delete.filter, delete.filter_columns, frame)?,
-        };
-        for key in keys {
+        for key in self.keys_to_delete(delete, frame)? {
             self.charge(1)?;
             let command = delete.plan.command(key.clone(), &environment)?;
             let Some(returning) = &delete.returning else {
@@ -296,11 +329,31 @@ impl Execution<'_> {
                 output.rows.push(row.to_vec());
             }
         }
+        if delete.truncates {
+            self.end_statement(table, Event::Truncate)?;
+        }
         self.finish_change(&delete.returning, output, frame)
     }
 
+    /// The keys of the rows that a DELETE finds; with a whole key, whether or not there is such a row.
+    pub(super) fn keys_to_delete(
+        &mut self,
+        delete: &BoundDelete,
+        frame: &[Value],
+    ) -> Result<Vec<Key>, SqlError> {
+        let table = &delete.plan.table;
+        let environment = self.environment(&[], frame);
+        Ok(match &delete.access {
+            Access::Key(parts) => resolve_key(parts, &environment)?.into_iter().collect(),
+            Access::Found(select) => {
+                self.found(table, select, frame)?.into_iter().map(|(key, _)| key).collect()
+            }
+            access => self.matching_keys(table, access, &delete.filter, delete.filter_columns, frame)?,
+        })
+    }
+
     /// What a query has found, by the key that its rows begin with; of several with the same key the first.
-    fn found(
+    pub(super) fn found(
         &mut self,
         table: &TablePlan,
         select: &BoundSelect,

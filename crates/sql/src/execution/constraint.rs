@@ -1,6 +1,7 @@
 //! Changes of rows in tables with UNIQUE or FOREIGN KEY constraints.
 
 use super::Execution;
+use super::trigger::{Event, Firing};
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::constraint::{ForeignKeyPlan, free_key, take_key};
 use crate::expression::Environment;
@@ -15,6 +16,8 @@ use types::{ColumnSet, Index, Key, ReferentialAction, Row, SqlError, Value};
 pub(super) enum Unsettled {
     /// A row references this key.
     References(Arc<ForeignKeyPlan>, Vec<Value>),
+    /// An AFTER trigger is to fire.
+    Fires(Box<Firing>),
     /// A key that may be referenced has gone (`None`), or its row has another one now.
     Gone(Arc<ForeignKeyPlan>, Vec<Value>, Option<Vec<Value>>),
 }
@@ -81,7 +84,7 @@ impl Execution<'_> {
         for foreign_key in foreign_keys.of_child(table.id) {
             let Some(values) = after.and_then(|row| values_of(row, &foreign_key.columns)) else { continue };
             if before.and_then(|row| values_of(row, &foreign_key.columns)).as_ref() != Some(&values) {
-                self.unsettled.push_back(Unsettled::References(foreign_key.clone(), values));
+                self.remaining.unsettled.push_back(Unsettled::References(foreign_key.clone(), values));
             }
         }
         for foreign_key in foreign_keys.of_parent(table.id) {
@@ -93,18 +96,19 @@ impl Execution<'_> {
             let action = if new.is_some() { foreign_key.on_update } else { foreign_key.on_delete };
             match action {
                 ReferentialAction::Restrict => self.refuse_referenced(foreign_key, &old)?,
-                _ => self.unsettled.push_back(Unsettled::Gone(foreign_key.clone(), old, new)),
+                _ => self.remaining.unsettled.push_back(Unsettled::Gone(foreign_key.clone(), old, new)),
             }
         }
         Ok(())
     }
 
-    /// The end of a statement: every reference must have its key.
+    /// The end of a statement: every reference must have its key, and AFTER triggers fire, in the order of the rows that they
+    /// are about; of a row its references come first, as in PostgreSQL, whose triggers for them have such names.
     ///
     /// # Errors
-    /// `23503`; what cascaded changes end with.
-    pub fn settle_references(&mut self) -> Result<(), SqlError> {
-        while let Some(next) = self.unsettled.pop_front() {
+    /// `23503`; what cascaded changes and triggers end with.
+    pub fn settle(&mut self) -> Result<(), SqlError> {
+        while let Some(next) = self.remaining.unsettled.pop_front() {
             self.charge(1)?;
             match next {
                 Unsettled::References(foreign_key, values) => {
@@ -113,8 +117,10 @@ impl Execution<'_> {
                     }
                 }
                 Unsettled::Gone(foreign_key, old, new) => self.settle_gone(&foreign_key, &old, new)?,
+                Unsettled::Fires(firing) => self.fire_noted(&firing)?,
             }
         }
+        self.remaining.clear();
         Ok(())
     }
 
@@ -134,12 +140,15 @@ impl Execution<'_> {
                 return self.refuse_referenced(foreign_key, old);
             }
             (ReferentialAction::Cascade, None) => {
-                for key in self.referencing(foreign_key, old)? {
+                let keys = self.referencing(foreign_key, old)?;
+                self.begin_statement(&foreign_key.child, Event::Delete)?;
+                for key in keys {
                     self.charge(1)?;
+                    let seen = self.seen(&foreign_key.child, &key);
                     let command = foreign_key.delete.command(key, &self.environment(&[], &[]))?;
-                    self.apply_delete(&foreign_key.delete, command)?;
+                    self.delete_found(&foreign_key.delete, command, seen)?;
                 }
-                return Ok(());
+                return self.end_statement(&foreign_key.child, Event::Delete);
             }
             (ReferentialAction::Cascade, Some(new)) => new,
             (ReferentialAction::SetNull, _) => vec![Value::Null; old.len()],
@@ -159,11 +168,14 @@ impl Execution<'_> {
         let Some(assign) = &foreign_key.assign else { return Ok(()) };
         let environment = Environment::new(&[], &values, self.now);
         let known = assign.known_values(&environment);
+        self.begin_statement(&foreign_key.child, Event::Update(assign))?;
         for key in keys {
             self.charge(1)?;
-            let command = assign.command(key, &known, &environment)?;
-            self.apply_update(assign, command)?;
+            let seen = self.seen(&foreign_key.child, &key);
+            let planned = assign.planned(key, &known, &environment)?;
+            self.update_found(assign, planned, seen)?;
         }
+        self.end_statement(&foreign_key.child, Event::Update(assign))?;
         // A default may be the very key that has gone: such a row has not changed.
         if action == ReferentialAction::SetDefault && !self.has_key(foreign_key, old)? {
             self.refuse_referenced(foreign_key, old)?;

@@ -29,8 +29,9 @@ impl Execution<'_> {
         let seen = self.own.clone();
         self.see_newer();
         let matched = std::mem::take(&mut self.last_matched);
+        let remaining = std::mem::take(&mut self.remaining);
         let result = self.call(name, arguments);
-        self.last_matched = matched;
+        (self.last_matched, self.remaining) = (matched, remaining);
         self.see_newer();
         if !Arc::ptr_eq(&seen, &self.own) {
             self.newer = Some(std::mem::replace(&mut self.own, seen));

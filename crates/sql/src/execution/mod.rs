@@ -2,6 +2,7 @@
 
 mod authority;
 mod change;
+mod change_firing;
 mod constraint;
 mod function;
 mod fused;
@@ -12,6 +13,7 @@ mod row_function;
 mod scan;
 mod select;
 mod suspend;
+mod trigger;
 
 pub(crate) use authority::{Needs, refuse_schema_change};
 pub(crate) use change::{check_row_bytes, row_bytes};
@@ -26,14 +28,13 @@ use crate::plpgsql::{self, CallResult, CompiledProcedure};
 use crate::sequence::Drawn;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
 use authority::Authority;
-use constraint::Unsettled;
 pub(crate) use own::without;
 use own::{OwnRow, OwnRows};
 use select::{Given, KnownSubqueries};
 use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
+use trigger::Remaining;
 use types::{
     ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
     StatementResult, TableId, TransactionId, Value, can_cast_implicitly, limits,
@@ -128,8 +129,8 @@ pub(crate) struct Execution<'a> {
     draws: u32,
     /// Values drawn from sequences.
     pub(crate) drawn: Drawn,
-    /// What the running statement has left to do about references.
-    unsettled: VecDeque<Unsettled>,
+    /// What the running statement has left to do.
+    remaining: Remaining,
     /// What the statement that is running has said.
     notices: Vec<Notice>,
     /// Messages of the whole transaction, and their bytes.
@@ -163,7 +164,7 @@ impl<'a> Execution<'a> {
             protected: 0,
             draws: 0,
             drawn: Drawn::default(),
-            unsettled: VecDeque::new(),
+            remaining: Remaining::default(),
             notices: Vec::new(),
             said: (0, 0),
         }
@@ -541,6 +542,7 @@ impl<'a> Execution<'a> {
                 own.value = value;
                 own.uses |= command.uses;
                 own.written |= written;
+                own.changes += u32::from(matched);
             }
             None => {
                 Arc::make_mut(&mut self.own).push(OwnRow {
@@ -548,6 +550,7 @@ impl<'a> Execution<'a> {
                     value,
                     uses: command.uses,
                     written,
+                    changes: u32::from(matched),
                 });
             }
         }

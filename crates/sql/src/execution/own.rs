@@ -18,6 +18,8 @@ pub(super) struct OwnRow {
     pub uses: ColumnSet,
     /// What its commands wrote, each having matched.
     pub written: ColumnSet,
+    /// How many of them have matched.
+    pub changes: u32,
 }
 
 /// The rows in the order in which they were touched first.

@@ -53,7 +53,7 @@ impl Execution<'_> {
         self.own = own;
         self.newer = None;
         self.last_matched.clear();
-        self.unsettled.clear();
+        self.remaining.clear();
         self.forget_subqueries();
         (self.depth, self.queries) = (depth, queries);
         self.working.truncate(working);

@@ -4,7 +4,7 @@ use super::bind_operator::no_operator;
 use super::{ArrayFunction, Binder, Comparison, Expression, Function, Kind};
 use crate::scope::name_of;
 use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript};
-use types::{DataType, ElementType, SqlError, SqlState, comparison_type, limits};
+use types::{ArithmeticOperator, DataType, ElementType, SqlError, SqlState, Value, comparison_type, limits};
 
 impl Binder<'_> {
     fn array_call(function: ArrayFunction, arguments: Vec<Expression>, data_type: DataType) -> Expression {
@@ -81,7 +81,14 @@ impl Binder<'_> {
         let data_type = array.data_type;
         match subscript {
             Subscript::Index { index } => {
-                let index = self.subscript(index)?;
+                let mut index = self.subscript(index)?;
+                if array.as_slot().is_some_and(|slot| self.scope.counts_from_zero(slot)) {
+                    // Behind the largest number nothing is either.
+                    let one = Expression::constant(Value::Integer(1), DataType::Integer);
+                    let operands = Box::new([index, one]);
+                    let kind = Kind::Arithmetic(ArithmeticOperator::Add, operands);
+                    index = Expression { kind, data_type: DataType::Integer };
+                }
                 Ok(Self::array_call(ArrayFunction::Element, vec![array, index], element))
             }
             Subscript::Slice { lower_bound, upper_bound, stride: None } => {

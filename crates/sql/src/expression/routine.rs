@@ -9,7 +9,7 @@ use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName};
 use sqlparser::tokenizer::Span;
 use std::borrow::Cow;
 use std::sync::Arc;
-use types::{DataType, OutputColumn, SqlError, SqlState, Value};
+use types::{DataType, FunctionResult, OutputColumn, SqlError, SqlState, Value};
 
 /// A call of a function of the ledger, which runs when its value is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,6 +148,10 @@ impl Binder<'_> {
             let message = format!("{name}({}) is a procedure", shown_arguments(&arguments));
             return Err(SqlError::new(SqlState(*b"42809"), message).hint("To call a procedure, use CALL."));
         };
+        if function.result == FunctionResult::Trigger {
+            let message = "trigger functions can only be called as triggers";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         self.scope().note_call(name);
         let mut values: Vec<Option<Expression>> =
             arguments.into_iter().map(|argument| Some(argument.value)).collect();

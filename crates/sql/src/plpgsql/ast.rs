@@ -320,6 +320,22 @@ pub enum StatementKind {
     Null,
 }
 
+impl StatementKind {
+    /// Whether it has statements inside that it may leave out.
+    pub fn has_statements(&self) -> bool {
+        match self {
+            StatementKind::If { .. }
+            | StatementKind::Case { .. }
+            | StatementKind::Loop { .. }
+            | StatementKind::While { .. }
+            | StatementKind::ForRange { .. }
+            | StatementKind::ForRows { .. }
+            | StatementKind::ForElements { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// What GET STACKED DIAGNOSTICS tells of the error that is being handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackedItem {

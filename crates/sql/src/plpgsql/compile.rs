@@ -39,7 +39,7 @@ fn compile_body(
     procedure: &Procedure,
     options: CompileOptions,
 ) -> Result<CompiledProcedure, SqlError> {
-    let mut compiler = Compiler::new(tables, procedure)?;
+    let mut compiler = Compiler::new(tables, procedure, ResultShape::of(tables, procedure)?)?;
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for parameter in &procedure.parameters {
         // Parameters have no length, precision or scale, as in PostgreSQL.
@@ -65,8 +65,8 @@ fn compile_body(
 
 /// Things of which each level of nesting needs one.
 #[derive(Default)]
-struct Nesting {
-    now: usize,
+pub(super) struct Nesting {
+    pub(super) now: usize,
     most: usize,
 }
 
@@ -101,15 +101,19 @@ pub(super) struct Enclosing {
 pub(super) struct Compiler<'a> {
     pub(super) tables: &'a Tables,
     pub(super) variables: Variables,
-    code: Vec<Instruction>,
+    pub(super) code: Vec<Instruction>,
     pub(super) enclosing: Vec<Enclosing>,
     /// What handlers enclose.
     pub(super) protected_code: Vec<Range<Address>>,
     /// What the procedure or function gives back.
     pub(super) result: ResultShape,
-    ranges: Nesting,
-    cursors: Nesting,
+    pub(super) ranges: Nesting,
+    pub(super) cursors: Nesting,
     pub(super) looks_at_matched: bool,
+    /// Statements around the one that is compiled which may leave it out.
+    pub(super) skippable: usize,
+    /// A RETURN before it may have been taken.
+    pub(super) may_have_returned: bool,
     /// Slots of the OUT and INOUT parameters.
     pub(super) outputs: Vec<u16>,
     /// Variables of composite types that the row of the statement at hand goes into, and the rows.
@@ -117,7 +121,11 @@ pub(super) struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    fn new(tables: &'a Tables, procedure: &Procedure) -> Result<Compiler<'a>, SqlError> {
+    pub(super) fn new(
+        tables: &'a Tables,
+        procedure: &Procedure,
+        result: ResultShape,
+    ) -> Result<Compiler<'a>, SqlError> {
         let body = Arc::from(procedure.body.as_str());
         let variables = Variables::new(&procedure.name, body, tables.routines(), procedure.language)?;
         Ok(Compiler {
@@ -126,17 +134,23 @@ impl<'a> Compiler<'a> {
             code: Vec::new(),
             enclosing: Vec::new(),
             protected_code: Vec::new(),
-            result: ResultShape::of(tables, procedure)?,
+            result,
             ranges: Nesting::default(),
             cursors: Nesting::default(),
             looks_at_matched: false,
+            skippable: 0,
+            may_have_returned: false,
             outputs: Vec::new(),
             packed: Vec::new(),
         })
     }
 
     /// The whole program.
-    fn finish(self, inputs: Vec<u16>, options: CompileOptions) -> Result<CompiledProcedure, SqlError> {
+    pub(super) fn finish(
+        self,
+        inputs: Vec<u16>,
+        options: CompileOptions,
+    ) -> Result<CompiledProcedure, SqlError> {
         let (slots, found) = (self.variables.slots()?, self.variables.found);
         let surroundings = Surroundings {
             slots,
@@ -207,15 +221,17 @@ impl<'a> Compiler<'a> {
 
     /// A bound expression, after the instructions that look at what it needs.
     pub(super) fn expression(&mut self, expression: &Expression) -> Result<expression::Expression, SqlError> {
-        self.prepare_names(&expression.expression)?;
-        let with_variables = if needs_hoisting(&expression.expression) {
-            let mut hoisted = expression.expression.clone();
+        let expanded = self.variables.expanded(&expression.expression);
+        let tree = expanded.as_ref().unwrap_or(&expression.expression);
+        self.prepare_names(tree)?;
+        let with_variables = if needs_hoisting(tree) {
+            let mut hoisted = tree.clone();
             self.hoist(&mut hoisted).map_err(|error| or_at(error, expression.position))?;
             Some(hoisted)
         } else {
             None
         };
-        let tree = with_variables.as_ref().unwrap_or(&expression.expression);
+        let tree = with_variables.as_ref().unwrap_or(tree);
         self.bind(tree).map_err(|error| or_at(error, expression.position))
     }
 
@@ -299,13 +315,28 @@ impl<'a> Compiler<'a> {
 
     pub(super) fn statements(&mut self, statements: &[Statement]) -> Result<(), SqlError> {
         for statement in statements {
-            self.statement(statement).map_err(|error| or_at(error, statement.position))?;
+            let start = self.place();
+            if let Err(error) = self.statement(statement) {
+                let error = or_at(error, statement.position);
+                self.fail_later(start, error)?;
+            }
         }
         Ok(())
     }
 
     fn statement(&mut self, statement: &Statement) -> Result<(), SqlError> {
-        match &statement.kind {
+        let may_be_skipped = match &statement.kind {
+            StatementKind::Block(block) => !block.handlers.is_empty(),
+            kind => kind.has_statements(),
+        };
+        self.skippable += usize::from(may_be_skipped);
+        let result = self.statement_of_kind(&statement.kind);
+        self.skippable -= usize::from(may_be_skipped);
+        result
+    }
+
+    fn statement_of_kind(&mut self, kind: &StatementKind) -> Result<(), SqlError> {
+        match kind {
             StatementKind::Block(block) => self.block(block),
             StatementKind::Assign { target, subscript: None, value } => self.assignment(target, value),
             StatementKind::Assign { target, subscript: Some(subscript), value } => {
@@ -319,7 +350,7 @@ impl<'a> Compiler<'a> {
             StatementKind::While { label, condition, body } => {
                 self.while_loop(label.as_ref(), Some(condition), body)
             }
-            StatementKind::ForRange { .. } => self.range_loop(&statement.kind),
+            StatementKind::ForRange { .. } => self.range_loop(kind),
             StatementKind::ForElements { label, targets, array, body } => {
                 self.element_loop(label.as_ref(), targets, array, body)
             }
@@ -353,6 +384,7 @@ impl<'a> Compiler<'a> {
         if not_null {
             self.emit(Instruction::RefuseNull { slot, variable: target.text().into() });
         }
+        self.record_has_row(target);
         Ok(())
     }
 

@@ -28,6 +28,8 @@ enum Returns {
     Value,
     /// By the OUT and INOUT parameters.
     Outputs,
+    /// The row that a trigger's table gets, or NULL.
+    TriggeredRow,
 }
 
 impl ResultShape {
@@ -44,6 +46,10 @@ impl ResultShape {
         let mut fields = None;
         let (returns, types) = match &function.result {
             FunctionResult::Void => (Returns::Void, Vec::new()),
+            FunctionResult::Trigger => {
+                let message = "trigger functions can only be called as triggers";
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
             FunctionResult::Value(data_type) => {
                 let types = tables.routines().types();
                 if data_type.is_composite() {
@@ -61,13 +67,48 @@ impl ResultShape {
         Ok(ResultShape { returns, is_set: function.is_set, types, fields })
     }
 
+    /// That of a trigger function for a table with columns of these types.
+    pub fn of_trigger(types: Vec<DataType>) -> ResultShape {
+        ResultShape { returns: Returns::TriggeredRow, is_set: false, types, fields: None }
+    }
+
+    /// Whether it is that of a trigger function.
+    pub fn is_triggered_row(&self) -> bool {
+        self.returns == Returns::TriggeredRow
+    }
+
+    /// What is wrong with a row of these columns that a trigger function returns.
+    pub fn refuses_row(&self, types: &[DataType]) -> Option<SqlError> {
+        let mismatch = |detail: String| {
+            let message = "returned row structure does not match the structure of the triggering table";
+            Some(SqlError::new(SqlState::DATATYPE_MISMATCH, message).detail(detail))
+        };
+        for (position, (found, expected)) in types.iter().zip(&self.types).enumerate() {
+            if found.family() != expected.family() {
+                let (found, expected) = (found.family(), expected.family());
+                return mismatch(format!(
+                    "Returned type {found} does not match expected type {expected} in column {}.",
+                    position + 1
+                ));
+            }
+        }
+        if types.len() != self.types.len() {
+            return mismatch(format!(
+                "Number of returned columns ({}) does not match expected column count ({}).",
+                types.len(),
+                self.types.len()
+            ));
+        }
+        None
+    }
+
     /// How the program gives it.
     pub fn form(&self) -> ResultForm {
         match self.returns {
             _ if self.is_set => ResultForm::Rows,
             Returns::Procedure | Returns::Outputs => ResultForm::Outputs,
             Returns::Void => ResultForm::Void,
-            Returns::Value => ResultForm::Value,
+            Returns::Value | Returns::TriggeredRow => ResultForm::Value,
         }
     }
 
@@ -90,7 +131,7 @@ impl ResultShape {
             Returns::Procedure => refused("a procedure"),
             Returns::Void => refused("function returning void"),
             Returns::Outputs => refused("function with OUT parameters"),
-            Returns::Value => return None,
+            Returns::Value | Returns::TriggeredRow => return None,
         })
     }
 }
@@ -117,6 +158,11 @@ impl Compiler<'_> {
         };
         if let Some(error) = self.result.refuses_value() {
             return Err(error.at(value.position));
+        }
+        if self.result.returns == Returns::TriggeredRow {
+            self.returns_triggered_row(value)?;
+            self.may_have_returned = true;
+            return Ok(());
         }
         let values = self.row_values(value, "RETURN")?;
         self.emit(Instruction::ReturnValue { values });
@@ -251,7 +297,10 @@ impl Compiler<'_> {
         for (slot, value) in values {
             self.emit(Instruction::Assign { slot, value });
         }
-        let assigned = expression::Expression::constant(Value::Boolean(true), DataType::Boolean);
+        // NULL is what a trigger function returns then.
+        let no_row = is_null(&value.expression) && self.result.is_triggered_row();
+        let assigned = if no_row { Value::Null } else { Value::Boolean(true) };
+        let assigned = expression::Expression::constant(assigned, DataType::Boolean);
         self.emit(Instruction::Assign { slot: flag, value: assigned });
         Ok(())
     }

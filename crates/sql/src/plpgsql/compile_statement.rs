@@ -45,6 +45,8 @@ impl Compiler<'_> {
         &mut self,
         statement: &sql::Statement,
     ) -> Result<BoundStatement, SqlError> {
+        let expanded = self.variables.expanded(statement);
+        let statement = expanded.as_ref().unwrap_or(statement);
         self.prepare_names(statement)?;
         bind_statement(self.tables, self.variables.scope(), statement)
     }

@@ -192,6 +192,10 @@ impl Explained<'_> {
 
     fn change(&mut self, address: usize, statement: &BoundStatement) {
         self.lines.push(format!("Command: {}", self.change_text(statement)));
+        if let Some((table, event)) = statement.change() {
+            let described = table.triggers.described(event);
+            self.lines.extend(described.map(|line| format!("  {line}")));
+        }
         let (table, access, uses, filter_columns) = match statement {
             BoundStatement::Update(update) => {
                 (&update.plan.table, &update.access, update.plan.uses, update.filter_columns)

@@ -15,6 +15,7 @@ mod compile_elements;
 mod compile_result;
 mod compile_rows;
 mod compile_statement;
+mod compile_trigger;
 mod conditions;
 mod explain;
 mod footprint;
@@ -29,6 +30,7 @@ mod tokens;
 mod variables;
 
 pub(crate) use compile::compile;
+pub(crate) use compile_trigger::{check_trigger_function, compile_trigger};
 pub(crate) use explain::explain;
 pub(crate) use footprint::footprint;
 pub(crate) use fuse::{FusedStatement, RowRun};

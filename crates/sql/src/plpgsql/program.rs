@@ -43,9 +43,9 @@ pub struct CompiledProcedure {
 }
 
 impl CompiledProcedure {
-    /// Names of the procedures and functions that it calls.
+    /// Names of the procedures and functions that it calls, or that triggers call which it fires.
     pub fn calls(&self) -> impl Iterator<Item = &str> {
-        self.needs.called.iter().map(AsRef::as_ref)
+        self.needs.involved.iter().map(AsRef::as_ref)
     }
 
     /// Whether it may change rows itself, or needs a transaction for another reason.

@@ -160,7 +160,33 @@ impl<'b> Tokens<'b> {
 
     /// Reads an expression that is everything up to the token `end`.
     pub(super) fn expression(&mut self, end: usize) -> Result<sql::Expr, SqlError> {
+        if self.has_from(end) {
+            return self.parse(end, "expression", None, None, parse_select_list);
+        }
         self.parse(end, "expression", None, None, parse_expression_tokens)
+    }
+
+    /// Whether FROM stands among the tokens up to `end`, outside of parentheses: PostgreSQL puts SELECT in front of an
+    /// expression and runs that, so `count(*) = 0 FROM t` is one.
+    fn has_from(&self, end: usize) -> bool {
+        let mut depth = 0_i32;
+        let mut before = Keyword::NoKeyword;
+        self.all[self.next.min(end)..end].iter().any(|token| {
+            let keyword = match &token.token {
+                Token::LParen | Token::LBracket => {
+                    depth += 1;
+                    Keyword::NoKeyword
+                }
+                Token::RParen | Token::RBracket => {
+                    depth -= 1;
+                    Keyword::NoKeyword
+                }
+                Token::Word(word) => word.keyword,
+                _ => Keyword::NoKeyword,
+            };
+            let before = std::mem::replace(&mut before, keyword);
+            depth == 0 && keyword == Keyword::FROM && before != Keyword::DISTINCT
+        })
     }
 
     /// Reads a type that is everything up to the token `end`.
@@ -219,6 +245,17 @@ impl<'b> Tokens<'b> {
             Err(error) if error.position.is_none() => Err(error.at(self.position_at(start))),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// An expression with what it is read from, as the query that it is.
+fn parse_select_list(mut tokens: Vec<TokenWithSpan>, body: &str) -> Result<sql::Expr, SqlError> {
+    let select = Word { value: "SELECT".to_string(), quote_style: None, keyword: Keyword::SELECT };
+    let span = tokens.first().map_or(Span::empty(), |token| token.span);
+    tokens.insert(0, TokenWithSpan { token: Token::Word(select), span });
+    match parse_embedded_statement(tokens, body)? {
+        sql::Statement::Query(query) => Ok(sql::Expr::Subquery(query)),
+        _ => Err(SqlError::unsupported("an expression that is no query")),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::ast::{Declaration, DeclaredType, Name, Target};
 use super::compile::or_at;
 use super::program::{Coercion, Store};
+use crate::expand_rows::expand_rows;
 use crate::expression::{Expression, FieldOwner, FieldStep, Kind, bind_data_type, field_path};
 use crate::routines::Routines;
 use crate::scope::{VariableScope, name_of};
@@ -104,6 +105,18 @@ impl Variables {
     /// Opens a block.
     pub(super) fn push_block(&mut self, label: Option<&Name>) {
         self.scope.push_block(label.map(|label| label.text.clone()));
+    }
+
+    /// How many are open.
+    pub(super) fn blocks(&self) -> usize {
+        self.scope.blocks()
+    }
+
+    /// Closes those behind so many.
+    pub(super) fn back_to_blocks(&mut self, count: usize) {
+        while self.scope.blocks() > count {
+            self.scope.pop_block();
+        }
     }
 
     /// Closes it.
@@ -214,6 +227,71 @@ impl Variables {
         let record = &mut self.records[index];
         (record.fixed, record.assigned) = (true, true);
         Ok(record.slots.clone())
+    }
+
+    /// A row that the caller gives: a record with these columns. Gives the slots of its flag, which says whether there is a
+    /// row, and of its fields.
+    pub(super) fn declare_given_row(
+        &mut self,
+        name: &str,
+        fields: &[(String, DataType)],
+    ) -> Result<Vec<u16>, SqlError> {
+        let hidden = [(ASSIGNED_FIELD.to_string(), DataType::Boolean)];
+        let flag = to_slot(self.scope.declare_record(name, &hidden)?[0])?;
+        let name = name.to_string();
+        let (fixed, assigned) = (true, true);
+        let record =
+            RecordInfo { flag, name, constant: false, fields: None, fixed, slots: Vec::new(), assigned };
+        self.records.push(record);
+        self.define(self.records.len() - 1, fields)?;
+        let slots = self.records.last().map_or(&[][..], |record| record.slots.as_slice());
+        Ok(std::iter::once(flag).chain(slots.iter().copied()).collect())
+    }
+
+    /// Subscripts of the array in this slot begin at 0.
+    pub(super) fn count_from_zero(&mut self, slot: u16) {
+        self.scope.count_from_zero(usize::from(slot));
+    }
+
+    /// The rows of a statement, as a relation with the columns of its table.
+    pub(super) fn add_transition_table(&mut self, name: &str, number: usize, columns: &[(String, DataType)]) {
+        self.scope.add_transition_table(name, number, columns);
+    }
+
+    /// The slot of a record's flag, and its fields as they stand; none as long as nothing has told what they are.
+    ///
+    /// # Errors
+    /// 42601 where there is no such record.
+    pub(super) fn record_values(&self, target: &Target) -> Result<(u16, Vec<Expression>), SqlError> {
+        let record = target.parts.first().and_then(|name| self.record(&name.text));
+        let record = record.ok_or_else(|| self.not_assignable(target))?;
+        let fields = record.slots.iter().zip(record.fields.iter().flatten());
+        let value = |(slot, (_, data_type)): (&u16, &(String, DataType))| {
+            Expression::slot(usize::from(*slot), *data_type)
+        };
+        Ok((record.flag, fields.map(value).collect()))
+    }
+
+    /// The slot of the flag of the record that a field belongs to.
+    pub(super) fn flag_of(&self, field: &Target) -> Option<u16> {
+        match field.parts.as_slice() {
+            [record, _] => self.record(&record.text).map(|record| record.flag),
+            _ => None,
+        }
+    }
+
+    /// An expression or statement with its whole rows written out; `None` where it has none.
+    pub(super) fn expanded<T: sql::Visit + sql::VisitMut + Clone>(&self, tree: &T) -> Option<T> {
+        if self.records.is_empty() {
+            return None;
+        }
+        let fields = |name: &str| {
+            let fields = self.record(name)?.fields.as_ref()?;
+            Some(fields.iter().map(|(field, _)| field.clone()).collect::<Vec<String>>())
+        };
+        let mut expanded = tree.clone();
+        expand_rows(&mut expanded, &fields);
+        Some(expanded)
     }
 
     /// Gives a record its fields.

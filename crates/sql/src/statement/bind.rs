@@ -9,6 +9,7 @@ use super::update::bind_update;
 use crate::expression::{Binder, Expression};
 use crate::scope::{VariableScope, name_of};
 use crate::table::{TablePlan, Tables};
+use crate::trigger::wrong_target;
 use sqlparser::ast::{Expr, Ident, ObjectName, Spanned, Statement, TableFactor, TableWithJoins};
 use std::sync::Arc;
 use types::{ColumnSet, SqlError};
@@ -67,6 +68,9 @@ pub(super) fn find_table<'t>(
     name: &ObjectName,
 ) -> Result<&'t Arc<TablePlan>, SqlError> {
     let called = table_name(name)?;
+    if scope.transition_table(&called).is_some() {
+        return Err(wrong_target(&called));
+    }
     if tables.view(&called).is_some() {
         let error = SqlError::unsupported(format_args!("a change of the view \"{called}\""));
         return Err(scope.located(error.hint("Change the tables that it reads."), name.span()));

@@ -34,6 +34,7 @@ pub(super) fn bind_truncate(
     }
     let table = find_table(tables, scope, &target.name)?;
     scope.note_use(&table.name, Privileges::TRUNCATE);
+    scope.note_fired(tables.fired_by(table));
     let referenced = tables.foreign_keys().of_parent(table.id);
     if let Some(foreign_key) = referenced.iter().find(|foreign_key| foreign_key.child.id != table.id) {
         let (child, parent) = (&foreign_key.child.name, &table.name);
@@ -72,6 +73,7 @@ pub(super) fn bind_delete(
     };
     let (table, known_as) = single_table(tables, scope, from)?;
     scope.note_use(&table.name, Privileges::DELETE);
+    scope.note_fired(tables.fired_by(table));
     if delete.selection.is_some() || delete.returning.is_some() {
         scope.note_use(&table.name, Privileges::SELECT);
     }

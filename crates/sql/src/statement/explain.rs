@@ -7,7 +7,7 @@ use super::{
 use crate::expression::{Capture, Expression, Names};
 use crate::predicate::Condition;
 use crate::table::TablePlan;
-use types::ColumnSet;
+use types::{ColumnSet, TriggerEvent};
 
 /// The lines of EXPLAIN; `None` for what is explained otherwise.
 pub(crate) fn explain(statement: &BoundStatement) -> Option<Vec<String>> {
@@ -31,17 +31,23 @@ pub(crate) fn explain(statement: &BoundStatement) -> Option<Vec<String>> {
                 InsertSource::Rows(rows) => plan.line(format!("{} given", counted(rows.len(), "row"))),
                 InsertSource::Select(select, _) => plan.select(select),
             }
+            let mut events = vec![TriggerEvent::Insert];
+            if let Some(OnConflict { action: ConflictAction::Update { .. }, .. }) = &insert.on_conflict {
+                events.push(TriggerEvent::Update);
+            }
+            plan.triggers(&insert.table, &events);
         }
         BoundStatement::Update(update) => {
             let table = &update.plan.table;
             let writes = columns(table, update.plan.writes);
             plan.line(format!("Update {}: commands that write {writes}", table.name));
-            plan.change(table, &update.access, update.filter.as_ref());
+            plan.change(table, &update.access, update.filter.as_ref(), TriggerEvent::Update);
         }
         BoundStatement::Delete(delete) => {
             let table = &delete.plan.table;
             plan.line(format!("Delete from {}: commands", table.name));
-            plan.change(table, &delete.access, delete.filter.as_ref());
+            let event = if delete.truncates { TriggerEvent::Truncate } else { TriggerEvent::Delete };
+            plan.change(table, &delete.access, delete.filter.as_ref(), event);
         }
         BoundStatement::Call(_) | BoundStatement::Explain(_) => return None,
     }
@@ -183,9 +189,26 @@ impl Plan {
         self.line(format!("{how} {}{conditions}{backwards}; {registers} {looked_at}", table.name));
     }
 
-    fn change(&mut self, table: &TablePlan, access: &Access, filter: Option<&Condition>) {
+    /// The triggers that fire at these events.
+    fn triggers(&mut self, table: &TablePlan, events: &[TriggerEvent]) {
+        for event in events {
+            table.triggers.described(*event).for_each(|line| self.line(line));
+        }
+    }
+
+    fn change(
+        &mut self,
+        table: &TablePlan,
+        access: &Access,
+        filter: Option<&Condition>,
+        event: TriggerEvent,
+    ) {
         self.depth += 1;
         match access {
+            Access::Key(_) if table.triggers.at(event).rows => {
+                let conditions = conditions(table, access, None);
+                self.line(format!("Row by key{conditions}; registers a read of all columns"));
+            }
             Access::Key(_) => {
                 self.line(format!("Row by key{}; registers nothing", conditions(table, access, None)));
             }
@@ -210,6 +233,7 @@ impl Plan {
                 self.depth -= 1;
             }
         }
+        self.triggers(table, &[event]);
         self.depth -= 1;
     }
 }

@@ -244,6 +244,10 @@ fn bind_factor(
                 return derived(query, names, select, Vec::new(), alias.as_ref(), Some(known_as));
             }
             let called = table_name(name)?;
+            if let Some(rows) = query.variables.transition_table(&called) {
+                add_relation(query, names, &called, alias.as_ref(), rows.columns.clone())?;
+                return Ok(Item::Working { number: rows.number, width: rows.columns.len() });
+            }
             query.variables.note_relation(&called);
             query.variables.note_use(&called, Privileges::SELECT);
             let row_type = query.tables.routines().types().named(&called).map(|known| known.data_type());

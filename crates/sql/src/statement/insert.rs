@@ -28,6 +28,7 @@ pub(super) fn bind_insert(
     };
     let table = find_table(tables, scope, name)?;
     scope.note_use(&table.name, insert_privileges(insert));
+    scope.note_fired(tables.fired_by(table));
     let known_as = match &insert.table_alias {
         Some(alias) => name_of(&alias.alias)?,
         None => table.name.clone(),

@@ -35,8 +35,9 @@ pub(crate) use slots::VisitSlot;
 pub(crate) use update::no_column;
 
 use crate::expression::Expression;
+use crate::table::TablePlan;
 use std::sync::Arc;
-use types::{OutputColumn, Value};
+use types::{OutputColumn, TriggerEvent, Value};
 
 /// A statement that [`crate::execution::Execution::run`] runs.
 #[derive(Debug)]
@@ -114,6 +115,19 @@ impl BoundStatement {
     /// True where it changes nothing.
     pub fn is_read(&self) -> bool {
         matches!(self, BoundStatement::Select(_) | BoundStatement::Explain(_))
+    }
+
+    /// The table that it changes, and what triggers fire at.
+    pub fn change(&self) -> Option<(&TablePlan, TriggerEvent)> {
+        match self {
+            BoundStatement::Insert(insert) => Some((&insert.table, TriggerEvent::Insert)),
+            BoundStatement::Update(update) => Some((&update.plan.table, TriggerEvent::Update)),
+            BoundStatement::Delete(delete) if delete.truncates => {
+                Some((&delete.plan.table, TriggerEvent::Truncate))
+            }
+            BoundStatement::Delete(delete) => Some((&delete.plan.table, TriggerEvent::Delete)),
+            BoundStatement::Select(_) | BoundStatement::Call(_) | BoundStatement::Explain(_) => None,
+        }
     }
 
     /// PostgreSQL's command tag.

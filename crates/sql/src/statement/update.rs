@@ -64,6 +64,7 @@ pub(super) fn bind_update(
     };
     let (table, known_as) = single_table(tables, scope, &update.table)?;
     scope.note_use(&table.name, Privileges::UPDATE);
+    scope.note_fired(tables.fired_by(table));
     let returning = bind_returning(table, &known_as, scope, update.returning.as_deref())?;
     let parts = update.assignments.iter().map(|assignment| &assignment.value).chain(&update.selection);
     if !others.is_empty() || parts.into_iter().any(|part| holds_query(scope, part)) {

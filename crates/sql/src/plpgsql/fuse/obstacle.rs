@@ -11,6 +11,8 @@ pub(crate) enum Obstacle {
     NotByKey,
     /// It changes columns in a UNIQUE or FOREIGN KEY constraint, whose values must be known at simulation.
     Constrained,
+    /// It changes a table with triggers, which get the row.
+    Triggers(String),
     /// It reads one row, but with grouping, DISTINCT, ORDER BY, LIMIT or OFFSET.
     NotPlain,
     /// A FOR loop goes through the rows.
@@ -66,6 +68,9 @@ impl Obstacle {
             Obstacle::Constrained => {
                 "it changes columns in a UNIQUE or FOREIGN KEY constraint, whose values must be known"
                     .to_string()
+            }
+            Obstacle::Triggers(table) => {
+                format!("the change of {table} fires triggers, which run with the row at hand")
             }
             Obstacle::NotPlain => {
                 "it groups, sorts or limits; only a plain SELECT of one row is fused".to_string()

@@ -8,6 +8,7 @@ use crate::expression::Expression;
 use crate::statement::{Access, BoundSelect, BoundStatement, Distinctness, From, KeyPart};
 use crate::table::TablePlan;
 use std::sync::Arc;
+use types::TriggerEvent;
 
 /// Instructions of a region. Longer ones are not looked for, so that compiling takes linear time.
 const REGION_MAX: usize = 64;
@@ -116,6 +117,7 @@ pub(super) fn find(code: &[Instruction], flow: &Flow<'_>, start: usize) -> Resul
     Err(match (refused.into_iter().next(), barrier) {
         (Some(obstacle), _) => obstacle,
         (None, Some(obstacle @ Obstacle::Returning)) => obstacle,
+        (None, Some(Obstacle::Triggers(table))) if table == row.table.name => Obstacle::Triggers(table),
         (None, Some(obstacle)) if changed_later => obstacle,
         _ => Obstacle::NotChanged,
     })
@@ -125,6 +127,12 @@ pub(super) fn find(code: &[Instruction], flow: &Flow<'_>, start: usize) -> Resul
 pub(super) fn named_row(instruction: &Instruction) -> Result<NamedRow<'_>, Obstacle> {
     let (table, access) = match instruction {
         Instruction::Change(statement) => match statement.as_ref() {
+            BoundStatement::Update(update) if update.plan.table.triggers.at(TriggerEvent::Update).any => {
+                return Err(Obstacle::Triggers(update.plan.table.name.clone()));
+            }
+            BoundStatement::Delete(delete) if delete.plan.table.triggers.at(TriggerEvent::Delete).any => {
+                return Err(Obstacle::Triggers(delete.plan.table.name.clone()));
+            }
             BoundStatement::Update(update)
                 if update.plan.writes.intersects(update.plan.table.constrained) =>
             {
@@ -201,6 +209,7 @@ fn part(instruction: &Instruction, row: &NamedRow<'_>) -> Part {
         Instruction::Change(statement) => match statement.as_ref() {
             BoundStatement::Update(_) | BoundStatement::Delete(_) => match named_row(instruction) {
                 Ok(named) if named.is(row) => Part::Change,
+                Err(obstacle @ Obstacle::Triggers(_)) => Part::Barrier(obstacle),
                 _ => Part::Barrier(Obstacle::OtherChange(changed_table(statement))),
             },
             statement => Part::Barrier(Obstacle::OtherChange(changed_table(statement))),

@@ -1,0 +1,141 @@
+//! Triggers as `pg_trigger`, `information_schema.triggers` and `pg_get_triggerdef` show them.
+
+use super::batch::{Cell, NamedRow};
+use super::objects::{
+    DATABASE, Objects, Relation, object_identifier, quoted, routine_identifier, without_parentheses,
+};
+use std::sync::Arc;
+use types::{Catalog, Table, Trigger, TriggerEvent, TriggerTime};
+
+/// A trigger.
+#[derive(Clone, Debug)]
+pub(super) struct TriggerObject {
+    pub(super) oid: i32,
+    pub(super) definition: String,
+    trigger: Arc<Trigger>,
+    /// What it runs, as SQL.
+    statement: String,
+    function: i32,
+    /// UPDATE OF, as numbers from 1.
+    columns: Vec<i64>,
+}
+
+/// The triggers of a table.
+pub(super) fn of_table(table: &Table, catalog: &Catalog) -> Vec<TriggerObject> {
+    let object = |(number, trigger): (usize, &Arc<Trigger>)| {
+        let function = catalog.procedures.keys().position(|name| *name == trigger.function);
+        let columns = trigger.columns.iter().filter_map(|column| table.ordinal(column));
+        TriggerObject {
+            oid: object_identifier(1_400_000_000, 300, table.id.0) + number as i32,
+            definition: definition(table, trigger),
+            trigger: trigger.clone(),
+            statement: statement(trigger),
+            function: function.map_or(0, routine_identifier),
+            columns: columns.map(|ordinal| ordinal as i64 + 1).collect(),
+        }
+    };
+    catalog.triggers_of(table.id).enumerate().map(object).collect()
+}
+
+fn statement(trigger: &Trigger) -> String {
+    let arguments = trigger.arguments.iter().map(|argument| format!("'{}'", argument.replace('\'', "''")));
+    let arguments = arguments.collect::<Vec<_>>().join(", ");
+    format!("EXECUTE FUNCTION {}({arguments})", quoted(&trigger.function))
+}
+
+/// As `pg_get_triggerdef` prints it.
+fn definition(table: &Table, trigger: &Trigger) -> String {
+    let columns = trigger.columns.iter().map(|column| quoted(column)).collect::<Vec<_>>().join(", ");
+    let events = trigger.events.iter().map(|event| match event {
+        TriggerEvent::Update if !columns.is_empty() => format!("UPDATE OF {columns}"),
+        event => event.name().to_string(),
+    });
+    let mut text = format!(
+        "CREATE TRIGGER {} {} {} ON {}",
+        quoted(&trigger.name),
+        trigger.time.name(),
+        events.collect::<Vec<_>>().join(" OR "),
+        quoted(&table.name)
+    );
+    if trigger.has_transition_tables() {
+        text.push_str(" REFERENCING");
+    }
+    for (which, name) in [("OLD", &trigger.old_table), ("NEW", &trigger.new_table)] {
+        if let Some(name) = name {
+            text.push_str(&format!(" {which} TABLE AS {}", quoted(name)));
+        }
+    }
+    text.push_str(&format!(" FOR EACH {}", trigger.level()));
+    if let Some(condition) = &trigger.condition {
+        text.push_str(&format!(" WHEN ({})", without_parentheses(condition)));
+    }
+    format!("{text} {}", statement(trigger))
+}
+
+/// The rows of `pg_trigger`.
+pub(super) fn system_rows(objects: &Objects) -> Vec<NamedRow> {
+    let row = |relation: &Relation, object: &TriggerObject| {
+        let trigger = &object.trigger;
+        let events = trigger.events.iter().map(|event| match event {
+            TriggerEvent::Insert => 4,
+            TriggerEvent::Delete => 8,
+            TriggerEvent::Update => 16,
+            TriggerEvent::Truncate => 32,
+        });
+        let before = if trigger.time == TriggerTime::Before { 2 } else { 0 };
+        let kind = i32::from(trigger.per_row) + before + events.sum::<i32>();
+        let optional = |name: &Option<String>| name.clone().map_or(Cell::Null, Cell::Text);
+        vec![
+            ("oid", object.oid.into()),
+            ("tgrelid", relation.oid.into()),
+            ("tgname", trigger.name.clone().into()),
+            ("tgfoid", object.function.into()),
+            ("tgtype", kind.into()),
+            ("tgenabled", if trigger.enabled { "O".into() } else { "D".into() }),
+            ("tgisinternal", false.into()),
+            ("tgnargs", (trigger.arguments.len() as i32).into()),
+            ("tgattr", Cell::Integers(object.columns.clone())),
+            ("tgargs", Cell::Null),
+            ("tgqual", Cell::Null),
+            ("tgoldtable", optional(&trigger.old_table)),
+            ("tgnewtable", optional(&trigger.new_table)),
+        ]
+    };
+    let relations = objects.relations.iter();
+    relations.flat_map(|relation| relation.triggers.iter().map(move |object| row(relation, object))).collect()
+}
+
+/// The rows of `information_schema.triggers`: one for every event of a trigger.
+pub(super) fn information_rows(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in &objects.relations {
+        for object in &relation.triggers {
+            let trigger = &object.trigger;
+            for event in trigger.events.iter().filter(|event| *event != TriggerEvent::Truncate) {
+                let same = |other: &&TriggerObject| {
+                    other.trigger.fires(trigger.time, trigger.per_row, event)
+                        && other.trigger.name <= trigger.name
+                };
+                let order = relation.triggers.iter().filter(same).count();
+                let optional = |text: &Option<String>| text.clone().map_or(Cell::Null, Cell::Text);
+                rows.push(vec![
+                    ("trigger_catalog", DATABASE.into()),
+                    ("trigger_schema", "public".into()),
+                    ("trigger_name", trigger.name.clone().into()),
+                    ("event_manipulation", event.name().into()),
+                    ("event_object_catalog", DATABASE.into()),
+                    ("event_object_schema", "public".into()),
+                    ("event_object_table", relation.name.clone().into()),
+                    ("action_order", (order as i32).into()),
+                    ("action_condition", optional(&trigger.condition)),
+                    ("action_statement", object.statement.clone().into()),
+                    ("action_orientation", trigger.level().into()),
+                    ("action_timing", trigger.time.name().into()),
+                    ("action_reference_old_table", optional(&trigger.old_table)),
+                    ("action_reference_new_table", optional(&trigger.new_table)),
+                ]);
+            }
+        }
+    }
+    rows
+}

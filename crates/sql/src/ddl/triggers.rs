@@ -1,0 +1,427 @@
+//! CREATE, ALTER and DROP TRIGGER, and what becomes of triggers when what they need is dropped or altered.
+
+use super::find_table;
+use super::views::depends;
+use crate::expression::Kind;
+use crate::library::CompileOptions;
+use crate::parse::parse_expression;
+use crate::parse_trigger::{CreateTrigger, TriggerStatement};
+use crate::scope::VariableScope;
+use crate::table::{TablePlan, Tables};
+use crate::trigger::{CompiledTrigger, INVALID_DEFINITION, arguments_value, bind_condition};
+use sqlparser::ast::Expr;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use types::{
+    Catalog, FunctionResult, SqlError, SqlState, Table, TableId, Trigger, TriggerEvent, TriggerTime, limits,
+};
+
+/// `duplicate_object`
+const DUPLICATE_OBJECT: SqlState = SqlState(*b"42710");
+/// `wrong_object_type`
+const WRONG_OBJECT: SqlState = SqlState(*b"42809");
+
+/// A change of the triggers.
+#[derive(Debug)]
+pub(crate) enum TriggerChange {
+    /// CREATE TRIGGER.
+    Create(Box<TriggerDraft>),
+    /// DROP TRIGGER.
+    Drop {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// Its name.
+        name: String,
+        /// Its table.
+        table: String,
+    },
+    /// ALTER TRIGGER … RENAME TO.
+    Rename {
+        /// Its name.
+        name: String,
+        /// Its table.
+        table: String,
+        /// The new name.
+        to: String,
+    },
+}
+
+/// A trigger as a statement describes it.
+#[derive(Debug)]
+pub(crate) struct TriggerDraft {
+    or_replace: bool,
+    table: String,
+    /// INSTEAD OF, which makes it one of a view.
+    instead: bool,
+    trigger: Trigger,
+    /// How often OLD TABLE and NEW TABLE are named.
+    transition_tables: [usize; 2],
+    /// WHEN, with positions in the statement's text.
+    condition: Option<Expr>,
+    source: Arc<str>,
+}
+
+/// The change that a statement about triggers is.
+///
+/// # Errors
+/// Arguments that are too long.
+pub(super) fn bind_trigger(statement: &TriggerStatement) -> Result<TriggerChange, SqlError> {
+    Ok(match statement {
+        TriggerStatement::Drop { if_exists, name, table } => {
+            TriggerChange::Drop { if_exists: *if_exists, name: name.clone(), table: table.clone() }
+        }
+        TriggerStatement::Rename { name, table, to } => {
+            TriggerChange::Rename { name: name.clone(), table: table.clone(), to: to.clone() }
+        }
+        TriggerStatement::Create(create) => TriggerChange::Create(Box::new(draft(create)?)),
+    })
+}
+
+fn draft(create: &CreateTrigger) -> Result<TriggerDraft, SqlError> {
+    arguments_value(&create.arguments)?;
+    let trigger = Trigger {
+        name: create.name.clone(),
+        function: create.function.clone(),
+        arguments: create.arguments.clone(),
+        time: create.time.unwrap_or(TriggerTime::Before),
+        events: create.events,
+        columns: create.columns.clone(),
+        per_row: create.per_row,
+        condition: create.condition.as_ref().map(Expr::to_string),
+        old_table: create.old_tables.first().cloned(),
+        new_table: create.new_tables.first().cloned(),
+        enabled: true,
+    };
+    Ok(TriggerDraft {
+        or_replace: create.or_replace,
+        table: create.table.clone(),
+        instead: create.time.is_none(),
+        trigger,
+        transition_tables: [create.old_tables.len(), create.new_tables.len()],
+        condition: create.condition.clone(),
+        source: create.source.clone(),
+    })
+}
+
+impl TriggerChange {
+    /// Makes the change. Gives the command's tag.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn apply(&self, catalog: &mut Catalog) -> Result<&'static str, SqlError> {
+        match self {
+            TriggerChange::Create(draft) => {
+                draft.create(catalog)?;
+                Ok("CREATE TRIGGER")
+            }
+            TriggerChange::Drop { if_exists, name, table } => {
+                if *if_exists && catalog.columns_of(table).is_none() {
+                    return Ok("DROP TRIGGER");
+                }
+                let table = find_table(catalog, table)?;
+                match if_exists {
+                    true => drop(take(catalog, &table, name)),
+                    false => drop(take(catalog, &table, name).ok_or_else(|| undefined(&table, name))?),
+                }
+                Ok("DROP TRIGGER")
+            }
+            TriggerChange::Rename { name, table, to } => {
+                let table = find_table(catalog, table)?;
+                let mut trigger = take(catalog, &table, name).ok_or_else(|| undefined(&table, name))?;
+                Arc::make_mut(&mut trigger).name.clone_from(to);
+                if catalog.triggers_of(table.id).any(|known| known.name == *to) {
+                    return Err(already_there(&table, to));
+                }
+                catalog.triggers.entry(table.id).or_default().insert(to.clone(), trigger);
+                Ok("ALTER TRIGGER")
+            }
+        }
+    }
+}
+
+fn undefined(table: &Table, name: &str) -> SqlError {
+    let message = format!("trigger \"{name}\" for table \"{}\" does not exist", table.name);
+    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
+fn already_there(table: &Table, name: &str) -> SqlError {
+    let message = format!("trigger \"{name}\" for relation \"{}\" already exists", table.name);
+    SqlError::new(DUPLICATE_OBJECT, message)
+}
+
+/// Takes a trigger out.
+fn take(catalog: &mut Catalog, table: &Table, name: &str) -> Option<Arc<Trigger>> {
+    let triggers = catalog.triggers.get_mut(&table.id)?;
+    let taken = triggers.remove(name);
+    if triggers.is_empty() {
+        catalog.triggers.remove(&table.id);
+    }
+    taken
+}
+
+impl TriggerDraft {
+    fn create(&self, catalog: &mut Catalog) -> Result<(), SqlError> {
+        let trigger = &self.trigger;
+        if catalog.views.contains_key(&self.table) {
+            return Err(self.refused_on_view());
+        }
+        let table = find_table(catalog, &self.table)?;
+        if self.instead {
+            return Err(SqlError::new(WRONG_OBJECT, format!("\"{}\" is a table", table.name))
+                .detail("Tables cannot have INSTEAD OF triggers."));
+        }
+        if table.id.is_temporary() {
+            return Err(SqlError::unsupported("a trigger on a temporary table")
+                .hint("Do in the statements that change it what the trigger would do."));
+        }
+        if trigger.per_row && trigger.events.contains(TriggerEvent::Truncate) {
+            let message = "TRUNCATE FOR EACH ROW triggers are not supported";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        self.check_transition_tables()?;
+        let tables = Tables::new(catalog)?;
+        let plan = tables.get(&table.name)?;
+        if let Some(condition) = &self.condition {
+            let source = Some(self.source.clone());
+            let scope = VariableScope::for_procedure(source).with_routines(tables.routines());
+            bind_condition(&scope, plan, trigger, condition)?;
+        }
+        let Some(function) = catalog.procedures.get(&trigger.function) else {
+            let message = format!("function {}() does not exist", trigger.function);
+            return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
+        };
+        let result = function.function.as_ref().map(|function| &function.result);
+        if result != Some(&FunctionResult::Trigger) {
+            let message = format!("function {} must return type trigger", trigger.function);
+            return Err(SqlError::new(INVALID_DEFINITION, message));
+        }
+        let known = catalog.triggers.get(&table.id);
+        if known.is_some_and(|known| known.contains_key(&trigger.name)) {
+            if !self.or_replace {
+                return Err(already_there(&table, &trigger.name));
+            }
+        } else if known.is_some_and(|known| known.len() >= limits::TRIGGERS_MAX) {
+            let message = format!("a table has at most {} triggers (TRIGGERS_MAX)", limits::TRIGGERS_MAX);
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        for (position, column) in trigger.columns.iter().enumerate() {
+            if table.ordinal(column).is_none() {
+                let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+                return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+            }
+            if trigger.columns[..position].contains(column) {
+                let message = format!("column \"{column}\" specified more than once");
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+            }
+        }
+        let definition = Arc::new(trigger.clone());
+        catalog.triggers.entry(table.id).or_default().insert(trigger.name.clone(), definition);
+        // With the trigger itself among those that its statements may fire.
+        let tables = Tables::new(catalog)?;
+        check_triggers(catalog, &tables, &|id, other| id == table.id && other.name == trigger.name)
+    }
+
+    fn refused_on_view(&self) -> SqlError {
+        if self.instead {
+            return SqlError::unsupported("an INSTEAD OF trigger")
+                .hint("Views are not changed; put the trigger on the table that the view reads.");
+        }
+        let what = match self.trigger.per_row {
+            _ if self.trigger.events.contains(TriggerEvent::Truncate) => {
+                "Views cannot have TRUNCATE triggers."
+            }
+            true => "Views cannot have row-level BEFORE or AFTER triggers.",
+            false => {
+                return SqlError::unsupported("a trigger on a view")
+                    .hint("Views are not changed; put the trigger on the table that the view reads.");
+            }
+        };
+        SqlError::new(WRONG_OBJECT, format!("\"{}\" is a view", self.table)).detail(what)
+    }
+
+    fn check_transition_tables(&self) -> Result<(), SqlError> {
+        let trigger = &self.trigger;
+        let [olds, news] = self.transition_tables;
+        if olds + news == 0 {
+            return Ok(());
+        }
+        let invalid = |message: &str| Err(SqlError::new(INVALID_DEFINITION, message));
+        let unsupported = |message: &str| Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        let has = |event| trigger.events.contains(event);
+        if trigger.time != TriggerTime::After {
+            return invalid("transition table name can only be specified for an AFTER trigger");
+        }
+        if has(TriggerEvent::Truncate) {
+            return unsupported("TRUNCATE triggers with transition tables are not supported");
+        }
+        if trigger.events.iter().count() > 1 {
+            return unsupported(
+                "transition tables cannot be specified for triggers with more than one event",
+            );
+        }
+        if !trigger.columns.is_empty() {
+            return unsupported("transition tables cannot be specified for triggers with column lists");
+        }
+        if news > 0 && has(TriggerEvent::Delete) {
+            return invalid("NEW TABLE can only be specified for an INSERT or UPDATE trigger");
+        }
+        if news > 1 {
+            return invalid("NEW TABLE cannot be specified multiple times");
+        }
+        if olds > 0 && has(TriggerEvent::Insert) {
+            return invalid("OLD TABLE can only be specified for a DELETE or UPDATE trigger");
+        }
+        if olds > 1 {
+            return invalid("OLD TABLE cannot be specified multiple times");
+        }
+        if trigger.old_table == trigger.new_table {
+            return invalid("OLD TABLE name and NEW TABLE name cannot be the same");
+        }
+        Ok(())
+    }
+}
+
+/// Compiles the triggers that are meant, whatever table they are on.
+///
+/// A function that is called and not there is said when the trigger fires: it may be made later, and often is.
+///
+/// # Errors
+/// What is wrong with a function for a table.
+pub(super) fn check_triggers(
+    catalog: &Catalog,
+    tables: &Tables,
+    meant: &dyn Fn(TableId, &Trigger) -> bool,
+) -> Result<(), SqlError> {
+    for (id, triggers) in &catalog.triggers {
+        for trigger in triggers.values().filter(|trigger| meant(*id, trigger)) {
+            let Some(plan) = tables.by_id(*id) else { continue };
+            let options = CompileOptions::default();
+            let Some(compiled) = CompiledTrigger::new(tables, catalog, plan, trigger, options) else {
+                continue;
+            };
+            match compiled.body() {
+                Err(error) if error.state != SqlState::UNDEFINED_FUNCTION => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// ENABLE TRIGGER and DISABLE TRIGGER; `name`: the trigger, or all.
+///
+/// # Errors
+/// `42704` where there is none of this name.
+pub(super) fn enable_triggers(
+    catalog: &mut Catalog,
+    table: &Table,
+    name: Option<&str>,
+    enabled: bool,
+) -> Result<(), SqlError> {
+    let mut found = name.is_none();
+    for trigger in catalog.triggers.get_mut(&table.id).into_iter().flat_map(BTreeMap::values_mut) {
+        if name.is_none_or(|name| trigger.name == name) {
+            Arc::make_mut(trigger).enabled = enabled;
+            found = true;
+        }
+    }
+    match (found, name) {
+        (false, Some(name)) => Err(undefined(table, name)),
+        _ => Ok(()),
+    }
+}
+
+/// Drops the triggers that call a function, or whose condition does; refuses where there are any without CASCADE.
+pub(super) fn drop_calling(
+    catalog: &mut Catalog,
+    function: &str,
+    what: &str,
+    cascade: bool,
+) -> Result<(), SqlError> {
+    if catalog.triggers.is_empty() {
+        return Ok(());
+    }
+    let tables = Tables::new(catalog)?;
+    let mut users: Vec<(Arc<Table>, String)> = Vec::new();
+    for table in catalog.tables.values() {
+        for trigger in catalog.triggers_of(table.id) {
+            let mut calls = trigger.function == function;
+            if let Ok(Some(condition)) = condition_of(&tables, table, trigger) {
+                condition.visit_calls(&mut |call| calls |= *call.name == *function);
+            }
+            if calls {
+                users.push((table.clone(), trigger.name.clone()));
+            }
+        }
+    }
+    drop_users(catalog, users, what, cascade)
+}
+
+fn drop_users(
+    catalog: &mut Catalog,
+    users: Vec<(Arc<Table>, String)>,
+    what: &str,
+    cascade: bool,
+) -> Result<(), SqlError> {
+    if let Some((table, trigger)) = users.first().filter(|_| !cascade) {
+        return Err(depends(what, &format!("trigger {trigger} on table {}", table.name), what));
+    }
+    users.iter().for_each(|(table, trigger)| drop(take(catalog, table, trigger)));
+    Ok(())
+}
+
+/// The condition of a trigger, bound.
+fn condition_of(
+    tables: &Tables,
+    table: &Table,
+    trigger: &Trigger,
+) -> Result<Option<crate::expression::Expression>, SqlError> {
+    let Some(condition) = &trigger.condition else { return Ok(None) };
+    let plan: &TablePlan = tables.get(&table.name)?;
+    let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
+    bind_condition(&scope, plan, trigger, &parse_expression(condition)?).map(Some)
+}
+
+/// Names of the triggers that name a column: in UPDATE OF or in WHEN. What their functions do with it is found when they
+/// fire, as in PostgreSQL.
+///
+/// # Errors
+/// None as long as their conditions can be bound.
+pub(super) fn using_column(
+    catalog: &Catalog,
+    table: &Table,
+    ordinal: usize,
+) -> Result<Vec<String>, SqlError> {
+    let mut users = Vec::new();
+    if !catalog.triggers.contains_key(&table.id) {
+        return Ok(users);
+    }
+    let tables = Tables::new(catalog)?;
+    let width = table.columns.len();
+    for trigger in catalog.triggers_of(table.id) {
+        let mut uses = trigger.columns.contains(&table.columns[ordinal].name);
+        if let Some(condition) = condition_of(&tables, table, trigger)? {
+            uses |= condition.any(&mut |inner| {
+                matches!(inner.kind, Kind::Column(column) if usize::from(column) % width == ordinal)
+            });
+        }
+        if uses {
+            users.push(trigger.name.clone());
+        }
+    }
+    Ok(users)
+}
+
+/// Drops the triggers that name a column which is dropped; refuses where there are any without CASCADE.
+pub(super) fn drop_using_column(
+    catalog: &mut Catalog,
+    table: &Table,
+    ordinal: usize,
+    what: &str,
+    cascade: bool,
+) -> Result<(), SqlError> {
+    let users = using_column(catalog, table, ordinal)?;
+    let table = Arc::new(table.clone());
+    let users = users.into_iter().map(|trigger| (table.clone(), trigger)).collect();
+    drop_users(catalog, users, what, cascade)
+}

@@ -1,0 +1,111 @@
+//! UPDATE and DELETE of tables with triggers: all rows are found first, then BEFORE STATEMENT fires, then row by row.
+
+use super::Execution;
+use super::trigger::Event;
+use crate::command::PlannedUpdate;
+use crate::statement::{Access, BoundDelete, BoundUpdate, StatementOutput, resolve_key};
+use state::{Command, RowChange};
+use types::{SqlError, Value};
+
+impl Execution<'_> {
+    /// An UPDATE of a table with triggers.
+    pub(super) fn update_firing(
+        &mut self,
+        update: &BoundUpdate,
+        frame: &[Value],
+    ) -> Result<StatementOutput, SqlError> {
+        let plan = &update.plan;
+        let table = &plan.table;
+        let environment = self.environment(&[], frame);
+        let mut found: Vec<(PlannedUpdate, u32)> = Vec::new();
+        match &update.access {
+            Access::Key(parts) => {
+                if let Some(key) = resolve_key(parts, &environment)? {
+                    let known = plan.known_values(&environment);
+                    let planned = plan.planned(key, &known, &environment)?;
+                    let row = &planned.command.row;
+                    self.register_read(row.table, &row.key, plan.uses);
+                    let current = self.current(row.table, &row.key);
+                    if let Some(current) = current
+                        && planned.function.matches(&current)?
+                    {
+                        let seen = self.seen(table, &row.key);
+                        found.push((planned, seen));
+                    }
+                }
+            }
+            Access::Found(select) => {
+                for (key, row) in self.found(table, select, frame)? {
+                    // The values to assign stand in the row that was found.
+                    let environment = self.environment(&[], &row);
+                    let known = plan.known_values(&environment);
+                    let seen = self.seen(table, &key);
+                    found.push((plan.planned(key, &known, &environment)?, seen));
+                }
+            }
+            access => {
+                let keys = self.matching_keys(table, access, &update.filter, update.filter_columns, frame)?;
+                let known = plan.known_values(&environment);
+                for key in keys {
+                    let seen = self.seen(table, &key);
+                    found.push((plan.planned(key, &known, &environment)?, seen));
+                }
+            }
+        }
+        let mut output = StatementOutput::default();
+        self.begin_statement(table, Event::Update(plan))?;
+        for (planned, seen) in found {
+            self.charge(1)?;
+            let key = planned.command.row.key.clone();
+            let Some(row) = self.update_found(plan, planned, seen)? else { continue };
+            output.affected += 1;
+            if let Some(returning) = &update.returning {
+                self.register_read(table.id, &key, returning.uses);
+                output.rows.push(row.to_vec());
+            }
+        }
+        self.end_statement(table, Event::Update(plan))?;
+        self.finish_change(&update.returning, output, frame)
+    }
+
+    /// A DELETE of a table with triggers.
+    pub(super) fn delete_firing(
+        &mut self,
+        delete: &BoundDelete,
+        frame: &[Value],
+    ) -> Result<StatementOutput, SqlError> {
+        let plan = &delete.plan;
+        let table = &plan.table;
+        let environment = self.environment(&[], frame);
+        let keys = self.keys_to_delete(delete, frame)?;
+        let mut found: Vec<(Command, u32)> = Vec::with_capacity(keys.len());
+        for key in keys {
+            let command = plan.command(key.clone(), &environment)?;
+            if let Access::Key(_) = delete.access {
+                self.register_read(table.id, &key, plan.uses);
+                let current = self.current(table.id, &key);
+                if command.function.apply(current.as_ref())? == RowChange::Unmatched {
+                    continue;
+                }
+            }
+            let seen = self.seen(table, &key);
+            found.push((command, seen));
+        }
+        let mut output = StatementOutput::default();
+        self.begin_statement(table, Event::Delete)?;
+        for (command, seen) in found {
+            self.charge(1)?;
+            let key = command.row.key.clone();
+            if let Some(returning) = &delete.returning {
+                self.register_read(table.id, &key, returning.uses);
+            }
+            let Some(row) = self.delete_found(plan, command, seen)? else { continue };
+            output.affected += 1;
+            if delete.returning.is_some() {
+                output.rows.push(row.to_vec());
+            }
+        }
+        self.end_statement(table, Event::Delete)?;
+        self.finish_change(&delete.returning, output, frame)
+    }
+}
