@@ -196,5 +196,8 @@ fn a_transaction_that_changes_the_schema_among_rows_runs_alone_at_its_place() {
         assert!(!chain.engine.state().snapshot().catalog().tables.contains_key("gone"));
         digests.push(chain.engine.state_digest());
     }
-    assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "every protocol comes to the same state");
+    assert!(
+        digests.windows(2).all(|pair| pair[0] == pair[1]),
+        "every protocol comes to the same state: {digests:?}"
+    );
 }

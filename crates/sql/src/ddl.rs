@@ -1,5 +1,6 @@
 //! Schema changes: what a CREATE, ALTER or DROP is, and the catalog that a list of them makes.
 
+mod aggregates;
 mod alter;
 mod columns;
 mod composite_types;
@@ -17,6 +18,7 @@ mod views;
 use crate::parse::ParsedStatement;
 use crate::parse_role::RoleStatement;
 use crate::statement::table_name;
+use aggregates::{AggregateDrop, bind_create_aggregate, create_aggregate};
 use alter::{TableChange, alter_table, bind_alter_table};
 use composite_types::{TypeDraft, bind_create_type, create_type, drop_types, settle};
 use create_as::{TableOfQuery, bind_create_table_as, create_table_as};
@@ -29,7 +31,8 @@ use sqlparser::ast::{ObjectType, Statement};
 use std::sync::Arc;
 use tables::{TableDraft, bind_create_table, create_table, drop_tables};
 use types::{
-    Catalog, CompositeTypes, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId, limits,
+    Catalog, CompositeTypes, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId,
+    UserAggregate, limits,
 };
 use views::{ViewDraft, bind_create_view, create_view, drop_views};
 
@@ -121,6 +124,15 @@ pub(crate) enum SchemaChange {
         /// The types.
         names: Vec<String>,
     },
+    /// CREATE AGGREGATE.
+    CreateAggregate {
+        /// OR REPLACE.
+        or_replace: bool,
+        /// The aggregate; the type of its result is known when it is created.
+        aggregate: UserAggregate,
+    },
+    /// DROP AGGREGATE.
+    DropAggregate(AggregateDrop),
     /// CREATE ROLE, GRANT and their kind.
     Role(RoleStatement),
     /// One that names a type which an earlier change of the same script may make: bound when it is its turn.
@@ -184,6 +196,10 @@ pub(crate) fn bind_schema_change(
 ) -> Result<Option<SchemaChange>, SqlError> {
     let statement = match statement {
         ParsedStatement::CreateRoutine(create) => return bind_create_routine(types, create).map(Some),
+        ParsedStatement::CreateAggregate(create) => return bind_create_aggregate(types, create).map(Some),
+        ParsedStatement::DropAggregate(drop) => {
+            return AggregateDrop::bind(types, drop).map(|drop| Some(SchemaChange::DropAggregate(drop)));
+        }
         ParsedStatement::CreateTableAs(create) => return bind_create_table_as(create).map(Some),
         ParsedStatement::Role(statement) => return Ok(Some(SchemaChange::Role(statement.as_ref().clone()))),
         ParsedStatement::Do(_) => return Ok(None),
@@ -357,6 +373,14 @@ fn change_all<'c>(
                 create_routine(&mut catalog, *or_replace, procedure)?
             }
             SchemaChange::DropRoutine(drop) => drop.apply(&mut catalog)?,
+            SchemaChange::CreateAggregate { or_replace, aggregate } => {
+                create_aggregate(&mut catalog, *or_replace, aggregate)?;
+                "CREATE AGGREGATE"
+            }
+            SchemaChange::DropAggregate(drop) => {
+                drop.apply(&mut catalog)?;
+                "DROP AGGREGATE"
+            }
             SchemaChange::CreateType(draft) => {
                 create_type(&mut catalog, draft)?;
                 "CREATE TYPE"

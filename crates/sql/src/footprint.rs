@@ -94,6 +94,7 @@ impl KnownFrame {
             | Kind::Window(_)
             | Kind::Argument(_)
             | Kind::Left(_)
+            | Kind::State(_)
             | Kind::Subquery(_)
             | Kind::Call(_) => true,
             _ => false,

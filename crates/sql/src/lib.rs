@@ -26,6 +26,7 @@ mod expression;
 mod footprint;
 mod library;
 mod parse;
+mod parse_aggregate;
 mod parse_create_as;
 mod parse_role;
 mod parse_routine;

@@ -1,6 +1,9 @@
 //! From text to syntax trees: sqlparser's PostgreSQL grammar behind our limits.
 
 use crate::expression::{OPERATORS_MAX, too_deep};
+use crate::parse_aggregate::{
+    CreateAggregate, DropAggregate, is_about_aggregates, parse_create_aggregate, parse_drop_aggregate,
+};
 use crate::parse_create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
 use crate::parse_role::{RoleStatement, is_about_roles, parse_role};
 use crate::parse_routine::{CreateRoutine, parse_create_routine, parse_do};
@@ -28,6 +31,10 @@ pub(crate) enum ParsedStatement {
     Sql(Box<Statement>),
     /// CREATE PROCEDURE and CREATE FUNCTION, which it does not read in PostgreSQL's form.
     CreateRoutine(Box<CreateRoutine>),
+    /// CREATE AGGREGATE.
+    CreateAggregate(Box<CreateAggregate>),
+    /// DROP AGGREGATE.
+    DropAggregate(Box<DropAggregate>),
     /// CREATE TABLE … AS and SELECT … INTO.
     CreateTableAs(Box<CreateTableAs>),
     /// CREATE ROLE, GRANT and their kind.
@@ -179,7 +186,23 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     let is_block = keyword(0) == Keyword::DO;
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
     let about_roles = is_about_roles(keyword(0), keyword(1));
+    let about_aggregates =
+        is_about_aggregates(&tokens.iter().take(4).map(|token| &token.token).collect::<Vec<_>>());
+    let first = keyword(0);
     let mut parser = parser(tokens);
+    if about_aggregates {
+        return match first {
+            Keyword::CREATE => {
+                let create = parse_create_aggregate(&mut parser, sql)?;
+                Ok(ParsedStatement::CreateAggregate(Box::new(create)))
+            }
+            Keyword::DROP => {
+                let drop = parse_drop_aggregate(&mut parser, sql)?;
+                Ok(ParsedStatement::DropAggregate(Box::new(drop)))
+            }
+            _ => Err(SqlError::unsupported("ALTER AGGREGATE").hint("Drop it and create it again.")),
+        };
+    }
     if about_roles {
         return Ok(ParsedStatement::Role(Box::new(parse_role(&mut parser, sql)?)));
     }
@@ -253,9 +276,10 @@ pub(crate) fn parser_error(error: ParserError, parser: &Parser<'_>, sql: &str) -
 pub(crate) fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlError> {
     let plain = |statement| match statement {
         ParsedStatement::Sql(statement) => Ok(*statement),
-        ParsedStatement::CreateRoutine(_) | ParsedStatement::CreateTableAs(_) => {
-            Err(SqlError::unsupported("CREATE in a function"))
-        }
+        ParsedStatement::CreateRoutine(_)
+        | ParsedStatement::CreateTableAs(_)
+        | ParsedStatement::CreateAggregate(_) => Err(SqlError::unsupported("CREATE in a function")),
+        ParsedStatement::DropAggregate(_) => Err(SqlError::unsupported("DROP in a function")),
         ParsedStatement::Role(_) => Err(SqlError::unsupported("a statement about roles in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };

@@ -350,7 +350,7 @@ fn parse_parameter(parser: &mut Parser<'_>, sql: &str) -> Result<ParsedParameter
     let token = parser.peek_token();
     // One word before the comma is a type; with another word after it, it is the name.
     let next = parser.peek_nth_token(1);
-    let named = matches!(next.token, Token::Word(_)) && !begins_type(&token.token, &next.token);
+    let named = is_name_before_type(&token.token, &next.token);
     let name = match (&token.token, named) {
         (Token::Word(word), true) => {
             parser.next_token();
@@ -377,6 +377,11 @@ fn parse_parameter(parser: &mut Parser<'_>, sql: &str) -> Result<ParsedParameter
         false => None,
     };
     Ok(ParsedParameter { mode: mode.unwrap_or(ParameterMode::In), name, data_type, default })
+}
+
+/// Whether the first of two tokens is the name of a parameter whose type the second begins.
+pub(crate) fn is_name_before_type(first: &Token, second: &Token) -> bool {
+    matches!((first, second), (Token::Word(_), Token::Word(_))) && !begins_type(first, second)
 }
 
 /// Types of several words that a parameter without a name may begin with.

@@ -283,7 +283,11 @@ fn bind_step(
     let statement = match statement {
         ParsedStatement::Sql(statement) => statement,
         ParsedStatement::Do(body) => return bind_block(library, scope, body),
-        ParsedStatement::CreateRoutine(_) | ParsedStatement::CreateTableAs(_) | ParsedStatement::Role(_) => {
+        ParsedStatement::CreateRoutine(_)
+        | ParsedStatement::CreateTableAs(_)
+        | ParsedStatement::CreateAggregate(_)
+        | ParsedStatement::DropAggregate(_)
+        | ParsedStatement::Role(_) => {
             return Err(SqlError::unsupported("this statement"));
         }
     };

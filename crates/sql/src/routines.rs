@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
     Catalog, CompositeTypes, DataType, Function, FunctionResult, OutputColumn, Parameter, Procedure,
-    SqlError, SqlState, Value, Volatility, can_cast_implicitly,
+    SqlError, SqlState, UserAggregate, Value, Volatility, can_cast_implicitly,
 };
 
 /// A procedure or function.
@@ -36,6 +36,7 @@ pub(crate) struct Routines {
     by_name: Arc<BTreeMap<String, Arc<Routine>>>,
     sequences: Arc<BTreeSet<String>>,
     types: Arc<CompositeTypes>,
+    aggregates: Arc<BTreeMap<String, Arc<UserAggregate>>>,
 }
 
 /// What a parameter gets.
@@ -59,6 +60,7 @@ impl Routines {
             by_name: Arc::new(catalog.procedures.iter().map(routine).collect()),
             types: types.clone(),
             sequences: Arc::new(catalog.sequences.keys().cloned().collect()),
+            aggregates: Arc::new(catalog.aggregates.clone()),
         }
     }
 
@@ -70,6 +72,11 @@ impl Routines {
     /// Whether there is a sequence of this name, which functions draw from.
     pub fn has_sequence(&self, name: &str) -> bool {
         self.sequences.contains(name)
+    }
+
+    /// The aggregate of the ledger of this name.
+    pub fn aggregate(&self, name: &str) -> Option<&Arc<UserAggregate>> {
+        self.aggregates.get(name)
     }
 
     /// The procedure or function of this name.

@@ -523,6 +523,7 @@ fn part(catalog: &Catalog, temporary: bool) -> Catalog {
         part.types.clear();
         part.views.clear();
         part.procedures.clear();
+        part.aggregates.clear();
         part.version = 0;
     }
     part

@@ -338,7 +338,7 @@ impl<'a> Partition<'a> {
                         state.end += 1;
                         *steps += 1;
                     }
-                    let value = state.accumulator.result()?;
+                    let value = state.accumulator.result(self.environment)?;
                     running = Some(state);
                     value
                 }

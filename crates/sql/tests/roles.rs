@@ -258,3 +258,21 @@ fn mistakes_have_postgresqls_errors() {
     }
     database.run("DROP ROLE IF EXISTS nobody; DROP USER IF EXISTS nobody").expect("not there");
 }
+
+#[test]
+fn aggregates_of_the_ledger_need_execute() {
+    let mut database = database();
+    let create = "CREATE AGGREGATE tally (bigint) (SFUNC = int8pl, STYPE = bigint, INITCOND = '0')";
+    database.run(create).expect("an aggregate");
+    database.run("GRANT SELECT ON account TO clerk").expect("a privilege");
+    let query = "SELECT tally(balance) FROM account";
+    assert_eq!(clerk(&mut database, query), Ok(vec![vec!["200".to_string()]]));
+    database.run("REVOKE EXECUTE ON FUNCTION tally(bigint) FROM PUBLIC").expect("a privilege less");
+    let error = clerk(&mut database, query).expect_err("refused");
+    assert_eq!(error.state.to_string(), "42501");
+    assert_eq!(error.message, "permission denied for aggregate tally");
+    database.run("GRANT EXECUTE ON FUNCTION tally(bigint) TO clerk").expect("a privilege more");
+    assert!(clerk(&mut database, query).is_ok());
+    let error = clerk(&mut database, create).expect_err("no administrator");
+    assert_eq!(error.state.to_string(), "42501");
+}

@@ -214,6 +214,16 @@ fn windows() {
 }
 
 #[test]
+fn user_aggregates() {
+    run("user_aggregates");
+}
+
+#[test]
+fn numeric_large() {
+    run("numeric_large");
+}
+
+#[test]
 fn numeric_special() {
     run("numeric_special");
 }

@@ -246,7 +246,7 @@ pub fn add(left: &Value, right: &Value) -> Result<Value, SqlError> {
         (Value::Integer(a), Value::Integer(b)) => integer(a.checked_add(*b)),
         (Value::BigInt(a), Value::Integer(b)) => bigint(a.checked_add(i64::from(*b))),
         (Value::Integer(a), Value::BigInt(b)) => bigint(i64::from(*a).checked_add(*b)),
-        (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_add(*b)?)),
+        (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_add(b)?)),
         (Value::Double(a), Value::Double(b)) => double(a + b, a.is_infinite() || b.is_infinite(), true),
         _ => others(ArithmeticOperator::Add, left, right),
     }
@@ -263,7 +263,7 @@ pub fn subtract(left: &Value, right: &Value) -> Result<Value, SqlError> {
         (Value::Integer(a), Value::Integer(b)) => integer(a.checked_sub(*b)),
         (Value::BigInt(a), Value::Integer(b)) => bigint(a.checked_sub(i64::from(*b))),
         (Value::Integer(a), Value::BigInt(b)) => bigint(i64::from(*a).checked_sub(*b)),
-        (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_sub(*b)?)),
+        (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_sub(b)?)),
         (Value::Double(a), Value::Double(b)) => double(a - b, a.is_infinite() || b.is_infinite(), true),
         _ => others(ArithmeticOperator::Subtract, left, right),
     }
@@ -280,7 +280,7 @@ pub fn multiply(left: &Value, right: &Value) -> Result<Value, SqlError> {
         (Value::Integer(a), Value::Integer(b)) => integer(a.checked_mul(*b)),
         (Value::BigInt(a), Value::Integer(b)) => bigint(a.checked_mul(i64::from(*b))),
         (Value::Integer(a), Value::BigInt(b)) => bigint(i64::from(*a).checked_mul(*b)),
-        (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_mul(*b)?)),
+        (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_mul(b)?)),
         (Value::Double(a), Value::Double(b)) => {
             double(a * b, a.is_infinite() || b.is_infinite(), *a == 0.0 || *b == 0.0)
         }
@@ -300,7 +300,7 @@ pub fn divide(left: &Value, right: &Value) -> Result<Value, SqlError> {
         (Value::Integer(a), Value::Integer(b)) => integer(a.checked_div(*b)),
         (Value::BigInt(a), Value::Integer(b)) => divide_bigints(*a, i64::from(*b)),
         (Value::Integer(a), Value::BigInt(b)) => divide_bigints(i64::from(*a), *b),
-        (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_div(*b)?)),
+        (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_div(b)?)),
         (Value::Double(a), Value::Double(b)) if *b == 0.0 && !a.is_nan() => Err(division_by_zero()),
         (Value::Double(a), Value::Double(b)) => double(a / b, a.is_infinite(), *a == 0.0 || b.is_infinite()),
         _ => others(ArithmeticOperator::Divide, left, right),
@@ -325,7 +325,7 @@ pub fn remainder(left: &Value, right: &Value) -> Result<Value, SqlError> {
         (Value::Integer(a), Value::Integer(b)) => Ok(Value::Integer(a.wrapping_rem(*b))),
         (Value::BigInt(a), Value::Integer(b)) => remainder_bigints(*a, i64::from(*b)),
         (Value::Integer(a), Value::BigInt(b)) => remainder_bigints(i64::from(*a), *b),
-        (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_rem(*b)?)),
+        (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(a.checked_rem(b)?)),
         _ => others(ArithmeticOperator::Remainder, left, right),
     }
 }

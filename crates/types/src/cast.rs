@@ -155,7 +155,7 @@ fn convert_between(value: Value, target: DataType, context: Context) -> Result<V
         _ if target.integer_range().is_some() => to_integer(&value, target, context)?,
         _ => match target {
             DataType::Numeric(modifier) => return to_numeric(&value, modifier, target, context),
-            DataType::Double => to_double(&value),
+            DataType::Double => to_double(&value)?,
             DataType::Real => to_real(&value)?,
             DataType::Boolean => match &value {
                 Value::Integer(number) if context == Context::Explicit => Some(Value::Boolean(*number != 0)),
@@ -196,15 +196,15 @@ fn to_integer(value: &Value, target: DataType, context: Context) -> Result<Optio
     number.map(|number| narrowed(number).map_err(|_| out_of_range(&target.to_string()))).transpose()
 }
 
-fn to_double(value: &Value) -> Option<Value> {
-    Some(Value::Double(match value {
+fn to_double(value: &Value) -> Result<Option<Value>, SqlError> {
+    Ok(Some(Value::Double(match value {
         Value::SmallInt(number) => f64::from(*number),
         Value::Integer(number) => f64::from(*number),
         Value::BigInt(number) => *number as f64,
-        Value::Numeric(number) => number.to_f64(),
+        Value::Numeric(number) => number.to_f64()?,
         Value::Real(number) => f64::from(*number),
-        _ => return None,
-    }))
+        _ => return Ok(None),
+    })))
 }
 
 fn to_real(value: &Value) -> Result<Option<Value>, SqlError> {
@@ -256,7 +256,7 @@ fn to_array(value: &Value, element: ElementType, context: Context) -> Result<Opt
 
 fn to_numeric(
     value: &Value,
-    modifier: Option<(u8, i8)>,
+    modifier: Option<(u16, i16)>,
     target: DataType,
     context: Context,
 ) -> Result<Value, SqlError> {
@@ -265,7 +265,7 @@ fn to_numeric(
         (Value::Integer(number), _) => Numeric::from(*number),
         (Value::BigInt(number), _) => Numeric::from(*number),
         (Value::Real(number), _) => Numeric::from_f32(*number)?,
-        (Value::Numeric(number), _) => *number,
+        (Value::Numeric(number), _) => number.clone(),
         (Value::Double(number), None) => return Numeric::from_f64(*number).map(Value::Numeric),
         (Value::Double(number), Some((precision, scale))) => {
             return Numeric::from_f64_coerced(*number, precision, scale).map(Value::Numeric);

@@ -311,6 +311,28 @@ impl Procedure {
     }
 }
 
+/// An aggregate of the ledger: a state, and functions that take it on and make the result of it. They are functions of the
+/// ledger or of the system, found by their names when the aggregate is used.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct UserAggregate {
+    /// Its name, which no procedure and no function has.
+    pub name: String,
+    /// The types of its arguments; `None` takes every type.
+    pub arguments: Vec<Option<DataType>>,
+    /// The function that gives the next state for a state and the arguments of a row.
+    pub transition: String,
+    /// The type of the state.
+    pub state: DataType,
+    /// The state before the first row, as text; without one it is NULL.
+    pub initial: Option<String>,
+    /// The function that gives the result for the last state; without one that is the result.
+    pub result: Option<String>,
+    /// The last function takes NULLs of the types of the arguments besides.
+    pub result_takes_arguments: bool,
+    /// The type of the result.
+    pub data_type: DataType,
+}
+
 /// The tables, views and procedures of a ledger at one height. A change makes a new catalog with the next version.
 #[derive(Clone, Debug, PartialEq, Eq, Default, BorshSerialize, BorshDeserialize)]
 pub struct Catalog {
@@ -330,6 +352,8 @@ pub struct Catalog {
     pub sequences: BTreeMap<String, Arc<Sequence>>,
     /// Procedures and functions by name; one per name.
     pub procedures: BTreeMap<String, Arc<Procedure>>,
+    /// Aggregates by name.
+    pub aggregates: BTreeMap<String, Arc<UserAggregate>>,
     /// Roles, and what they may do.
     pub roles: Roles,
     /// The number that the next composite type gets.
@@ -383,6 +407,11 @@ impl Catalog {
         let owners = self.sequences.values().filter_map(|sequence| sequence.owner.as_ref());
         let mut owners = owners.filter(|owner| owner.table == table && usize::from(owner.column) == column);
         owners.find_map(|owner| owner.identity)
+    }
+
+    /// Whether there is a procedure, a function or an aggregate of this name.
+    pub fn has_routine(&self, name: &str) -> bool {
+        self.procedures.contains_key(name) || self.aggregates.contains_key(name)
     }
 
     /// The table with this number.

@@ -1,7 +1,7 @@
 use crate::composite_type::UNNAMED;
 use crate::{ElementType, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
-use std::fmt;
+use std::{fmt, io};
 
 /// The type of a column, variable or expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, BorshSerialize, BorshDeserialize)]
@@ -13,7 +13,9 @@ pub enum DataType {
     /// `bigint`, 64 bits
     BigInt,
     /// `numeric` (`None`) or `numeric(precision, scale)`; a negative scale rounds before the point
-    Numeric(Option<(u8, i8)>),
+    Numeric(
+        #[borsh(serialize_with = "write_precision", deserialize_with = "read_precision")] Option<(u16, i16)>,
+    ),
     /// `double precision`
     Double,
     /// `text` (`None`) or `varchar(n)`, `n` in characters
@@ -54,6 +56,34 @@ const FIRST_COMPOSITE_OID: u32 = 1_500_000_000;
 /// Object identifier of a composite type; the next one is that of its arrays.
 pub(crate) fn composite_oid(id: TypeId) -> u32 {
     FIRST_COMPOSITE_OID.saturating_add(id.0.saturating_mul(2))
+}
+
+/// One byte each for precision and scale where they fit, and two each behind another tag where they do not.
+fn write_precision<W: io::Write>(precision: &Option<(u16, i16)>, writer: &mut W) -> io::Result<()> {
+    let Some((precision, scale)) = *precision else { return 0u8.serialize(writer) };
+    match (u8::try_from(precision), i8::try_from(scale)) {
+        (Ok(precision), Ok(scale)) => (1u8, precision, scale).serialize(writer),
+        _ => (2u8, precision, scale).serialize(writer),
+    }
+}
+
+fn read_precision<R: io::Read>(reader: &mut R) -> io::Result<Option<(u16, i16)>> {
+    let refused = || io::Error::new(io::ErrorKind::InvalidData, "expected the precision of a numeric type");
+    Ok(match u8::deserialize_reader(reader)? {
+        0 => None,
+        1 => {
+            let (precision, scale) = <(u8, i8)>::deserialize_reader(reader)?;
+            Some((u16::from(precision), i16::from(scale)))
+        }
+        2 => {
+            let (precision, scale) = <(u16, i16)>::deserialize_reader(reader)?;
+            if u8::try_from(precision).is_ok() && i8::try_from(scale).is_ok() {
+                return Err(refused());
+            }
+            Some((precision, scale))
+        }
+        _ => return Err(refused()),
+    })
 }
 
 impl DataType {

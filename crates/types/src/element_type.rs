@@ -50,7 +50,7 @@ impl ElementType {
         let family = FAMILIES.iter().position(|(known, ..)| *known == data_type.family())?;
         let modifier = match data_type {
             DataType::Numeric(Some((precision, scale))) => {
-                (u32::from(precision) << 8) + u32::from(scale.cast_unsigned()) + 1
+                (u32::from(precision) << 16) + u32::from(scale.cast_unsigned()) + 1
             }
             DataType::Text(Some(length)) | DataType::Char(Some(length)) => length.checked_add(1)?,
             _ => 0,
@@ -66,7 +66,7 @@ impl ElementType {
         let modifier = self.modifier.checked_sub(1);
         match (FAMILIES[usize::from(self.family)].0, modifier) {
             (DataType::Numeric(_), Some(modifier)) => {
-                DataType::Numeric(Some(((modifier >> 8) as u8, ((modifier & 0xff) as u8).cast_signed())))
+                DataType::Numeric(Some(((modifier >> 16) as u16, (modifier as u16).cast_signed())))
             }
             (DataType::Text(_), Some(length)) => DataType::Text(Some(length)),
             (DataType::Char(_), Some(length)) => DataType::Char(Some(length)),
@@ -95,6 +95,15 @@ impl ElementType {
             DataType::Composite(_) => "_record",
             _ => FAMILIES[usize::from(self.family)].2,
         }
+    }
+
+    /// The element type of the arrays with this internal name.
+    pub fn from_array_name(name: &str) -> Option<ElementType> {
+        if name == VARCHAR_ARRAY.1 {
+            return ElementType::from_array_oid(VARCHAR_ARRAY.0);
+        }
+        let family = FAMILIES.iter().position(|(_, _, known)| *known == name)?;
+        Some(ElementType { family: family as u8, modifier: 0 })
     }
 
     /// The element type of the arrays with this object identifier.
@@ -138,6 +147,7 @@ mod tests {
             DataType::Text(Some(0)),
             DataType::Text(None),
             DataType::Numeric(Some((38, 10))),
+            DataType::Numeric(Some((1000, -1000))),
             DataType::Char(Some(3)),
             DataType::Uuid,
             DataType::Record,
@@ -145,6 +155,11 @@ mod tests {
         ] {
             let array = element.array().expect("a type that has arrays");
             assert_eq!(array.element(), Some(element));
+            let family = array.element().and_then(ElementType::new).map(|one| one.family());
+            assert_eq!(
+                ElementType::new(element).and_then(|one| ElementType::from_array_name(one.array_name())),
+                family
+            );
             assert_eq!(crate::decode_exactly::<DataType>(&crate::encode(&array)).ok(), Some(array));
             assert_eq!(DataType::from_oid(array.oid()).map(DataType::family), Some(array.family()));
         }

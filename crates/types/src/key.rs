@@ -1,4 +1,4 @@
-use crate::{Numeric, SqlError, SqlState, Value, limits};
+use crate::{SqlError, SqlState, Value, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use smallvec::SmallVec;
 use std::borrow::Borrow;
@@ -21,7 +21,7 @@ use std::io;
 /// | text, bytea, char | the bytes, then `00`; in them `00` becomes `01 01` and `01` becomes `01 02`; a char without the spaces at its end |
 /// | uuid | 16: its bytes |
 /// | array, composite | `01` and its encoding for each element or field, `02` for NULL, then `00` |
-/// | numeric | sign and decimal exponent in one byte, then two digits per byte: see `push_numeric` |
+/// | numeric | sign and decimal exponent in one byte or a few, then two digits per byte: see `Numeric::push_key` |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Key(SmallVec<[u8; 16]>);
 
@@ -158,7 +158,7 @@ fn push_value(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlEr
         Value::BigInt(value) | Value::TimestampTz(value) => {
             bytes.extend_from_slice(&(*value ^ i64::MIN).to_be_bytes());
         }
-        Value::Numeric(value) => push_numeric(bytes, *value),
+        Value::Numeric(value) => value.push_key(bytes, limits::KEY_BYTES_MAX),
         Value::Double(value) => bytes.extend_from_slice(&double_bits(*value).to_be_bytes()),
         Value::Text(text) => {
             push_bounded(bytes, text.as_bytes())?;
@@ -178,6 +178,7 @@ fn push_indexed(bytes: &mut SmallVec<[u8; 16]>, value: &Value) {
             push_text(bytes, &text[..cut(text)]);
         }
         Value::Bytea(content) => push_text(bytes, &content[..cut(content)]),
+        Value::Numeric(number) => number.push_key(bytes, limits::INDEX_BYTES_MAX),
         Value::Array(array) => push_all_indexed(bytes, array.values()),
         Value::Composite(row) => push_all_indexed(bytes, row.values()),
         other => push_value(bytes, other).expect("values of the other types are short and not NULL"),
@@ -281,42 +282,4 @@ fn push_text(bytes: &mut SmallVec<[u8; 16]>, text: &[u8]) {
     }
     bytes.extend_from_slice(rest);
     bytes.push(0);
-}
-
-/// Zero is `80`, -Infinity `01`, Infinity `fe`, NaN `ff`. Any other value is `±0.d₁d₂d₃… × 10^exponent` with `d₁ ≠ 0` and no zero at the end. A positive one is
-/// the byte `80 + bias + exponent`, then `2d + 1` for each pair of digits `d` but the last, which is `2d`: the lowest
-/// bit says whether digits follow. A negative one is the complement of this.
-fn push_numeric(bytes: &mut SmallVec<[u8; 16]>, value: Numeric) {
-    const ZERO: u8 = 0x80;
-    const BIAS: i32 = Numeric::SCALE_MAX as i32;
-    let mantissa = value.mantissa();
-    if value.is_special() {
-        bytes.push(match mantissa {
-            -1 => 0x01,
-            1 => 0xfe,
-            _ => 0xff,
-        });
-        return;
-    }
-    let Some(log) = mantissa.unsigned_abs().checked_ilog10() else {
-        bytes.push(ZERO);
-        return;
-    };
-    let exponent = log as i32 + 1 - i32::from(value.scale());
-    let complement = if mantissa < 0 { u8::MAX } else { 0 };
-    // The exponent is at least 1 − bias and at most 38, so that this is more than 80 and fits.
-    bytes.push((ZERO + (BIAS + exponent) as u8) ^ complement);
-    let mut digits = [0; limits::NUMERIC_PRECISION_MAX as usize];
-    let mut rest = mantissa.unsigned_abs();
-    for digit in digits[..=log as usize].iter_mut().rev() {
-        *digit = (rest % 10) as u8;
-        rest /= 10;
-    }
-    let length = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
-    let pairs = digits[..length.next_multiple_of(2)].chunks_exact(2);
-    let last = pairs.len() - 1;
-    for (at, pair) in pairs.enumerate() {
-        let pair = pair[0] * 10 + pair[1];
-        bytes.push((2 * pair + u8::from(at < last)) ^ complement);
-    }
 }

@@ -27,9 +27,6 @@ mod execution_model;
 mod identity;
 mod key;
 mod numeric;
-mod numeric_functions;
-mod numeric_special;
-mod numeric_text;
 mod policy;
 mod proposal;
 mod real;
@@ -58,7 +55,7 @@ pub use cast::{
 };
 pub use catalog::{
     Catalog, Check, Column, ForeignKey, Function, FunctionResult, Index, Language, Parameter, ParameterMode,
-    Procedure, ReferentialAction, Table, TableId, View, Volatility,
+    Procedure, ReferentialAction, Table, TableId, UserAggregate, View, Volatility,
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use columns::ColumnSet;
@@ -77,7 +74,7 @@ pub use error::{SqlError, SqlState};
 pub use execution_model::{EndorsementOptions, ExecutionModel, Pipeline};
 pub use identity::{Identity, IdentityError};
 pub use key::Key;
-pub use numeric::Numeric;
+pub use numeric::{Numeric, NumericDeviations, NumericSum};
 pub use policy::{Policy, PolicyError};
 pub use proposal::{
     PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,

@@ -50,11 +50,15 @@ pub const ORACLE_BYTES_MAX: usize = 4 * 1024;
 pub const BLOCK_TRANSACTIONS_MAX: u32 = 65_000;
 /// Bytes of a block that a charter may allow.
 pub const BLOCK_BYTES_MAX: u32 = 8 * 1024 * 1024;
-/// Digits of a numeric value, before and after the point together.
-pub const NUMERIC_PRECISION_MAX: u8 = 38;
-/// The precision that a numeric type may name. Its values have [`NUMERIC_PRECISION_MAX`] digits at most all the same, so
-/// that a schema written for more digits can be used as long as nobody needs them.
-pub const NUMERIC_DECLARED_PRECISION_MAX: u8 = u8::MAX;
+/// Digits of a numeric value before the point, as in PostgreSQL.
+pub const NUMERIC_WHOLE_DIGITS_MAX: u32 = 131_072;
+/// Digits of a numeric value after the point, as in PostgreSQL.
+pub const NUMERIC_SCALE_MAX: u16 = 16_383;
+/// The precision that a numeric type may name, and its scale in both directions, as in PostgreSQL.
+pub const NUMERIC_PRECISION_MAX: u16 = 1_000;
+/// Digits of the shorter of two numeric values that have their greatest common divisor computed: that takes as many
+/// divisions as they have digits.
+pub const NUMERIC_DIVISOR_DIGITS_MAX: u32 = 16_384;
 /// Rows that one statement returns to a client through a receipt.
 pub const RESULT_ROWS_MAX: usize = 10_000;
 /// Messages that one transaction sends to its client.

@@ -92,7 +92,7 @@ impl BitOr for Privileges {
 pub enum Securable {
     /// A table or view, by name.
     Relation(String),
-    /// A function or procedure, by name.
+    /// A function, procedure or aggregate, by name.
     Routine(String),
 }
 
@@ -211,7 +211,7 @@ impl Roles {
             Securable::Relation(name) => {
                 catalog.tables.contains_key(name) || catalog.views.contains_key(name)
             }
-            Securable::Routine(name) => catalog.procedures.contains_key(name),
+            Securable::Routine(name) => catalog.has_routine(name),
         });
         self
     }

@@ -221,7 +221,7 @@ fn parse_integer(text: &str, type_name: &str, min: i64, max: i64) -> Result<i64,
     Ok(if negative { value } else { -value })
 }
 
-fn parse_double(text: &str) -> Result<f64, SqlError> {
+pub(crate) fn parse_double(text: &str) -> Result<f64, SqlError> {
     let trimmed = trim(text);
     let unsigned = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
     let sign = if trimmed.starts_with('-') { -1.0 } else { 1.0 };

@@ -11,13 +11,19 @@ use types::{
 };
 
 fn numeric() -> impl Strategy<Value = Numeric> {
-    let any = (any::<i128>(), 0u32..39, 0u8..=Numeric::SCALE_MAX);
+    let any = (any::<i128>(), 0u32..39, 0u8..80);
     let wide =
         any.prop_map(|(mantissa, digits, scale)| Numeric::new(mantissa % 10i128.pow(digits.min(38)), scale));
+    let long = "-?[0-9]{1,120}(\\.[0-9]{1,120})?".prop_map(|text| Numeric::parse(&text).expect("a number"));
+    let far =
+        (-200i128..200, prop_oneof![8 => -400i32..400, 1 => -16_380i32..-16_370, 1 => 131_000i32..131_069])
+            .prop_map(|(mantissa, exponent)| {
+                Numeric::parse(&format!("{mantissa}e{exponent}")).expect("in range")
+            });
     let near = (-200i128..200, 0u8..4).prop_map(|(mantissa, scale)| Numeric::new(mantissa, scale));
     let padded = (-20i128..20, 0u8..30)
         .prop_map(|(mantissa, zeros)| Numeric::new(mantissa * 10i128.pow(u32::from(zeros)), zeros));
-    prop_oneof![wide, near, padded]
+    prop_oneof![4 => wide, 4 => near, 4 => padded, 4 => long, 1 => far]
 }
 
 fn double() -> impl Strategy<Value = f64> {
@@ -169,7 +175,7 @@ proptest! {
     #[test]
     fn numeric_keys_ignore_the_scale(a in numeric(), zeros in 0i32..10) {
         if let Ok(padded) = a.round(i32::from(a.scale()) + zeros) {
-            prop_assert_eq!(a, padded);
+            prop_assert_eq!(&a, &padded);
             prop_assert_eq!(key([&Value::Numeric(a)]), key([&Value::Numeric(padded)]));
         }
     }
@@ -253,45 +259,110 @@ proptest! {
     #[test]
     fn numeric_arithmetic_is_exact(a in numeric(), b in numeric()) {
         let scale = a.scale().max(b.scale());
-        let (x, y) = (at_scale(a, scale), at_scale(b, scale));
-        check(a.checked_add(b), &x + &y, u32::from(scale))?;
-        check(a.checked_sub(b), &x - &y, u32::from(scale))?;
-        let product = BigInt::from(a.mantissa()) * b.mantissa();
-        check(a.checked_mul(b), product, u32::from(a.scale()) + u32::from(b.scale()))?;
+        let (x, y) = (at_scale(&a, scale), at_scale(&b, scale));
+        check(a.checked_add(&b), &x + &y, u32::from(scale))?;
+        check(a.checked_sub(&b), &x - &y, u32::from(scale))?;
+        let digits_after = u32::from(a.scale()) + u32::from(b.scale());
+        if digits_after <= u32::from(limits::NUMERIC_SCALE_MAX) {
+            check(a.checked_mul(&b), mantissa(&a) * mantissa(&b), digits_after)?;
+        }
         if b.is_zero() {
-            prop_assert!(a.checked_div(b).is_err_and(|error| error.state == types::SqlState::DIVISION_BY_ZERO));
-            prop_assert!(a.checked_rem(b).is_err_and(|error| error.state == types::SqlState::DIVISION_BY_ZERO));
+            prop_assert!(a.checked_div(&b).is_err_and(|error| error.state == types::SqlState::DIVISION_BY_ZERO));
+            prop_assert!(a.checked_rem(&b).is_err_and(|error| error.state == types::SqlState::DIVISION_BY_ZERO));
             return Ok(());
         }
-        check(a.checked_rem(b), &x % &y, u32::from(scale))?;
-        if let Ok(quotient) = a.checked_div(b) {
+        check(a.checked_rem(&b), &x % &y, u32::from(scale))?;
+        if let Ok(quotient) = a.checked_div(&b) {
             // |a / b − quotient| ≤ half a unit of the last digit, and a unit is small against the quotient.
             let unit = BigInt::from(10).pow(u32::from(quotient.scale()));
-            let difference = (&x * &unit - &y * quotient.mantissa()).abs() * 2;
+            let difference = (&x * &unit - &y * mantissa(&quotient)).abs() * 2;
             prop_assert!(difference <= y.abs());
-            let digits = quotient.mantissa().unsigned_abs().checked_ilog10().map_or(0, |log| log + 1);
-            prop_assert!(x.is_zero() || digits >= 16 || quotient.scale() == 0 && digits > 12, "{} digits", digits);
+            let digits = if quotient.is_zero() { 0 } else { quotient.digits().len() };
+            // A scale that is chosen ends at a thousand digits.
+            let enough = digits >= 16 || quotient.scale() == 0 && digits > 12 || quotient.scale() == 1000;
+            prop_assert!(x.is_zero() || enough, "{} digits", digits);
         }
     }
 }
 
-fn at_scale(value: Numeric, scale: u8) -> BigInt {
-    BigInt::from(value.mantissa()) * BigInt::from(10).pow(u32::from(scale - value.scale()))
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn numeric_rounding_is_to_the_nearest(a in numeric(), digits in -60i32..150) {
+        let Ok(rounded) = a.round(digits) else { return Ok(()) };
+        prop_assert_eq!(i32::from(rounded.scale()), digits.max(0));
+        // Twice the difference is at most a unit, at a scale that has both.
+        let scale = a.scale().max(rounded.scale());
+        let difference: BigInt = (at_scale(&a, scale) - at_scale(&rounded, scale)).abs() * 2;
+        let unit_exponent = i32::from(scale) - digits;
+        let unit = BigInt::from(10).pow(unit_exponent.max(0).unsigned_abs());
+        prop_assert!(difference <= unit || unit_exponent < 0 && difference.is_zero());
+        let cut = a.trunc(digits).expect("no larger than the value");
+        prop_assert!(cut.abs() <= a.abs() && cut.abs() <= rounded.abs());
+    }
+
+    #[test]
+    fn numeric_roots_are_the_nearest(a in numeric()) {
+        let Ok(root) = a.abs().sqrt() else { return Ok(()) };
+        // (root ± half a unit)² is on both sides of the number.
+        let squared = mantissa(&root) * mantissa(&root);
+        let (scale, wanted) = (2 * u32::from(root.scale()), u32::from(a.scale()));
+        let number = mantissa(&a.abs());
+        let (squared, number, unit) = match scale >= wanted {
+            true => (squared, number * BigInt::from(10).pow(scale - wanted), BigInt::from(1)),
+            false => {
+                let unit = BigInt::from(10).pow(wanted - scale);
+                (squared * &unit, number, unit)
+            }
+        };
+        let distance: BigInt = squared - number;
+        prop_assert!(distance.abs() <= (mantissa(&root) + 1) * unit);
+    }
+
+    #[test]
+    fn whole_powers_of_whole_numbers_are_exact(base in -2000i64..2000, exponent in 0i32..200) {
+        let power = Numeric::from(base).power(&Numeric::from(exponent)).expect("in range");
+        prop_assert_eq!(power.scale(), 16);
+        let expected = BigInt::from(base).pow(exponent.unsigned_abs()) * BigInt::from(10).pow(16);
+        prop_assert_eq!(mantissa(&power), expected);
+    }
+
+    #[test]
+    fn a_logarithm_undoes_a_power(exponent in -1_000_000i64..1_000_000) {
+        let exponent = Numeric::new(i128::from(exponent), 4);
+        // With 60 digits after the point, more of them than the logarithm has are right.
+        let power = exponent.checked_add(&Numeric::new(0, 60)).and_then(|exponent| exponent.exponential());
+        let back = power.expect("in range").natural_logarithm().expect("positive");
+        let difference = back.checked_sub(&exponent).expect("small").abs();
+        prop_assert!(difference < Numeric::new(1, 14), "{difference}");
+    }
+}
+
+fn mantissa(value: &Numeric) -> BigInt {
+    let magnitude: BigInt = value.digits().parse().expect("digits");
+    if value.is_negative() { -magnitude } else { magnitude }
+}
+
+fn at_scale(value: &Numeric, scale: u16) -> BigInt {
+    mantissa(value) * BigInt::from(10).pow(u32::from(scale - value.scale()))
 }
 
 /// The exact result, or a refusal where it has too many digits.
 fn check(
     found: Result<Numeric, types::SqlError>,
-    mantissa: BigInt,
+    expected: BigInt,
     scale: u32,
 ) -> Result<(), proptest::test_runner::TestCaseError> {
-    let fits = mantissa.abs() < BigInt::from(10).pow(38) && scale <= u32::from(Numeric::SCALE_MAX);
     match found {
         Ok(found) => {
-            prop_assert_eq!(BigInt::from(found.mantissa()), mantissa);
+            prop_assert_eq!(mantissa(&found), expected);
             prop_assert_eq!(u32::from(found.scale()), scale);
         }
-        Err(error) => prop_assert!(!fits, "{error}"),
+        Err(error) => {
+            let end = BigInt::from(10).pow(limits::NUMERIC_WHOLE_DIGITS_MAX + scale);
+            prop_assert!(expected.abs() >= end, "{error}");
+        }
     }
     Ok(())
 }
@@ -348,6 +419,10 @@ fn keys_keep_their_bytes() {
         (Value::Numeric(Numeric::ZERO), "0x80"),
         (Value::Numeric(Numeric::new(123_450, 2)), "0xd0194564"),
         (Value::Numeric(Numeric::new(-1, 0)), "0x32eb"),
+        (Value::Numeric(Numeric::new(1, 76)), "0x8114"),
+        (Value::Numeric(Numeric::new(1, 77)), "0x81017fb414"),
+        (Value::Numeric(Numeric::new(-1, 77)), "0x7efe804beb"),
+        (Value::Numeric(Numeric::parse("9e131071").expect("in range")), "0xf300020000b4"),
     ];
     for (value, expected) in table {
         let found = format!("{:?}", key([&value]));

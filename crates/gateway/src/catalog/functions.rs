@@ -5,6 +5,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Arra
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -168,7 +169,8 @@ pub(super) fn register(context: &SessionContext, objects: &Objects) {
     let routines = &objects.routines;
     let arguments: Vec<(i32, String)> = routines.iter().map(|r| (r.oid, r.arguments.clone())).collect();
     let results = routines.iter().filter_map(|r| Some((r.oid, r.result.clone()?))).collect();
-    let definitions = routines.iter().map(|r| (r.oid, r.definition.clone())).collect();
+    let defined = routines.iter().filter(|routine| routine.kind != "a");
+    let definitions = defined.map(|r| (r.oid, r.definition.clone())).collect();
     let indexes = objects.relations.iter().flat_map(|relation| &relation.indexes);
     let indexes = indexes.map(|index| (index.oid, index.definition.clone())).collect();
     let constraints = objects.relations.iter().flat_map(|relation| &relation.constraints);

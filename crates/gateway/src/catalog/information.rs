@@ -387,7 +387,14 @@ fn routines(objects: &Objects) -> Vec<NamedRow> {
             ("routine_catalog", Cell::from(DATABASE)),
             ("routine_schema", "public".into()),
             ("routine_name", routine.name.clone().into()),
-            ("routine_type", if routine.result.is_some() { "FUNCTION" } else { "PROCEDURE" }.into()),
+            (
+                "routine_type",
+                match routine.kind {
+                    "f" => "FUNCTION".into(),
+                    "p" => "PROCEDURE".into(),
+                    _ => Cell::Null,
+                },
+            ),
             ("data_type", Cell::Null),
             ("routine_body", "EXTERNAL".into()),
             ("routine_definition", routine.body.clone().into()),

@@ -8,7 +8,7 @@
 use crate::postgres::encode::{type_length, type_modifier};
 use types::{
     Catalog, CompositeType, CompositeTypes, DataType, ForeignKey, Function, FunctionResult, Language,
-    ParameterMode, Procedure, ReferentialAction, Table, View, Volatility,
+    ParameterMode, Procedure, ReferentialAction, Table, UserAggregate, View, Volatility,
 };
 
 /// Name of the database that every session is connected to, whatever it asked for.
@@ -323,6 +323,8 @@ pub(super) fn quoted(name: &str) -> String {
 pub(super) struct Routine {
     pub(super) oid: i32,
     pub(super) name: String,
+    /// `f` a function, `p` a procedure, `a` an aggregate.
+    pub(super) kind: &'static str,
     /// As `pg_get_function_result` shows it; `None` for a procedure.
     pub(super) result: Option<String>,
     /// Type of the result: `void` for a procedure, `record` for a row.
@@ -342,7 +344,36 @@ pub(super) struct Routine {
     pub(super) names: Vec<String>,
 }
 
+/// Object identifier of the type of arguments that take every type.
+const ANY: i64 = 2276;
+
 impl Routine {
+    fn of_aggregate(number: usize, aggregate: &UserAggregate, known: &CompositeTypes) -> Routine {
+        let types = &aggregate.arguments;
+        let shown = types.iter().map(|one| one.map_or("\"any\"".to_string(), |one| family_name(known, one)));
+        let arguments = shown.collect::<Vec<String>>().join(", ");
+        Routine {
+            oid: 50_000_000 + number as i32,
+            name: aggregate.name.clone(),
+            kind: "a",
+            result: Some(family_name(known, aggregate.data_type)),
+            result_type: i64::from(aggregate.data_type.oid()),
+            returns_set: false,
+            is_strict: false,
+            volatility: "i",
+            arguments,
+            definition: String::new(),
+            body: "aggregate_dummy".to_string(),
+            input_types: types
+                .iter()
+                .map(|known| known.map_or(ANY, |known| i64::from(known.oid())))
+                .collect(),
+            all_types: Vec::new(),
+            modes: Vec::new(),
+            names: Vec::new(),
+        }
+    }
+
     fn of_procedure(number: usize, procedure: &Procedure, types: &CompositeTypes) -> Routine {
         let mode = |mode: ParameterMode| match mode {
             ParameterMode::In if procedure.function.is_some() => ("", "i"),
@@ -399,6 +430,7 @@ impl Routine {
             volatility,
             oid: 50_000_000 + number as i32,
             name: procedure.name.clone(),
+            kind: if procedure.function.is_some() { "f" } else { "p" },
             definition,
             body: procedure.body.clone(),
             input_types: input.map(|parameter| i64::from(parameter.data_type.oid())).collect(),
@@ -462,8 +494,13 @@ impl Objects {
         let roles = catalog.roles.by_name.iter().map(|(name, role)| (name.clone(), role.login)).collect();
         let types = CompositeTypes::new(catalog);
         let procedures = catalog.procedures.values().enumerate();
-        let routines =
+        let mut routines: Vec<Routine> =
             procedures.map(|(number, procedure)| Routine::of_procedure(number, procedure, &types)).collect();
+        let first = routines.len();
+        let aggregates = catalog.aggregates.values().enumerate();
+        routines.extend(
+            aggregates.map(|(number, aggregate)| Routine::of_aggregate(first + number, aggregate, &types)),
+        );
         Objects { relations, routines, roles }
     }
 }

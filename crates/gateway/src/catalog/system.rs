@@ -362,7 +362,7 @@ fn procedures(objects: &Objects) -> Vec<NamedRow> {
             ("proowner", ROLE_OID.into()),
             ("prolang", PLPGSQL.into()),
             ("procost", 100.into()),
-            ("prokind", if routine.result.is_some() { "f" } else { "p" }.into()),
+            ("prokind", routine.kind.into()),
             ("provolatile", routine.volatility.into()),
             ("proretset", routine.returns_set.into()),
             ("proisstrict", routine.is_strict.into()),

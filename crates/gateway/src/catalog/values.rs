@@ -35,9 +35,9 @@ pub(super) fn arrow_type(data_type: DataType) -> Arrow {
         DataType::Integer => Arrow::Int32,
         DataType::BigInt => Arrow::Int64,
         DataType::Numeric(Some((precision, scale)))
-            if precision <= 38 && (0..=i16::from(precision)).contains(&i16::from(scale)) =>
+            if precision <= 38 && (0..=precision.cast_signed()).contains(&scale) =>
         {
-            Arrow::Decimal128(precision, scale)
+            Arrow::Decimal128(precision as u8, scale as i8)
         }
         DataType::Numeric(_) => Arrow::Decimal128(38, 10),
         DataType::Double => Arrow::Float64,
@@ -157,8 +157,10 @@ pub(super) fn scalar(value: &Value) -> ScalarValue {
         Value::Boolean(value) => ScalarValue::Boolean(Some(*value)),
         Value::Integer(value) => ScalarValue::Int32(Some(*value)),
         Value::BigInt(value) => ScalarValue::Int64(Some(*value)),
-        Value::Numeric(value) if value.is_special() => ScalarValue::Utf8(Some(value.to_string())),
-        Value::Numeric(value) => ScalarValue::Decimal128(Some(value.mantissa()), 38, value.scale() as i8),
+        Value::Numeric(value) => match value.small_mantissa() {
+            Some(mantissa) => ScalarValue::Decimal128(Some(mantissa), 38, value.scale() as i8),
+            None => ScalarValue::Utf8(Some(value.to_string())),
+        },
         Value::Double(value) => ScalarValue::Float64(Some(*value)),
         Value::Text(value) => ScalarValue::Utf8(Some(value.to_string())),
         Value::TimestampTz(value) => {

@@ -3,7 +3,7 @@
 use super::encode::Format;
 use bytes::Buf;
 use std::sync::Arc;
-use types::limits::{ARRAY_ELEMENTS_MAX, NUMERIC_PRECISION_MAX, TEXT_BYTES_MAX};
+use types::limits::{ARRAY_ELEMENTS_MAX, NUMERIC_SCALE_MAX, TEXT_BYTES_MAX};
 use types::{
     Array, DataType, ElementType, Interval, Numeric, SqlError, SqlState, Value, check_bytes_length,
     format_value, parse_value,
@@ -203,14 +203,10 @@ fn decode_array(index: usize, bytes: &[u8]) -> Result<Option<Value>, SqlError> {
     Ok(Some(Value::Array(Arc::new(Array::new(element, values)?))))
 }
 
-/// PostgreSQL's `numeric_recv`, for numbers of at most 38 digits.
+/// PostgreSQL's `numeric_recv`.
 pub(super) fn decode_numeric(bytes: &[u8]) -> Result<Numeric, SqlError> {
     let wrong = |what: &str| {
         SqlError::new(INVALID_BINARY_REPRESENTATION, format!("invalid {what} in external \"numeric\" value"))
-    };
-    let out_of_range = || {
-        let message = format!("a numeric value has more than {NUMERIC_PRECISION_MAX} digits");
-        SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message)
     };
     let mut rest = bytes;
     if rest.len() < 8 {
@@ -228,29 +224,23 @@ pub(super) fn decode_numeric(bytes: &[u8]) -> Result<Numeric, SqlError> {
         0xF000 => return Ok(Numeric::NEGATIVE_INFINITY),
         _ => return Err(wrong("sign")),
     };
-    let scale =
-        u8::try_from(scale).ok().filter(|scale| *scale <= NUMERIC_PRECISION_MAX).ok_or_else(out_of_range)?;
-    // The number is `digits × 10^exponent`, in units of its scale; what PostgreSQL sends never has more fraction.
-    let mut digits = String::with_capacity(rest.len() * 2);
+    let scale = u16::try_from(scale).ok().filter(|scale| *scale <= NUMERIC_SCALE_MAX);
+    let scale = scale.ok_or_else(|| wrong("scale"))?;
+    let mut written = String::with_capacity(rest.len() * 2 + 16);
+    if negative {
+        written.push('-');
+    }
+    written.push('0');
     for _ in 0..count {
         let digit = rest.get_i16();
         if !(0..10_000).contains(&digit) {
             return Err(wrong("digit"));
         }
-        digits.push_str(&format!("{digit:04}"));
+        written.push_str(&format!("{digit:04}"));
     }
-    let exponent = (i32::from(weight) - i32::from(count) + 1) * 4 + i32::from(scale);
-    if exponent < 0 {
-        digits.truncate(digits.len().saturating_sub(exponent.unsigned_abs() as usize));
-    }
-    let significant = digits.trim_start_matches('0');
-    let zeros = if significant.is_empty() { 0 } else { exponent.max(0) as usize };
-    if significant.len() + zeros > usize::from(NUMERIC_PRECISION_MAX) {
-        return Err(out_of_range());
-    }
-    let magnitude: i128 =
-        format!("0{significant}{}", "0".repeat(zeros)).parse().map_err(|_| out_of_range())?;
-    Ok(Numeric::new(if negative { -magnitude } else { magnitude }, scale))
+    // Cut off at the scale, as PostgreSQL does.
+    written.push_str(&format!("e{}", (i32::from(weight) - i32::from(count) + 1) * 4));
+    Numeric::parse_truncated(&written, scale)
 }
 
 #[cfg(test)]

@@ -182,18 +182,19 @@ fn put_array(output: &mut BytesMut, array: &Array) {
 /// The value is the sum of `digit[i] × 10000^(weight − i)`.
 fn put_numeric(output: &mut BytesMut, value: &Numeric) {
     if value.is_special() {
-        let sign = match value.mantissa() {
-            1 => 0xD000,
-            -1 => 0xF000,
-            _ => 0xC000,
+        let sign = if value.is_nan() {
+            0xC000
+        } else if value.is_negative() {
+            0xF000
+        } else {
+            0xD000
         };
         [0, 0, sign, 0].into_iter().for_each(|part| output.put_u16(part));
         return;
     }
     let scale = usize::from(value.scale());
-    let magnitude = value.mantissa().unsigned_abs();
     // The decimal point must fall between two digits of base 10,000: pad the fraction to a multiple of four.
-    let mut decimal = magnitude.to_string();
+    let mut decimal = value.digits();
     decimal.extend(std::iter::repeat_n('0', (4 - scale % 4) % 4));
     let fraction_groups = scale.div_ceil(4);
     let lead = (4 - decimal.len() % 4) % 4;
@@ -201,10 +202,10 @@ fn put_numeric(output: &mut BytesMut, value: &Numeric) {
     let group =
         |digits: &[u8]| digits.iter().fold(0_i16, |number, digit| number * 10 + i16::from(digit - b'0'));
     let mut groups: Vec<i16> = decimal.as_bytes().chunks(4).map(group).collect();
-    let mut weight = groups.len() as i16 - fraction_groups as i16 - 1;
+    let mut weight = groups.len() as i32 - fraction_groups as i32 - 1;
     let leading = groups.iter().take_while(|digit| **digit == 0).count();
     groups.drain(..leading);
-    weight -= leading as i16;
+    weight -= leading as i32;
     while groups.last() == Some(&0) {
         groups.pop();
     }
@@ -212,8 +213,8 @@ fn put_numeric(output: &mut BytesMut, value: &Numeric) {
         weight = 0;
     }
     output.put_i16(groups.len() as i16);
-    output.put_i16(weight);
-    output.put_i16(if value.mantissa() < 0 { 0x4000 } else { 0 });
+    output.put_i16(weight as i16);
+    output.put_i16(if value.is_negative() { 0x4000 } else { 0 });
     output.put_i16(scale as i16);
     groups.iter().for_each(|digit| output.put_i16(*digit));
 }
@@ -246,7 +247,9 @@ mod tests {
             let read = decode_numeric(&bytes).expect("what put_numeric wrote");
             assert!(read.is_identical(&value), "{mantissa} {scale}: {read:?}");
         }
-        for value in [Numeric::NAN, Numeric::INFINITY, Numeric::NEGATIVE_INFINITY] {
+        let long = ["-1e131071", "9e131071", "1e-16383", "12345678901234567890123456789012345678901.5"]
+            .map(|text| Numeric::parse(text).expect("a numeric value"));
+        for value in [Numeric::NAN, Numeric::INFINITY, Numeric::NEGATIVE_INFINITY].into_iter().chain(long) {
             let mut bytes = BytesMut::new();
             put_numeric(&mut bytes, &value);
             let read = decode_numeric(&bytes).expect("what put_numeric wrote");

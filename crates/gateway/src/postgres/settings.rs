@@ -326,7 +326,10 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
             "UTF8".to_string()
         }
         "client_encoding" => return Err(invalid().hint("clients of Entente speak UTF8")),
-        "DateStyle" if plain.starts_with("iso") => known.default.to_string(),
+        // The order of another style would read other dates: who asks for it is told.
+        "DateStyle" if ["iso", "mdy", "us", "isomdy", "mdyiso", "isous"].contains(&plain.as_str()) => {
+            known.default.to_string()
+        }
         "TimeZone"
             if ["utc", "gmt", "etcutc", "uct", "zulu", "0", "00", "0000", "greenwich"]
                 .contains(&plain.as_str()) =>
@@ -366,6 +369,7 @@ mod tests {
         assert!(settings.set("timezone", Some("Europe/Paris")).expect("accepted").warning.is_some());
         assert_eq!(settings.get("TimeZone").as_deref(), Some("UTC"));
         assert_eq!(settings.set("datestyle", Some("ISO")).expect("the same"), Changed::default());
+        assert!(settings.set("datestyle", Some("ISO, DMY")).expect("accepted").warning.is_some());
         assert!(settings.set("server_version", Some("16")).is_err());
         assert!(settings.set("client_encoding", Some("LATIN1")).is_err());
         assert_eq!(settings.set("nonsense", Some("1")).expect_err("unknown").state, UNDEFINED_OBJECT);

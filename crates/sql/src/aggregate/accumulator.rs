@@ -1,14 +1,23 @@
 //! The state of an aggregate while rows are added.
 
 use super::regression::Pairs;
+use super::user::UserState;
 use super::{Aggregate, AggregateFunction, AggregateOrder, Deviation};
 use crate::expression::{Environment, broken};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
-    Array, DataType, Numeric, SqlError, SqlState, Value, add, concatenate, divide, limits, multiply, subtract,
+    Array, DataType, Numeric, NumericDeviations, NumericSum, SqlError, SqlState, Value, add, concatenate,
+    divide, limits,
 };
+
+/// What sums and deviations of numerics are computed from.
+enum Numerics {
+    None,
+    Sum(Box<NumericSum>),
+    Deviations(Box<NumericDeviations>),
+}
 
 /// The state of one aggregate in one group.
 pub(crate) struct Accumulator<'a> {
@@ -20,11 +29,14 @@ pub(crate) struct Accumulator<'a> {
     direct: Option<Vec<Value>>,
     /// The elements of an array.
     values: Vec<Value>,
-    /// The sum of the squares of numerics, or of the squared deviations of doubles.
-    squares: Value,
+    /// The sum of the squared deviations of doubles.
+    squares: f64,
+    numerics: Numerics,
     seen: BTreeSet<Sortable>,
     /// Where the order of the rows matters: what they are sorted by, the argument, the second argument.
     rows: Vec<(Vec<Value>, Value, Value)>,
+    /// The state of an aggregate of the ledger.
+    user: Option<Box<UserState>>,
 }
 
 impl<'a> Accumulator<'a> {
@@ -37,9 +49,11 @@ impl<'a> Accumulator<'a> {
             pairs: Pairs::default(),
             direct: None,
             values: Vec::new(),
-            squares: Value::Null,
+            squares: 0.0,
+            numerics: Numerics::None,
             seen: BTreeSet::new(),
             rows: Vec::new(),
+            user: aggregate.user.as_deref().map(|functions| Box::new(UserState::new(functions))),
         }
     }
 
@@ -56,6 +70,9 @@ impl<'a> Accumulator<'a> {
             && !filter.is_true(environment)?
         {
             return Ok(());
+        }
+        if let (Some(functions), Some(state)) = (&aggregate.user, &mut self.user) {
+            return state.add(aggregate, functions, environment);
         }
         if let AggregateFunction::OrderedSet(function) = aggregate.function {
             let keys = aggregate.order.iter().map(|key| key.expression.evaluate(environment));
@@ -101,7 +118,10 @@ impl<'a> Accumulator<'a> {
         let function = self.aggregate.function;
         match function {
             AggregateFunction::Count => return Ok(()),
-            AggregateFunction::Variance(_) => return self.deviate(value),
+            AggregateFunction::Variance(_) => return self.deviate(&value),
+            AggregateFunction::Sum | AggregateFunction::Average if matches!(value, Value::Numeric(_)) => {
+                return self.sum_up(value);
+            }
             AggregateFunction::Regression(_) => {
                 return match (&value, second) {
                     (Value::Double(y), Value::Double(x)) => self.pairs.add(*y, *x),
@@ -140,24 +160,36 @@ impl<'a> Accumulator<'a> {
         Ok(())
     }
 
+    fn sum_up(&mut self, value: Value) -> Result<(), SqlError> {
+        match (&mut self.numerics, value) {
+            (Numerics::Sum(sum), Value::Numeric(number)) => sum.add(&number),
+            (numerics, Value::Numeric(number)) => {
+                *numerics = Numerics::Sum(Box::new(NumericSum::new(number)))
+            }
+            _ => return Err(broken("a sum of something else than numbers")),
+        }
+        Ok(())
+    }
+
     /// Numerics are summed up with their squares, which is exact; doubles by the method of Youngs and Cramer, which
     /// PostgreSQL uses as well.
-    fn deviate(&mut self, value: Value) -> Result<(), SqlError> {
-        let number = match &value {
-            Value::Double(number) => *number,
-            _ => {
-                let square = multiply(&value, &value)?;
-                if self.count == 1 {
-                    (self.value, self.squares) = (value, square);
-                } else {
-                    self.value = add(&self.value, &value)?;
-                    self.squares = add(&self.squares, &square)?;
-                }
+    fn deviate(&mut self, value: &Value) -> Result<(), SqlError> {
+        let number = match (value, &mut self.numerics) {
+            (Value::Double(number), _) => *number,
+            (Value::Numeric(number), Numerics::Deviations(deviations)) => {
+                deviations.add(number);
                 return Ok(());
             }
+            (Value::Numeric(number), numerics) => {
+                let mut deviations = NumericDeviations::default();
+                deviations.add(number);
+                *numerics = Numerics::Deviations(Box::new(deviations));
+                return Ok(());
+            }
+            _ => return Err(broken("a variance of something else than numbers")),
         };
-        let (sum, mut squares) = match (&self.value, &self.squares) {
-            (Value::Double(sum), Value::Double(squares)) => (*sum + number, *squares),
+        let (sum, mut squares) = match &self.value {
+            Value::Double(sum) => (*sum + number, self.squares),
             _ => (number, if number.is_finite() { 0.0 } else { f64::NAN }),
         };
         if self.count > 1 {
@@ -173,7 +205,7 @@ impl<'a> Accumulator<'a> {
                 squares = f64::NAN;
             }
         }
-        (self.value, self.squares) = (Value::Double(sum), Value::Double(squares));
+        (self.value, self.squares) = (Value::Double(sum), squares);
         Ok(())
     }
 
@@ -182,6 +214,9 @@ impl<'a> Accumulator<'a> {
     /// # Errors
     /// A quotient out of range.
     pub fn finish(mut self, environment: &Environment<'_>) -> Result<Value, SqlError> {
+        if let (Some(functions), Some(state)) = (&self.aggregate.user, &mut self.user) {
+            state.finish_rows(self.aggregate, functions, environment)?;
+        }
         let mut rows = std::mem::take(&mut self.rows);
         if let AggregateFunction::OrderedSet(function) = self.aggregate.function {
             let direct = match self.direct.take() {
@@ -204,20 +239,32 @@ impl<'a> Accumulator<'a> {
         for (_, value, second) in rows {
             self.step(value, &second)?;
         }
-        self.result()
+        self.result(environment)
     }
 
     /// The result of the rows so far, where their order does not matter.
     ///
     /// # Errors
     /// As [`Accumulator::finish`].
-    pub fn result(&self) -> Result<Value, SqlError> {
+    pub fn result(&self, environment: &Environment<'_>) -> Result<Value, SqlError> {
+        if let (Some(functions), Some(state)) = (&self.aggregate.user, &self.user) {
+            return state.result(functions, environment);
+        }
         match self.aggregate.function {
             AggregateFunction::Count => Ok(Value::BigInt(self.count)),
             AggregateFunction::Average => match &self.value {
                 Value::Double(sum) => Ok(Value::Double(sum / self.count as f64)),
                 sum @ Value::Interval(_) => divide(sum, &Value::Double(self.count as f64)),
-                sum => divide(sum, &Value::Numeric(Numeric::from(self.count))),
+                sum => match &self.numerics {
+                    Numerics::Sum(sum) => {
+                        sum.sum()?.checked_div(&Numeric::from(self.count)).map(Value::Numeric)
+                    }
+                    _ => divide(sum, &Value::Numeric(Numeric::from(self.count))),
+                },
+            },
+            AggregateFunction::Sum => match &self.numerics {
+                Numerics::Sum(sum) => sum.sum().map(Value::Numeric),
+                _ => Ok(self.value.clone()),
             },
             AggregateFunction::Array => match self.values.is_empty() {
                 true => Ok(Value::Null),
@@ -237,33 +284,15 @@ impl<'a> Accumulator<'a> {
     }
 
     fn deviation(&self, Deviation { sample, root }: Deviation) -> Result<Value, SqlError> {
+        if let Numerics::Deviations(deviations) = &self.numerics {
+            return Ok(deviations.result(sample, root)?.map_or(Value::Null, Value::Numeric));
+        }
         let divisor = if sample { self.count - 1 } else { self.count };
         if divisor < 1 {
             return Ok(Value::Null);
         }
-        match (&self.value, &self.squares) {
-            (Value::Double(_), Value::Double(squares)) => {
-                let variance = squares / divisor as f64;
-                Ok(Value::Double(if root { variance.sqrt() } else { variance }))
-            }
-            (Value::Numeric(_), Value::Numeric(_)) => {
-                let count = Value::Numeric(Numeric::from(self.count));
-                let squares = multiply(&count, &self.squares)?;
-                let numerator = subtract(&squares, &multiply(&self.value, &self.value)?)?;
-                match &numerator {
-                    Value::Numeric(number) if number.is_zero() => return Ok(Value::Numeric(Numeric::ZERO)),
-                    _ => {}
-                }
-                let divisor = multiply(&count, &Value::Numeric(Numeric::from(divisor)))?;
-                match divide(&numerator, &divisor)? {
-                    Value::Numeric(variance) if root && !variance.is_special() => {
-                        variance.square_root(variance.scale()).map(Value::Numeric)
-                    }
-                    variance => Ok(variance),
-                }
-            }
-            _ => Err(broken("a variance of something else than numbers")),
-        }
+        let variance = self.squares / divisor as f64;
+        Ok(Value::Double(if root { variance.sqrt() } else { variance }))
     }
 }
 

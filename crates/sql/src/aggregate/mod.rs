@@ -3,10 +3,14 @@
 mod accumulator;
 mod ordered_set;
 mod regression;
+mod support;
+mod user;
 
 pub(crate) use accumulator::{Accumulator, Sortable, compare_by, compare_key};
 pub(crate) use ordered_set::OrderedSet;
 pub(crate) use regression::Regression;
+pub(crate) use support::support_function;
+pub(crate) use user::UserFunctions;
 
 use crate::expression::Expression;
 use types::DataType;
@@ -44,6 +48,8 @@ pub(crate) enum AggregateFunction {
     Regression(Regression),
     /// `percentile_cont` and its kin
     OrderedSet(OrderedSet),
+    /// One of the ledger
+    User,
 }
 
 /// What `variance` and its kin measure.
@@ -74,6 +80,8 @@ pub(crate) struct Aggregate {
     pub filter: Option<Expression>,
     /// Type of the result.
     pub data_type: DataType,
+    /// What an aggregate of the ledger does.
+    pub user: Option<Box<UserFunctions>>,
 }
 
 /// A key of the ORDER BY of an aggregate or a window.
@@ -91,14 +99,21 @@ impl Aggregate {
     /// Its expressions, over the rows that are grouped.
     pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
         let ordered = self.order.iter().map(|key| &key.expression);
-        self.argument.iter().chain(&self.second).chain(&self.direct).chain(&self.filter).chain(ordered)
+        let user =
+            self.user.iter().flat_map(|user| user.arguments.iter().chain([&user.transition, &user.result]));
+        let own = self.argument.iter().chain(&self.second).chain(&self.direct);
+        own.chain(&self.filter).chain(ordered).chain(user)
     }
 
     /// The same, to be changed.
     pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expression> {
         let ordered = self.order.iter_mut().map(|key| &mut key.expression);
-        let direct = self.direct.iter_mut();
-        self.argument.iter_mut().chain(&mut self.second).chain(direct).chain(&mut self.filter).chain(ordered)
+        let user = self.user.iter_mut().flat_map(|user| {
+            let UserFunctions { arguments, transition, result, .. } = user.as_mut();
+            arguments.iter_mut().chain([transition, result])
+        });
+        let own = self.argument.iter_mut().chain(&mut self.second).chain(self.direct.iter_mut());
+        own.chain(&mut self.filter).chain(ordered).chain(user)
     }
 }
 

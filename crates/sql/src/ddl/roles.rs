@@ -139,6 +139,7 @@ fn described(catalog: &Catalog, object: &Securable) -> String {
         },
         Securable::Routine(name) => match catalog.procedures.get(name) {
             Some(routine) if routine.function.is_some() => format!("function {name}"),
+            None if catalog.aggregates.contains_key(name) => format!("function {name}"),
             _ => format!("procedure {name}"),
         },
     }
@@ -153,7 +154,7 @@ fn securables(catalog: &Catalog, objects: &Objects) -> Result<(Vec<Securable>, P
             Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
         }
     };
-    let routine = |name: &String| match catalog.procedures.contains_key(name) {
+    let routine = |name: &String| match catalog.has_routine(name) {
         true => Ok(Securable::Routine(name.clone())),
         false => {
             let message = format!("could not find a function named \"{name}\"");
@@ -172,8 +173,8 @@ fn securables(catalog: &Catalog, objects: &Objects) -> Result<(Vec<Securable>, P
             (names.iter().map(routine).collect::<Result<_, SqlError>>()?, Privileges::OF_ROUTINES)
         }
         Objects::AllRoutines => {
-            let all = catalog.procedures.keys().map(|name| Securable::Routine(name.clone()));
-            (all.collect(), Privileges::OF_ROUTINES)
+            let all = catalog.procedures.keys().chain(catalog.aggregates.keys());
+            (all.map(|name| Securable::Routine(name.clone())).collect(), Privileges::OF_ROUTINES)
         }
     })
 }

@@ -1,5 +1,6 @@
 //! CREATE and DROP of procedures and functions.
 
+use super::aggregates::drop_aggregates_of;
 use super::views::drop_dependents;
 use super::{SchemaChange, bind_policy};
 use crate::expression::bind_data_type;
@@ -145,6 +146,18 @@ pub(crate) fn create_routine(
     or_replace: bool,
     procedure: &Procedure,
 ) -> Result<&'static str, SqlError> {
+    if let Some(known) = catalog.aggregates.get(&procedure.name) {
+        let inputs = procedure.inputs().map(|parameter| Some(parameter.data_type));
+        if !or_replace || !inputs.eq(known.arguments.iter().copied()) {
+            let error = SqlError::unsupported(format_args!(
+                "a function of the name of the aggregate \"{}\"",
+                procedure.name
+            ));
+            return Err(error.hint("Drop the aggregate first, or choose another name."));
+        }
+        let detail = format!("\"{}\" is an aggregate function.", procedure.name);
+        return Err(SqlError::new(WRONG_OBJECT, "cannot change routine kind").detail(detail));
+    }
     match catalog.procedures.get(&procedure.name) {
         Some(known) => check_replacement(known, procedure, or_replace)?,
         None if catalog.procedures.len() >= limits::PROCEDURES_MAX => {
@@ -271,7 +284,9 @@ impl DropRoutine {
         match known {
             Some(known) if known.function.is_some() == self.is_function => {
                 let types: Vec<DataType> = known.inputs().map(|parameter| parameter.data_type).collect();
-                let what = format!("{kind} {}", signature(name, &types));
+                // PostgreSQL names what is dropped without blanks between the types.
+                let what = format!("{kind} {}", signature(name, &types).replace(", ", ","));
+                drop_aggregates_of(catalog, name, &what, self.cascade)?;
                 drop_dependents(catalog, &what, self.cascade, &[], &|view| view.functions.contains(name))?;
                 catalog.procedures.remove(name);
                 return Ok(());

@@ -95,12 +95,17 @@ impl<'a> Execution<'a> {
             Securable::Routine(name) => match catalog.procedures.get(name) {
                 Some(routine) if routine.function.is_some() => ("function", name),
                 Some(_) => ("procedure", name),
+                None if catalog.aggregates.contains_key(name) => ("aggregate", name),
                 // It does not exist, which running it will say.
                 None => return Ok(()),
             },
         };
-        let on =
-            if matches!(object, Securable::Routine(_)) { format!("{kind} {name}") } else { name.clone() };
+        let on = match object {
+            // PostgreSQL grants on aggregates as on functions.
+            Securable::Routine(_) if kind == "aggregate" => format!("function {name}"),
+            Securable::Routine(_) => format!("{kind} {name}"),
+            Securable::Relation(_) => name.clone(),
+        };
         let hint = match self.catalog_has(&authority.role) {
             true => format!("An administrator may GRANT {first} ON {on} TO {}.", authority.role),
             false => format!("The role \"{}\" has been dropped.", authority.role),

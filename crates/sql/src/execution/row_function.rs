@@ -7,6 +7,15 @@ use crate::expression::{Expression, broken};
 use crate::statement::{RowFunction, RowKind, goes_up};
 use types::{SqlError, SqlState, Value, add};
 
+/// What a row of a series costs: a step, and more of them for a number that is as long as many.
+fn steps_of(value: &Value) -> u64 {
+    const BYTES_PER_STEP: usize = 64;
+    match value {
+        Value::Numeric(number) => 1 + (number.stored_bytes() / BYTES_PER_STEP) as u64,
+        _ => 1,
+    }
+}
+
 impl Execution<'_> {
     pub(super) fn function_rows(
         &mut self,
@@ -56,7 +65,7 @@ impl Execution<'_> {
             }
             None => false,
         }) {
-            self.charge(1)?;
+            self.charge(steps_of(&value))?;
             next = match add(&value, step) {
                 Ok(next) => Some(next),
                 // The series of a type ends where the type does.

@@ -12,6 +12,7 @@ impl Expression {
             | Kind::Slot(_)
             | Kind::Argument(_)
             | Kind::Left(_)
+            | Kind::State(_)
             | Kind::Now
             | Kind::Aggregate(_)
             | Kind::Window(_) => Vec::new(),
@@ -52,6 +53,7 @@ impl Expression {
             | Kind::Slot(_)
             | Kind::Argument(_)
             | Kind::Left(_)
+            | Kind::State(_)
             | Kind::Now
             | Kind::Aggregate(_)
             | Kind::Window(_) => Vec::new(),
@@ -127,7 +129,7 @@ impl Expression {
     /// True where its value is the same for every row. What may change rows is run for each.
     pub fn is_row_independent(&self) -> bool {
         !self.any(&mut |expression| match &expression.kind {
-            Kind::Column(_) | Kind::Aggregate(_) | Kind::Window(_) => true,
+            Kind::Column(_) | Kind::State(_) | Kind::Aggregate(_) | Kind::Window(_) => true,
             Kind::Call(call) => call.is_volatile,
             _ => false,
         })
@@ -142,6 +144,7 @@ impl Expression {
                     | Kind::Slot(_)
                     | Kind::Argument(_)
                     | Kind::Left(_)
+                    | Kind::State(_)
                     | Kind::Subquery(_)
                     | Kind::Call(_)
                     | Kind::Now
@@ -206,7 +209,7 @@ impl Expression {
                 }
                 _ => true,
             },
-            Kind::Argument(_) | Kind::Left(_) | Kind::Subquery(_) | Kind::Call(_) => true,
+            Kind::Argument(_) | Kind::Left(_) | Kind::State(_) | Kind::Subquery(_) | Kind::Call(_) => true,
             _ => false,
         });
         if unknown {

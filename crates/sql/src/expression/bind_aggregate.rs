@@ -78,7 +78,27 @@ impl Binder<'_> {
         }
         if wildcard && function == AggregateFunction::Count {
             let (argument, second, direct, data_type) = (None, None, Vec::new(), DataType::BigInt);
-            return Ok(Aggregate { function, argument, second, direct, distinct, order, filter, data_type });
+            let user = None;
+            return Ok(Aggregate {
+                function,
+                argument,
+                second,
+                direct,
+                distinct,
+                order,
+                filter,
+                data_type,
+                user,
+            });
+        }
+        let definition = match function {
+            AggregateFunction::User => self.scope().routines().aggregate(name).cloned(),
+            _ => None,
+        };
+        if let Some(definition) = &definition
+            && (wildcard || (list.args.is_empty() && !definition.arguments.is_empty()))
+        {
+            return self.user_aggregate(definition, Vec::new(), (distinct, order, filter));
         }
         if list.args.is_empty() {
             let message = format!("{name}(*) must be used to call a parameterless aggregate function");
@@ -89,6 +109,9 @@ impl Binder<'_> {
             argument => self.bind(plain_argument(argument)?),
         });
         let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
+        if let Some(definition) = &definition {
+            return self.user_aggregate(definition, arguments, (distinct, order, filter));
+        }
         let written = arguments.clone();
         let (argument, second, data_type) = self.aggregate_arguments(function, name, arguments)?;
         let listed = |key: &AggregateOrder| {
@@ -100,7 +123,8 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState(*b"42P10"), message));
         }
         let (argument, direct) = (Some(argument), Vec::new());
-        Ok(Aggregate { function, argument, second, direct, distinct, order, filter, data_type })
+        let user = None;
+        Ok(Aggregate { function, argument, second, direct, distinct, order, filter, data_type, user })
     }
 
     /// The argument, the second one where there are two, and the type of the result.

@@ -118,6 +118,7 @@ impl Binder<'_> {
             order,
             filter,
             data_type,
+            user: None,
         })
     }
 }

@@ -157,7 +157,8 @@ impl Binder<'_> {
             let message = format!("OVER is not supported for ordered-set aggregate {name}");
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
-        if let Some(aggregate) = AggregateFunction::named(name) {
+        let of_ledger = || self.scope().routines().aggregate(name).map(|_| AggregateFunction::User);
+        if let Some(aggregate) = AggregateFunction::named(name).or_else(of_ledger) {
             if let FunctionArguments::List(list) = &function.args {
                 if list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct) {
                     let message = "DISTINCT is not implemented for window functions";

@@ -44,7 +44,8 @@ impl Binder<'_> {
             Some(ordered) if !function.within_group.is_empty() || !is_window_function(&name) => {
                 Some(AggregateFunction::OrderedSet(ordered))
             }
-            _ => AggregateFunction::named(&name),
+            _ => AggregateFunction::named(&name)
+                .or_else(|| self.scope().routines().aggregate(&name).map(|_| AggregateFunction::User)),
         };
         let bound = match aggregate {
             Some(aggregate) => self.bind_aggregate(aggregate, &name, function, span),
@@ -115,7 +116,12 @@ impl Binder<'_> {
     }
 
     /// A call by name: what has a form of its own, then the functions of the table.
-    fn call(&self, name: &str, arguments: Vec<Expression>, span: Span) -> Result<Expression, SqlError> {
+    pub(super) fn call(
+        &self,
+        name: &str,
+        arguments: Vec<Expression>,
+        span: Span,
+    ) -> Result<Expression, SqlError> {
         if let Some(call) = self.bind_sequence_call(name, &arguments).map_err(|error| self.at(error, span))? {
             return Ok(call);
         }

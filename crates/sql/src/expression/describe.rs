@@ -28,6 +28,7 @@ impl Expression {
             Kind::Column(ordinal) => (names.column)(*ordinal),
             Kind::Slot(slot) => (names.variable)(*slot),
             Kind::Argument(_) | Kind::Left(_) => "a column of another relation".to_string(),
+            Kind::State(_) => "the state of an aggregate".to_string(),
             Kind::Subquery(subquery) => match joined(&subquery.operands, ", ") {
                 operands if operands.is_empty() => "(SELECT …)".to_string(),
                 operands => format!("({operands} compared with SELECT …)"),

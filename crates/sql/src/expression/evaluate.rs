@@ -81,6 +81,7 @@ impl Expression {
             Kind::Slot(slot) => value_at(environment.frame, *slot, "variable").cloned(),
             Kind::Argument(number) => value_at(environment.arguments(), *number, "argument").cloned(),
             Kind::Left(ordinal) => value_at(environment.left(), *ordinal, "column to the left").cloned(),
+            Kind::State(number) => value_at(environment.row, *number, "state").cloned(),
             Kind::Now => Ok(Value::TimestampTz(environment.now)),
             Kind::Cast(operand) => cast(operand.evaluate(environment)?, self.data_type),
             Kind::Assign(operand) => assign(operand.evaluate(environment)?, self.data_type),

@@ -14,6 +14,7 @@ mod bind_row;
 mod bind_row_comparison;
 mod bind_subquery;
 mod bind_time;
+mod bind_user_aggregate;
 mod bind_window;
 mod call;
 mod convert;
@@ -66,6 +67,8 @@ pub(crate) enum Kind {
     Argument(u16),
     /// Column of the relations to the left of the one that is being read.
     Left(u16),
+    /// In the functions of an aggregate of the ledger: its state, by number 0, and behind it what a row adds.
+    State(u16),
     /// A query inside of the expression.
     Subquery(Box<Subquery>),
     /// A call of a function of the ledger.

@@ -3,7 +3,7 @@
 use super::shortened;
 use crate::scope::name_of;
 use sqlparser::ast::{self, Expr};
-use types::{CompositeTypes, DataType, Numeric, SqlError, SqlState, limits};
+use types::{CompositeTypes, DataType, ElementType, SqlError, SqlState, limits};
 
 /// The type that SQL writes.
 ///
@@ -61,10 +61,13 @@ pub(crate) fn bind_data_type(
                 ("bpchar", _) => DataType::Char(None),
                 ("record", _) => DataType::Record,
                 (_, Some(known)) => known.data_type(),
-                (other, None) => {
-                    let message = format!("type \"{other}\" does not exist");
-                    return Err(SqlError::new(SqlState(*b"42704"), message));
-                }
+                (other, None) => match ElementType::from_array_name(other) {
+                    Some(element) => DataType::Array(element),
+                    None => {
+                        let message = format!("type \"{other}\" does not exist");
+                        return Err(SqlError::new(SqlState(*b"42704"), message));
+                    }
+                },
             }
         }
         other => {
@@ -80,26 +83,15 @@ fn numeric_type(info: &ast::ExactNumberInfo) -> Result<DataType, SqlError> {
         ast::ExactNumberInfo::Precision(precision) => (*precision, 0),
         ast::ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
     };
-    const POSTGRES_PRECISION_MAX: u64 = 1_000;
+    let most = limits::NUMERIC_PRECISION_MAX;
     let error = |message: String| Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
-    if precision == 0 || precision > POSTGRES_PRECISION_MAX {
-        return error(format!(
-            "NUMERIC precision {precision} must be between 1 and {POSTGRES_PRECISION_MAX}"
-        ));
-    }
-    // PostgreSQL allows −1000 to 1000.
-    if scale.unsigned_abs() > POSTGRES_PRECISION_MAX {
-        return error(format!("NUMERIC scale {scale} must be between -1000 and 1000"));
-    }
-    let (precision_max, scale_max) = (limits::NUMERIC_DECLARED_PRECISION_MAX, Numeric::SCALE_MAX);
-    let scale_min = -i64::from(limits::NUMERIC_PRECISION_MAX);
-    match (u8::try_from(precision), i8::try_from(scale)) {
-        (Ok(precision), Ok(scale)) if (scale_min..=i64::from(scale_max)).contains(&i64::from(scale)) => {
-            Ok(DataType::Numeric(Some((precision, scale))))
-        }
-        _ => Err(SqlError::unsupported(format_args!("the type numeric({precision},{scale})")).hint(format!(
-            "The precision is at most {precision_max}, the scale at least {scale_min} and at most {scale_max}."
-        ))),
+    let Some(precision) = u16::try_from(precision).ok().filter(|precision| (1..=most).contains(precision))
+    else {
+        return error(format!("NUMERIC precision {precision} must be between 1 and {most}"));
+    };
+    match i16::try_from(scale).ok().filter(|scale| scale.unsigned_abs() <= most) {
+        Some(scale) => Ok(DataType::Numeric(Some((precision, scale)))),
+        None => error(format!("NUMERIC scale {scale} must be between -{most} and {most}")),
     }
 }
 

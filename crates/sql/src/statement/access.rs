@@ -255,7 +255,10 @@ fn place(value: Value, data_type: DataType) -> Result<Placed, SqlError> {
         }
         Value::Numeric(number) => {
             let floor = number.floor()?;
-            (floor.mantissa(), floor == *number)
+            match floor.small_mantissa() {
+                Some(mantissa) => (mantissa, floor == *number),
+                None => return Ok(if floor.is_negative() { Placed::Below } else { Placed::Above }),
+            }
         }
         other => return Ok(Placed::At(cast(other.clone(), data_type)?)),
     };

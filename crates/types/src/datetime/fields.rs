@@ -111,7 +111,7 @@ pub fn extract(name: &str, value: &Value) -> Result<Option<Numeric>, SqlError> {
             of_timestamp(field, *at, matches!(value, Value::TimestampTz(_)))
         }
         Value::Time(time) => match field {
-            Field::Epoch => Some(Numeric::checked_new(i128::from(*time), 6)),
+            Field::Epoch => Some(Ok(Numeric::new(i128::from(*time), 6))),
             _ => of_clock(field, *time),
         },
         Value::Interval(interval) => of_interval(field, *interval),
@@ -142,11 +142,11 @@ fn of_infinity(field: Field, late: bool, value: &Value) -> Option<Option<Numeric
 fn of_timestamp(field: Field, at: i64, has_zone: bool) -> Option<Result<Numeric, SqlError>> {
     let calendar = CalendarTime::of_timestamp(at);
     match field {
-        Field::Epoch => Some(Numeric::checked_new(i128::from(at) - i128::from(UNIX_EPOCH), 6)),
+        Field::Epoch => Some(Ok(Numeric::new(i128::from(at) - i128::from(UNIX_EPOCH), 6))),
         Field::Julian => {
             let day = Numeric::from(julian_day(calendar.days()));
-            let part = Numeric::from(calendar.time).checked_div(Numeric::from(MICROSECONDS_PER_DAY));
-            Some(part.and_then(|part| day.checked_add(part)))
+            let part = Numeric::from(calendar.time).checked_div(&Numeric::from(MICROSECONDS_PER_DAY));
+            Some(part.and_then(|part| day.checked_add(&part)))
         }
         Field::Zone => has_zone.then(|| Ok(Numeric::from(0))),
         _ => of_clock(field, calendar.time).or_else(|| of_calendar(field, calendar, calendar.days()).map(Ok)),
@@ -156,9 +156,9 @@ fn of_timestamp(field: Field, at: i64, has_zone: bool) -> Option<Result<Numeric,
 fn of_clock(field: Field, time: i64) -> Option<Result<Numeric, SqlError>> {
     let seconds = i128::from(time % (60 * MICROSECONDS_PER_SECOND));
     Some(match field {
-        Field::Microseconds => Numeric::checked_new(seconds, 0),
-        Field::Milliseconds => Numeric::checked_new(seconds, 3),
-        Field::Second => Numeric::checked_new(seconds, 6),
+        Field::Microseconds => Ok(Numeric::new(seconds, 0)),
+        Field::Milliseconds => Ok(Numeric::new(seconds, 3)),
+        Field::Second => Ok(Numeric::new(seconds, 6)),
         Field::Minute => Ok(Numeric::from(time / (60 * MICROSECONDS_PER_SECOND) % 60)),
         Field::Hour => Ok(Numeric::from(time / MICROSECONDS_PER_HOUR)),
         _ => return None,
@@ -217,7 +217,7 @@ fn of_interval(field: Field, interval: Interval) -> Option<Result<Numeric, SqlEr
             // A year has 365.25 days, a month that is none of a year 30.
             let quarter_days = 1_461 * (months / 12) + 120 * (months % 12) + 4 * i64::from(interval.days);
             let seconds = i128::from(quarter_days) * 21_600;
-            return Some(Numeric::checked_new(seconds * 1_000_000 + i128::from(microseconds), 6));
+            return Some(Ok(Numeric::new(seconds * 1_000_000 + i128::from(microseconds), 6)));
         }
         _ => return None,
     };

@@ -160,8 +160,8 @@ impl Function {
             }
             [Value::Text(text), Value::Text(other)] => self.of_texts(text, other),
             [Value::Text(text), Value::Text(from), Value::Text(to)] => replace(text, from, to),
-            [Value::Numeric(number)] => self.of_numeric(*number, 0),
-            [Value::Numeric(number), Value::Integer(digits)] => self.of_numeric(*number, *digits),
+            [Value::Numeric(number)] => self.of_numeric(number, 0),
+            [Value::Numeric(number), Value::Integer(digits)] => self.of_numeric(number, *digits),
             [Value::Double(number)] => Ok(Value::Double(self.of_double(*number)?)),
             [number @ (Value::Integer(_) | Value::BigInt(_) | Value::SmallInt(_) | Value::Real(_))]
                 if self == Function::Abs =>
@@ -274,7 +274,7 @@ impl Function {
         broken(&format!("{self:?} was bound for other types"))
     }
 
-    fn of_numeric(self, number: Numeric, digits: i32) -> Result<Value, SqlError> {
+    fn of_numeric(self, number: &Numeric, digits: i32) -> Result<Value, SqlError> {
         Ok(Value::Numeric(match self {
             Function::Abs => number.abs(),
             Function::Ceil => number.ceil()?,

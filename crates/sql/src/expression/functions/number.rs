@@ -77,10 +77,10 @@ impl NumberFunction {
             [Value::BigInt(a), Value::Integer(b)] => {
                 Ok(Value::BigInt(self.of_bits(*a, i64::from(*b), 64)?))
             }
-            [Value::Numeric(a)] => return self.of_numeric(*a),
-            [Value::Numeric(a), Value::Numeric(b)] => self.of_numerics(*a, *b)?.map(Value::Numeric),
+            [Value::Numeric(a)] => return self.of_numeric(a),
+            [Value::Numeric(a), Value::Numeric(b)] => self.of_numerics(a, b)?.map(Value::Numeric),
             [Value::Numeric(value), Value::Numeric(low), Value::Numeric(high), Value::Integer(count)] => {
-                value.bucket(*low, *high, *count).map(Value::Integer)
+                value.bucket(low, high, *count).map(Value::Integer)
             }
             [Value::Double(value), Value::Double(low), Value::Double(high), Value::Integer(count)] => {
                 bucket(*value, *low, *high, *count).map(Value::Integer)
@@ -107,12 +107,12 @@ impl NumberFunction {
         })
     }
 
-    fn of_numeric(self, number: Numeric) -> Option<Result<Value, SqlError>> {
+    fn of_numeric(self, number: &Numeric) -> Option<Result<Value, SqlError>> {
         let value = match self {
             NumberFunction::SquareRoot => number.sqrt(),
             NumberFunction::Exponential => number.exponential(),
             NumberFunction::NaturalLogarithm => number.natural_logarithm(),
-            NumberFunction::DecimalLogarithm => number.logarithm(Numeric::from(10)),
+            NumberFunction::DecimalLogarithm => number.logarithm(&Numeric::from(10)),
             NumberFunction::TrimScale => number.round(i32::from(number.minimal_scale())),
             NumberFunction::Scale | NumberFunction::MinimalScale if number.is_special() => {
                 return Some(Ok(Value::Null));
@@ -126,7 +126,7 @@ impl NumberFunction {
         Some(value.map(Value::Numeric))
     }
 
-    fn of_numerics(self, a: Numeric, b: Numeric) -> Option<Result<Numeric, SqlError>> {
+    fn of_numerics(self, a: &Numeric, b: &Numeric) -> Option<Result<Numeric, SqlError>> {
         Some(match self {
             NumberFunction::Logarithm => b.logarithm(a),
             NumberFunction::Power => a.power(b),

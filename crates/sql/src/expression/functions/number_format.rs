@@ -321,7 +321,7 @@ fn digits(number: &Value, picture: &mut Picture) -> Result<Digits, SqlError> {
         exact => {
             let mut value = numeric(exact)?;
             for _ in 0..picture.shift {
-                value = value.checked_mul(Numeric::from(10))?;
+                value = value.checked_mul(&Numeric::from(10))?;
             }
             value.round(picture.after as i32)?.to_string()
         }
@@ -377,7 +377,7 @@ fn scientific_numeric(number: Numeric, after: usize) -> String {
     if number.is_special() {
         return number.to_string();
     }
-    let digits = number.mantissa().unsigned_abs().to_string();
+    let digits = number.digits();
     let exponent = if number.is_zero() { 0 } else { digits.len() as i32 - 1 - i32::from(number.scale()) };
     let mut kept: Vec<u8> = digits.bytes().map(|digit| digit - b'0').take(after + 1).collect();
     kept.resize(after + 1, 0);
@@ -391,7 +391,7 @@ fn scientific_numeric(number: Numeric, after: usize) -> String {
     }
     let fraction: String = kept[1..].iter().map(|digit| char::from(b'0' + digit)).collect();
     let whole = if carry { 10 } else { i32::from(kept[0]) };
-    let sign = if number.mantissa() < 0 { "-" } else { "" };
+    let sign = if number.is_negative() { "-" } else { "" };
     let point = if after > 0 { "." } else { "" };
     format!("{sign}{whole}{point}{fraction}e{exponent}")
 }

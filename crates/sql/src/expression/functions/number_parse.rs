@@ -20,8 +20,8 @@ pub(super) fn to_number(text: &str, template: &str) -> Result<Value, SqlError> {
     }
     let (digits, read_after) = Reader::new(&picture, text).read(&nodes);
     let precision = picture.before + picture.shift + read_after;
-    let precision = u8::try_from(precision).map_err(|_| too_long())?;
-    let scale = i8::try_from(read_after).map_err(|_| too_long())?;
+    let precision = u16::try_from(precision).map_err(|_| too_long())?;
+    let scale = i16::try_from(read_after).map_err(|_| too_long())?;
     let read = types::parse_value(&digits, DataType::Numeric(Some((precision.max(1), scale))))?;
     let Value::Numeric(mut number) = read else {
         return Err(super::broken("a text became another type"));
@@ -29,7 +29,7 @@ pub(super) fn to_number(text: &str, template: &str) -> Result<Value, SqlError> {
     if picture.multiplied {
         let shift = number.scale().max(16).into();
         for _ in 0..picture.shift {
-            number = number.checked_div(Numeric::from(10))?;
+            number = number.checked_div(&Numeric::from(10))?;
         }
         number = number.round(shift)?;
     }

@@ -53,7 +53,10 @@ impl TimeFunction {
         Some(match (self, values) {
             (TimeFunction::DatePart, [Value::Text(field), value]) => {
                 let number = extract(field, value);
-                number.map(|number| number.map_or(Value::Null, |number| Value::Double(number.to_f64())))
+                number.and_then(|number| match number {
+                    Some(number) => number.to_f64().map(Value::Double),
+                    None => Ok(Value::Null),
+                })
             }
             (TimeFunction::Extract, [Value::Text(field), value]) => {
                 extract(field, value).map(|number| number.map_or(Value::Null, Value::Numeric))

@@ -1,7 +1,9 @@
 //! Texts and binary floating point numbers as [`Numeric`], and its text.
 
-use super::numeric::{field_overflow, too_many_digits};
+use super::decimal::{Decimal, ten_to};
+use super::{SMALL_DIGITS_MAX, SMALL_SCALE_MAX, overflow};
 use crate::{Numeric, SqlError, limits};
+use num_bigint::{BigInt, Sign};
 use std::fmt;
 
 impl Numeric {
@@ -29,11 +31,11 @@ impl Numeric {
     ///
     /// # Errors
     /// As both.
-    pub fn from_f64_coerced(value: f64, precision: u8, scale: i8) -> Result<Numeric, SqlError> {
+    pub fn from_f64_coerced(value: f64, precision: u16, scale: i16) -> Result<Numeric, SqlError> {
         Numeric::read_f64(value, Some((precision, scale)))
     }
 
-    fn read_f64(value: f64, modifier: Option<(u8, i8)>) -> Result<Numeric, SqlError> {
+    fn read_f64(value: f64, modifier: Option<(u16, i16)>) -> Result<Numeric, SqlError> {
         if !value.is_finite() {
             let special = match (value.is_nan(), value > 0.0) {
                 (true, _) => Numeric::NAN,
@@ -43,7 +45,7 @@ impl Numeric {
             return special.into_field(modifier);
         }
         let text = format!("{value:.14e}");
-        let decimal = Decimal::read(&text).expect("Rust's scientific notation is a decimal number");
+        let decimal = Written::read(&text).expect("Rust's scientific notation is a decimal number");
         decimal.without_trailing_zeros().into_numeric(modifier)
     }
 
@@ -55,17 +57,32 @@ impl Numeric {
         Numeric::read(text, None)
     }
 
-    /// [`Numeric::parse`] followed by [`Numeric::coerce`], for texts with more than 38 digits as well.
+    /// A number with so many digits after the point, cut off there.
+    ///
+    /// # Errors
+    /// As [`Numeric::parse`].
+    pub fn parse_truncated(text: &str, scale: u16) -> Result<Numeric, SqlError> {
+        let mut written = Written::read(text).ok_or_else(|| crate::text::invalid_syntax("numeric", text))?;
+        let scale = i64::from(scale);
+        if written.scale > scale {
+            let kept = (written.digits.len() as i64 - (written.scale - scale)).max(0);
+            written.digits.truncate(kept as usize);
+            written.scale = scale;
+        }
+        written.into_numeric(None)?.round(scale as i32)
+    }
+
+    /// [`Numeric::parse`] followed by [`Numeric::coerce`], for texts with more digits than a value has as well.
     ///
     /// # Errors
     /// As both.
-    pub fn parse_coerced(text: &str, precision: u8, scale: i8) -> Result<Numeric, SqlError> {
+    pub fn parse_coerced(text: &str, precision: u16, scale: i16) -> Result<Numeric, SqlError> {
         Numeric::read(text, Some((precision, scale)))
     }
 
-    fn read(text: &str, modifier: Option<(u8, i8)>) -> Result<Numeric, SqlError> {
+    fn read(text: &str, modifier: Option<(u16, i16)>) -> Result<Numeric, SqlError> {
         let trimmed = crate::text::trim(text);
-        if let Some(decimal) = Decimal::read(trimmed) {
+        if let Some(decimal) = Written::read(trimmed) {
             return decimal.into_numeric(modifier);
         }
         let special = match trimmed.to_ascii_lowercase().as_str() {
@@ -77,7 +94,7 @@ impl Numeric {
         special.into_field(modifier)
     }
 
-    fn into_field(self, modifier: Option<(u8, i8)>) -> Result<Numeric, SqlError> {
+    fn into_field(self, modifier: Option<(u16, i16)>) -> Result<Numeric, SqlError> {
         match modifier {
             Some((precision, scale)) => self.coerce(precision, scale),
             None => Ok(self),
@@ -86,7 +103,7 @@ impl Numeric {
 }
 
 /// A decimal number of any length, as it was written.
-struct Decimal {
+struct Written {
     negative: bool,
     /// 0 to 9 each, without leading zeros.
     digits: Vec<u8>,
@@ -94,11 +111,11 @@ struct Decimal {
     scale: i64,
 }
 
-impl Decimal {
+impl Written {
     /// Beyond this every exponent is too large alike.
     const EXPONENT_MAX: i64 = 1_000_000;
 
-    fn read(text: &str) -> Option<Decimal> {
+    fn read(text: &str) -> Option<Written> {
         let (negative, unsigned) = match text.as_bytes() {
             [b'-', rest @ ..] => (true, rest),
             [b'+', rest @ ..] => (false, rest),
@@ -125,46 +142,46 @@ impl Decimal {
             [b'e' | b'E', exponent @ ..] => read_exponent(exponent)?,
             _ => return None,
         };
-        any.then_some(Decimal { negative, digits, scale: scale - exponent })
+        any.then_some(Written { negative, digits, scale: scale - exponent })
     }
 
-    fn without_trailing_zeros(mut self) -> Decimal {
+    fn without_trailing_zeros(mut self) -> Written {
         while self.digits.last() == Some(&0) {
             self.digits.pop();
             self.scale -= 1;
         }
-        if self.digits.is_empty() { Decimal { scale: 0, ..self } } else { self }
+        if self.digits.is_empty() { Written { scale: 0, ..self } } else { self }
     }
 
-    fn into_numeric(mut self, modifier: Option<(u8, i8)>) -> Result<Numeric, SqlError> {
-        let overflow =
-            || modifier.map_or_else(too_many_digits, |(precision, scale)| field_overflow(precision, scale));
-        let scale = match modifier {
-            Some((_, scale)) => i64::from(scale),
-            None => self.scale.max(0),
-        };
-        // A negative scale drops digits before the point, which come back as zeros.
-        let dropped = scale.min(0);
-        let missing = scale - self.scale;
-        if missing < 0 {
-            self.drop_digits(missing.unsigned_abs());
-        } else if !self.digits.is_empty() {
-            if missing + self.digits.len() as i64 > i64::from(limits::NUMERIC_PRECISION_MAX) {
-                return Err(overflow());
-            }
-            self.digits.resize(self.digits.len() + missing as usize, 0);
-        }
-        if !self.digits.is_empty() {
-            self.digits.resize(self.digits.len() + dropped.unsigned_abs() as usize, 0);
-        }
-        let scale = scale.max(0);
-        if self.digits.len() > usize::from(limits::NUMERIC_PRECISION_MAX) {
+    fn into_numeric(mut self, field: Option<(u16, i16)>) -> Result<Numeric, SqlError> {
+        if self.scale > i64::from(limits::NUMERIC_SCALE_MAX) {
             return Err(overflow());
         }
-        let magnitude = self.digits.iter().fold(0, |sum: i128, digit| sum * 10 + i128::from(*digit));
-        let mantissa = if self.negative { -magnitude } else { magnitude };
-        let numeric = Numeric::checked_new(mantissa, u32::try_from(scale).map_err(|_| overflow())?)?;
-        match modifier {
+        // A negative scale drops digits before the point, which come back as zeros.
+        let kept = field.map_or(self.scale.max(0), |(_, scale)| i64::from(scale));
+        if kept < self.scale {
+            self.drop_digits((self.scale - kept).unsigned_abs());
+            self.scale = kept;
+        }
+        let scale = kept.max(0);
+        // Digits after the last one that was written.
+        let zeros = if self.digits.is_empty() { 0 } else { scale - self.scale };
+        let length = self.digits.len() as i64 + zeros;
+        let whole_max = i64::from(limits::NUMERIC_WHOLE_DIGITS_MAX);
+        if length - scale > whole_max {
+            return Err(overflow());
+        }
+        let numeric = if length <= i64::from(SMALL_DIGITS_MAX) && scale <= i64::from(SMALL_SCALE_MAX) {
+            let zeros = std::iter::repeat_n(&0, zeros as usize);
+            let digits = self.digits.iter().chain(zeros);
+            let magnitude = digits.fold(0, |sum: i128, digit| sum * 10 + i128::from(*digit));
+            Numeric::new(if self.negative { -magnitude } else { magnitude }, scale as u8)
+        } else {
+            let sign = if self.negative { Sign::Minus } else { Sign::Plus };
+            let written = BigInt::from_radix_be(sign, &self.digits, 10).unwrap_or_default();
+            Numeric::of_decimal(Decimal::new(written * ten_to(zeros as u32), scale as u32))?
+        };
+        match field {
             Some((precision, scale)) => numeric.coerce(precision, scale),
             None => Ok(numeric),
         }
@@ -198,7 +215,7 @@ fn read_exponent(text: &[u8]) -> Option<i64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let fold = |sum: i64, digit: &u8| (sum * 10 + i64::from(digit - b'0')).min(Decimal::EXPONENT_MAX);
+    let fold = |sum: i64, digit: &u8| (sum * 10 + i64::from(digit - b'0')).min(Written::EXPONENT_MAX);
     let magnitude = digits.iter().fold(0, fold);
     Some(if negative { -magnitude } else { magnitude })
 }
@@ -207,18 +224,20 @@ impl fmt::Display for Numeric {
     /// As PostgreSQL: every digit of the scale, no exponent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_special() {
-            return f.write_str(match self.mantissa() {
+            return f.write_str(match self.special_rank() {
                 1 => "Infinity",
                 -1 => "-Infinity",
                 _ => "NaN",
             });
         }
-        let mantissa = self.mantissa();
         let scale = usize::from(self.scale());
-        let digits = format!("{:0width$}", mantissa.unsigned_abs(), width = scale + 1);
+        let digits = match self.small_mantissa() {
+            Some(mantissa) => format!("{:0width$}", mantissa.unsigned_abs(), width = scale + 1),
+            None => format!("{:0>width$}", self.digits(), width = scale + 1),
+        };
         let (whole, fraction) = digits.split_at(digits.len() - scale);
         let point = if scale > 0 { "." } else { "" };
-        write!(f, "{}{whole}{point}{fraction}", if mantissa < 0 { "-" } else { "" })
+        write!(f, "{}{whole}{point}{fraction}", if self.is_negative() { "-" } else { "" })
     }
 }
 
@@ -228,13 +247,15 @@ mod tests {
 
     #[test]
     fn a_text_of_any_length_is_read_or_refused() {
-        let digits = "9".repeat(100_000);
-        assert!(Numeric::parse(&digits).is_err());
+        let digits = "9".repeat(131_072);
+        assert!(Numeric::parse(&digits).is_ok_and(|read| read.to_string() == digits));
+        assert!(Numeric::parse(&format!("9{digits}")).is_err());
+        assert!(Numeric::parse(&format!("0.{}", &digits[..16_383])).is_ok_and(|read| read.scale() == 16_383));
         assert!(Numeric::parse(&format!("0.{digits}")).is_err());
         assert!(Numeric::parse(&format!("1e{digits}")).is_err());
-        let rounded = Numeric::parse_coerced(&format!("0.{digits}"), 5, 2);
+        let rounded = Numeric::parse_coerced(&format!("0.{}", &digits[..16_383]), 5, 2);
         assert!(rounded.is_ok_and(|one| one.to_string() == "1.00"));
-        let zero = Numeric::parse_coerced(&format!("1e-{digits}"), 5, 2);
+        let zero = Numeric::parse_coerced("1e-16383", 5, 2);
         assert!(zero.is_ok_and(|zero| zero.to_string() == "0.00"));
     }
 }
