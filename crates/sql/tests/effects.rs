@@ -451,3 +451,19 @@ fn what_a_query_finds_is_read_and_changed_by_commands_with_known_values() {
     let effects = database.script_effects("DELETE FROM account WHERE id IN (SELECT id FROM checked)");
     assert_eq!((only_command(&effects).kind.clone(), effects.scans.len()), (CommandKind::Delete, 2));
 }
+
+#[test]
+fn a_field_of_a_column_is_assigned_by_a_command_that_uses_the_column() {
+    let database = Database::with(&[
+        "CREATE TYPE pair AS (n bigint, t text)",
+        "CREATE TABLE held (id bigint PRIMARY KEY, p pair, other bigint)",
+        "INSERT INTO held VALUES (1, ROW(1, 'one'), 5)",
+    ]);
+    let effects = database.script_effects("UPDATE held SET p.n = other WHERE id = 1");
+    let command = only_command(&effects);
+    assert!(effects.reads.is_empty() && effects.scans.is_empty());
+    assert_eq!(command.uses, columns(&[1, 2]), "what the field is put into, and its value");
+    assert_eq!(command.writes, ColumnSet::column(1));
+    let effects = database.script_effects("UPDATE held SET p = ROW(2, 'two') WHERE id = 1");
+    assert_eq!(only_command(&effects).uses, ColumnSet::EXISTS, "a whole row needs nothing of the old one");
+}
