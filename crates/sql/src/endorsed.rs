@@ -198,7 +198,12 @@ fn typed(table: &TablePlan, ordinal: u16, value: &Value) -> Result<(), SqlError>
             Ok(())
         };
     }
-    let stored = value.data_type().family() == column.data_type.family()
+    let family = match column.data_type {
+        // The name of a cursor is a text.
+        DataType::RefCursor => DataType::Text(None),
+        known => known.family(),
+    };
+    let stored = value.data_type().family() == family
         && assign(value.clone(), column.data_type).is_ok_and(|stored| stored == *value);
     if stored {
         return Ok(());

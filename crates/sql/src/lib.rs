@@ -30,6 +30,7 @@ mod parse_create_as;
 mod parse_role;
 mod parse_routine;
 mod plpgsql;
+mod polymorphic;
 mod predicate;
 mod prepare;
 mod rewrite;

@@ -2,6 +2,7 @@
 
 use crate::expression::{Binder, Expression, Source};
 use crate::parse::parse_expression;
+use crate::polymorphic::Actual;
 use crate::scope::VariableScope;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,7 +40,8 @@ impl Routines {
     /// Those of this catalog.
     pub fn new(catalog: &Catalog) -> Routines {
         let routine = |(name, definition): (&String, &Arc<Procedure>)| {
-            let columns = result_columns(catalog, definition).into();
+            let rows = |table: &str| catalog.columns_of(table).unwrap_or_default();
+            let columns = result_columns(definition, rows).into();
             (name.clone(), Arc::new(Routine { definition: definition.clone(), columns }))
         };
         Routines {
@@ -78,7 +80,7 @@ impl Routines {
     /// What is wrong in its DEFAULT.
     pub fn default_in(scope: &VariableScope, parameter: &Parameter) -> Result<Expression, SqlError> {
         let default = scope.routines().default_of(parameter)?;
-        default.visit_calls(&mut |call| scope.note_call(&call.name));
+        default.visit_calls(&mut |call| scope.note_call(&call.callee));
         Ok(default)
     }
 
@@ -91,6 +93,10 @@ impl Routines {
         let binder = Binder::new(&scope, Source::Default);
         let sql = parameter.default.as_deref().unwrap_or("NULL");
         let bound = binder.bind(&parse_expression(sql)?)?;
+        if matches!(parameter.data_type, DataType::Polymorphic(_)) {
+            // A call tells its type.
+            return Ok(bound);
+        }
         let (from, to) = (bound.data_type, parameter.data_type.family());
         if from != DataType::Unknown && !types::can_cast_in_assignment(from, to) {
             let message = format!("argument of DEFAULT must be type {to}, not type {from}");
@@ -101,6 +107,16 @@ impl Routines {
 }
 
 impl Routine {
+    /// The routine with these types in the place of its polymorphic ones.
+    ///
+    /// # Errors
+    /// `42704` for the arrays of a type that has none.
+    pub fn applied(&self, actual: Actual) -> Result<Routine, SqlError> {
+        let definition = actual.applied_to(&self.definition)?;
+        let columns = result_columns(&definition, |_| self.columns.to_vec()).into();
+        Ok(Routine { definition: Arc::new(definition), columns })
+    }
+
     /// Its rows have several columns, or are those of a table.
     pub fn gives_rows_of_columns(&self) -> bool {
         let of_table = self.definition.function.as_ref();
@@ -114,7 +130,8 @@ pub(crate) fn is_volatile(function: &Function) -> bool {
     function.volatility == Volatility::Volatile
 }
 
-fn result_columns(catalog: &Catalog, definition: &Procedure) -> Vec<OutputColumn> {
+/// The columns of a function's rows. `rows`: those of a table.
+fn result_columns(definition: &Procedure, rows: impl FnOnce(&str) -> Vec<OutputColumn>) -> Vec<OutputColumn> {
     let Some(function) = &definition.function else { return Vec::new() };
     let only = |data_type: DataType| vec![OutputColumn { name: definition.name.clone(), data_type }];
     match &function.result {
@@ -125,7 +142,7 @@ fn result_columns(catalog: &Catalog, definition: &Procedure) -> Vec<OutputColumn
             .enumerate()
             .map(|(position, parameter)| crate::execution::output_column(position, parameter))
             .collect(),
-        FunctionResult::Table(name) => catalog.columns_of(name).unwrap_or_default(),
+        FunctionResult::Table(name) => rows(name),
     }
 }
 
@@ -156,8 +173,8 @@ pub(crate) fn assign_arguments<'p>(
 }
 
 /// Whether a value of this type can be an argument for this parameter.
-pub(crate) fn takes(parameter: &Parameter, argument: DataType) -> bool {
-    can_cast_implicitly(argument, parameter.data_type.family())
+pub(crate) fn takes(parameter: DataType, argument: DataType) -> bool {
+    can_cast_implicitly(argument, parameter.family())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Names that expressions may use besides columns: variables of PL/pgSQL and parameters `$n`.
 
 use crate::execution::Needs;
+use crate::polymorphic::Callee;
 use crate::routines::Routines;
 use crate::view::Noted;
 use sqlparser::ast::Ident;
@@ -29,7 +30,7 @@ pub(crate) struct VariableScope {
     /// Functions that expressions may call.
     routines: Routines,
     /// Those that have been bound as calls.
-    called: RefCell<BTreeSet<Arc<str>>>,
+    called: RefCell<BTreeSet<Callee>>,
     /// What has been bound needs these privileges.
     needed: RefCell<BTreeMap<Securable, Privileges>>,
     /// A name that is a column and a variable is the column, as in functions in SQL.
@@ -130,15 +131,15 @@ impl VariableScope {
     }
 
     /// A statement calls this function or procedure.
-    pub fn note_call(&self, routine: &str) {
+    pub fn note_call(&self, routine: &Callee) {
         let mut called = self.called.borrow_mut();
         if !called.contains(routine) {
-            called.insert(routine.into());
+            called.insert(routine.clone());
         }
     }
 
     /// What has been bound as calls so far.
-    pub fn called(&self) -> Vec<Arc<str>> {
+    pub fn called(&self) -> Vec<Callee> {
         self.called.borrow().iter().cloned().collect()
     }
 

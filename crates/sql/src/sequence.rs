@@ -2,6 +2,7 @@
 
 use crate::execution::Execution;
 use crate::expression::{Binder, Expression, Kind, RoutineCall};
+use crate::polymorphic::Callee;
 use crate::parse::tokenize;
 use crate::scope::name_of;
 use sqlparser::tokenizer::{Span, Token};
@@ -83,8 +84,9 @@ impl Binder<'_> {
             }
             cast.push(argument);
         }
-        self.scope().note_call(name);
-        let call = RoutineCall { name: name.into(), is_volatile: true, is_strict: true, arguments: cast };
+        let callee = Callee::named(name);
+        self.scope().note_call(&callee);
+        let call = RoutineCall { callee, is_volatile: true, is_strict: true, arguments: cast };
         Ok(Some(Expression { kind: Kind::Call(Box::new(call)), data_type: DataType::BigInt }))
     }
 }

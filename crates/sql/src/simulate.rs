@@ -6,13 +6,14 @@ use crate::expression::Expression;
 use crate::footprint::{Analysis, KnownFrame, refused};
 use crate::library::Library;
 use crate::parse;
+use crate::polymorphic::Actual;
 use crate::prepare::{StatementKind, Step};
 use crate::session;
 use crate::statement::{default_row, no_column};
 use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{
-    Catalog, DataType, OutputColumn, ParameterMode, Payload, Principal, Row, SessionStep, SqlError, SqlState,
+    Catalog, DataType, OutputColumn, Payload, Principal, Row, SessionStep, SqlError, SqlState,
     StatementResult, Value, assign, cast, results_have_changed,
 };
 
@@ -77,10 +78,10 @@ impl Invocation {
         for default in &defaults {
             values.push(execution.evaluate(default, &[])?);
         }
-        let outputs = execution.call(name, values)?.values;
+        let outputs = execution.call(name, Actual::default(), values)?.values;
         let parameters = self.library.definition(name).map_or(&[][..], |procedure| &procedure.parameters);
         let parameters = parameters.iter().enumerate();
-        let parameters = parameters.filter(|(_, parameter)| parameter.mode != ParameterMode::In);
+        let parameters = parameters.filter(|(_, parameter)| parameter.mode.is_output());
         let columns: Vec<OutputColumn> = parameters
             .map(|(position, parameter)| crate::execution::output_column(position, parameter))
             .collect();
@@ -248,7 +249,7 @@ impl Simulate for Invocation {
                         analysis.expression(default, &nothing)?;
                         values.push(analysis.evaluate(default, &nothing));
                     }
-                    analysis.call(procedure, values)?;
+                    analysis.call(procedure, Actual::default(), values)?;
                 }
             }
             Payload::Script { sql, parameters } => self.analyse_script(&mut analysis, sql, parameters)?,

@@ -1,9 +1,11 @@
-use crate::ElementType;
+use crate::{ElementType, Polymorphic};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::fmt;
 
 /// The type of a column, variable or expression.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, BorshSerialize, BorshDeserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, BorshSerialize, BorshDeserialize,
+)]
 pub enum DataType {
     /// `boolean`
     Boolean,
@@ -41,6 +43,10 @@ pub enum DataType {
     Uuid,
     /// A one-dimensional array
     Array(ElementType),
+    /// `refcursor`: the name of a cursor, a text
+    RefCursor,
+    /// What stands for another type in each call; only parameters and results of functions have it
+    Polymorphic(Polymorphic),
 }
 
 impl DataType {
@@ -105,6 +111,8 @@ impl DataType {
             DataType::Bytea => 17,
             DataType::Uuid => 2950,
             DataType::Array(element) => element.array_oid(),
+            DataType::RefCursor => 1790,
+            DataType::Polymorphic(polymorphic) => polymorphic.oid(),
         }
     }
 
@@ -129,6 +137,7 @@ impl DataType {
             1186 => DataType::Interval,
             17 => DataType::Bytea,
             2950 => DataType::Uuid,
+            1790 => DataType::RefCursor,
             _ => return ElementType::from_array_oid(oid).map(DataType::Array),
         })
     }
@@ -155,6 +164,8 @@ impl DataType {
             DataType::Bytea => "bytea",
             DataType::Uuid => "uuid",
             DataType::Array(element) => element.array_name(),
+            DataType::RefCursor => "refcursor",
+            DataType::Polymorphic(polymorphic) => polymorphic.name(),
         }
     }
 }
@@ -184,6 +195,8 @@ impl fmt::Display for DataType {
             DataType::Bytea => f.write_str("bytea"),
             DataType::Uuid => f.write_str("uuid"),
             DataType::Array(element) => write!(f, "{}[]", element.data_type()),
+            DataType::RefCursor => f.write_str("refcursor"),
+            DataType::Polymorphic(polymorphic) => polymorphic.fmt(f),
         }
     }
 }

@@ -28,6 +28,7 @@ mod numeric_functions;
 mod numeric_special;
 mod numeric_text;
 mod policy;
+mod polymorphic;
 mod proposal;
 mod real;
 mod receipt;
@@ -74,6 +75,7 @@ pub use identity::{Identity, IdentityError};
 pub use key::Key;
 pub use numeric::Numeric;
 pub use policy::{Policy, PolicyError};
+pub use polymorphic::Polymorphic;
 pub use proposal::{
     PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
 };

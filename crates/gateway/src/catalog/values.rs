@@ -53,7 +53,9 @@ pub(super) fn arrow_type(data_type: DataType) -> Arrow {
         | DataType::Char(_)
         | DataType::Interval
         | DataType::Uuid
-        | DataType::Array(_) => Arrow::Utf8,
+        | DataType::Array(_)
+        | DataType::RefCursor
+        | DataType::Polymorphic(_) => Arrow::Utf8,
         DataType::TimestampTz => Arrow::Timestamp(TimeUnit::Microsecond, Some(Arc::from("+00:00"))),
     }
 }

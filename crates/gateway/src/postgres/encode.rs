@@ -49,7 +49,9 @@ pub(crate) fn type_length(data_type: DataType) -> i16 {
         | DataType::Unknown
         | DataType::Char(_)
         | DataType::Bytea
-        | DataType::Array(_) => -1,
+        | DataType::Array(_)
+        | DataType::RefCursor => -1,
+        DataType::Polymorphic(_) => 4,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::views::drop_dependents;
 use super::{SchemaChange, bind_policy};
-use crate::expression::bind_data_type;
+use crate::expression::bind_routine_type;
+use crate::polymorphic::{self, Actual, is_polymorphic};
 use crate::library::CompileOptions;
 use crate::parse_routine::{CreateRoutine, ParsedFunction, ParsedResult};
 use crate::plpgsql;
@@ -71,7 +72,7 @@ fn bind_parameters(create: &CreateRoutine) -> Result<Vec<Parameter>, SqlError> {
             let message = format!("parameter name \"{name}\" used more than once");
             return Err(SqlError::new(INVALID_DEFINITION, message));
         }
-        let is_input = parameter.mode != ParameterMode::Out;
+        let is_input = parameter.mode.is_input();
         if !is_input && parameter.default.is_some() {
             let message = "only input parameters can have default values";
             return Err(SqlError::new(INVALID_DEFINITION, message));
@@ -81,7 +82,27 @@ fn bind_parameters(create: &CreateRoutine) -> Result<Vec<Parameter>, SqlError> {
             return Err(SqlError::new(INVALID_DEFINITION, message));
         }
         // PostgreSQL drops length, precision and scale of parameters.
-        let data_type = bind_data_type(&parameter.data_type)?.family();
+        let data_type = bind_routine_type(&parameter.data_type)?.family();
+        if is_input && parameters.iter().any(|known| known.mode == ParameterMode::Variadic) {
+            let message = "VARIADIC parameter must be the last input parameter";
+            return Err(SqlError::new(INVALID_DEFINITION, message));
+        }
+        let is_array = match data_type {
+            DataType::Polymorphic(polymorphic) => polymorphic.is_array(),
+            known => known.element().is_some(),
+        };
+        if parameter.mode == ParameterMode::Variadic && !is_array {
+            return Err(SqlError::new(INVALID_DEFINITION, "VARIADIC parameter must be an array"));
+        }
+        if create.function.is_none()
+            && (parameter.mode == ParameterMode::Variadic || matches!(data_type, DataType::Polymorphic(_)))
+        {
+            let what = match parameter.mode {
+                ParameterMode::Variadic => "VARIADIC in CREATE PROCEDURE".to_string(),
+                _ => format!("{data_type} in CREATE PROCEDURE"),
+            };
+            return Err(SqlError::unsupported(what).hint("Make it a function."));
+        }
         let default = parameter.default.clone();
         parameters.push(Parameter { name, mode: parameter.mode, data_type, default });
     }
@@ -90,7 +111,7 @@ fn bind_parameters(create: &CreateRoutine) -> Result<Vec<Parameter>, SqlError> {
 
 fn bind_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> Result<Function, SqlError> {
     let outputs: Vec<&Parameter> =
-        parameters.iter().filter(|parameter| parameter.mode != ParameterMode::In).collect();
+        parameters.iter().filter(|parameter| parameter.mode.is_output()).collect();
     let is_set = parsed.returns.as_ref().is_some_and(|returns| returns.is_set);
     let invalid = |message: String| Err(SqlError::new(INVALID_DEFINITION, message));
     let result = match parsed.returns.as_ref().map(|returns| &returns.result) {
@@ -108,7 +129,7 @@ fn bind_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> Result<Fu
             let fits = match result {
                 ParsedResult::Named(named) => {
                     outputs.len() == 1
-                        && bind_data_type(named).is_ok_and(|named| named.family() == outputs[0].data_type)
+                        && bind_routine_type(named).is_ok_and(|named| named.family() == outputs[0].data_type)
                 }
                 ParsedResult::Record => outputs.len() > 1,
                 _ => false,
@@ -119,8 +140,12 @@ fn bind_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> Result<Fu
             FunctionResult::Outputs
         }
         Some(ParsedResult::Void | ParsedResult::Record) => FunctionResult::Void,
-        Some(ParsedResult::Named(named)) => match (bind_data_type(named), named) {
+        Some(ParsedResult::Named(named)) => match (bind_routine_type(named), named) {
             (Ok(data_type), _) => FunctionResult::Value(data_type.family()),
+            // Parameters of these types, which would tell it, have been refused.
+            (Err(_), ast::DataType::Custom(name, _)) if tells_no_range(&name.to_string()) => {
+                return Err(polymorphic::undetermined(&name.to_string().to_ascii_lowercase()));
+            }
             // Whether there is a table of this name is known when the function is created.
             (Err(error), ast::DataType::Custom(name, modifiers))
                 if modifiers.is_empty() && error.state == SqlState::UNDEFINED_OBJECT =>
@@ -160,6 +185,7 @@ pub(crate) fn create_routine(
     {
         return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{table}\" does not exist")));
     }
+    polymorphic::check_definition(procedure)?;
     // It may call itself.
     catalog.procedures.insert(procedure.name.clone(), Arc::new(procedure.clone()));
     let routines = Routines::new(catalog);
@@ -167,11 +193,31 @@ pub(crate) fn create_routine(
         routines.default_of(parameter)?;
     }
     let tables = Tables::new(catalog)?;
-    plpgsql::compile(&tables, procedure, CompileOptions::default())?;
+    match is_polymorphic(procedure) {
+        false => drop(plpgsql::compile(&tables, procedure, CompileOptions::default())?),
+        true => check_polymorphic_body(&tables, procedure)?,
+    }
     Ok(match procedure.function {
         Some(_) => "CREATE FUNCTION",
         None => "CREATE PROCEDURE",
     })
+}
+
+/// What is wrong in the body of a polymorphic function whatever it is called with: its syntax.
+fn check_polymorphic_body(tables: &Tables, procedure: &Procedure) -> Result<(), SqlError> {
+    let Ok(applied) = Actual::FOR_VALIDATION.applied_to(procedure) else { return Ok(()) };
+    match plpgsql::compile(tables, &applied, CompileOptions::default()) {
+        Err(error) if error.state == SqlState::SYNTAX_ERROR || error.state == SqlState::FEATURE_NOT_SUPPORTED => {
+            Err(error)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A polymorphic type that only ranges tell.
+fn tells_no_range(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    matches!(name.as_str(), "anyrange" | "anymultirange" | "anycompatiblerange" | "anycompatiblemultirange")
 }
 
 /// Whether a procedure or function can stand where another one of its name stands.
@@ -202,8 +248,13 @@ fn check_replacement(known: &Procedure, new: &Procedure, or_replace: bool) -> Re
     let refused = |message: String| {
         Err(SqlError::new(INVALID_DEFINITION, message).hint(format!("Use {drop} {shown} first.")))
     };
+    // The only OUT parameter is the result, whatever its name.
     let result = |procedure: &Procedure| {
-        procedure.function.as_ref().map(|function| (function.result.clone(), function.is_set))
+        let outputs: Vec<&Parameter> = procedure.outputs().collect();
+        procedure.function.as_ref().map(|function| match (&function.result, outputs.as_slice()) {
+            (FunctionResult::Outputs, [only]) => (FunctionResult::Value(only.data_type), function.is_set),
+            (result, _) => (result.clone(), function.is_set),
+        })
     };
     if result(known) != result(new) {
         return refused("cannot change return type of existing function".to_string());
@@ -214,7 +265,7 @@ fn check_replacement(known: &Procedure, new: &Procedure, or_replace: bool) -> Re
             .map(|parameter| (parameter.mode, parameter.data_type, parameter.name.clone()))
             .collect()
     };
-    if outputs(known) != outputs(new) && known.function.is_some() {
+    if outputs(known) != outputs(new) && known.function.is_some() && known.outputs().count() > 1 {
         let error = SqlError::new(INVALID_DEFINITION, "cannot change return type of existing function");
         return Err(error
             .detail("Row type defined by OUT parameters is different.")
@@ -302,7 +353,7 @@ fn bind_name(description: &FunctionDesc) -> Result<(String, Option<Vec<DataType>
         Some(arguments) => Some(
             arguments
                 .iter()
-                .map(|argument| bind_data_type(&argument.data_type).map(DataType::family))
+                .map(|argument| bind_routine_type(&argument.data_type).map(DataType::family))
                 .collect::<Result<Vec<_>, _>>()?,
         ),
     };

@@ -4,6 +4,7 @@ use super::Execution;
 use super::select::Given;
 use crate::expression::RoutineCall;
 use crate::plpgsql::{CallResult, CompiledProcedure};
+use crate::polymorphic::Callee;
 use crate::prepare::{StatementKind, Step};
 use crate::sequence::is_sequence_function;
 use crate::statement::StatementOutput;
@@ -18,9 +19,10 @@ impl Execution<'_> {
     /// What the function ends with.
     pub(super) fn call_function(
         &mut self,
-        name: &str,
+        callee: &Callee,
         arguments: Vec<Value>,
     ) -> Result<CallResult, SqlError> {
+        let name = &callee.name;
         if is_sequence_function(name) {
             let value = Value::BigInt(self.sequence_value(name, &arguments)?);
             return Ok(CallResult { values: vec![value], rows: None });
@@ -28,7 +30,7 @@ impl Execution<'_> {
         let seen = self.own.clone();
         self.see_newer();
         let matched = std::mem::take(&mut self.last_matched);
-        let result = self.call(name, arguments);
+        let result = self.call(name, callee.actual, arguments);
         self.last_matched = matched;
         self.see_newer();
         if !Arc::ptr_eq(&seen, &self.own) {
@@ -124,9 +126,9 @@ impl Execution<'_> {
         let arguments = self.with_subqueries(&[], given, |environment| call.arguments_in(environment))?;
         let Some(arguments) = arguments else {
             // One row of NULLs, where it gives one.
-            return Ok(self.library.tables().routines().row_of_nulls(&call.name));
+            return Ok(self.library.tables().routines().row_of_nulls(&call.callee.name));
         };
-        let CallResult { values, rows } = self.call_function(&call.name, arguments)?;
+        let CallResult { values, rows } = self.call_function(&call.callee, arguments)?;
         Ok(rows.unwrap_or_else(|| vec![values]))
     }
 }

@@ -23,6 +23,7 @@ pub(crate) use suspend::Suspended;
 use crate::expression::{Environment, Expression};
 use crate::library::Library;
 use crate::plpgsql::{self, CallResult, CompiledProcedure};
+use crate::polymorphic::Actual;
 use crate::sequence::Drawn;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
 use authority::Authority;
@@ -35,7 +36,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use types::{
-    ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
+    ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, Row, SqlError, SqlState,
     StatementResult, TableId, TransactionId, Value, can_cast_implicitly, cast, limits,
 };
 
@@ -43,6 +44,9 @@ use types::{
 const EPOCH_DIFFERENCE_MS: i64 = 946_684_800_000;
 /// Queries that may stand inside of one another: each takes a part of the stack.
 const QUERIES_DEEP_MAX: usize = 32;
+
+/// Bytes of a polymorphic function's body that a call of it pays a step for.
+const BODY_BYTES_PER_STEP: u64 = 16;
 
 /// Where and when a transaction runs.
 #[derive(Clone, Copy, Debug)]
@@ -366,30 +370,42 @@ impl<'a> Execution<'a> {
         let parameters = &procedure.parameters;
         let mut arguments = Vec::with_capacity(parameters.len());
         for (parameter, argument) in parameters.iter().zip(&call.arguments) {
-            if parameter.mode != ParameterMode::Out {
+            if parameter.mode.is_input() {
                 // Parameters have no length, precision or scale, as in PostgreSQL.
                 arguments.push(cast(self.evaluate(argument, frame)?, parameter.data_type.family())?);
             }
         }
-        let values = self.call(&call.procedure, arguments)?.values;
+        let values = self.call(&call.procedure, Actual::default(), arguments)?.values;
         let outputs =
-            parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode != ParameterMode::In);
+            parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode.is_output());
         let (call_outputs, columns): (Vec<usize>, Vec<OutputColumn>) =
             outputs.map(|(position, parameter)| (position, output_column(position, parameter))).unzip();
         let rows = if columns.is_empty() { Vec::new() } else { vec![values] };
         Ok(StatementOutput { affected: 0, columns: columns.into(), rows, call_outputs })
     }
 
-    /// Calls a procedure or function with one value per IN and INOUT parameter, of the parameters' types.
+    /// Calls a procedure or function with one value per parameter that takes one, of the parameters' types. `actual`: what
+    /// its polymorphic types stand for.
     ///
     /// # Errors
     /// What it ends with.
-    pub fn call(&mut self, name: &str, arguments: Vec<Value>) -> Result<CallResult, SqlError> {
+    pub fn call(
+        &mut self,
+        name: &str,
+        actual: Actual,
+        arguments: Vec<Value>,
+    ) -> Result<CallResult, SqlError> {
         let library = self.library;
-        let procedure = library.procedure(name)?;
-        let definer = library.definition(name).is_some_and(|definition| definition.security_definer);
+        let definition = library.definition(name);
+        if actual != Actual::default() {
+            // Nobody can tell when a node compiles it again.
+            let length = definition.map_or(0, |definition| definition.body.len());
+            self.charge(length as u64 / BODY_BYTES_PER_STEP)?;
+        }
+        let procedure = library.routine(name, actual)?;
+        let definer = definition.is_some_and(|definition| definition.security_definer);
         let authority = if definer { self.authority.take() } else { None };
-        let result = self.call_compiled(name, procedure, arguments);
+        let result = self.call_compiled(name, &procedure, arguments);
         if definer {
             self.authority = authority;
         }
@@ -559,7 +575,7 @@ impl BoundCall {
     pub fn fits(&self, parameters: &[Parameter]) -> bool {
         parameters.len() == self.arguments.len()
             && parameters.iter().zip(&self.arguments).all(|(parameter, argument)| {
-                parameter.mode == ParameterMode::Out
+                !parameter.mode.is_input()
                     || can_cast_implicitly(argument.data_type, parameter.data_type)
             })
     }

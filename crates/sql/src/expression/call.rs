@@ -75,9 +75,11 @@ impl Binder<'_> {
             }
             FunctionArguments::List(list) if name == "make_interval" => {
                 let parts = self.bind_interval_parts(&list.args)?;
-                parts.into_iter().map(|value| NamedArgument { name: None, value }).collect()
+                parts.into_iter().map(NamedArgument::positional).collect()
             }
-            FunctionArguments::List(list) if is_variadic(&list.args) => {
+            FunctionArguments::List(list)
+                if is_variadic(&list.args) && matches!(name, "concat" | "concat_ws" | "format") =>
+            {
                 return self.bind_variadic(name, &list.args, span);
             }
             FunctionArguments::List(list) => {
@@ -92,7 +94,7 @@ impl Binder<'_> {
                 self.bind_arguments(&list.args)?
             }
         };
-        let named = arguments.iter().any(|argument| argument.name.is_some());
+        let named = arguments.iter().any(|argument| argument.name.is_some() || argument.is_variadic);
         if self.scope().routines().get(name).is_none() && !named {
             return self.call(name, arguments.into_iter().map(|argument| argument.value).collect(), span);
         }
@@ -297,8 +299,7 @@ impl Binder<'_> {
             ("concat", 1) => Function::ConcatenateArray,
             ("concat_ws", 2) => Function::JoinArray,
             ("format", 2) => Function::FormatArray,
-            ("concat" | "concat_ws" | "format", _) => return Err(no_function(name, &types)),
-            _ => return Err(SqlError::unsupported(format_args!("VARIADIC in a call of {name}()"))),
+            _ => return Err(no_function(name, &types)),
         };
         if types.last().is_some_and(|last| last.element().is_none()) {
             let error = SqlError::new(SqlState::DATATYPE_MISMATCH, "VARIADIC argument must be an array");
@@ -407,7 +408,7 @@ fn is_variadic(arguments: &[FunctionArg]) -> bool {
 }
 
 /// The parser gives VARIADIC as an operator that PostgreSQL no longer has.
-fn variadic_operand(argument: &Expr) -> Option<&Expr> {
+pub(super) fn variadic_operand(argument: &Expr) -> Option<&Expr> {
     match argument {
         Expr::UnaryOp { op: ast::UnaryOperator::PGPrefixFactorial, expr } => Some(expr),
         _ => None,

@@ -3,7 +3,7 @@
 use super::shortened;
 use crate::scope::name_of;
 use sqlparser::ast::{self, Expr};
-use types::{DataType, Numeric, SqlError, SqlState, limits};
+use types::{DataType, Numeric, Polymorphic, SqlError, SqlState, limits};
 
 /// The type that SQL writes.
 ///
@@ -40,6 +40,9 @@ pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlE
         Sql::Uuid => DataType::Uuid,
         Sql::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => {
             let element = bind_data_type(element)?;
+            if element == DataType::RefCursor {
+                return Err(SqlError::unsupported("an array of refcursor"));
+            }
             element.array().ok_or_else(|| {
                 SqlError::unsupported("an array of more than one dimension").hint("Use a table.")
             })?
@@ -47,6 +50,7 @@ pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlE
         Sql::Custom(name, modifiers) if modifiers.is_empty() => {
             match name.to_string().to_ascii_lowercase().as_str() {
                 "bpchar" => DataType::Char(None),
+                "refcursor" => DataType::RefCursor,
                 other => {
                     let message = format!("type \"{other}\" does not exist");
                     return Err(SqlError::new(SqlState(*b"42704"), message));
@@ -58,6 +62,24 @@ pub(crate) fn bind_data_type(data_type: &ast::DataType) -> Result<DataType, SqlE
             return Err(SqlError::unsupported(format_args!("the type {}", shortened(&name))));
         }
     })
+}
+
+/// The type of a parameter or result of a function, which may be polymorphic.
+///
+/// # Errors
+/// As [`bind_data_type`].
+pub(crate) fn bind_routine_type(data_type: &ast::DataType) -> Result<DataType, SqlError> {
+    let ast::DataType::Custom(name, modifiers) = data_type else { return bind_data_type(data_type) };
+    let name = name.to_string().to_ascii_lowercase();
+    match (Polymorphic::named(&name), name.as_str()) {
+        (Some(polymorphic), _) if modifiers.is_empty() => Ok(DataType::Polymorphic(polymorphic)),
+        (
+            _,
+            "anyrange" | "anymultirange" | "anyenum" | "anycompatiblerange" | "anycompatiblemultirange"
+            | "\"any\"",
+        ) => Err(SqlError::unsupported(format_args!("the type {name}"))),
+        _ => bind_data_type(data_type),
+    }
 }
 
 fn numeric_type(info: &ast::ExactNumberInfo) -> Result<DataType, SqlError> {

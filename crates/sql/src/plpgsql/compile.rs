@@ -19,7 +19,7 @@ use crate::table::Tables;
 use sqlparser::ast as sql;
 use std::ops::Range;
 use std::sync::Arc;
-use types::{DataType, Language, ParameterMode, Procedure, SqlError, SqlState};
+use types::{DataType, Language, Procedure, SqlError, SqlState};
 
 /// Compiles a procedure against the tables of a catalog. Procedures that it calls are looked up when it runs.
 ///
@@ -35,10 +35,10 @@ pub(crate) fn compile(
     for parameter in &procedure.parameters {
         // Parameters have no length, precision or scale, as in PostgreSQL.
         let slot = compiler.variables.declare_parameter(&parameter.name, parameter.data_type.family())?;
-        if parameter.mode != ParameterMode::Out {
+        if parameter.mode.is_input() {
             inputs.push(slot);
         }
-        if parameter.mode != ParameterMode::In {
+        if parameter.mode.is_output() {
             outputs.push(slot);
         }
     }

@@ -124,7 +124,8 @@ impl Compiler<'_> {
         let mut bound = Vec::with_capacity(arguments.len());
         for (name, argument) in arguments {
             let value = self.expression(argument)?;
-            bound.push(NamedArgument { name: name.as_ref().map(|name| name.text.clone()), value });
+            let name = name.as_ref().map(|name| name.text.clone());
+            bound.push(NamedArgument { name, value, is_variadic: false });
         }
         let call = BoundCall::new(self.variables.scope(), procedure.text.clone(), bound)
             .map_err(|error| or_at(error, procedure.position))?;

@@ -14,6 +14,7 @@ pub(crate) fn explain(definition: &Procedure, procedure: &CompiledProcedure) -> 
             ParameterMode::In => "",
             ParameterMode::Out => "OUT ",
             ParameterMode::InOut => "INOUT ",
+            ParameterMode::Variadic => "VARIADIC ",
         };
         format!("{mode}{} {}", parameter.name, parameter.data_type.family())
     });

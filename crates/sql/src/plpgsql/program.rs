@@ -7,6 +7,7 @@ use super::ast::{Condition, RaiseLevel, StackedItem};
 use super::fuse::{FusedStatement, Obstacle};
 use crate::execution::Needs;
 use crate::expression::Expression;
+use crate::polymorphic::Callee;
 use crate::statement::{BoundCall, BoundSelect, BoundStatement, VisitSlot};
 use types::{DataType, SqlError, SqlState};
 
@@ -40,9 +41,9 @@ pub struct CompiledProcedure {
 }
 
 impl CompiledProcedure {
-    /// Names of the procedures and functions that it calls.
-    pub fn calls(&self) -> impl Iterator<Item = &str> {
-        self.needs.called.iter().map(AsRef::as_ref)
+    /// The procedures and functions that it calls.
+    pub(crate) fn calls(&self) -> &[Callee] {
+        &self.needs.called
     }
 
     /// Whether it may change rows itself, or needs a transaction for another reason.

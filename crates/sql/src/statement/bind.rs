@@ -11,6 +11,7 @@ use crate::expression::{
     Binder, Expression, Kind, NamedArgument, NamedRelation, Relations, Source, output_name, shown_arguments,
 };
 use crate::predicate::Condition;
+use crate::polymorphic::Callee;
 use crate::routines::{Given, Routines, assign_arguments};
 use crate::scope::{VariableScope, name_of};
 use crate::sequence::draws_value;
@@ -190,7 +191,7 @@ fn bind_insert(
     };
     for value in rows.iter().flatten() {
         // A DEFAULT may call functions without anybody having named them here.
-        value.visit_calls(&mut |call| scope.note_call(&call.name));
+        value.visit_calls(&mut |call| scope.note_call(&call.callee));
     }
     let returning = bind_returning(table, &known_as, scope, insert.returning.as_deref())?;
     Ok(BoundInsert { table: table.clone(), source, on_conflict, returning })
@@ -869,7 +870,7 @@ impl BoundCall {
         procedure: String,
         arguments: Vec<NamedArgument>,
     ) -> Result<BoundCall, SqlError> {
-        scope.note_call(&procedure);
+        scope.note_call(&Callee::named(&procedure));
         let names: Vec<Option<String>> = arguments.iter().map(|argument| argument.name.clone()).collect();
         let known = scope.routines().get(&procedure);
         if known.is_some_and(|known| known.definition.function.is_some()) {
