@@ -1,6 +1,7 @@
 //! Names that expressions may use besides columns: variables of PL/pgSQL and parameters `$n`.
 
 use crate::execution::Needs;
+use crate::plpgsql::NameConflict;
 use crate::polymorphic::Callee;
 use crate::routines::Routines;
 use crate::view::Noted;
@@ -33,8 +34,8 @@ pub(crate) struct VariableScope {
     called: RefCell<BTreeSet<Callee>>,
     /// What has been bound needs these privileges.
     needed: RefCell<BTreeMap<Securable, Privileges>>,
-    /// A name that is a column and a variable is the column, as in functions in SQL.
-    columns_first: bool,
+    /// What a name is that is a column and a variable.
+    conflict: NameConflict,
     /// What a query that becomes a view looks at.
     noted: Option<RefCell<Noted>>,
 }
@@ -76,10 +77,9 @@ impl VariableScope {
         self
     }
 
-    /// A name that is a column and a variable is the column.
-    pub fn with_columns_first(mut self) -> VariableScope {
-        self.columns_first = true;
-        self
+    /// Decides what names are that are both columns and variables.
+    pub fn decide_conflicts(&mut self, conflict: NameConflict) {
+        self.conflict = conflict;
     }
 
     /// Notes what a query that becomes a view looks at.
@@ -107,9 +107,9 @@ impl VariableScope {
         }
     }
 
-    /// Whether a name that is a column and a variable is the column.
-    pub fn columns_come_first(&self) -> bool {
-        self.columns_first
+    /// What a name is that is both a column and a variable.
+    pub fn conflict(&self) -> NameConflict {
+        self.conflict
     }
 
     /// Functions that expressions may call.
@@ -195,11 +195,36 @@ impl VariableScope {
     /// PL/pgSQL has none until a query says which. Gives their slots.
     pub fn define_fields(&mut self, name: &str, fields: &[(String, DataType)]) -> Vec<usize> {
         let slots: Vec<usize> = fields.iter().map(|(_, data_type)| self.add_slot(*data_type)).collect();
-        let mut records = self.blocks.iter_mut().rev().flat_map(|block| &mut block.records);
-        if let Some((_, known)) = records.find(|(known, _)| known == name) {
+        let flag = self.record_fields(name).and_then(|fields| Some(fields.first()?.1.slot));
+        let records = self.blocks.iter_mut().flat_map(|block| &mut block.records);
+        // Its aliases get them as well.
+        let same = records.filter(|(_, known)| known.first().map(|(_, slot)| *slot) == flag);
+        for (_, known) in same {
             known.extend(fields.iter().zip(&slots).map(|((field, _), slot)| (field.clone(), *slot)));
         }
         slots
+    }
+
+    /// Declares another name for a variable in the innermost block.
+    ///
+    /// # Errors
+    /// `42601` where the block has that name already.
+    pub fn declare_alias(&mut self, name: &str, slot: usize) -> Result<(), SqlError> {
+        self.check_duplicate(name)?;
+        self.innermost().variables.push((name.to_string(), slot));
+        Ok(())
+    }
+
+    /// Declares another name for a row variable in the innermost block.
+    ///
+    /// # Errors
+    /// `42601` where the block has that name already.
+    pub fn declare_record_alias(&mut self, name: &str, record: &str) -> Result<(), SqlError> {
+        self.check_duplicate(name)?;
+        let mut records = self.blocks.iter().rev().flat_map(|block| &block.records);
+        let fields = records.find(|(known, _)| known == record).map(|(_, fields)| fields.clone());
+        self.innermost().records.push((name.to_string(), fields.unwrap_or_default()));
+        Ok(())
     }
 
     fn check_duplicate(&mut self, name: &str) -> Result<(), SqlError> {
@@ -230,7 +255,7 @@ impl VariableScope {
         self.types.len()
     }
 
-    /// The variable of this name: one part, or `label.name`, or `record.field`.
+    /// The variable of this name: one part, or `label.name`, `record.field` or `label.record.field`.
     pub fn resolve(&self, parts: &[&str]) -> Option<Variable> {
         let slot = self.blocks.iter().rev().find_map(|block| match parts {
             [name] => find(&block.variables, name),
@@ -242,6 +267,10 @@ impl VariableScope {
                 .or_else(|| {
                     (block.label.as_deref() == Some(*qualifier)).then(|| find(&block.variables, name))?
                 }),
+            [label, qualifier, name] if block.label.as_deref() == Some(*label) => {
+                let mut records = block.records.iter();
+                find(&records.find(|(record, _)| record == qualifier)?.1, name)
+            }
             _ => None,
         })?;
         Some(Variable { slot, data_type: self.types[slot] })

@@ -267,3 +267,18 @@ fn loops_and_tables() {
 fn nested_joins() {
     run("nested_joins");
 }
+
+#[test]
+fn polymorphic() {
+    run("polymorphic");
+}
+
+#[test]
+fn cursors() {
+    run("cursors");
+}
+
+#[test]
+fn plpgsql_names() {
+    run("plpgsql_names");
+}

@@ -3,6 +3,7 @@
 mod authority;
 mod change;
 mod constraint;
+mod cursor;
 mod function;
 mod fused;
 mod own;
@@ -15,6 +16,7 @@ mod suspend;
 
 pub(crate) use authority::{Needs, refuse_schema_change};
 pub(crate) use change::{check_row_bytes, row_bytes};
+pub(crate) use cursor::{CursorRows, Cursors, Movement};
 pub(crate) use protect::Savepoint;
 pub(crate) use relation::check_values;
 pub(crate) use select::check_result_rows;
@@ -22,7 +24,7 @@ pub(crate) use suspend::Suspended;
 
 use crate::expression::{Environment, Expression};
 use crate::library::Library;
-use crate::plpgsql::{self, CallResult, CompiledProcedure};
+use crate::plpgsql::{self, CallResult, CompiledProcedure, Described};
 use crate::polymorphic::Actual;
 use crate::sequence::Drawn;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
@@ -131,6 +133,12 @@ pub(crate) struct Execution<'a> {
     draws: u32,
     /// Values drawn from sequences.
     pub(crate) drawn: Drawn,
+    /// Open cursors.
+    pub(crate) cursors: Cursors,
+    /// Routines that are being called, the innermost last, each with the address that its caller had come to.
+    calls: Vec<(Arc<Described>, u32)>,
+    /// The address that the innermost one has come to.
+    pub(crate) address: u32,
     /// What the running statement has left to do about references.
     unsettled: VecDeque<Unsettled>,
     /// What the statement that is running has said.
@@ -165,6 +173,9 @@ impl<'a> Execution<'a> {
             protected: 0,
             draws: 0,
             drawn: Drawn::default(),
+            cursors: Cursors::default(),
+            calls: Vec::new(),
+            address: 0,
             unsettled: VecDeque::new(),
             notices: Vec::new(),
             said: (0, 0),
@@ -430,10 +441,25 @@ impl<'a> Execution<'a> {
         self.depth += 1;
         // A routine sees the block's time, whatever time a session says it is in its own statements.
         let now = std::mem::replace(&mut self.now, self.context.now());
+        self.calls.push((procedure.described.clone(), self.address));
         let result = plpgsql::call(procedure, self, arguments);
+        if let Some((_, address)) = self.calls.pop() {
+            self.address = address;
+        }
         self.now = now;
         self.depth -= 1;
         result
+    }
+
+    /// The routines that are being called and where they have come to, the innermost first: PG_CONTEXT.
+    pub fn call_context(&self) -> String {
+        let mut address = self.address;
+        let mut places = Vec::with_capacity(self.calls.len());
+        for (described, caller) in self.calls.iter().rev() {
+            places.push(described.place(address));
+            address = *caller;
+        }
+        places.join("\n")
     }
 
     /// What the transaction left behind.

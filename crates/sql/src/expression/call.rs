@@ -138,6 +138,7 @@ impl Binder<'_> {
                 Ok(Expression { kind: Kind::Format(operands), data_type: DataType::Text(None) })
             }
             ("quote_literal" | "quote_nullable", 1) => self.bind_quoted(name, arguments),
+            ("pg_typeof", 1) => Ok(type_name(arguments)),
             ("current_timestamp", 1) => Err(SqlError::unsupported("current_timestamp with a precision")),
             ("coalesce", 1..) => {
                 let (operands, data_type) = self.unify(arguments, "COALESCE")?;
@@ -377,6 +378,26 @@ impl Binder<'_> {
             }
             other => Err(unsupported_expression(other)),
         }
+    }
+}
+
+/// `pg_typeof(value)`: the name of its type, as text. The value is evaluated all the same.
+fn type_name(arguments: Vec<Expression>) -> Expression {
+    let text = DataType::Text(None);
+    let name = arguments.first().map_or(DataType::Unknown, Expression::data_type);
+    let name = match name {
+        DataType::Text(Some(_)) => "character varying".to_string(),
+        known => known.family().to_string(),
+    };
+    let name = Expression::constant(Value::text(name), text);
+    let mut cases = Vec::new();
+    for value in arguments.into_iter().filter(|value| value.as_constant().is_none()) {
+        let is_null = Expression { kind: Kind::IsNull(false, Box::new(value)), data_type: DataType::Boolean };
+        cases.push((is_null, name.clone()));
+    }
+    match cases.is_empty() {
+        true => name,
+        false => Expression { kind: Kind::Case(cases, Box::new(name)), data_type: text },
     }
 }
 

@@ -143,7 +143,13 @@ impl Binder<'_> {
         let Some(routine) = self.scope().routines().get(name) else { return Ok(None) };
         let Some(assigned) = self.assigned(&routine.definition, &arguments)? else { return Ok(None) };
         let declared = routine.definition.inputs().map(|parameter| parameter.data_type);
-        let Some(actual) = resolve(&given_types(declared, &assigned, &arguments))? else { return Ok(None) };
+        let types = given_types(declared.clone(), &assigned, &arguments);
+        let Some(actual) = resolve(&types)? else {
+            return match self.fits_without_defaults(declared, &assigned, &arguments)? {
+                true => Err(not_alike()),
+                false => Ok(None),
+            };
+        };
         let applied = match is_polymorphic(&routine.definition) {
             true => Arc::new(routine.applied(actual)?),
             false => routine.clone(),
@@ -187,6 +193,20 @@ impl Binder<'_> {
         Ok(Some((applied, call)))
     }
 
+    /// Whether the arguments agree on what polymorphic types stand for, DEFAULTs left out.
+    fn fits_without_defaults(
+        &self,
+        declared: impl Iterator<Item = DataType>,
+        assigned: &[Assigned],
+        arguments: &[NamedArgument],
+    ) -> Result<bool, SqlError> {
+        let has_defaults = assigned.iter().any(|one| matches!(one, Assigned::Default(_)));
+        let given = declared.zip(assigned).filter(|(_, one)| !matches!(one, Assigned::Default(_)));
+        let (declared, given): (Vec<DataType>, Vec<&Assigned>) = given.unzip();
+        let types = given_types(declared.into_iter(), given, arguments);
+        Ok(has_defaults && resolve(&types)?.is_some())
+    }
+
     /// What each parameter gets; `None` where the call does not fit.
     fn assigned(
         &self,
@@ -228,10 +248,15 @@ impl Binder<'_> {
     }
 }
 
+fn not_alike() -> SqlError {
+    let message = "arguments declared \"anyelement\" are not all alike";
+    SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+}
+
 /// For every argument the type of its parameter, and its own.
-fn given_types(
+fn given_types<'a>(
     parameters: impl Iterator<Item = DataType>,
-    assigned: &[Assigned],
+    assigned: impl IntoIterator<Item = &'a Assigned>,
     arguments: &[NamedArgument],
 ) -> Vec<(DataType, DataType)> {
     let mut types = Vec::with_capacity(arguments.len());

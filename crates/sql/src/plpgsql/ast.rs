@@ -6,8 +6,31 @@ use types::{Severity, SqlState};
 /// A whole body: one block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
+    /// What stands in front of the block.
+    pub options: BodyOptions,
     /// The outermost block.
     pub block: Block,
+}
+
+/// `#option value` in front of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BodyOptions {
+    /// `#variable_conflict`
+    pub conflict: NameConflict,
+    /// `#print_strict_params`: errors of STRICT show the variables of the query.
+    pub print_strict_params: bool,
+}
+
+/// What a name is that is both a variable and a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NameConflict {
+    /// An error.
+    #[default]
+    Error,
+    /// The variable.
+    Variable,
+    /// The column.
+    Column,
 }
 
 /// An identifier, lower-case unless it was quoted.
@@ -24,6 +47,8 @@ pub struct Name {
 pub struct Block {
     /// The label in front of it.
     pub label: Option<Name>,
+    /// Where its BEGIN stands.
+    pub position: u32,
     /// Its variables, in order.
     pub declarations: Vec<Declaration>,
     /// Its statements, in order.
@@ -99,6 +124,68 @@ pub enum DeclaredType {
     Row(Target),
     /// `ALIAS FOR name` or `ALIAS FOR $n`.
     Alias(Target),
+    /// `CURSOR`: a refcursor with its query.
+    Cursor {
+        /// SCROLL, NO SCROLL, or neither.
+        scroll: Option<bool>,
+        /// What the query needs besides variables.
+        parameters: Vec<CursorParameter>,
+        /// The query.
+        query: Box<sql::Statement>,
+    },
+}
+
+/// A parameter of a cursor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CursorParameter {
+    /// Its name.
+    pub name: Name,
+    /// Its type.
+    pub data_type: sql::DataType,
+    /// Where the type stands.
+    pub position: u32,
+}
+
+/// What a cursor is opened for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OpenSource {
+    /// The query of its declaration, with arguments where there are parentheses.
+    Bound(Option<Vec<(Option<Name>, Expression)>>),
+    /// This query.
+    Query(RowSource),
+}
+
+/// Where FETCH and MOVE go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FetchDirection {
+    /// Which way.
+    pub kind: FetchKind,
+    /// How far.
+    pub count: FetchCount,
+}
+
+/// Which way FETCH and MOVE go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchKind {
+    /// So many rows on.
+    Forward,
+    /// So many rows back.
+    Backward,
+    /// To this row; counted from the end where it is negative.
+    Absolute,
+    /// So many rows on, of which only the last one counts.
+    Relative,
+}
+
+/// How far FETCH and MOVE go.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FetchCount {
+    /// So far.
+    Constant(i64),
+    /// Beyond the last row.
+    All,
+    /// So far.
+    Expression(Expression),
 }
 
 /// A variable that is assigned, as it is written: `name`, `record.field`, `label.name` or `label.record.field`.
@@ -240,12 +327,27 @@ pub enum StatementKind {
         /// What is repeated.
         body: Vec<Statement>,
     },
+    /// `FOR record IN cursor [(arguments)] LOOP … END LOOP`
+    ForCursor {
+        /// The label in front of it.
+        label: Option<Name>,
+        /// A new record.
+        record: Name,
+        /// A cursor with a query.
+        cursor: Name,
+        /// What its parameters get.
+        arguments: Option<Vec<(Option<Name>, Expression)>>,
+        /// What is repeated.
+        body: Vec<Statement>,
+    },
     /// `FOREACH targets IN ARRAY array LOOP … END LOOP`
     ForElements {
         /// The label in front of it.
         label: Option<Name>,
         /// One scalar.
         targets: Vec<Target>,
+        /// SLICE: dimensions of what each turn gets.
+        slice: u32,
         /// Whose elements.
         array: Expression,
         /// What is repeated.
@@ -271,6 +373,8 @@ pub enum StatementKind {
         statement: Box<sql::Statement>,
         /// Where its row goes.
         into: Option<IntoClause>,
+        /// WHERE CURRENT OF: the row that this cursor stands on.
+        current_of: Option<Name>,
     },
     /// `PERFORM …`: a SELECT whose rows nobody wants.
     Perform {
@@ -291,15 +395,38 @@ pub enum StatementKind {
         /// Where its row goes.
         into: Option<IntoClause>,
     },
+    /// `OPEN …`
+    Open {
+        /// The cursor.
+        cursor: Target,
+        /// SCROLL, NO SCROLL, or neither.
+        scroll: Option<bool>,
+        /// Whose rows it has.
+        source: OpenSource,
+    },
+    /// `FETCH …` and `MOVE …`
+    Fetch {
+        /// The cursor.
+        cursor: Target,
+        /// Where it goes.
+        direction: FetchDirection,
+        /// Where the row goes; `None`: MOVE.
+        into: Option<IntoClause>,
+    },
+    /// `CLOSE cursor`
+    Close {
+        /// The cursor.
+        cursor: Target,
+    },
     /// `GET STACKED DIAGNOSTICS target = item, …`
     GetStackedDiagnostics {
         /// What each gets.
         items: Vec<(Target, StackedItem)>,
     },
-    /// `GET DIAGNOSTICS target = ROW_COUNT, …`
+    /// `GET DIAGNOSTICS target = item, …`
     GetDiagnostics {
-        /// Each gets the number of rows.
-        targets: Vec<Target>,
+        /// What each gets.
+        items: Vec<(Target, DiagnosticsItem)>,
     },
     /// `RAISE …`
     Raise(Raise),
@@ -318,6 +445,51 @@ pub enum StatementKind {
     ReturnQuery(RowSource),
     /// `NULL`
     Null,
+}
+
+/// What GET DIAGNOSTICS tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiagnosticsItem {
+    /// `ROW_COUNT`
+    RowCount,
+    /// `PG_CONTEXT`
+    Context,
+}
+
+impl StatementKind {
+    /// What PostgreSQL calls it in PG_CONTEXT; `None` for what is no statement there.
+    pub fn described(&self) -> Option<&'static str> {
+        Some(match self {
+            StatementKind::Block(_) | StatementKind::Null => return None,
+            StatementKind::Assign { .. } => "at assignment",
+            StatementKind::If { .. } => "at IF",
+            StatementKind::Case { .. } => "at CASE",
+            StatementKind::Loop { .. } => "at LOOP",
+            StatementKind::While { .. } => "at WHILE",
+            StatementKind::ForRange { .. } => "at FOR with integer loop variable",
+            StatementKind::ForRows { query: RowSource::Static(_), .. } => "at FOR over SELECT rows",
+            StatementKind::ForRows { .. } => "at FOR over EXECUTE statement",
+            StatementKind::ForCursor { .. } => "at FOR over cursor",
+            StatementKind::ForElements { .. } => "at FOREACH over array",
+            StatementKind::Exit { .. } => "at EXIT",
+            StatementKind::Continue { .. } => "at CONTINUE",
+            StatementKind::Sql { .. } => "at SQL statement",
+            StatementKind::Perform { .. } => "at PERFORM",
+            StatementKind::Call { .. } => "at CALL",
+            StatementKind::Execute { .. } => "at EXECUTE",
+            StatementKind::Open { .. } => "at OPEN",
+            StatementKind::Fetch { into: Some(_), .. } => "at FETCH",
+            StatementKind::Fetch { into: None, .. } => "at MOVE",
+            StatementKind::Close { .. } => "at CLOSE",
+            StatementKind::GetStackedDiagnostics { .. } => "at GET STACKED DIAGNOSTICS",
+            StatementKind::GetDiagnostics { .. } => "at GET DIAGNOSTICS",
+            StatementKind::Raise(_) => "at RAISE",
+            StatementKind::Assert { .. } => "at ASSERT",
+            StatementKind::Return(_) => "at RETURN",
+            StatementKind::ReturnNext(_) => "at RETURN NEXT",
+            StatementKind::ReturnQuery(_) => "at RETURN QUERY",
+        })
+    }
 }
 
 /// What GET STACKED DIAGNOSTICS tells of the error that is being handled.
@@ -391,4 +563,17 @@ pub enum RaiseOption {
     Hint,
     /// `COLUMN`, `CONSTRAINT`, `DATATYPE`, `TABLE` or `SCHEMA`: evaluated, not reported.
     Other(&'static str),
+}
+
+impl RaiseOption {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            RaiseOption::ErrorCode => "ERRCODE",
+            RaiseOption::Message => "MESSAGE",
+            RaiseOption::Detail => "DETAIL",
+            RaiseOption::Hint => "HINT",
+            RaiseOption::Other(name) => name,
+        }
+    }
 }

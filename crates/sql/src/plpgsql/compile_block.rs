@@ -34,8 +34,12 @@ impl Compiler<'_> {
         let before = self.variables.assigned_records();
         self.variables.push_block(block.label.as_ref());
         for declaration in &block.declarations {
+            let position = declaration.name.position;
+            self.begin_place(position, "during statement block local variable initialization");
             self.declaration(declaration)?;
+            self.end_place();
         }
+        self.begin_place(block.position, "at statement block");
         match block.handlers.is_empty() {
             true => {
                 self.enter(block.label.as_ref(), ErrorRole::None);
@@ -44,6 +48,7 @@ impl Compiler<'_> {
             }
             false => self.protected(block)?,
         }
+        self.end_place();
         self.variables.pop_block();
         if block.label.is_some() || !block.handlers.is_empty() {
             // EXIT or an error may have skipped the assignments.
@@ -54,7 +59,14 @@ impl Compiler<'_> {
 
     fn enter(&mut self, label: Option<&Name>, role: ErrorRole) {
         let label = label.map(|label| label.text.clone());
-        self.enclosing.push(Enclosing { label, next_turn: None, sets_found: false, exits: Vec::new(), role });
+        self.enclosing.push(Enclosing {
+            label,
+            next_turn: None,
+            sets_found: false,
+            exits: Vec::new(),
+            role,
+            cursor_level: None,
+        });
     }
 
     fn leave_enclosing(&mut self) {
@@ -117,6 +129,11 @@ impl Compiler<'_> {
         let (blocks, handlers) = (count(ErrorRole::Protects), count(ErrorRole::Handles));
         if self.enclosing[index..].iter().any(|enclosing| enclosing.sets_found) {
             self.emit(Instruction::SetFound);
+        }
+        let levels: Vec<u16> =
+            self.enclosing[index..].iter().filter_map(|enclosing| enclosing.cursor_level).collect();
+        for level in levels {
+            self.emit(Instruction::LeaveCursor { level });
         }
         if blocks + handlers > 0 {
             self.emit(Instruction::Leave { blocks, handlers });

@@ -3,21 +3,23 @@
 //! One frame of values per call, no names and no recursion but that of nested calls. Every instruction is charged, so
 //! that a contract that loops for ever ends when the meter does.
 
-use super::ast::{RaiseLevel, RaiseOption};
 use super::compile_result::check_structure;
-use super::conditions::{parse_state, state_of_condition};
 use super::fuse::FusedStatement;
 use super::handle::Protection;
 use super::program::{
-    Call, ChangeInto, Coercion, CompiledProcedure, Dynamic, Execute, Instruction, RaiseMessage, RaisePlan,
-    RangeStart, ResultForm, ReturnQuery, RowTarget, RowsSource, SelectInto, Store, SubqueryPlan,
+    Call, ChangeInto, Coercion, CompiledProcedure, Dynamic, Execute, Instruction, RangeStart, ResultForm,
+    ReturnQuery, RowsSource, SelectInto, Store, SubqueryPlan,
 };
+use super::raise::{assert, raise};
+use super::run_cursor::LoopCursor;
+use super::store::{check_single, convert, refuse_null, store_first, store_row};
 use super::variables::{coercion, constant, not_assigned};
 use crate::execution::{Execution, check_values};
-use crate::expression::{Environment, Expression};
+use crate::expression::Expression;
 use crate::statement::StatementOutput;
 use smallvec::SmallVec;
-use types::{DataType, Notice, SqlError, SqlState, Value, assign, format_value};
+use std::collections::BTreeSet;
+use types::{DataType, SqlError, SqlState, Value, format_value};
 
 /// Values of a frame that need no allocation.
 pub(super) const FRAME_INLINE: usize = 16;
@@ -52,7 +54,9 @@ pub(crate) fn call(
         caught: Vec::new(),
         returned: None,
         rows: Vec::new(),
+        loop_cursors: Vec::new(),
     };
+    activation.loop_cursors.resize_with(procedure.cursor_loops, || None);
     activation.frame.resize(procedure.slots, Value::Null);
     activation.ranges.resize(procedure.ranges, Range::default());
     activation.cursors.resize_with(procedure.cursors, Cursor::default);
@@ -61,6 +65,7 @@ pub(crate) fn call(
         activation.frame[usize::from(*slot)] = value;
     }
     activation.run_to_the_end(execution)?;
+    activation.close_loops(execution);
     Ok(activation.result())
 }
 
@@ -100,6 +105,8 @@ pub(super) struct Activation<'p> {
     returned: Option<Vec<Value>>,
     /// The rows of RETURN NEXT and RETURN QUERY.
     rows: Vec<Vec<Value>>,
+    /// The cursors that loops run over, the outermost first.
+    pub(super) loop_cursors: Vec<Option<LoopCursor>>,
 }
 
 impl Activation<'_> {
@@ -125,6 +132,7 @@ impl Activation<'_> {
         let mut at = start;
         loop {
             execution.charge(1)?;
+            execution.address = at as u32;
             let mut next = at + 1;
             match &procedure.code[at] {
                 Instruction::Assign { slot, value } => {
@@ -206,7 +214,13 @@ impl Activation<'_> {
                     }
                     let count = Value::BigInt(i64::try_from(self.row_count).unwrap_or(i64::MAX));
                     for store in stores {
-                        self::store(&mut self.frame, store, count.clone())?;
+                        super::store::store(&mut self.frame, store, count.clone())?;
+                    }
+                }
+                Instruction::Context { stores } => {
+                    let context = execution.call_context();
+                    for store in stores {
+                        super::store::store(&mut self.frame, store, Value::text(context.as_str()))?;
                     }
                 }
                 Instruction::Raise(plan) => {
@@ -257,20 +271,33 @@ impl Activation<'_> {
                 Instruction::ShowError { state, message } => self.show_error(*state, *message),
                 Instruction::Rethrow => return Err(self.error_at_hand()),
                 Instruction::StackedDiagnostics { items } => self.stacked_diagnostics(items)?,
+                Instruction::OpenCursor(open) => self.open_cursor(open, execution)?,
+                Instruction::FetchCursor(fetch) => self.fetch_cursor(fetch, execution)?,
+                Instruction::CloseCursor(variable) => {
+                    let name = self.cursor_name(variable)?;
+                    execution.cursors.close(&name)?;
+                }
+                Instruction::CursorNext { level, stores, end } => {
+                    if !self.next_of_cursor(*level, stores, execution)? {
+                        next = *end as usize;
+                    }
+                }
+                Instruction::LeaveCursor { level } => self.leave_cursor(*level, execution),
+                Instruction::CurrentRow(current) => self.current_row(current, execution)?,
             }
             at = next;
         }
     }
 
     #[inline]
-    fn set_found(&mut self, found: bool) {
+    pub(super) fn set_found(&mut self, found: bool) {
         self.frame[usize::from(self.procedure.found)] = Value::Boolean(found);
         self.found_unseen = false;
     }
 
     /// FOUND and ROW_COUNT after a statement of SQL.
     #[inline]
-    fn set_row_count(&mut self, rows: u64, is_change: bool) {
+    pub(super) fn set_row_count(&mut self, rows: u64, is_change: bool) {
         self.frame[usize::from(self.procedure.found)] = Value::Boolean(rows > 0);
         self.row_count = rows;
         self.found_unseen = is_change;
@@ -321,7 +348,7 @@ impl Activation<'_> {
         Ok(())
     }
 
-    fn evaluated(
+    pub(super) fn evaluated(
         &self,
         values: &[Expression],
         execution: &mut Execution<'_>,
@@ -332,7 +359,7 @@ impl Activation<'_> {
     }
 
     /// The rows of a loop or of RETURN QUERY.
-    fn source_rows(
+    pub(super) fn source_rows(
         &mut self,
         source: &RowsSource,
         execution: &mut Execution<'_>,
@@ -402,7 +429,14 @@ impl Activation<'_> {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
         if target.strict {
-            check_single(output.rows.len())?;
+            check_single(output.rows.len()).or_else(|error| {
+                if !self.procedure.print_strict_params {
+                    return Err(error);
+                }
+                let values = self.evaluated(&execute.dynamic.arguments, execution)?;
+                let names = (1..).map(|number: usize| format!("${number}"));
+                Err(with_parameters(error, names.zip(&values)))
+            })?;
         }
         store_first(&mut self.frame, target, output.rows.into_iter().next())
     }
@@ -427,10 +461,27 @@ impl Activation<'_> {
         let limit = if select.target.strict { 2 } else { 1 };
         let rows = execution.select(&select.query, &self.frame, Some(limit))?;
         if select.target.strict {
-            check_single(rows.len())?;
+            check_single(rows.len())
+                .map_err(|error| self.with_variables(error, |visit| select.query.visit_slots(visit)))?;
         }
         self.set_row_count(rows.len() as u64, false);
         store_first(&mut self.frame, &select.target, rows.into_iter().next())
+    }
+
+    /// An error of STRICT with the values of these variables, where that is wanted.
+    fn with_variables(&self, error: SqlError, visit_slots: impl FnOnce(&mut dyn FnMut(u16))) -> SqlError {
+        if !self.procedure.print_strict_params {
+            return error;
+        }
+        let mut slots = BTreeSet::new();
+        visit_slots(&mut |slot| {
+            slots.insert(usize::from(slot));
+        });
+        let named = |slot: usize| {
+            let name = self.procedure.names.get(slot).filter(|name| !name.is_empty())?;
+            Some((name.to_string(), &self.frame[slot]))
+        };
+        with_parameters(error, slots.into_iter().filter_map(named))
     }
 
     fn subquery(&mut self, plan: &SubqueryPlan, execution: &mut Execution<'_>) -> Result<(), SqlError> {
@@ -470,7 +521,9 @@ impl Activation<'_> {
         match output.rows.len() {
             1 => {}
             0 if !change.target.strict => {}
-            several => check_single(several)?,
+            several => check_single(several).map_err(|error| {
+                self.with_variables(error, |visit| change.statement.visit_slots(visit))
+            })?,
         }
         self.set_row_count(output.affected, false);
         store_first(&mut self.frame, &change.target, output.rows.into_iter().next())
@@ -505,79 +558,17 @@ impl Activation<'_> {
     }
 }
 
-/// Evaluates a RAISE in `environment` (whose row nobody looks at): an error where it ends the call. Gives what it says to
-/// the client otherwise.
-///
-/// # Errors
-/// What RAISE says.
-pub(super) fn raise(plan: &RaisePlan, environment: &Environment<'_>) -> Result<Option<Notice>, SqlError> {
-    let mut message = match &plan.message {
-        RaiseMessage::Format { pieces, arguments } => Some(formatted(pieces, arguments, environment)?),
-        RaiseMessage::Condition(name) => Some(name.to_string()),
-        RaiseMessage::Code => None,
-    };
-    let has_text = matches!(plan.message, RaiseMessage::Format { .. });
-    let mut error = SqlError::new(plan.state, "");
-    let mut given_message = None;
-    for (option, expression) in &plan.options {
-        let Some(text) = format_value(&expression.evaluate(environment)?) else {
-            let message = "RAISE statement option cannot be null";
-            return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
-        };
-        match option {
-            RaiseOption::ErrorCode => {
-                error.state = state_named(&text)?;
-                if !has_text {
-                    message = Some(text);
-                }
-            }
-            RaiseOption::Message => given_message = Some(text),
-            RaiseOption::Detail => error.detail = Some(text),
-            RaiseOption::Hint => error.hint = Some(text),
-            RaiseOption::Other(_) => {}
-        }
-    }
-    error.message = given_message.or(message).unwrap_or_else(|| error.state.to_string());
-    match plan.level {
-        RaiseLevel::Exception => Err(error),
-        RaiseLevel::Message(severity) => Ok(Some(Notice { severity, report: error })),
-        RaiseLevel::Silent => Ok(None),
-    }
-}
-
-fn formatted(
-    pieces: &[Box<str>],
-    arguments: &[Expression],
-    environment: &Environment<'_>,
-) -> Result<String, SqlError> {
-    let mut text = String::new();
-    for (index, piece) in pieces.iter().enumerate() {
-        text.push_str(piece);
-        if let Some(argument) = arguments.get(index) {
-            let value = argument.evaluate(environment)?;
-            text.push_str(format_value(&value).as_deref().unwrap_or("<NULL>"));
-        }
-    }
-    Ok(text)
-}
-
-/// Evaluates an ASSERT.
-///
-/// # Errors
-/// `P0004` unless the condition is true.
-pub(super) fn assert(
-    condition: &Expression,
-    message: Option<&Expression>,
-    environment: &Environment<'_>,
-) -> Result<(), SqlError> {
-    if condition.is_true(environment)? {
-        return Ok(());
-    }
-    let text = match message {
-        Some(message) => format_value(&message.evaluate(environment)?),
-        None => None,
-    };
-    Err(SqlError::new(SqlState(*b"P0004"), text.unwrap_or_else(|| "assertion failed".to_string())))
+/// An error of STRICT that shows the values of parameters.
+fn with_parameters<'v>(
+    error: SqlError,
+    parameters: impl Iterator<Item = (String, &'v Value)>,
+) -> SqlError {
+    let shown = parameters.map(|(name, value)| match format_value(value) {
+        Some(text) => format!("{name} = '{}'", text.replace('\'', "''")),
+        None => format!("{name} = NULL"),
+    });
+    let shown: Vec<String> = shown.collect();
+    if shown.is_empty() { error } else { error.detail(format!("parameters: {}", shown.join(", "))) }
 }
 
 impl Range {
@@ -595,76 +586,8 @@ impl Range {
     }
 }
 
-/// Puts a value into a frame as the variable's type.
-#[inline]
-pub(super) fn store(frame: &mut [Value], store: &Store, value: Value) -> Result<(), SqlError> {
-    let value = convert(value, store.coercion)?;
-    if let Some(variable) = &store.not_null {
-        refuse_null(&value, variable)?;
-    }
-    frame[usize::from(store.slot)] = value;
-    Ok(())
-}
-
-/// Stores a row column by column; NULL where it has none, or where there is no row.
-fn store_row(frame: &mut [Value], stores: &[Store], row: Option<Vec<Value>>) -> Result<(), SqlError> {
-    let mut values = row.into_iter().flatten();
-    for target in stores {
-        store(frame, target, values.next().unwrap_or(Value::Null))?;
-    }
-    Ok(())
-}
-
-/// Stores the only row of a result, or that there is none.
-pub(super) fn store_first(
-    frame: &mut [Value],
-    target: &RowTarget,
-    row: Option<Vec<Value>>,
-) -> Result<(), SqlError> {
-    if let Some(flag) = target.flag {
-        frame[usize::from(flag)] = Value::Boolean(true);
-    }
-    store_row(frame, &target.stores, row)
-}
-
-#[inline]
-fn convert(value: Value, coercion: Coercion) -> Result<Value, SqlError> {
-    match coercion {
-        Coercion::None => Ok(value),
-        Coercion::Assign(data_type) => assign(value, data_type),
-        Coercion::ThroughText(data_type) => assign(assign(value, DataType::Text(None))?, data_type),
-    }
-}
-
-#[inline]
-pub(super) fn refuse_null(value: &Value, variable: &str) -> Result<(), SqlError> {
-    if !value.is_null() {
-        return Ok(());
-    }
-    let message = format!("null value cannot be assigned to variable \"{variable}\" declared NOT NULL");
-    Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message))
-}
-
 /// The error of CASE where nothing fits.
 #[cold]
 pub(super) fn case_not_found() -> SqlError {
     SqlError::new(SqlState(*b"20000"), "case not found").hint("CASE statement is missing ELSE part.")
-}
-
-/// The errors of STRICT.
-pub(super) fn check_single(rows: usize) -> Result<(), SqlError> {
-    match rows {
-        0 => Err(SqlError::new(SqlState::NO_DATA_FOUND, "query returned no rows")),
-        1 => Ok(()),
-        _ => Err(SqlError::new(SqlState::TOO_MANY_ROWS, "query returned more than one row")
-            .hint("Make sure the query returns a single row, or use LIMIT 1.")),
-    }
-}
-
-/// The code that ERRCODE gives, itself or by the condition's name.
-fn state_named(text: &str) -> Result<SqlState, SqlError> {
-    parse_state(text).or_else(|| state_of_condition(text)).ok_or_else(|| {
-        let message = format!("unrecognized exception condition \"{text}\"");
-        SqlError::new(SqlState(*b"42704"), message)
-    })
 }

@@ -11,7 +11,10 @@
 mod ast;
 mod compile;
 mod compile_block;
+mod compile_branch;
+mod compile_cursor;
 mod compile_elements;
+mod compile_loop;
 mod compile_result;
 mod compile_statement;
 mod conditions;
@@ -22,11 +25,21 @@ mod handle;
 mod hoist;
 mod interpret;
 mod parse;
+mod parse_control;
+mod parse_cursor;
+mod parse_diagnostics;
+mod parse_raise;
 mod parse_statement;
+#[cfg(test)]
+mod parse_tests;
 mod program;
+mod raise;
+mod run_cursor;
+mod store;
 mod tokens;
 mod variables;
 
+pub(crate) use ast::NameConflict;
 pub(crate) use compile::compile;
 pub(crate) use explain::explain;
 pub(crate) use footprint::footprint;
@@ -34,3 +47,4 @@ pub(crate) use fuse::{FusedStatement, RowRun};
 pub(crate) use interpret::{CallResult, call};
 pub use parse::parse;
 pub use program::CompiledProcedure;
+pub(crate) use program::Described;

@@ -160,20 +160,20 @@ impl<'b> Tokens<'b> {
 
     /// Reads an expression that is everything up to the token `end`.
     pub(super) fn expression(&mut self, end: usize) -> Result<sql::Expr, SqlError> {
-        self.parse(end, "expression", None, None, parse_expression_tokens)
+        self.parse(end, "expression", &[], None, parse_expression_tokens)
     }
 
     /// Reads a type that is everything up to the token `end`.
     pub(super) fn data_type(&mut self, end: usize) -> Result<sql::DataType, SqlError> {
-        self.parse(end, "data type", None, None, parse_data_type_tokens)
+        self.parse(end, "data type", &[], None, parse_data_type_tokens)
     }
 
     /// Reads a statement that is everything up to the token `end`, without the tokens of `left_out` (INTO and its
-    /// targets).
+    /// targets, WHERE CURRENT OF).
     pub(super) fn statement(
         &mut self,
         end: usize,
-        left_out: Option<std::ops::Range<usize>>,
+        left_out: &[std::ops::Range<usize>],
     ) -> Result<sql::Statement, SqlError> {
         self.parse(end, "statement", left_out, None, parse_embedded_statement)
     }
@@ -181,7 +181,7 @@ impl<'b> Tokens<'b> {
     /// Reads a statement whose first word (PERFORM) stands for SELECT.
     pub(super) fn statement_as_select(&mut self, end: usize) -> Result<sql::Statement, SqlError> {
         let select = Word { value: "SELECT".to_string(), quote_style: None, keyword: Keyword::SELECT };
-        self.parse(end, "expression", None, Some(Token::Word(select)), parse_embedded_statement)
+        self.parse(end, "expression", &[], Some(Token::Word(select)), parse_embedded_statement)
     }
 
     /// Hands the tokens up to `end` to the parser of SQL, which must read all of them.
@@ -192,7 +192,7 @@ impl<'b> Tokens<'b> {
         &mut self,
         end: usize,
         what: &str,
-        left_out: Option<std::ops::Range<usize>>,
+        left_out: &[std::ops::Range<usize>],
         first_token: Option<Token>,
         parse: impl FnOnce(Vec<TokenWithSpan>, &str) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
@@ -200,8 +200,7 @@ impl<'b> Tokens<'b> {
         if start >= end {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("missing {what}")).at(self.position()));
         }
-        let left_out = left_out.unwrap_or(end..end);
-        let chosen = (start..end).filter(|index| !left_out.contains(index));
+        let chosen = (start..end).filter(|index| !left_out.iter().any(|range| range.contains(index)));
         let mut handed: Vec<TokenWithSpan> = chosen.map(|index| self.all[index].clone()).collect();
         if let (Some(token), Some(first)) = (first_token, handed.first_mut()) {
             first.token = token;

@@ -1,6 +1,6 @@
 //! The variables of a procedure while it is compiled: what they hold, what they refuse, who uses them.
 
-use super::ast::{Declaration, DeclaredType, Name, Target};
+use super::ast::{Declaration, DeclaredType, Name, NameConflict, Target};
 use super::compile::or_at;
 use super::program::{Coercion, Store};
 use crate::expression::{Expression, Kind, bind_data_type};
@@ -45,8 +45,15 @@ struct RecordInfo {
     assigned: bool,
 }
 
+impl RecordInfo {
+    /// Whether this is the slot of one of its fields.
+    fn has(&self, slot: usize) -> bool {
+        self.slots.iter().any(|known| usize::from(*known) == slot)
+    }
+}
+
 /// The names in an expression or statement that ask for something first.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct NamesUsed {
     /// It reads FOUND.
     pub found: bool,
@@ -74,7 +81,11 @@ impl Variables {
         let scope = VariableScope::for_procedure(Some(body)).with_routines(routines);
         let scope = match language {
             Language::PlPgSql => scope,
-            Language::Sql => scope.with_columns_first(),
+            Language::Sql => {
+                let mut scope = scope;
+                scope.decide_conflicts(NameConflict::Column);
+                scope
+            }
         };
         let mut variables = Variables { scope, by_slot: Vec::new(), records: Vec::new(), found: 0 };
         variables.found = variables.declare_plain("found", DataType::Boolean)?;
@@ -172,6 +183,36 @@ impl Variables {
         to_slot(slot)
     }
 
+    /// Another name for a variable, a record or a parameter.
+    ///
+    /// # Errors
+    /// `42704` where there is no such variable, `42601` where the name is taken.
+    pub(super) fn declare_alias(&mut self, name: &Name, target: &Target) -> Result<(), SqlError> {
+        let parts: Vec<&str> = target.parts.iter().map(|part| part.text.as_str()).collect();
+        let declared = match self.is_record(target) {
+            true => self.scope.declare_record_alias(&name.text, parts[0]),
+            false => {
+                let unknown = |_| {
+                    let message = format!("variable \"{}\" does not exist", target.text());
+                    SqlError::new(SqlState::UNDEFINED_OBJECT, message).at(target.position())
+                };
+                let slot = usize::from(self.scalar(target).map_err(unknown)?.slot);
+                self.scope.declare_alias(&name.text, slot)
+            }
+        };
+        declared.map_err(|error| or_at(error, name.position))
+    }
+
+    /// What names are that are both variables and columns.
+    pub(super) fn decide_conflicts(&mut self, conflict: NameConflict) {
+        self.scope.decide_conflicts(conflict);
+    }
+
+    /// Whether a record is declared with its columns.
+    pub(super) fn is_fixed(&self, target: &Target) -> bool {
+        matches!(target.parts.as_slice(), [name] if self.record(&name.text).is_some_and(|record| record.fixed))
+    }
+
     /// A record; gives the slot of its flag. Its fields come with the first query that is assigned to it.
     pub(super) fn declare_record(&mut self, declaration: &Declaration) -> Result<u16, SqlError> {
         let name = &declaration.name;
@@ -247,7 +288,7 @@ impl Variables {
             DeclaredType::Scalar(data_type, position) => {
                 bind_data_type(data_type).map(Some).map_err(|error| or_at(error, *position))
             }
-            DeclaredType::Alias(target) => Err(SqlError::unsupported("ALIAS").at(target.position())),
+            DeclaredType::Cursor { .. } | DeclaredType::Alias(_) => Ok(Some(DataType::RefCursor)),
             DeclaredType::Like(target) => {
                 self.type_of(tables, target).map(Some).map_err(|error| or_at(error, target.position()))
             }
@@ -462,15 +503,19 @@ impl Variables {
         let parts: Vec<&str> = names.iter().map(String::as_str).collect();
         let resolved = self.scope.resolve(&parts);
         used.found |= resolved.is_some_and(|variable| variable.slot == usize::from(self.found));
-        let Some(record) = self.record(parts[0]) else { return Ok(()) };
+        let of_label = match (parts.as_slice(), resolved) {
+            ([_, _, _], Some(variable)) => self.records.iter().find(|record| record.has(variable.slot)),
+            _ => None,
+        };
+        let Some(record) = of_label.or_else(|| self.record(parts[0])) else { return Ok(()) };
         let error = match (parts.as_slice(), resolved) {
             ([_], None) => SqlError::unsupported("a whole record in an expression"),
             ([_, field], None) => match record.fields {
                 Some(_) => no_field(&record.name, field),
                 None => not_assigned(&record.name),
             },
-            ([_, _], Some(variable)) => {
-                let is_field = record.slots.iter().any(|slot| usize::from(*slot) == variable.slot);
+            (_, Some(variable)) => {
+                let is_field = record.has(variable.slot);
                 let known = used.unassigned_records.iter().any(|(flag, _)| *flag == record.flag);
                 if is_field && !record.assigned && !known {
                     used.unassigned_records.push((record.flag, record.name.as_str().into()));
@@ -519,11 +564,22 @@ pub(super) fn coercion(from: DataType, to: DataType, what: &str) -> Result<Coerc
     if is_text || can_cast_in_assignment(from, to) {
         return Ok(Coercion::Assign(to));
     }
-    let through_text = |data_type: DataType| {
+    let is_number = |data_type: DataType| {
         types::arithmetic_result(types::ArithmeticOperator::Divide, data_type, data_type).is_some()
-            || matches!(data_type, DataType::Boolean)
     };
-    if from == DataType::Boolean || !through_text(from) || !through_text(to) {
+    // `20150717` is a date as well.
+    let reads_numbers = is_number(to)
+        || matches!(
+            to,
+            DataType::Boolean
+                | DataType::Date
+                | DataType::Time
+                | DataType::Timestamp
+                | DataType::TimestampTz
+                | DataType::Interval
+                | DataType::RefCursor
+        );
+    if !is_number(from) || !reads_numbers {
         let message = format!("{what} is of type {to} but expression is of type {from}");
         return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
             .hint("You will need to rewrite or cast the expression."));
