@@ -41,8 +41,7 @@ use crate::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
 use types::{
-    ColumnSet, DataType, Key, ReferentialAction, SqlError, TableId, Value, cast, format_value,
-    limits,
+    ColumnSet, DataType, Key, ReferentialAction, SqlError, TableId, Value, cast, format_value, limits,
 };
 
 /// Instructions that the analysis of one transaction may walk, those of called procedures included. Nobody is charged

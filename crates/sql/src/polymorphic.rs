@@ -107,16 +107,15 @@ pub(crate) fn resolve(given: &[(DataType, DataType)]) -> Result<Option<Actual>, 
         let message = "could not determine polymorphic type because input has type unknown";
         return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
     }
-    let Some(compatible) = compatible_of(given.iter().filter(|(declared, _)| declared.is_compatible())) else {
+    let Some(compatible) = compatible_of(given.iter().filter(|(declared, _)| declared.is_compatible()))
+    else {
         return Ok(None);
     };
     Ok(Some(Actual { element, compatible }))
 }
 
 /// The one type that all arguments have: `Some(None)` where there are no such parameters, unknown where nothing tells.
-fn element_of<'g>(
-    given: impl Iterator<Item = &'g (Polymorphic, DataType)>,
-) -> Option<Option<DataType>> {
+fn element_of<'g>(given: impl Iterator<Item = &'g (Polymorphic, DataType)>) -> Option<Option<DataType>> {
     let (mut element, mut no_array) = (None, false);
     for (declared, found) in given {
         no_array |= declared.is_no_array();
@@ -136,9 +135,7 @@ fn element_of<'g>(
 }
 
 /// The type that the arguments have together, text where nothing tells.
-fn compatible_of<'g>(
-    given: impl Iterator<Item = &'g (Polymorphic, DataType)>,
-) -> Option<Option<DataType>> {
+fn compatible_of<'g>(given: impl Iterator<Item = &'g (Polymorphic, DataType)>) -> Option<Option<DataType>> {
     let (mut types, mut no_array) = (Vec::new(), false);
     for (declared, found) in given {
         no_array |= declared.is_no_array();
@@ -167,9 +164,7 @@ pub(crate) fn check_definition(definition: &Procedure) -> Result<(), SqlError> {
     let outputs = definition.parameters.iter().filter(|parameter| !parameter.mode.is_input());
     for data_type in outputs.map(|parameter| parameter.data_type).chain(result) {
         let DataType::Polymorphic(wanted) = data_type else { continue };
-        let tells = |given: DataType| {
-            matches!(given, DataType::Polymorphic(given) if given.is_compatible() == wanted.is_compatible())
-        };
+        let tells = |given: DataType| matches!(given, DataType::Polymorphic(given) if given.is_compatible() == wanted.is_compatible());
         if !definition.inputs().any(|parameter| tells(parameter.data_type)) {
             return Err(undetermined(wanted.name()));
         }
@@ -181,9 +176,7 @@ pub(crate) fn check_definition(definition: &Procedure) -> Result<(), SqlError> {
 pub(crate) fn undetermined(name: &str) -> SqlError {
     let inputs = match name {
         "anyrange" | "anymultirange" => "anyrange or anymultirange",
-        "anycompatiblerange" | "anycompatiblemultirange" => {
-            "anycompatiblerange or anycompatiblemultirange"
-        }
+        "anycompatiblerange" | "anycompatiblemultirange" => "anycompatiblerange or anycompatiblemultirange",
         compatible if compatible.starts_with("anycompatible") => {
             "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or anycompatiblemultirange"
         }

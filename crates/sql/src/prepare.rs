@@ -13,8 +13,8 @@ use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statemen
 use state::Snapshot;
 use std::sync::Arc;
 use types::{
-    DataType, Function, FunctionResult, Language, OutputColumn, Principal, Procedure,
-    SqlError, SqlState, StatementResult, TransactionId, Value, Volatility, assign, limits,
+    DataType, Function, FunctionResult, Language, OutputColumn, Principal, Procedure, SqlError, SqlState,
+    StatementResult, TransactionId, Value, Volatility, assign, limits,
 };
 
 /// What a script does.

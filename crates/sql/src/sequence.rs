@@ -2,8 +2,8 @@
 
 use crate::execution::Execution;
 use crate::expression::{Binder, Expression, Kind, RoutineCall};
-use crate::polymorphic::Callee;
 use crate::parse::tokenize;
+use crate::polymorphic::Callee;
 use crate::scope::name_of;
 use sqlparser::tokenizer::{Span, Token};
 use types::{DataType, Sequence, SqlError, SqlState, Value};

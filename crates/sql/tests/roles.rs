@@ -64,6 +64,7 @@ fn every_kind_of_use_needs_its_privilege() {
             "INSERT, SELECT, UPDATE",
         ),
         ("UPDATE account SET note = 'x'", "UPDATE"),
+        ("UPDATE account SET balance = -1, note = lower('Y')", "UPDATE"),
         ("UPDATE account SET note = 'x' WHERE id = 1", "SELECT, UPDATE"),
         ("UPDATE account SET balance = balance + 1", "SELECT, UPDATE"),
         ("DELETE FROM account WHERE id = 9", "SELECT, DELETE"),
@@ -120,7 +121,8 @@ fn temporary_tables_give_nothing_that_the_role_may_not_read() {
     ] {
         assert_eq!(denied(&mut database, sql), "table secret", "{sql}");
     }
-    clerk(&mut database, "CREATE TEMPORARY TABLE own (id int PRIMARY KEY, n int)").expect("it is the session's");
+    clerk(&mut database, "CREATE TEMPORARY TABLE own (id int PRIMARY KEY, n int)")
+        .expect("it is the session's");
     assert_eq!(denied(&mut database, "INSERT INTO own SELECT id FROM secret"), "table secret");
     assert_eq!(denied(&mut database, "SELECT * FROM own, secret"), "table secret");
     assert_eq!(denied(&mut database, "UPDATE own SET n = (SELECT max(id) FROM secret)"), "table secret");

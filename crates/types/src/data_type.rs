@@ -3,9 +3,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use std::fmt;
 
 /// The type of a column, variable or expression.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, BorshSerialize, BorshDeserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, BorshSerialize, BorshDeserialize)]
 pub enum DataType {
     /// `boolean`
     Boolean,

@@ -3,10 +3,10 @@
 use super::views::drop_dependents;
 use super::{SchemaChange, bind_policy};
 use crate::expression::bind_routine_type;
-use crate::polymorphic::{self, Actual, is_polymorphic};
 use crate::library::CompileOptions;
 use crate::parse_routine::{CreateRoutine, ParsedFunction, ParsedResult};
 use crate::plpgsql;
+use crate::polymorphic::{self, Actual, is_polymorphic};
 use crate::routines::Routines;
 use crate::scope::name_of;
 use crate::statement::table_name;
@@ -110,8 +110,7 @@ fn bind_parameters(create: &CreateRoutine) -> Result<Vec<Parameter>, SqlError> {
 }
 
 fn bind_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> Result<Function, SqlError> {
-    let outputs: Vec<&Parameter> =
-        parameters.iter().filter(|parameter| parameter.mode.is_output()).collect();
+    let outputs: Vec<&Parameter> = parameters.iter().filter(|parameter| parameter.mode.is_output()).collect();
     let is_set = parsed.returns.as_ref().is_some_and(|returns| returns.is_set);
     let invalid = |message: String| Err(SqlError::new(INVALID_DEFINITION, message));
     let result = match parsed.returns.as_ref().map(|returns| &returns.result) {
@@ -207,7 +206,9 @@ pub(crate) fn create_routine(
 fn check_polymorphic_body(tables: &Tables, procedure: &Procedure) -> Result<(), SqlError> {
     let Ok(applied) = Actual::FOR_VALIDATION.applied_to(procedure) else { return Ok(()) };
     match plpgsql::compile(tables, &applied, CompileOptions::default()) {
-        Err(error) if error.state == SqlState::SYNTAX_ERROR || error.state == SqlState::FEATURE_NOT_SUPPORTED => {
+        Err(error)
+            if error.state == SqlState::SYNTAX_ERROR || error.state == SqlState::FEATURE_NOT_SUPPORTED =>
+        {
             Err(error)
         }
         _ => Ok(()),

@@ -152,15 +152,19 @@ impl Cursors {
 
     /// Closes those that were opened when there had been more than so many.
     pub fn close_since(&mut self, opened: u64) {
-        let late: Vec<String> =
-            self.open.iter().filter(|(_, cursor)| cursor.number >= opened).map(|(name, _)| name.clone()).collect();
+        let late: Vec<String> = self
+            .open
+            .iter()
+            .filter(|(_, cursor)| cursor.number >= opened)
+            .map(|(name, _)| name.clone())
+            .collect();
         late.iter().for_each(|name| self.forget(name));
     }
 
     fn get(&mut self, name: &str) -> Result<&mut Cursor, SqlError> {
-        self.open.get_mut(name).ok_or_else(|| {
-            SqlError::new(SqlState(*b"34000"), format!("cursor \"{name}\" does not exist"))
-        })
+        self.open
+            .get_mut(name)
+            .ok_or_else(|| SqlError::new(SqlState(*b"34000"), format!("cursor \"{name}\" does not exist")))
     }
 
     /// The columns of a cursor's rows.
@@ -321,7 +325,8 @@ mod tests {
     #[test]
     fn movements_meet_the_rows_that_postgresql_meets() {
         let mut cursors = opened(true);
-        let mut go = |movement| cursors.go("<unnamed portal 1>", movement).expect("an open cursor").positions();
+        let mut go =
+            |movement| cursors.go("<unnamed portal 1>", movement).expect("an open cursor").positions();
         assert_eq!(go(Movement::By(2)), [1, 2]);
         assert_eq!(go(Movement::By(-1)), [1]);
         assert_eq!(go(Movement::By(0)), [1]);
@@ -348,7 +353,9 @@ mod tests {
         let mut go = |movement| cursors.go("<unnamed portal 1>", movement).map(Moved::positions);
         assert_eq!(go(Movement::To(1)), Ok(vec![1]));
         assert_eq!(go(Movement::By(2)), Ok(vec![2, 3]));
-        for movement in [Movement::By(-1), Movement::By(0), Movement::To(1), Movement::To(-1), Movement::ToStart] {
+        for movement in
+            [Movement::By(-1), Movement::By(0), Movement::To(1), Movement::To(-1), Movement::ToStart]
+        {
             assert!(go(movement).is_err(), "{movement:?}");
         }
     }
@@ -356,7 +363,8 @@ mod tests {
     #[test]
     fn names_are_taken_while_a_cursor_is_open() {
         let mut cursors = opened(true);
-        let empty = || CursorRows { columns: [].into(), rows: Vec::new(), table: None, scroll: true, pinned: true };
+        let empty =
+            || CursorRows { columns: [].into(), rows: Vec::new(), table: None, scroll: true, pinned: true };
         assert_eq!(cursors.open(Some("c"), empty()).as_deref(), Ok("c"));
         assert!(cursors.open(Some("c"), empty()).is_err());
         assert!(cursors.close("c").is_err());

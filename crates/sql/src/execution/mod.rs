@@ -387,8 +387,7 @@ impl<'a> Execution<'a> {
             }
         }
         let values = self.call(&call.procedure, Actual::default(), arguments)?.values;
-        let outputs =
-            parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode.is_output());
+        let outputs = parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode.is_output());
         let (call_outputs, columns): (Vec<usize>, Vec<OutputColumn>) =
             outputs.map(|(position, parameter)| (position, output_column(position, parameter))).unzip();
         let rows = if columns.is_empty() { Vec::new() } else { vec![values] };
@@ -601,8 +600,7 @@ impl BoundCall {
     pub fn fits(&self, parameters: &[Parameter]) -> bool {
         parameters.len() == self.arguments.len()
             && parameters.iter().zip(&self.arguments).all(|(parameter, argument)| {
-                !parameter.mode.is_input()
-                    || can_cast_implicitly(argument.data_type, parameter.data_type)
+                !parameter.mode.is_input() || can_cast_implicitly(argument.data_type, parameter.data_type)
             })
     }
 

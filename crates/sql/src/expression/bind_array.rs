@@ -6,7 +6,11 @@ use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript}
 use types::{DataType, ElementType, SqlError, SqlState, comparison_type, limits};
 
 impl Binder<'_> {
-    pub(super) fn array_call(function: ArrayFunction, arguments: Vec<Expression>, data_type: DataType) -> Expression {
+    pub(super) fn array_call(
+        function: ArrayFunction,
+        arguments: Vec<Expression>,
+        data_type: DataType,
+    ) -> Expression {
         Expression { kind: Kind::Function(Function::Array(function), arguments), data_type }
     }
 

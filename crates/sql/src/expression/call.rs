@@ -98,6 +98,11 @@ impl Binder<'_> {
         if self.scope().routines().get(name).is_none() && !named {
             return self.call(name, arguments.into_iter().map(|argument| argument.value).collect(), span);
         }
+        if arguments.iter().any(|argument| argument.is_variadic)
+            && matches!(name, "coalesce" | "greatest" | "least" | "nullif")
+        {
+            return Err(SqlError::unsupported(format_args!("VARIADIC in a call of {name}()")));
+        }
         // As in PostgreSQL, a function of the ledger does not hide one of the system.
         if !named {
             let values = arguments.iter().map(|argument| argument.value.clone()).collect();

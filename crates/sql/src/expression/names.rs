@@ -75,7 +75,11 @@ pub(crate) fn bind_routine_type(data_type: &ast::DataType) -> Result<DataType, S
         (Some(polymorphic), _) if modifiers.is_empty() => Ok(DataType::Polymorphic(polymorphic)),
         (
             _,
-            "anyrange" | "anymultirange" | "anyenum" | "anycompatiblerange" | "anycompatiblemultirange"
+            "anyrange"
+            | "anymultirange"
+            | "anyenum"
+            | "anycompatiblerange"
+            | "anycompatiblemultirange"
             | "\"any\"",
         ) => Err(SqlError::unsupported(format_args!("the type {name}"))),
         _ => bind_data_type(data_type),

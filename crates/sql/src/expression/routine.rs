@@ -1,7 +1,7 @@
 //! Calls of the ledger's own functions inside of expressions.
 
-use super::evaluate::broken;
 use super::call::variadic_operand;
+use super::evaluate::broken;
 use super::{ArrayFunction, Binder, Environment, Expression, Kind};
 use crate::polymorphic::{Callee, is_polymorphic, resolve, variadic_element};
 use crate::routines::{Given, Routine, Routines, assign_arguments, is_volatile, takes};

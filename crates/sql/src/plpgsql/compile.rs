@@ -386,7 +386,10 @@ impl<'a> Compiler<'a> {
     fn statement(&mut self, statement: &Statement) -> Result<(), SqlError> {
         match &statement.kind {
             StatementKind::Block(block) => self.block(block),
-            StatementKind::Assign { target, subscript: None, value } => self.assignment(target, value),
+            StatementKind::Assign { target, subscript: None, value } => {
+                let start = self.code.len();
+                self.assignment(target, value).or_else(|error| self.fail_when_run(start, error))
+            }
             StatementKind::Assign { target, subscript: Some(subscript), value } => {
                 self.element_assignment(target, subscript, value)
             }
@@ -412,7 +415,10 @@ impl<'a> Compiler<'a> {
             StatementKind::Continue { label, condition } => {
                 self.next_turn(label.as_ref(), condition.as_ref())
             }
-            StatementKind::Return(value) => self.returns(value.as_ref()),
+            StatementKind::Return(value) => {
+                let start = self.code.len();
+                self.returns(value.as_ref()).or_else(|error| self.fail_when_run(start, error))
+            }
             StatementKind::ReturnNext(value) => self.returns_next(value.as_ref()),
             StatementKind::ReturnQuery(source) => self.returns_query(source),
             StatementKind::Null => Ok(()),
@@ -463,7 +469,11 @@ impl<'a> Compiler<'a> {
 
 /// Positions of the ends of lines, in characters from 1.
 fn line_ends(body: &str) -> Vec<u32> {
-    (1..).zip(body.chars()).filter(|(_, character)| *character == '\n').map(|(position, _)| position).collect()
+    (1..)
+        .zip(body.chars())
+        .filter(|(_, character)| *character == '\n')
+        .map(|(position, _)| position)
+        .collect()
 }
 
 /// The error at this position, unless it has one.

@@ -13,7 +13,11 @@ impl Compiler<'_> {
         self.emit(Instruction::JumpUnless { condition, to: 0 })
     }
 
-    pub(super) fn if_statement(&mut self, branches: &[Branch], otherwise: &[Statement]) -> Result<(), SqlError> {
+    pub(super) fn if_statement(
+        &mut self,
+        branches: &[Branch],
+        otherwise: &[Statement],
+    ) -> Result<(), SqlError> {
         let mut ends = Vec::new();
         let before = self.variables.assigned_records();
         for (index, branch) in branches.iter().enumerate() {

@@ -94,7 +94,9 @@ impl Compiler<'_> {
     /// one table that has such a key.
     fn with_key(&self, query: &sql::Statement, bound: &BoundSelect) -> Option<(String, sql::Statement)> {
         let scanned = bound.source.table()?;
-        let is_plain = bound.grouping.is_none() && bound.windows.is_empty() && matches!(bound.distinct, Distinctness::All);
+        let is_plain = bound.grouping.is_none()
+            && bound.windows.is_empty()
+            && matches!(bound.distinct, Distinctness::All);
         let mut keyed = query.clone();
         let sql::Statement::Query(inner) = &mut keyed else { return None };
         let sql::SetExpr::Select(select) = inner.body.as_mut() else { return None };
@@ -150,9 +152,8 @@ impl Compiler<'_> {
         arguments: Option<&[(Option<Name>, Expression)]>,
     ) -> Result<Box<[(Store, expression::Expression)]>, SqlError> {
         let cursor_name = &cursor.text;
-        let refused = |message: String, position: u32| {
-            Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position))
-        };
+        let refused =
+            |message: String, position: u32| Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position));
         let parameters = &declared.parameters;
         let Some(arguments) = arguments else {
             return match parameters.is_empty() {
@@ -191,7 +192,10 @@ impl Compiler<'_> {
         let mut stores = Vec::with_capacity(parameters.len());
         for (argument, (name, slot, data_type)) in given.into_iter().zip(parameters) {
             let Some(argument) = argument else {
-                return refused(format!("not enough arguments for cursor \"{cursor_name}\""), cursor.position);
+                return refused(
+                    format!("not enough arguments for cursor \"{cursor_name}\""),
+                    cursor.position,
+                );
             };
             let value = self.expression(argument)?;
             let what = format!("parameter \"{name}\"");
@@ -211,7 +215,8 @@ impl Compiler<'_> {
     ) -> Result<(), SqlError> {
         let variable = self.cursor_variable(cursor)?;
         let declared = self.declared_cursors.get(&variable.slot).cloned();
-        let refused = |message: &str| Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(cursor.position()));
+        let refused =
+            |message: &str| Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(cursor.position()));
         let open = match (source, declared) {
             (OpenSource::Bound(arguments), Some(declared)) => {
                 let name = Name { text: variable.name.to_string(), position: cursor.position() };
@@ -262,10 +267,13 @@ impl Compiler<'_> {
                 Count::Expression(self.expression_of(count, DataType::Integer, "the position of a cursor")?)
             }
         };
-        let declared = self.declared_cursors.get(&variable.slot).map(|declared| declared.query.columns.clone());
+        let declared =
+            self.declared_cursors.get(&variable.slot).map(|declared| declared.query.columns.clone());
         let columns = declared.or_else(|| self.opened_columns.get(&variable.slot).cloned());
         let target = match into {
-            Some(into) => Some(self.dynamic_target(&into.targets, columns.as_deref(), "FETCH", into.strict)?),
+            Some(into) => {
+                Some(self.dynamic_target(&into.targets, columns.as_deref(), "FETCH", into.strict)?)
+            }
             None => None,
         };
         let fetch = FetchCursor { variable, kind: direction.kind, count, target };

@@ -54,7 +54,8 @@ impl Compiler<'_> {
             }))
         };
         let is_null = sql::Expr::IsNull(Box::new(variable()));
-        let mut checks = vec![refuse_if(is_null, "'22004'", "FOREACH expression must not be null".to_string())?];
+        let mut checks =
+            vec![refuse_if(is_null, "'22004'", "FOREACH expression must not be null".to_string())?];
         if slice > 0 {
             // An empty array has no dimension.
             let (condition, dimensions) = match slice {

@@ -1,13 +1,13 @@
 //! Compiling statements of SQL, CALL, RAISE and ASSERT.
 
 use super::ast::{
-    DiagnosticsItem, DynamicText, Expression, IntoClause, Name, Raise, RaiseLevel, RaiseSubject, StackedItem, StatementKind,
-    Target,
+    DiagnosticsItem, DynamicText, Expression, IntoClause, Name, Raise, RaiseLevel, RaiseSubject, StackedItem,
+    StatementKind, Target,
 };
 use super::compile::{Compiler, or_at};
 use super::program::{
-    Call, ChangeInto, Dynamic, Execute, FetchTarget, Instruction, RaiseMessage, RaisePlan, RowTarget, SelectInto, Store,
-    Variable,
+    Call, ChangeInto, Dynamic, Execute, FetchTarget, Instruction, RaiseMessage, RaisePlan, RowTarget,
+    SelectInto, Store, Variable,
 };
 use super::variables::coercion;
 use crate::expression::{self, NamedArgument};

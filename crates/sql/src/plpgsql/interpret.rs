@@ -521,9 +521,8 @@ impl Activation<'_> {
         match output.rows.len() {
             1 => {}
             0 if !change.target.strict => {}
-            several => check_single(several).map_err(|error| {
-                self.with_variables(error, |visit| change.statement.visit_slots(visit))
-            })?,
+            several => check_single(several)
+                .map_err(|error| self.with_variables(error, |visit| change.statement.visit_slots(visit)))?,
         }
         self.set_row_count(output.affected, false);
         store_first(&mut self.frame, &change.target, output.rows.into_iter().next())
@@ -559,10 +558,7 @@ impl Activation<'_> {
 }
 
 /// An error of STRICT that shows the values of parameters.
-fn with_parameters<'v>(
-    error: SqlError,
-    parameters: impl Iterator<Item = (String, &'v Value)>,
-) -> SqlError {
+fn with_parameters<'v>(error: SqlError, parameters: impl Iterator<Item = (String, &'v Value)>) -> SqlError {
     let shown = parameters.map(|(name, value)| match format_value(value) {
         Some(text) => format!("{name} = '{}'", text.replace('\'', "''")),
         None => format!("{name} = NULL"),

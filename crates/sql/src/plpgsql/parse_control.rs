@@ -62,7 +62,11 @@ impl<'b> BodyParser<'b> {
         Ok(StatementKind::Case { operand, branches, otherwise })
     }
 
-    pub(super) fn loop_statement(&mut self, label: Option<Name>, word: &str) -> Result<StatementKind, SqlError> {
+    pub(super) fn loop_statement(
+        &mut self,
+        label: Option<Name>,
+        word: &str,
+    ) -> Result<StatementKind, SqlError> {
         self.tokens.next += 1;
         match word {
             "LOOP" => {
@@ -84,7 +88,9 @@ impl<'b> BodyParser<'b> {
         let mut slice = 0;
         if self.tokens.accept_word("SLICE") {
             slice = match self.tokens.peek(0) {
-                Some(Token::Number(text, _)) => text.parse().map_err(|_| self.tokens.unexpected("a number"))?,
+                Some(Token::Number(text, _)) => {
+                    text.parse().map_err(|_| self.tokens.unexpected("a number"))?
+                }
                 _ => return Err(self.tokens.unexpected("a number")),
             };
             self.tokens.next += 1;
@@ -174,9 +180,7 @@ impl<'b> BodyParser<'b> {
             Some("SELECT" | "INSERT" | "UPDATE" | "DELETE" | "WITH" | "VALUES" | "TABLE") => {
                 self.tokens.statement(end, &[]).map(Box::new)
             }
-            _ if self.tokens.peek(0) == Some(&Token::LParen) => {
-                self.tokens.statement(end, &[]).map(Box::new)
-            }
+            _ if self.tokens.peek(0) == Some(&Token::LParen) => self.tokens.statement(end, &[]).map(Box::new),
             _ => Err(self.tokens.unexpected("SELECT or a range")),
         }
     }

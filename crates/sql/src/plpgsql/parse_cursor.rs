@@ -15,7 +15,8 @@ impl<'b> BodyParser<'b> {
     pub(super) fn cursor_declaration(&mut self) -> Result<Option<DeclaredType>, SqlError> {
         let words = [0, 1, 2].map(|ahead| self.tokens.peek_word(ahead));
         let words: Vec<&str> = words.iter().map(|word| word.as_deref().unwrap_or_default()).collect();
-        if !matches!(words.as_slice(), ["CURSOR", ..] | ["SCROLL", "CURSOR", _] | ["NO", "SCROLL", "CURSOR"]) {
+        if !matches!(words.as_slice(), ["CURSOR", ..] | ["SCROLL", "CURSOR", _] | ["NO", "SCROLL", "CURSOR"])
+        {
             return Ok(None);
         }
         let scroll = self.scroll()?;
@@ -57,9 +58,7 @@ impl<'b> BodyParser<'b> {
     }
 
     /// `(argument, …)`, if there is a parenthesis.
-    pub(super) fn cursor_arguments(
-        &mut self,
-    ) -> Result<Option<Vec<(Option<Name>, Expression)>>, SqlError> {
+    pub(super) fn cursor_arguments(&mut self) -> Result<Option<Vec<(Option<Name>, Expression)>>, SqlError> {
         if !self.tokens.accept(&Token::LParen) {
             return Ok(None);
         }

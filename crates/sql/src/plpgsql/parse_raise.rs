@@ -21,8 +21,7 @@ impl BodyParser<'_> {
         self.tokens.next += usize::from(level.is_some());
         let level = level.unwrap_or(RaiseLevel::Exception);
         let subject = self.raise_subject()?;
-        let options =
-            if self.tokens.accept_word("USING") { self.raise_options()? } else { Vec::new() };
+        let options = if self.tokens.accept_word("USING") { self.raise_options()? } else { Vec::new() };
         self.tokens.expect(&Token::SemiColon)?;
         Ok(StatementKind::Raise(Raise { level, subject, options }))
     }

@@ -39,7 +39,8 @@ fn refused_with(marked: &str, state: &str, message: &str) {
 
 #[test]
 fn declarations_have_types_defaults_and_marks() {
-    let body = "DECLARE a integer; B CONSTANT numeric(5,2) NOT NULL := 1.5; \"C\" text = 'x'; d bigint DEFAULT 2;
+    let body =
+        "DECLARE a integer; B CONSTANT numeric(5,2) NOT NULL := 1.5; \"C\" text = 'x'; d bigint DEFAULT 2;
                 r record; e a%TYPE; h accounts%ROWTYPE; f accounts.name%TYPE; g ALIAS FOR $1; BEGIN END";
     let block = parse(body).expect("a body").block;
     let names: Vec<&str> = block.declarations.iter().map(|each| each.name.text.as_str()).collect();
@@ -54,9 +55,7 @@ fn declarations_have_types_defaults_and_marks() {
     assert!(
         matches!(&block.declarations[7].declared, DeclaredType::Like(target) if target.text() == "accounts.name")
     );
-    assert!(
-        matches!(&block.declarations[8].declared, DeclaredType::Alias(target) if target.text() == "$1")
-    );
+    assert!(matches!(&block.declarations[8].declared, DeclaredType::Alias(target) if target.text() == "$1"));
 }
 
 #[test]
@@ -94,9 +93,7 @@ fn case_compares_or_asks() {
 
 #[test]
 fn integer_loops_find_their_two_dots() {
-    for bounds in
-        ["1..10", "a..b", "1 .. b", "a..10", "-1..-2", "(a + 1)..f(b, 2)", "1.5..2.5", "a.b..c.d"]
-    {
+    for bounds in ["1..10", "a..b", "1 .. b", "a..10", "-1..-2", "(a + 1)..f(b, 2)", "1.5..2.5", "a.b..c.d"] {
         let found = only(&format!("FOR i IN {bounds} LOOP NULL; END LOOP;"));
         assert!(matches!(found, StatementKind::ForRange { reverse: false, step: None, .. }), "{bounds}");
     }
@@ -162,7 +159,10 @@ fn into_stands_where_postgresql_allows_it() {
     assert_eq!(statement.to_string(), "INSERT INTO t (a) VALUES (1) RETURNING a");
     assert_eq!((into.strict, names(&into.targets)), (false, vec!["x".to_string()]));
     assert!(matches!(only("DELETE FROM t;"), StatementKind::Sql { into: None, current_of: None, .. }));
-    assert!(matches!(only("UPDATE t SET a = 1 WHERE b = 2;"), StatementKind::Sql { into: None, current_of: None, .. }));
+    assert!(matches!(
+        only("UPDATE t SET a = 1 WHERE b = 2;"),
+        StatementKind::Sql { into: None, current_of: None, .. }
+    ));
 }
 
 #[test]
@@ -249,8 +249,13 @@ fn cursors_are_declared_opened_and_moved() {
         other => panic!("{other:?}"),
     };
     assert_eq!(opened("OPEN c;"), (None, OpenSource::Bound(None)));
-    assert!(matches!(opened("OPEN c(1, y := 2);").1, OpenSource::Bound(Some(arguments)) if arguments.len() == 2));
-    assert!(matches!(opened("OPEN c SCROLL FOR SELECT 1;"), (Some(true), OpenSource::Query(RowSource::Static(_)))));
+    assert!(
+        matches!(opened("OPEN c(1, y := 2);").1, OpenSource::Bound(Some(arguments)) if arguments.len() == 2)
+    );
+    assert!(matches!(
+        opened("OPEN c SCROLL FOR SELECT 1;"),
+        (Some(true), OpenSource::Query(RowSource::Static(_)))
+    ));
     assert!(matches!(opened("OPEN c FOR EXECUTE t USING 1;").1, OpenSource::Query(RowSource::Dynamic(_))));
     let fetched = |text: &str| match only(text) {
         StatementKind::Fetch { cursor, direction, into } => {
@@ -293,7 +298,10 @@ fn cursors_are_declared_opened_and_moved() {
     let StatementKind::Sql { statement, into: Some(_), current_of: Some(cursor) } = found else {
         panic!("{found:?}")
     };
-    assert_eq!((statement.to_string().as_str(), cursor.text.as_str()), ("UPDATE t SET a = 1 RETURNING a", "c"));
+    assert_eq!(
+        (statement.to_string().as_str(), cursor.text.as_str()),
+        ("UPDATE t SET a = 1 RETURNING a", "c")
+    );
     refused_with("BEGIN ^FETCH 2 FROM c INTO x; END", "0A000", "cannot return multiple rows");
     refused_with("BEGIN FETCH NEXT ^c INTO x; END", "42601", "syntax error");
 }

@@ -74,8 +74,7 @@ impl Activation<'_> {
         }
         if let Some(level) = open.level {
             let named = name.is_none().then_some(slot);
-            self.loop_cursors[usize::from(level)] =
-                Some(LoopCursor { name: opened, had_turn: false, named });
+            self.loop_cursors[usize::from(level)] = Some(LoopCursor { name: opened, had_turn: false, named });
         }
         Ok(())
     }
@@ -191,8 +190,10 @@ fn wanted_row(
                 column.name == name.as_ref() && found == *wanted
             });
         if !same {
-            return Err(SqlError::unsupported(format_args!("rows of different columns in record \"{record}\""))
-                .hint("Declare another record for the other query."));
+            return Err(SqlError::unsupported(format_args!(
+                "rows of different columns in record \"{record}\""
+            ))
+            .hint("Declare another record for the other query."));
         }
     }
     let mut values = row.into_iter();

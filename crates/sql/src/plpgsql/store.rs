@@ -15,7 +15,11 @@ pub(super) fn store(frame: &mut [Value], store: &Store, value: Value) -> Result<
 }
 
 /// Stores a row column by column; NULL where it has none, or where there is no row.
-pub(super) fn store_row(frame: &mut [Value], stores: &[Store], row: Option<Vec<Value>>) -> Result<(), SqlError> {
+pub(super) fn store_row(
+    frame: &mut [Value],
+    stores: &[Store],
+    row: Option<Vec<Value>>,
+) -> Result<(), SqlError> {
     let mut values = row.into_iter().flatten();
     for target in stores {
         store(frame, target, values.next().unwrap_or(Value::Null))?;

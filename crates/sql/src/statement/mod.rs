@@ -2,9 +2,13 @@
 
 mod access;
 mod bind;
+mod call;
 mod change;
+mod delete;
 mod explain;
 mod from;
+mod insert;
+mod output;
 mod query;
 mod relation;
 mod row_function;
@@ -12,18 +16,21 @@ mod select;
 mod select_query;
 mod set_functions;
 mod slots;
+mod update;
 
 pub(crate) use access::{Access, Interval, KeyPart, resolve_key};
-pub(crate) use bind::{bind_statement, default_row, no_column, table_name};
+pub(crate) use bind::{bind_statement, table_name};
 pub(crate) use change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
 };
 pub(crate) use explain::explain;
+pub(crate) use insert::default_row;
 pub(crate) use query::{Level, QueryScope, bind_expression, bind_nested, bind_query, close_types};
 pub(crate) use relation::{Join, JoinKind, Relation, SetOperation};
 pub(crate) use row_function::{RowFunction, RowKind, goes_up};
 pub(crate) use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
 pub(crate) use slots::VisitSlot;
+pub(crate) use update::no_column;
 
 use crate::expression::Expression;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Queries inside of one another: scopes, WITH, set operations, VALUES, and what a query needs of the one around it.
 
-use super::bind::check_list;
 use super::from::plan_from;
+use super::output::check_list;
 use super::relation::{Relation, SetOperation};
 use super::select::{BoundSelect, Distinctness, From};
 use super::select_query::{Outputs, bind_limit, bind_order, bind_select};

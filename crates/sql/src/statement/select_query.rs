@@ -1,8 +1,9 @@
 //! One SELECT: its clauses bound over the row that FROM gives, and over the rows of its grouping.
 
 use super::Access;
-use super::bind::{Wildcards, bind_items, bind_where, check_list};
+use super::bind::bind_where;
 use super::from::{bind_from, plan_from};
+use super::output::{Wildcards, bind_items, check_list};
 use super::query::{Level, QueryScope};
 use super::relation::Relation;
 use super::select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};

@@ -1,0 +1,141 @@
+//! Binding of output lists: SELECT and RETURNING, with `*` expanded.
+
+use super::bind::{columns_of, table_name};
+use super::change::Returning;
+use crate::expression::{Binder, Expression, Relations, Source, output_name};
+use crate::scope::{VariableScope, name_of};
+use crate::table::TablePlan;
+use sqlparser::ast::{self, SelectItem, Spanned};
+use types::{OutputColumn, SqlError, SqlState};
+
+pub(super) fn bind_returning(
+    table: &TablePlan,
+    known_as: &str,
+    scope: &VariableScope,
+    returning: Option<&[SelectItem]>,
+) -> Result<Option<Returning>, SqlError> {
+    let Some(items) = returning else { return Ok(None) };
+    let binder = Binder::new(scope, Source::Table { table, name: known_as });
+    binder.in_clause(Some("RETURNING"));
+    let (projection, columns) = bind_items(&binder, Wildcards::Table(table, known_as), scope, items)?;
+    let uses = columns_of(&projection);
+    Ok(Some(Returning { projection, columns: columns.into(), uses }))
+}
+
+/// What `*` and `name.*` stand for.
+#[derive(Clone, Copy)]
+pub(super) enum Wildcards<'a> {
+    /// The columns of a table under this name.
+    Table(&'a TablePlan, &'a str),
+    /// The columns of the relations of a query.
+    Relations(&'a Relations),
+}
+
+impl Wildcards<'_> {
+    /// The columns; `None` where there is no such relation. `of`: the relation, or all.
+    fn columns(&self, of: Option<&str>) -> Option<Vec<(String, Expression)>> {
+        match (self, of) {
+            (Wildcards::Table(_, known_as), Some(of)) if of != *known_as => None,
+            (Wildcards::Table(table, _), _) => {
+                let columns = table.columns.iter().enumerate();
+                let columns = columns.map(|(ordinal, column)| {
+                    (column.name.clone(), Expression::column(ordinal, column.data_type))
+                });
+                Some(columns.collect())
+            }
+            (Wildcards::Relations(relations), None) => {
+                (!relations.relations.is_empty()).then(|| relations.all())
+            }
+            (Wildcards::Relations(relations), Some(of)) => Some(relations.relation(of)?.all(false)),
+        }
+    }
+
+    /// The names of the same columns, as far as they are unique.
+    fn paths(&self, of: Option<&str>) -> Vec<Vec<String>> {
+        match (self, of) {
+            (Wildcards::Table(..), _) => Vec::new(),
+            (Wildcards::Relations(relations), None) => relations.paths(),
+            (Wildcards::Relations(relations), Some(of)) => {
+                relations.relation(of).map_or_else(Vec::new, |relation| relation.paths(false))
+            }
+        }
+    }
+}
+
+/// The output list of SELECT and RETURNING, `*` expanded.
+pub(super) fn bind_items(
+    binder: &Binder<'_>,
+    wildcards: Wildcards<'_>,
+    scope: &VariableScope,
+    items: &[SelectItem],
+) -> Result<(Vec<Expression>, Vec<OutputColumn>), SqlError> {
+    let (mut projection, mut columns) = (Vec::new(), Vec::new());
+    let expand = |found: Vec<(String, Expression)>,
+                  projection: &mut Vec<Expression>,
+                  columns: &mut Vec<OutputColumn>| {
+        for (name, column) in found {
+            check_list(projection.len())?;
+            columns.push(OutputColumn { name, data_type: column.data_type });
+            projection.push(column);
+        }
+        Ok::<(), SqlError>(())
+    };
+    for item in items {
+        check_list(projection.len())?;
+        let (expr, name) = match item {
+            SelectItem::UnnamedExpr(expr) => (expr, output_name(expr)),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, name_of(alias)?),
+            SelectItem::Wildcard(options) => {
+                refuse_wildcard_options(options)?;
+                let Some(found) = wildcards.columns(None) else {
+                    let message = "SELECT * with no tables specified is not valid";
+                    return Err(scope.located(SqlError::new(SqlState::SYNTAX_ERROR, message), item.span()));
+                };
+                scope.note_wildcard(options.wildcard_token.0.span, || wildcards.paths(None));
+                expand(found, &mut projection, &mut columns)?;
+                continue;
+            }
+            SelectItem::QualifiedWildcard(
+                ast::SelectItemQualifiedWildcardKind::ObjectName(name),
+                options,
+            ) => {
+                refuse_wildcard_options(options)?;
+                let relation = table_name(name)?;
+                let Some(found) = wildcards.columns(Some(&relation)) else {
+                    let message = format!("missing FROM-clause entry for table \"{name}\"");
+                    let error = SqlError::new(SqlState::UNDEFINED_TABLE, message);
+                    return Err(scope.located(error, name.span()));
+                };
+                scope.note_wildcard(name.span(), || wildcards.paths(Some(&relation)));
+                expand(found, &mut projection, &mut columns)?;
+                continue;
+            }
+            other => return Err(SqlError::unsupported(format_args!("the output {other}"))),
+        };
+        let bound = binder.bind_known(expr)?;
+        columns.push(OutputColumn { name, data_type: bound.data_type });
+        projection.push(bound);
+    }
+    Ok((projection, columns))
+}
+
+/// Expressions of one list, as in PostgreSQL.
+const LIST_MAX: usize = 1_664;
+
+/// Refuses to add to a list that is as long as it may be.
+pub(super) fn check_list(length: usize) -> Result<(), SqlError> {
+    if length < LIST_MAX {
+        return Ok(());
+    }
+    let message = format!("target lists can have at most {LIST_MAX} entries (LIST_MAX)");
+    Err(SqlError::new(SqlState(*b"54011"), message))
+}
+
+fn refuse_wildcard_options(options: &ast::WildcardAdditionalOptions) -> Result<(), SqlError> {
+    let plain = options.opt_ilike.is_none()
+        && options.opt_exclude.is_none()
+        && options.opt_except.is_none()
+        && options.opt_replace.is_none()
+        && options.opt_rename.is_none();
+    if plain { Ok(()) } else { Err(SqlError::unsupported("an option of *")) }
+}
