@@ -191,18 +191,19 @@ impl VariableScope {
         Ok(slots)
     }
 
-    /// Gives the innermost row variable of this name more fields, in the block that it was declared in: a record of
-    /// PL/pgSQL has none until a query says which. Gives their slots.
-    pub fn define_fields(&mut self, name: &str, fields: &[(String, DataType)]) -> Vec<usize> {
-        let slots: Vec<usize> = fields.iter().map(|(_, data_type)| self.add_slot(*data_type)).collect();
-        let flag = self.record_fields(name).and_then(|fields| Some(fields.first()?.1.slot));
+    /// Takes slots for values of these types.
+    pub fn add_slots(&mut self, fields: &[(String, DataType)]) -> Vec<usize> {
+        fields.iter().map(|(_, data_type)| self.add_slot(*data_type)).collect()
+    }
+
+    /// Gives the row variable whose first field stands in the slot `first`, and its aliases, these fields behind that one:
+    /// a record of PL/pgSQL has those of what is assigned to it.
+    pub fn set_fields(&mut self, first: usize, fields: &[(String, usize)]) {
         let records = self.blocks.iter_mut().flat_map(|block| &mut block.records);
-        // Its aliases get them as well.
-        let same = records.filter(|(_, known)| known.first().map(|(_, slot)| *slot) == flag);
-        for (_, known) in same {
-            known.extend(fields.iter().zip(&slots).map(|((field, _), slot)| (field.clone(), *slot)));
+        for (_, known) in records.filter(|(_, known)| known.first().is_some_and(|field| field.1 == first)) {
+            known.truncate(1);
+            known.extend_from_slice(fields);
         }
-        slots
     }
 
     /// Declares another name for a variable in the innermost block.

@@ -3,13 +3,14 @@
 //! A cursor's rows are computed when it is opened, on the state of that moment, and registered as read like those of any
 //! query. So what the transaction writes later does not change them, and moving about in them reads nothing.
 
-use super::relation::VALUES_MAX;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{OutputColumn, SqlError, SqlState, Value};
 
 /// Cursors that are open at a time.
 const CURSORS_MAX: usize = 256;
+/// Values of all their rows: a transaction block keeps them while it waits for its client.
+const VALUES_MAX: usize = 1 << 20;
 
 /// The open cursors of a transaction, by name.
 #[derive(Default)]

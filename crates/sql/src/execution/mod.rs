@@ -24,7 +24,7 @@ pub(crate) use suspend::Suspended;
 
 use crate::expression::{Environment, Expression};
 use crate::library::Library;
-use crate::plpgsql::{self, CallResult, CompiledProcedure, Described};
+use crate::plpgsql::Described;
 use crate::polymorphic::Actual;
 use crate::sequence::Drawn;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
@@ -46,9 +46,6 @@ use types::{
 const EPOCH_DIFFERENCE_MS: i64 = 946_684_800_000;
 /// Queries that may stand inside of one another: each takes a part of the stack.
 const QUERIES_DEEP_MAX: usize = 32;
-
-/// Bytes of a polymorphic function's body that a call of it pays a step for.
-const BODY_BYTES_PER_STEP: u64 = 16;
 
 /// Where and when a transaction runs.
 #[derive(Clone, Copy, Debug)]
@@ -392,73 +389,6 @@ impl<'a> Execution<'a> {
             outputs.map(|(position, parameter)| (position, output_column(position, parameter))).unzip();
         let rows = if columns.is_empty() { Vec::new() } else { vec![values] };
         Ok(StatementOutput { affected: 0, columns: columns.into(), rows, call_outputs })
-    }
-
-    /// Calls a procedure or function with one value per parameter that takes one, of the parameters' types. `actual`: what
-    /// its polymorphic types stand for.
-    ///
-    /// # Errors
-    /// What it ends with.
-    pub fn call(
-        &mut self,
-        name: &str,
-        actual: Actual,
-        arguments: Vec<Value>,
-    ) -> Result<CallResult, SqlError> {
-        let library = self.library;
-        let definition = library.definition(name);
-        if actual != Actual::default() {
-            // Nobody can tell when a node compiles it again.
-            let length = definition.map_or(0, |definition| definition.body.len());
-            self.charge(length as u64 / BODY_BYTES_PER_STEP)?;
-        }
-        let procedure = library.routine(name, actual)?;
-        let definer = definition.is_some_and(|definition| definition.security_definer);
-        let authority = if definer { self.authority.take() } else { None };
-        let result = self.call_compiled(name, &procedure, arguments);
-        if definer {
-            self.authority = authority;
-        }
-        result
-    }
-
-    fn call_compiled(
-        &mut self,
-        name: &str,
-        procedure: &CompiledProcedure,
-        arguments: Vec<Value>,
-    ) -> Result<CallResult, SqlError> {
-        if self.depth >= limits::NESTING_MAX {
-            let message = format!(
-                "calls are nested more than {} deep (NESTING_MAX) in procedure \"{name}\"",
-                limits::NESTING_MAX
-            );
-            return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
-        }
-        self.charge(1)?;
-        self.authorise(&procedure.needs)?;
-        self.depth += 1;
-        // A routine sees the block's time, whatever time a session says it is in its own statements.
-        let now = std::mem::replace(&mut self.now, self.context.now());
-        self.calls.push((procedure.described.clone(), self.address));
-        let result = plpgsql::call(procedure, self, arguments);
-        if let Some((_, address)) = self.calls.pop() {
-            self.address = address;
-        }
-        self.now = now;
-        self.depth -= 1;
-        result
-    }
-
-    /// The routines that are being called and where they have come to, the innermost first: PG_CONTEXT.
-    pub fn call_context(&self) -> String {
-        let mut address = self.address;
-        let mut places = Vec::with_capacity(self.calls.len());
-        for (described, caller) in self.calls.iter().rev() {
-            places.push(described.place(address));
-            address = *caller;
-        }
-        places.join("\n")
     }
 
     /// What the transaction left behind.

@@ -293,7 +293,7 @@ impl<'a> Compiler<'a> {
         what: &str,
     ) -> Result<expression::Expression, SqlError> {
         let bound = self.expression(expression)?;
-        super::variables::coerce(bound, data_type, what).map_err(|error| or_at(error, expression.position))
+        super::coercion::coerce(bound, data_type, what).map_err(|error| or_at(error, expression.position))
     }
 
     /// A bound condition.

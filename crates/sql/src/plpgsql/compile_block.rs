@@ -31,7 +31,7 @@ pub(super) enum ErrorRole {
 
 impl Compiler<'_> {
     pub(super) fn block(&mut self, block: &Block) -> Result<(), SqlError> {
-        let before = self.variables.assigned_records();
+        let before = self.variables.record_states();
         self.variables.push_block(block.label.as_ref());
         for declaration in &block.declarations {
             let position = declaration.name.position;
@@ -52,7 +52,7 @@ impl Compiler<'_> {
         self.variables.pop_block();
         if block.label.is_some() || !block.handlers.is_empty() {
             // EXIT or an error may have skipped the assignments.
-            self.variables.restore_assigned(before);
+            self.variables.left_anywhere(&before);
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Compiler<'_> {
     /// The statements of a block and its handlers.
     fn protected(&mut self, block: &Block) -> Result<(), SqlError> {
         let label = block.label.as_ref();
-        let before = self.variables.assigned_records();
+        let before = self.variables.record_states();
         let mut ends = Vec::new();
         let start = self.emit(Instruction::Protect { handlers: 0 });
         self.enter(label, ErrorRole::Protects);
@@ -92,7 +92,7 @@ impl Compiler<'_> {
         let state = self.variables.declare_plain("sqlstate", DataType::Text(None))?;
         let message = self.variables.declare_plain("sqlerrm", DataType::Text(None))?;
         for handler in &block.handlers {
-            self.variables.restore_assigned(before.clone());
+            self.variables.left_anywhere(&before);
             let conditions = handler.conditions.as_slice().into();
             let next = self.emit(Instruction::JumpUnlessCaught { conditions, to: 0 });
             self.emit(Instruction::ShowError { state, message });

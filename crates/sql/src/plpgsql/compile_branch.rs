@@ -1,8 +1,9 @@
 //! Compiling IF and CASE.
 
-use super::ast::{Branch, CaseBranch, Expression, Statement};
+use super::ast::{Branch, CaseBranch, Expression, RaiseLevel, Statement, StatementKind};
 use super::compile::Compiler;
 use super::program::{Address, Instruction};
+use super::records::Branches;
 use crate::expression;
 use sqlparser::ast as sql;
 use types::{DataType, SqlError};
@@ -19,19 +20,20 @@ impl Compiler<'_> {
         otherwise: &[Statement],
     ) -> Result<(), SqlError> {
         let mut ends = Vec::new();
-        let before = self.variables.assigned_records();
+        let mut ways = Branches::new(&self.variables);
         for (index, branch) in branches.iter().enumerate() {
             let condition = self.condition(&branch.condition)?;
             let skip = self.jump_unless(condition);
             self.statements(&branch.statements)?;
-            self.variables.restore_assigned(before.clone());
+            ways.end(&mut self.variables, goes_on(&branch.statements));
             if index + 1 < branches.len() || !otherwise.is_empty() {
                 ends.push(self.emit(Instruction::Jump { to: 0 }));
             }
             self.land(skip);
         }
         self.statements(otherwise)?;
-        self.variables.restore_assigned(before);
+        ways.end(&mut self.variables, goes_on(otherwise));
+        ways.meet(&mut self.variables);
         self.land_all(ends);
         Ok(())
     }
@@ -47,7 +49,7 @@ impl Compiler<'_> {
             Some(operand) => Some(self.case_operand(operand)?),
             None => None,
         };
-        let before = self.variables.assigned_records();
+        let mut ways = Branches::new(&self.variables);
         for branch in branches {
             let Some(first) = branch.values.first() else { continue };
             let condition = match &operand {
@@ -61,17 +63,20 @@ impl Compiler<'_> {
             };
             let skip = self.jump_unless(condition);
             self.statements(&branch.statements)?;
-            self.variables.restore_assigned(before.clone());
+            ways.end(&mut self.variables, goes_on(&branch.statements));
             ends.push(self.emit(Instruction::Jump { to: 0 }));
             self.land(skip);
         }
         match otherwise {
-            Some(statements) => self.statements(statements)?,
+            Some(statements) => {
+                self.statements(statements)?;
+                ways.end(&mut self.variables, goes_on(statements));
+            }
             None => {
                 self.emit(Instruction::CaseNotFound);
             }
         }
-        self.variables.restore_assigned(before);
+        ways.meet(&mut self.variables);
         self.land_all(ends);
         if operand.is_some() {
             self.variables.pop_block();
@@ -86,11 +91,24 @@ impl Compiler<'_> {
             DataType::Unknown => DataType::Text(None),
             known => known,
         };
-        let value = super::variables::coerce(value, data_type, "the operand of CASE")?;
+        let value = super::coercion::coerce(value, data_type, "the operand of CASE")?;
         self.variables.push_block(None);
         let name = format!("__case_variable_{}__", self.here());
         let slot = self.variables.declare_plain(&name, data_type)?;
         self.emit(Instruction::Assign { slot, value });
         Ok(name)
+    }
+}
+
+/// Whether what stands behind these statements can be reached through them.
+fn goes_on(statements: &[Statement]) -> bool {
+    match statements.last().map(|last| &last.kind) {
+        Some(
+            StatementKind::Return(_)
+            | StatementKind::Exit { condition: None, .. }
+            | StatementKind::Continue { condition: None, .. },
+        ) => false,
+        Some(StatementKind::Raise(raise)) => raise.level != RaiseLevel::Exception,
+        _ => true,
     }
 }

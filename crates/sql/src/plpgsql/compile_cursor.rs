@@ -12,7 +12,8 @@ use super::program::{
     Count, CurrentRow, CursorName, CursorQuery, CursorVariable, FetchCursor, Instruction, OpenCursor,
     RowsSource, Store,
 };
-use super::variables::{NamesUsed, coercion};
+use super::coercion::coercion;
+use super::variables::NamesUsed;
 use crate::expression::{self, bind_data_type};
 use crate::statement::{BoundSelect, BoundStatement, Distinctness, bind_statement};
 use sqlparser::ast as sql;

@@ -9,6 +9,7 @@ use types::{DataType, SqlError, SqlState, Value};
 
 impl Compiler<'_> {
     fn enter_loop(&mut self, label: Option<&Name>, sets_found: bool) {
+        self.variables.enter_loop();
         let next_turn = Some(self.here());
         let label = label.map(|label| label.text.clone());
         let role = ErrorRole::None;
@@ -23,13 +24,15 @@ impl Compiler<'_> {
     }
 
     /// The jump back, and the place behind the loop.
-    fn close_loop(&mut self, leaving: Option<Address>) {
-        let Some(enclosing) = self.enclosing.pop() else { return };
+    fn close_loop(&mut self, leaving: Option<Address>) -> Result<(), SqlError> {
+        self.variables.leave_loop()?;
+        let Some(enclosing) = self.enclosing.pop() else { return Ok(()) };
         self.emit(Instruction::Jump { to: enclosing.next_turn.unwrap_or(0) });
         if let Some(leaving) = leaving {
             self.land(leaving);
         }
         self.land_all(enclosing.exits);
+        Ok(())
     }
 
     pub(super) fn while_loop(
@@ -38,7 +41,7 @@ impl Compiler<'_> {
         condition: Option<&Expression>,
         body: &[Statement],
     ) -> Result<(), SqlError> {
-        let before = self.variables.assigned_records();
+        let before = self.variables.record_states();
         self.variables.push_block(label);
         self.enter_loop(label, false);
         let leaving = match condition {
@@ -49,9 +52,9 @@ impl Compiler<'_> {
             None => None,
         };
         self.statements(body)?;
-        self.close_loop(leaving);
+        self.close_loop(leaving)?;
         self.variables.pop_block();
-        self.variables.restore_assigned(before);
+        self.variables.left_anywhere(&before);
         Ok(())
     }
 
@@ -68,7 +71,7 @@ impl Compiler<'_> {
             Some(step) => Some(bound(self, step)?),
             None => None,
         };
-        let before = self.variables.assigned_records();
+        let before = self.variables.record_states();
         self.variables.push_block(label.as_ref());
         let slot = self.variables.declare_plain(&variable.text, DataType::Integer)?;
         let range = self.ranges.enter();
@@ -82,10 +85,10 @@ impl Compiler<'_> {
         self.enter_loop(label.as_ref(), true);
         let leaving = self.emit(Instruction::RangeNext { range, slot, end: 0 });
         self.statements(body)?;
-        self.close_loop(Some(leaving));
+        self.close_loop(Some(leaving))?;
         self.ranges.leave();
         self.variables.pop_block();
-        self.variables.restore_assigned(before);
+        self.variables.left_anywhere(&before);
         Ok(())
     }
 
@@ -106,17 +109,17 @@ impl Compiler<'_> {
                 (RowsSource::Dynamic(self.dynamic(dynamic, Some(wanted.wanted))?), wanted.target)
             }
         };
-        let before = self.variables.assigned_records();
+        let before = self.variables.record_states();
         self.variables.push_block(label);
         let cursor = self.cursors.enter();
         self.emit(Instruction::RowsStart(Box::new(RowsStart { cursor, source, flag: target.flag })));
         self.enter_loop(label, true);
         let leaving = self.emit(Instruction::RowsNext { cursor, stores: target.stores, end: 0 });
         self.statements(body)?;
-        self.close_loop(Some(leaving));
+        self.close_loop(Some(leaving))?;
         self.cursors.leave();
         self.variables.pop_block();
-        self.variables.restore_assigned(before);
+        self.variables.left_anywhere(&before);
         Ok(())
     }
 
@@ -136,7 +139,7 @@ impl Compiler<'_> {
         };
         let arguments = self.cursor_arguments(cursor, &declared, arguments)?;
         self.prepare(&declared.used);
-        let before = self.variables.assigned_records();
+        let before = self.variables.record_states();
         self.variables.push_block(label);
         self.variables.declare_record(&Declaration {
             name: record.clone(),
@@ -162,10 +165,10 @@ impl Compiler<'_> {
         }
         let leaving = self.emit(Instruction::CursorNext { level, stores: target.stores, end: 0 });
         self.statements(body)?;
-        self.close_loop(Some(leaving));
+        self.close_loop(Some(leaving))?;
         self.cursor_loops.leave();
         self.variables.pop_block();
-        self.variables.restore_assigned(before);
+        self.variables.left_anywhere(&before);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use super::program::{
     Call, ChangeInto, Dynamic, Execute, FetchTarget, Instruction, RaiseMessage, RaisePlan, RowTarget,
     SelectInto, Store, Variable,
 };
-use super::variables::coercion;
+use super::coercion::coercion;
 use crate::expression::{self, NamedArgument};
 use crate::statement::{BoundCall, BoundStatement, bind_statement};
 use sqlparser::ast as sql;
@@ -174,7 +174,7 @@ impl Compiler<'_> {
         for argument in &dynamic.arguments {
             let bound = self.expression(argument)?;
             let known = known_type(bound.data_type);
-            arguments.push(super::variables::coerce(bound, known, "a value of USING")?);
+            arguments.push(super::coercion::coerce(bound, known, "a value of USING")?);
         }
         Ok(Dynamic { text, arguments: arguments.into(), wanted })
     }

@@ -7,7 +7,7 @@
 
 use super::compile::Compiler;
 use super::program::{Instruction, SubqueryPlan};
-use super::variables::coerce;
+use super::coercion::coerce;
 use crate::statement::{BoundSelect, BoundStatement};
 use sqlparser::ast as sql;
 use types::{DataType, SqlError, SqlState};

@@ -9,6 +9,7 @@
 //! is created, by name, with SQLSTATE 0A000.
 
 mod ast;
+mod coercion;
 mod compile;
 mod compile_block;
 mod compile_branch;
@@ -34,7 +35,9 @@ mod parse_statement;
 mod parse_tests;
 mod program;
 mod raise;
+mod records;
 mod run_cursor;
+mod run_statement;
 mod store;
 mod tokens;
 mod variables;

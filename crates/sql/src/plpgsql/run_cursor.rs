@@ -6,7 +6,8 @@ use super::program::{
     Count, CurrentRow, CursorName, CursorVariable, FetchCursor, FetchTarget, OpenCursor, RowsSource, Store,
 };
 use super::store::{convert, store, store_first, store_row};
-use super::variables::{coercion, constant};
+use super::coercion::coercion;
+use super::variables::constant;
 use crate::execution::{CursorRows, Execution, Movement, check_values};
 use std::sync::Arc;
 use types::{DataType, OutputColumn, SqlError, SqlState, Value};

@@ -159,8 +159,24 @@ impl<'b> Tokens<'b> {
     }
 
     /// Reads an expression that is everything up to the token `end`.
+    ///
+    /// As everywhere in PL/pgSQL it may go on with FROM: it is the output of a query then.
     pub(super) fn expression(&mut self, end: usize) -> Result<sql::Expr, SqlError> {
-        self.parse(end, "expression", &[], None, parse_expression_tokens)
+        let start = self.next;
+        let parsed = self.parse(end, "expression", &[], None, parse_expression_tokens);
+        let Err(error) = parsed else { return parsed };
+        let mut handed: Vec<TokenWithSpan> = self.all[start..end.max(start)].to_vec();
+        if !handed.iter().any(|token| is_word_token(&token.token, "FROM")) {
+            return Err(error);
+        }
+        handed.insert(0, TokenWithSpan { token: select_token(), span: handed[0].span });
+        match parse_embedded_statement(handed, self.body) {
+            Ok(sql::Statement::Query(query)) => {
+                self.next = end;
+                Ok(sql::Expr::Subquery(query))
+            }
+            _ => Err(error),
+        }
     }
 
     /// Reads a type that is everything up to the token `end`.
@@ -180,8 +196,7 @@ impl<'b> Tokens<'b> {
 
     /// Reads a statement whose first word (PERFORM) stands for SELECT.
     pub(super) fn statement_as_select(&mut self, end: usize) -> Result<sql::Statement, SqlError> {
-        let select = Word { value: "SELECT".to_string(), quote_style: None, keyword: Keyword::SELECT };
-        self.parse(end, "expression", &[], Some(Token::Word(select)), parse_embedded_statement)
+        self.parse(end, "expression", &[], Some(select_token()), parse_embedded_statement)
     }
 
     /// Hands the tokens up to `end` to the parser of SQL, which must read all of them.
@@ -219,6 +234,14 @@ impl<'b> Tokens<'b> {
             Err(error) => Err(error),
         }
     }
+}
+
+fn select_token() -> Token {
+    Token::Word(Word { value: "SELECT".to_string(), quote_style: None, keyword: Keyword::SELECT })
+}
+
+fn is_word_token(token: &Token, word: &str) -> bool {
+    matches!(token, Token::Word(Word { value, quote_style: None, .. }) if value.eq_ignore_ascii_case(word))
 }
 
 /// Makes PostgreSQL's tokens of sqlparser's where the two differ: `1..10` is three tokens, and an operator of more

@@ -2,18 +2,15 @@
 
 use super::ast::{Declaration, DeclaredType, Name, NameConflict, Target};
 use super::compile::or_at;
-use super::program::{Coercion, Store};
-use crate::expression::{Expression, Kind, bind_data_type};
+use super::records::{LoopRecords, RecordInfo, mixed};
+use crate::expression::bind_data_type;
 use crate::routines::Routines;
 use crate::scope::{VariableScope, name_of};
 use crate::table::Tables;
 use sqlparser::ast as sql;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{DataType, Language, SqlError, SqlState, assign, can_cast_in_assignment};
-
-/// Name of the hidden field that says whether a record has a row. No identifier can be this.
-const ASSIGNED_FIELD: &str = "\0assigned";
+use types::{DataType, Language, SqlError, SqlState};
 
 /// What is known of a slot that has a name.
 #[derive(Clone, Debug)]
@@ -30,28 +27,6 @@ pub(super) struct VariableInfo {
     pub not_null: bool,
 }
 
-/// What is known of a record.
-struct RecordInfo {
-    /// Slot of the flag; it also tells which record is meant.
-    flag: u16,
-    name: String,
-    constant: bool,
-    /// The row's columns, from the first query that it holds rows of.
-    fields: Option<Vec<(String, DataType)>>,
-    /// It is declared with these columns: rows of others become rows of them.
-    fixed: bool,
-    slots: Vec<u16>,
-    /// A row has certainly been assigned at this point of the program.
-    assigned: bool,
-}
-
-impl RecordInfo {
-    /// Whether this is the slot of one of its fields.
-    fn has(&self, slot: usize) -> bool {
-        self.slots.iter().any(|known| usize::from(*known) == slot)
-    }
-}
-
 /// The names in an expression or statement that ask for something first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NamesUsed {
@@ -63,9 +38,11 @@ pub(super) struct NamesUsed {
 
 /// The variables of a procedure.
 pub(super) struct Variables {
-    scope: VariableScope,
-    by_slot: Vec<Option<VariableInfo>>,
-    records: Vec<RecordInfo>,
+    pub(super) scope: VariableScope,
+    pub(super) by_slot: Vec<Option<VariableInfo>>,
+    pub(super) records: Vec<RecordInfo>,
+    /// The loops around the statement that is compiled, and what records they began with.
+    pub(super) loops: Vec<LoopRecords>,
     /// Slot of FOUND.
     pub(super) found: u16,
 }
@@ -87,7 +64,7 @@ impl Variables {
                 scope
             }
         };
-        let mut variables = Variables { scope, by_slot: Vec::new(), records: Vec::new(), found: 0 };
+        let mut variables = Variables { scope, by_slot: Vec::new(), records: Vec::new(), loops: Vec::new(), found: 0 };
         variables.found = variables.declare_plain("found", DataType::Boolean)?;
         variables.scope.push_block(Some(procedure.to_string()));
         Ok(variables)
@@ -122,7 +99,7 @@ impl Variables {
         self.scope.pop_block();
     }
 
-    fn remember(&mut self, slot: usize, info: VariableInfo) {
+    pub(super) fn remember(&mut self, slot: usize, info: VariableInfo) {
         if self.by_slot.len() <= slot {
             self.by_slot.resize(slot + 1, None);
         }
@@ -208,75 +185,6 @@ impl Variables {
         self.scope.decide_conflicts(conflict);
     }
 
-    /// Whether a record is declared with its columns.
-    pub(super) fn is_fixed(&self, target: &Target) -> bool {
-        matches!(target.parts.as_slice(), [name] if self.record(&name.text).is_some_and(|record| record.fixed))
-    }
-
-    /// A record; gives the slot of its flag. Its fields come with the first query that is assigned to it.
-    pub(super) fn declare_record(&mut self, declaration: &Declaration) -> Result<u16, SqlError> {
-        let name = &declaration.name;
-        if declaration.default.is_some() || declaration.not_null {
-            let error = SqlError::unsupported("a default or NOT NULL for a record");
-            return Err(error.at(name.position));
-        }
-        let hidden = [(ASSIGNED_FIELD.to_string(), DataType::Boolean)];
-        let declared = self.scope.declare_record(&name.text, &hidden);
-        let slots = declared.map_err(|error| or_at(error, name.position))?;
-        let flag = to_slot(slots[0])?;
-        self.records.push(RecordInfo {
-            flag,
-            name: name.text.clone(),
-            constant: declaration.constant,
-            fields: None,
-            fixed: false,
-            slots: Vec::new(),
-            assigned: false,
-        });
-        Ok(flag)
-    }
-
-    /// A row of a table: a record whose columns are known and NULL. Gives the slots of its fields.
-    pub(super) fn declare_row(
-        &mut self,
-        tables: &Tables,
-        declaration: &Declaration,
-        of: &Target,
-    ) -> Result<Vec<u16>, SqlError> {
-        let fields = match of.parts.as_slice() {
-            [table] => tables.columns_of(&table.text),
-            [schema, table] if schema.text == "public" => tables.columns_of(&table.text),
-            _ => Err(SqlError::unsupported("a schema other than public in %ROWTYPE")),
-        };
-        let fields = fields.map_err(|error| or_at(error, of.position()))?;
-        self.declare_record(declaration)?;
-        let index = self.records.len() - 1;
-        self.define(index, &fields)?;
-        let record = &mut self.records[index];
-        (record.fixed, record.assigned) = (true, true);
-        Ok(record.slots.clone())
-    }
-
-    /// Gives a record its fields.
-    fn define(&mut self, index: usize, fields: &[(String, DataType)]) -> Result<(), SqlError> {
-        let name = self.records[index].name.clone();
-        let slots = self.scope.define_fields(&name, fields);
-        let slots = slots.into_iter().map(to_slot).collect::<Result<Vec<u16>, SqlError>>()?;
-        for (slot, (field, data_type)) in slots.iter().zip(fields) {
-            let info = VariableInfo {
-                slot: *slot,
-                name: format!("{name}.{field}"),
-                data_type: *data_type,
-                constant: false,
-                not_null: false,
-            };
-            self.remember(usize::from(*slot), info);
-        }
-        self.records[index].fields = Some(fields.to_vec());
-        self.records[index].slots = slots;
-        Ok(())
-    }
-
     /// The type of a declaration; `None` for a record.
     pub(super) fn declared_type(
         &self,
@@ -346,6 +254,9 @@ impl Variables {
             None => self.scope.resolve(&parts).map(|variable| variable.slot),
         };
         let Some(slot) = slot else { return Err(self.not_assignable(target)) };
+        if let Some(record) = self.records.iter().find(|record| record.has(slot)) {
+            self.note_shape_used(record);
+        }
         self.by_slot.get(slot).cloned().flatten().ok_or_else(|| self.not_assignable(target))
     }
 
@@ -354,120 +265,24 @@ impl Variables {
         self.by_slot.get(slot)?.as_ref()
     }
 
-    /// Names and types of a record's fields; `None` where no query has told them yet.
-    ///
-    /// # Errors
-    /// 42601 where there is no such record.
-    pub(super) fn fields(&self, target: &Target) -> Result<Option<Vec<(String, DataType)>>, SqlError> {
-        match target.parts.as_slice() {
-            [name] => {
-                let record = self.record(&name.text).ok_or_else(|| self.not_assignable(target))?;
-                Ok(record.fields.clone())
-            }
-            _ => Err(self.not_assignable(target)),
-        }
-    }
-
-    /// Names of a record's fields.
-    ///
-    /// # Errors
-    /// As [`Variables::fields`]; 55000 where no row can have been assigned yet.
-    pub(super) fn field_names(&self, target: &Target) -> Result<Vec<String>, SqlError> {
-        let fields = self.fields(target)?.ok_or_else(|| not_assigned(&target.text()))?;
-        Ok(fields.into_iter().map(|(name, _)| name).collect())
-    }
-
-    fn not_assignable(&self, target: &Target) -> SqlError {
+    pub(super) fn not_assignable(&self, target: &Target) -> SqlError {
         let position = target.position();
         match target.parts.as_slice() {
             [name] if self.record(&name.text).is_some() => {
                 SqlError::unsupported("assigning to a whole record other than by SELECT INTO or FOR")
                     .at(position)
             }
-            [record, field] if self.record(&record.text).is_some_and(|record| record.fields.is_some()) => {
+            [record, field] if self.record(&record.text).is_some_and(|record| record.shape.is_some()) => {
                 no_field(&record.text, &field.text).at(position)
+            }
+            [record, _] if self.record(&record.text).is_some_and(|record| record.mixed) => {
+                mixed(&record.text).at(position)
             }
             [record, _] if self.record(&record.text).is_some() => not_assigned(&record.text).at(position),
             _ => {
                 let message = format!("\"{}\" is not a known variable", target.text());
                 SqlError::new(SqlState::SYNTAX_ERROR, message).at(position)
             }
-        }
-    }
-
-    /// Index of the innermost record of this name.
-    fn record_index(&self, name: &str) -> Option<usize> {
-        let fields = self.scope.record_fields(name)?;
-        let flag = fields.first()?.1.slot;
-        self.records.iter().position(|record| usize::from(record.flag) == flag)
-    }
-
-    fn record(&self, name: &str) -> Option<&RecordInfo> {
-        self.record_index(name).map(|index| &self.records[index])
-    }
-
-    /// True where a target is a record and nothing else.
-    pub(super) fn is_record(&self, target: &Target) -> bool {
-        match target.parts.as_slice() {
-            [name] => {
-                self.scope.resolve(&[name.text.as_str()]).is_none() && self.record(&name.text).is_some()
-            }
-            _ => false,
-        }
-    }
-
-    /// A record gets rows with these columns: stores for each, and the slot of its flag.
-    ///
-    /// # Errors
-    /// 0A000 where it has got rows with other columns before, 22005 for a CONSTANT.
-    pub(super) fn assign_record(
-        &mut self,
-        target: &Target,
-        columns: &[(String, DataType)],
-    ) -> Result<(Vec<Store>, u16), SqlError> {
-        let name = &target.parts[0].text;
-        let position = target.position();
-        let Some(index) = self.record_index(name) else { return Err(self.not_assignable(target)) };
-        if self.records[index].constant {
-            return Err(constant(name).at(position));
-        }
-        match &self.records[index].fields {
-            Some(fields) if self.records[index].fixed => {
-                let found =
-                    |position: usize| columns.get(position).map_or(DataType::Unknown, |column| column.1);
-                let mut stores = Vec::with_capacity(fields.len());
-                for (position, (field, data_type)) in fields.iter().enumerate() {
-                    let what = format!("field \"{field}\" of \"{name}\"");
-                    let coercion = coercion(found(position), *data_type, &what);
-                    let coercion = coercion.map_err(|error| or_at(error, target.position()))?;
-                    let slot = self.records[index].slots[position];
-                    stores.push(Store { slot, coercion, not_null: None });
-                }
-                return Ok((stores, self.records[index].flag));
-            }
-            Some(fields) if fields == columns => {}
-            Some(_) => {
-                return Err(SqlError::unsupported(format!("rows of different columns in record \"{name}\""))
-                    .hint("Declare another record for the other query.")
-                    .at(position));
-            }
-            None => self.define(index, columns)?,
-        }
-        let record = &mut self.records[index];
-        record.assigned = true;
-        let store = |slot: &u16| Store { slot: *slot, coercion: Coercion::None, not_null: None };
-        Ok((record.slots.iter().map(store).collect(), record.flag))
-    }
-
-    /// For every record, whether it certainly has a row here.
-    pub(super) fn assigned_records(&self) -> Vec<bool> {
-        self.records.iter().map(|record| record.assigned).collect()
-    }
-
-    /// Back to what was certain before a part of the program that may not have run.
-    pub(super) fn restore_assigned(&mut self, before: Vec<bool>) {
-        for (index, record) in self.records.iter_mut().enumerate() {
-            record.assigned = record.fixed || before.get(index).copied().unwrap_or(false);
         }
     }
 
@@ -510,12 +325,16 @@ impl Variables {
         let Some(record) = of_label.or_else(|| self.record(parts[0])) else { return Ok(()) };
         let error = match (parts.as_slice(), resolved) {
             ([_], None) => SqlError::unsupported("a whole record in an expression"),
-            ([_, field], None) => match record.fields {
+            ([_, field], None) => match &record.shape {
                 Some(_) => no_field(&record.name, field),
+                None if record.mixed => mixed(&record.name),
                 None => not_assigned(&record.name),
             },
             (_, Some(variable)) => {
                 let is_field = record.has(variable.slot);
+                if is_field {
+                    self.note_shape_used(record);
+                }
                 let known = used.unassigned_records.iter().any(|(flag, _)| *flag == record.flag);
                 if is_field && !record.assigned && !known {
                     used.unassigned_records.push((record.flag, record.name.as_str().into()));
@@ -529,7 +348,7 @@ impl Variables {
 }
 
 /// A position in the frame as instructions hold it.
-fn to_slot(slot: usize) -> Result<u16, SqlError> {
+pub(super) fn to_slot(slot: usize) -> Result<u16, SqlError> {
     u16::try_from(slot).map_err(|_| {
         let message = format!("a procedure has more than {} variables and fields", u16::MAX);
         SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
@@ -549,64 +368,4 @@ fn no_field(record: &str, field: &str) -> SqlError {
 pub(super) fn not_assigned(record: &str) -> SqlError {
     SqlError::new(SqlState(*b"55000"), format!("record \"{record}\" is not assigned yet"))
         .detail("The tuple structure of a not-yet-assigned record is indeterminate.")
-}
-
-/// How PL/pgSQL makes a value of one type one of another: by assignment, or through text.
-///
-/// # Errors
-/// 42804 where no value could be converted.
-pub(super) fn coercion(from: DataType, to: DataType, what: &str) -> Result<Coercion, SqlError> {
-    let same = from == to || (from.family() == to && from != DataType::Unknown);
-    if same {
-        return Ok(Coercion::None);
-    }
-    let is_text = matches!(from, DataType::Text(_) | DataType::Unknown);
-    if is_text || can_cast_in_assignment(from, to) {
-        return Ok(Coercion::Assign(to));
-    }
-    let is_number = |data_type: DataType| {
-        types::arithmetic_result(types::ArithmeticOperator::Divide, data_type, data_type).is_some()
-    };
-    // `20150717` is a date as well.
-    let reads_numbers = is_number(to)
-        || matches!(
-            to,
-            DataType::Boolean
-                | DataType::Date
-                | DataType::Time
-                | DataType::Timestamp
-                | DataType::TimestampTz
-                | DataType::Interval
-                | DataType::RefCursor
-        );
-    if !is_number(from) || !reads_numbers {
-        let message = format!("{what} is of type {to} but expression is of type {from}");
-        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
-            .hint("You will need to rewrite or cast the expression."));
-    }
-    Ok(Coercion::ThroughText(to))
-}
-
-/// The expression, of this type.
-///
-/// # Errors
-/// As [`coercion`].
-pub(super) fn coerce(value: Expression, to: DataType, what: &str) -> Result<Expression, SqlError> {
-    let assigned = |value: Expression, data_type: DataType| Expression {
-        kind: Kind::Assign(Box::new(value)),
-        data_type,
-    };
-    match coercion(value.data_type, to, what)? {
-        Coercion::None => Ok(value),
-        Coercion::Assign(to) => {
-            // A constant is converted once; where that fails, the error belongs to the run.
-            if let Some(constant) = value.as_constant()
-                && let Ok(constant) = assign(constant.clone(), to)
-            {
-                return Ok(Expression::constant(constant, to));
-            }
-            Ok(assigned(value, to))
-        }
-        Coercion::ThroughText(to) => Ok(assigned(assigned(value, DataType::Text(None)), to)),
-    }
 }

@@ -1,7 +1,13 @@
 //! The syntax tree of a procedure's body. Positions count characters of the body from 1.
 
+mod cursor;
+mod raise;
+
 use sqlparser::ast as sql;
-use types::{Severity, SqlState};
+use types::SqlState;
+
+pub use cursor::*;
+pub use raise::*;
 
 /// A whole body: one block.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,59 +139,6 @@ pub enum DeclaredType {
         /// The query.
         query: Box<sql::Statement>,
     },
-}
-
-/// A parameter of a cursor.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CursorParameter {
-    /// Its name.
-    pub name: Name,
-    /// Its type.
-    pub data_type: sql::DataType,
-    /// Where the type stands.
-    pub position: u32,
-}
-
-/// What a cursor is opened for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OpenSource {
-    /// The query of its declaration, with arguments where there are parentheses.
-    Bound(Option<Vec<(Option<Name>, Expression)>>),
-    /// This query.
-    Query(RowSource),
-}
-
-/// Where FETCH and MOVE go.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FetchDirection {
-    /// Which way.
-    pub kind: FetchKind,
-    /// How far.
-    pub count: FetchCount,
-}
-
-/// Which way FETCH and MOVE go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FetchKind {
-    /// So many rows on.
-    Forward,
-    /// So many rows back.
-    Backward,
-    /// To this row; counted from the end where it is negative.
-    Absolute,
-    /// So many rows on, of which only the last one counts.
-    Relative,
-}
-
-/// How far FETCH and MOVE go.
-#[derive(Clone, Debug, PartialEq)]
-pub enum FetchCount {
-    /// So far.
-    Constant(i64),
-    /// Beyond the last row.
-    All,
-    /// So far.
-    Expression(Expression),
 }
 
 /// A variable that is assigned, as it is written: `name`, `record.field`, `label.name` or `label.record.field`.
@@ -447,15 +400,6 @@ pub enum StatementKind {
     Null,
 }
 
-/// What GET DIAGNOSTICS tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DiagnosticsItem {
-    /// `ROW_COUNT`
-    RowCount,
-    /// `PG_CONTEXT`
-    Context,
-}
-
 impl StatementKind {
     /// What PostgreSQL calls it in PG_CONTEXT; `None` for what is no statement there.
     pub fn described(&self) -> Option<&'static str> {
@@ -489,91 +433,5 @@ impl StatementKind {
             StatementKind::ReturnNext(_) => "at RETURN NEXT",
             StatementKind::ReturnQuery(_) => "at RETURN QUERY",
         })
-    }
-}
-
-/// What GET STACKED DIAGNOSTICS tells of the error that is being handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StackedItem {
-    /// `RETURNED_SQLSTATE`
-    State,
-    /// `MESSAGE_TEXT`
-    Message,
-    /// `PG_EXCEPTION_DETAIL`
-    Detail,
-    /// `PG_EXCEPTION_HINT`
-    Hint,
-}
-
-/// `RAISE …`
-#[derive(Clone, Debug, PartialEq)]
-pub struct Raise {
-    /// How severe.
-    pub level: RaiseLevel,
-    /// What is raised.
-    pub subject: RaiseSubject,
-    /// USING, in order.
-    pub options: Vec<(RaiseOption, Expression)>,
-}
-
-/// How severe a RAISE is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RaiseLevel {
-    /// Ends the transaction.
-    Exception,
-    /// `INFO`, `NOTICE` or `WARNING`: only says something.
-    Message(Severity),
-    /// `DEBUG` or `LOG`: what it says, the client does not get.
-    Silent,
-}
-
-/// What a RAISE names in front of USING.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RaiseSubject {
-    /// `RAISE;`, which repeats an error inside a handler.
-    Nothing,
-    /// A format; `%` stands for the next argument.
-    Format {
-        /// The text.
-        text: String,
-        /// One for every `%`.
-        arguments: Vec<Expression>,
-    },
-    /// The name of a condition, or `SQLSTATE '…'`.
-    Condition {
-        /// As it is written.
-        name: String,
-        /// Its code.
-        state: SqlState,
-    },
-    /// Only USING.
-    Options,
-}
-
-/// An option of USING.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RaiseOption {
-    /// `ERRCODE`
-    ErrorCode,
-    /// `MESSAGE`
-    Message,
-    /// `DETAIL`
-    Detail,
-    /// `HINT`
-    Hint,
-    /// `COLUMN`, `CONSTRAINT`, `DATATYPE`, `TABLE` or `SCHEMA`: evaluated, not reported.
-    Other(&'static str),
-}
-
-impl RaiseOption {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            RaiseOption::ErrorCode => "ERRCODE",
-            RaiseOption::Message => "MESSAGE",
-            RaiseOption::Detail => "DETAIL",
-            RaiseOption::Hint => "HINT",
-            RaiseOption::Other(name) => name,
-        }
     }
 }
