@@ -486,13 +486,14 @@ fn a_polymorphic_function_registers_what_it_reads() {
     let mut database = accounts();
     database
         .run(
-        "CREATE FUNCTION named(x anyelement) RETURNS anyelement LANGUAGE plpgsql AS $$ BEGIN
+            "CREATE FUNCTION named(x anyelement) RETURNS anyelement LANGUAGE plpgsql AS $$ BEGIN
             PERFORM 1 FROM account WHERE id = x AND name = 'ada';
             RETURN x;
         END $$",
-    )
-    .expect("a function");
-    let effects = database.script_effects("SELECT named(1), named(2::smallint); UPDATE account SET balance = 1 WHERE id = 3");
+        )
+        .expect("a function");
+    let effects = database
+        .script_effects("SELECT named(1), named(2::smallint); UPDATE account SET balance = 1 WHERE id = 3");
     let rows: Vec<Key> = effects.reads.iter().map(|read| read.row.key.clone()).collect();
     assert_eq!(rows, [key(1), key(2)]);
 }

@@ -39,7 +39,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use types::{
     ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, Row, SqlError, SqlState,
-    StatementResult, TableId, TransactionId, Value, can_cast_implicitly, cast, limits,
+    StatementResult, TableId, TransactionId, Value, can_cast_implicitly, cast,
 };
 
 /// Milliseconds from 1970-01-01 to 2000-01-01.

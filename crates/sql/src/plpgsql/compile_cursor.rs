@@ -7,12 +7,12 @@ use super::ast::{
     CursorParameter, Declaration, Expression, FetchCount, FetchDirection, IntoClause, Name, OpenSource,
     RowSource, Target,
 };
+use super::coercion::coercion;
 use super::compile::{Compiler, or_at};
 use super::program::{
     Count, CurrentRow, CursorName, CursorQuery, CursorVariable, FetchCursor, Instruction, OpenCursor,
     RowsSource, Store,
 };
-use super::coercion::coercion;
 use super::variables::NamesUsed;
 use crate::expression::{self, bind_data_type};
 use crate::statement::{BoundSelect, BoundStatement, Distinctness, bind_statement};

@@ -4,12 +4,12 @@ use super::ast::{
     DiagnosticsItem, DynamicText, Expression, IntoClause, Name, Raise, RaiseLevel, RaiseSubject, StackedItem,
     StatementKind, Target,
 };
+use super::coercion::coercion;
 use super::compile::{Compiler, or_at};
 use super::program::{
     Call, ChangeInto, Dynamic, Execute, FetchTarget, Instruction, RaiseMessage, RaisePlan, RowTarget,
     SelectInto, Store, Variable,
 };
-use super::coercion::coercion;
 use crate::expression::{self, NamedArgument};
 use crate::statement::{BoundCall, BoundStatement, bind_statement};
 use sqlparser::ast as sql;

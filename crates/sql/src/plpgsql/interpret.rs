@@ -365,7 +365,6 @@ impl Activation<'_> {
         self.set_found(had_turn);
         Ok(false)
     }
-
 }
 
 impl Range {

@@ -242,7 +242,8 @@ impl Variables {
                 let found =
                     |position: usize| columns.get(position).map_or(DataType::Unknown, |column| column.1);
                 let mut stores = Vec::with_capacity(shape.fields.len());
-                for (position, ((field, data_type), slot)) in shape.fields.iter().zip(&shape.slots).enumerate()
+                for (position, ((field, data_type), slot)) in
+                    shape.fields.iter().zip(&shape.slots).enumerate()
                 {
                     let what = format!("field \"{field}\" of \"{name}\"");
                     let coercion = coercion(found(position), *data_type, &what);

@@ -1,12 +1,12 @@
 //! Running OPEN, FETCH, MOVE, CLOSE and loops over cursors.
 
 use super::ast::FetchKind;
+use super::coercion::coercion;
 use super::interpret::Activation;
 use super::program::{
     Count, CurrentRow, CursorName, CursorVariable, FetchCursor, FetchTarget, OpenCursor, RowsSource, Store,
 };
 use super::store::{convert, store, store_first, store_row};
-use super::coercion::coercion;
 use super::variables::constant;
 use crate::execution::{CursorRows, Execution, Movement, check_values};
 use std::sync::Arc;

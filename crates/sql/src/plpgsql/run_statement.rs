@@ -36,7 +36,11 @@ impl Activation<'_> {
         }
     }
 
-    pub(super) fn return_query(&mut self, query: &ReturnQuery, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+    pub(super) fn return_query(
+        &mut self,
+        query: &ReturnQuery,
+        execution: &mut Execution<'_>,
+    ) -> Result<(), SqlError> {
         let StatementOutput { rows, columns, .. } = self.source_rows(&query.source, execution)?;
         if let RowsSource::Dynamic(_) = query.source {
             check_structure(&columns, &query.types)?;
@@ -73,7 +77,11 @@ impl Activation<'_> {
     }
 
     /// EXECUTE. It leaves FOUND as it is.
-    pub(super) fn execute(&mut self, execute: &Execute, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+    pub(super) fn execute(
+        &mut self,
+        execute: &Execute,
+        execution: &mut Execution<'_>,
+    ) -> Result<(), SqlError> {
         if self.procedure.looks_at_matched && self.found_unseen {
             self.look_at_matched(execution);
         }
@@ -99,7 +107,11 @@ impl Activation<'_> {
         store_first(&mut self.frame, target, output.rows.into_iter().next())
     }
 
-    pub(super) fn select_into(&mut self, select: &SelectInto, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+    pub(super) fn select_into(
+        &mut self,
+        select: &SelectInto,
+        execution: &mut Execution<'_>,
+    ) -> Result<(), SqlError> {
         // A second row is looked for only where it would be an error.
         let limit = if select.target.strict { 2 } else { 1 };
         let rows = execution.select(&select.query, &self.frame, Some(limit))?;
@@ -127,7 +139,11 @@ impl Activation<'_> {
         with_parameters(error, slots.into_iter().filter_map(named))
     }
 
-    pub(super) fn subquery(&mut self, plan: &SubqueryPlan, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+    pub(super) fn subquery(
+        &mut self,
+        plan: &SubqueryPlan,
+        execution: &mut Execution<'_>,
+    ) -> Result<(), SqlError> {
         // A second row of a value is an error.
         let limit = if plan.exists.is_some() { 1 } else { 2 };
         let mut rows = execution.select(&plan.query, &self.frame, Some(limit))?;
@@ -148,7 +164,11 @@ impl Activation<'_> {
 
     /// Statements on one row that are one command. What they assign and others use does not depend on the row: it is
     /// computed again here, where it was computed without an error a moment ago.
-    pub(super) fn fused(&mut self, fused: &FusedStatement, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+    pub(super) fn fused(
+        &mut self,
+        fused: &FusedStatement,
+        execution: &mut Execution<'_>,
+    ) -> Result<(), SqlError> {
         let matched = execution.fused(fused, &self.frame)?;
         self.set_row_count(u64::from(matched), true);
         for (slot, value) in fused.assigned_outside() {
@@ -157,7 +177,11 @@ impl Activation<'_> {
         Ok(())
     }
 
-    pub(super) fn change_into(&mut self, change: &ChangeInto, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+    pub(super) fn change_into(
+        &mut self,
+        change: &ChangeInto,
+        execution: &mut Execution<'_>,
+    ) -> Result<(), SqlError> {
         let output = execution.run(&change.statement, &self.frame)?;
         // Whether there was a row shows in the variables.
         self.look_at_matched(execution);

@@ -64,7 +64,8 @@ impl Variables {
                 scope
             }
         };
-        let mut variables = Variables { scope, by_slot: Vec::new(), records: Vec::new(), loops: Vec::new(), found: 0 };
+        let mut variables =
+            Variables { scope, by_slot: Vec::new(), records: Vec::new(), loops: Vec::new(), found: 0 };
         variables.found = variables.declare_plain("found", DataType::Boolean)?;
         variables.scope.push_block(Some(procedure.to_string()));
         Ok(variables)
