@@ -363,12 +363,15 @@ pub(crate) fn position_in(source: &str, location: Location) -> Option<u32> {
 /// A name as PostgreSQL knows it: in lower case unless it was quoted.
 ///
 /// # Errors
-/// `42622` where it is longer than [`limits::NAME_BYTES_MAX`].
+/// `42601` where it is empty, `42622` where it is longer than [`limits::NAME_BYTES_MAX`].
 pub(crate) fn name_of(ident: &Ident) -> Result<String, SqlError> {
     let name = match ident.quote_style {
         Some(_) => ident.value.clone(),
         None => ident.value.to_ascii_lowercase(),
     };
+    if name.is_empty() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "zero-length delimited identifier"));
+    }
     if name.len() > limits::NAME_BYTES_MAX {
         let message = format!(
             "identifier \"{name}\" has {} bytes, the limit is {} (NAME_BYTES_MAX)",

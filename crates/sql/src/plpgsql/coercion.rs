@@ -32,7 +32,8 @@ pub(super) fn coercion(from: DataType, to: DataType, what: &str) -> Result<Coerc
                 | DataType::Interval
                 | DataType::RefCursor
         );
-    if !is_number(from) || !reads_numbers {
+    let are_arrays = from.element().is_some() && to.element().is_some();
+    if !are_arrays && (!is_number(from) || !reads_numbers) {
         let message = format!("{what} is of type {to} but expression is of type {from}");
         return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
             .hint("You will need to rewrite or cast the expression."));
