@@ -4,8 +4,8 @@
 //! needs is looked at where it is opened.
 
 use super::ast::{
-    CursorParameter, Declaration, Expression, FetchCount, FetchDirection, IntoClause, Name, OpenSource,
-    RowSource, Target,
+    Argument, CursorParameter, Declaration, Expression, FetchCount, FetchDirection, IntoClause, Name,
+    OpenSource, RowSource, Target,
 };
 use super::coercion::coercion;
 use super::compile::{Compiler, or_at};
@@ -150,7 +150,7 @@ impl Compiler<'_> {
         &mut self,
         cursor: &Name,
         declared: &DeclaredCursor,
-        arguments: Option<&[(Option<Name>, Expression)]>,
+        arguments: Option<&[Argument]>,
     ) -> Result<Box<[(Store, expression::Expression)]>, SqlError> {
         let cursor_name = &cursor.text;
         let refused =

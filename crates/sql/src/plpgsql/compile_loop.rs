@@ -1,6 +1,8 @@
 //! Compiling loops.
 
-use super::ast::{Declaration, DeclaredType, Expression, Name, RowSource, Statement, StatementKind, Target};
+use super::ast::{
+    Argument, Declaration, DeclaredType, Expression, Name, RowSource, Statement, StatementKind, Target,
+};
 use super::compile::{Compiler, Enclosing};
 use super::compile_block::ErrorRole;
 use super::program::{Address, Instruction, OpenCursor, RangeStart, RowsSource, RowsStart};
@@ -129,7 +131,7 @@ impl Compiler<'_> {
         label: Option<&Name>,
         record: &Name,
         cursor: &Name,
-        arguments: Option<&[(Option<Name>, Expression)]>,
+        arguments: Option<&[Argument]>,
         body: &[Statement],
     ) -> Result<(), SqlError> {
         let variable = self.cursor_variable(&Target { parts: vec![cursor.clone()] })?;

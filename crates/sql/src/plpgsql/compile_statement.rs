@@ -7,8 +7,8 @@ use super::ast::{
 use super::coercion::coercion;
 use super::compile::{Compiler, or_at};
 use super::program::{
-    Call, ChangeInto, Dynamic, Execute, FetchTarget, Instruction, RaiseMessage, RaisePlan, RowTarget,
-    SelectInto, Store, Variable,
+    Call, ChangeInto, Dynamic, Execute, FetchTarget, Instruction, RaiseMessage, RaisePlan, RecordColumns,
+    RowTarget, SelectInto, Store, Variable,
 };
 use crate::expression::{self, NamedArgument};
 use crate::statement::{BoundCall, BoundStatement, bind_statement};
@@ -202,7 +202,7 @@ impl Compiler<'_> {
             let wanted = fields.iter().map(|(_, data_type)| *data_type).collect();
             let (stores, flag) = self.variables.assign_record(target, &fields)?;
             let names = fields.iter().map(|(name, _)| name.as_str().into()).collect();
-            let record = (!is_fixed).then(|| (target.text().into(), names));
+            let record = (!is_fixed).then(|| RecordColumns { record: target.text().into(), columns: names });
             let target = RowTarget { stores: stores.into(), flag: Some(flag), strict };
             return Ok(FetchTarget { target, wanted, record });
         }

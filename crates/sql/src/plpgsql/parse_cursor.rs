@@ -1,7 +1,7 @@
 //! Cursors: their declarations, OPEN, FETCH, MOVE, CLOSE and WHERE CURRENT OF.
 
 use super::ast::{
-    CursorParameter, DeclaredType, Expression, FetchCount, FetchDirection, FetchKind, Name, OpenSource,
+    Argument, CursorParameter, DeclaredType, Expression, FetchCount, FetchDirection, FetchKind, OpenSource,
     RowSource, StatementKind,
 };
 use super::parse::{BodyParser, is_semicolon};
@@ -58,7 +58,7 @@ impl<'b> BodyParser<'b> {
     }
 
     /// `(argument, …)`, if there is a parenthesis.
-    pub(super) fn cursor_arguments(&mut self) -> Result<Option<Vec<(Option<Name>, Expression)>>, SqlError> {
+    pub(super) fn cursor_arguments(&mut self) -> Result<Option<Vec<Argument>>, SqlError> {
         if !self.tokens.accept(&Token::LParen) {
             return Ok(None);
         }

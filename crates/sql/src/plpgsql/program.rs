@@ -262,8 +262,17 @@ pub(super) struct FetchTarget {
     pub target: RowTarget,
     /// Types that its columns are to have.
     pub wanted: Box<[DataType]>,
-    /// The record whose fields have been taken from a query, and their names: rows of other columns do not fit.
-    pub record: Option<(Box<str>, Box<[Box<str>]>)>,
+    /// Rows of other columns than these do not fit.
+    pub record: Option<RecordColumns>,
+}
+
+/// The columns that a record has taken from a query.
+#[derive(Debug)]
+pub(super) struct RecordColumns {
+    /// Its name.
+    pub record: Box<str>,
+    /// Their names.
+    pub columns: Box<[Box<str>]>,
 }
 
 /// WHERE CURRENT OF

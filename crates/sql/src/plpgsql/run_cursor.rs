@@ -4,7 +4,8 @@ use super::ast::FetchKind;
 use super::coercion::coercion;
 use super::interpret::Activation;
 use super::program::{
-    Count, CurrentRow, CursorName, CursorVariable, FetchCursor, FetchTarget, OpenCursor, RowsSource, Store,
+    Count, CurrentRow, CursorName, CursorVariable, FetchCursor, FetchTarget, OpenCursor, RecordColumns,
+    RowsSource, Store,
 };
 use super::store::{convert, store, store_first, store_row};
 use super::variables::constant;
@@ -181,7 +182,7 @@ fn wanted_row(
     columns: &[OutputColumn],
     target: &FetchTarget,
 ) -> Result<Vec<Value>, SqlError> {
-    if let Some((record, names)) = &target.record {
+    if let Some(RecordColumns { record, columns: names }) = &target.record {
         let same = columns.len() == names.len()
             && columns.iter().zip(names).zip(&target.wanted).all(|((column, name), wanted)| {
                 let found = match column.data_type {

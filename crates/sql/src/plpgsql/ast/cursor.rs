@@ -1,6 +1,6 @@
 //! Cursors.
 
-use super::{Expression, Name, RowSource};
+use super::{Argument, Expression, Name, RowSource};
 use sqlparser::ast as sql;
 
 /// A parameter of a cursor.
@@ -16,9 +16,10 @@ pub struct CursorParameter {
 
 /// What a cursor is opened for.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "the tree lives only while a procedure is compiled")]
 pub enum OpenSource {
     /// The query of its declaration, with arguments where there are parentheses.
-    Bound(Option<Vec<(Option<Name>, Expression)>>),
+    Bound(Option<Vec<Argument>>),
     /// This query.
     Query(RowSource),
 }
@@ -47,6 +48,7 @@ pub enum FetchKind {
 
 /// How far FETCH and MOVE go.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "the tree lives only while a procedure is compiled")]
 pub enum FetchCount {
     /// So far.
     Constant(i64),

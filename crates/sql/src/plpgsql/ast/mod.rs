@@ -169,6 +169,9 @@ pub struct Expression {
     pub position: u32,
 }
 
+/// An argument of CALL or of a cursor, with its name where it is given.
+pub type Argument = (Option<Name>, Expression);
+
 /// `INTO [STRICT] targets`
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntoClause {
@@ -289,7 +292,7 @@ pub enum StatementKind {
         /// A cursor with a query.
         cursor: Name,
         /// What its parameters get.
-        arguments: Option<Vec<(Option<Name>, Expression)>>,
+        arguments: Option<Vec<Argument>>,
         /// What is repeated.
         body: Vec<Statement>,
     },
@@ -339,7 +342,7 @@ pub enum StatementKind {
         /// The procedure.
         procedure: Name,
         /// Its arguments in order, with their names where they are given.
-        arguments: Vec<(Option<Name>, Expression)>,
+        arguments: Vec<Argument>,
     },
     /// `EXECUTE text [INTO …] [USING …]`
     Execute {
