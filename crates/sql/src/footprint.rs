@@ -32,6 +32,7 @@ use crate::execution::{Context, timestamp};
 use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use crate::library::Library;
 use crate::plpgsql::{self, CompiledProcedure, FusedStatement};
+use crate::polymorphic::Actual;
 use crate::sequence::is_sequence_function;
 use crate::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
@@ -41,8 +42,7 @@ use crate::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
 use types::{
-    ColumnSet, DataType, Key, ParameterMode, ReferentialAction, SqlError, TableId, TriggerEvent, Value,
-    format_value, limits,
+    ColumnSet, DataType, Key, ReferentialAction, SqlError, TableId, TriggerEvent, Value, format_value, limits,
 };
 
 /// Instructions that the analysis of one transaction may walk, those of called procedures included. Nobody is charged
@@ -221,13 +221,13 @@ impl<'a> Analysis<'a> {
     /// What functions may touch that a statement calls, any number of times.
     fn calls_of(&mut self, calls: &[RoutineCall], frame: &KnownFrame) -> Result<(), SqlError> {
         // Drawing from a sequence touches nothing.
-        for call in calls.iter().filter(|call| !is_sequence_function(&call.name)) {
+        for call in calls.iter().filter(|call| !is_sequence_function(&call.callee.name)) {
             let known = |argument: &Expression| match argument.is_row_independent() {
                 true => self.evaluate(argument, frame),
                 false => None,
             };
             let arguments = call.arguments.iter().map(known).collect();
-            self.call(&call.name, arguments)?;
+            self.call(&call.callee.name, call.callee.actual, arguments)?;
         }
         Ok(())
     }
@@ -516,14 +516,14 @@ impl<'a> Analysis<'a> {
             return Ok(());
         }
         let inputs = parameters.iter().zip(&call.arguments);
-        let inputs = inputs.filter(|(parameter, _)| parameter.mode != ParameterMode::Out);
+        let inputs = inputs.filter(|(parameter, _)| parameter.mode.is_input());
         let arguments = inputs.map(|(parameter, argument)| {
             let value = self.evaluate(argument, frame)?;
             let types = self.library.tables().routines().types();
             types.cast(value, parameter.data_type.family()).ok()
         });
         let arguments = arguments.collect();
-        self.call(&call.procedure, arguments)
+        self.call(&call.procedure, Actual::default(), arguments)
     }
 
     /// Whether a CALL may assign its argument at this position.
@@ -531,24 +531,30 @@ impl<'a> Analysis<'a> {
         let BoundStatement::Call(call) = call else { return true };
         let procedure = self.library.definition(&call.procedure);
         let parameter = procedure.and_then(|procedure| procedure.parameters.get(position));
-        parameter.is_none_or(|parameter| parameter.mode != ParameterMode::In)
+        parameter.is_none_or(|parameter| parameter.mode.is_output())
     }
 
     /// A procedure is called with one value per IN and INOUT parameter; `None`: one that depends on data.
     ///
     /// # Errors
     /// `0A000` for what is refused.
-    pub fn call(&mut self, name: &str, arguments: Vec<Option<Value>>) -> Result<(), SqlError> {
+    pub fn call(
+        &mut self,
+        name: &str,
+        actual: Actual,
+        arguments: Vec<Option<Value>>,
+    ) -> Result<(), SqlError> {
         if self.calls.iter().any(|caller| caller == name) {
             return Err(refused(&format!("the recursive call of \"{name}\"")));
         }
         let library = self.library;
         // So deep no call gets, and what does not compile does not run.
-        let (true, Ok(procedure)) = (self.calls.len() < limits::NESTING_MAX, library.procedure(name)) else {
+        let (true, Ok(procedure)) = (self.calls.len() < limits::NESTING_MAX, library.routine(name, actual))
+        else {
             return Ok(());
         };
         self.calls.push(name.to_string());
-        let result = self.routine(procedure, arguments);
+        let result = self.routine(&procedure, arguments);
         self.calls.pop();
         result
     }

@@ -33,6 +33,7 @@ mod parse_role;
 mod parse_routine;
 mod parse_trigger;
 mod plpgsql;
+mod polymorphic;
 mod predicate;
 mod prepare;
 mod rewrite;

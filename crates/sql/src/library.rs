@@ -3,17 +3,22 @@
 use crate::execution::no_procedure;
 use crate::parse::is_schema_change;
 use crate::plpgsql::{self, CompiledProcedure};
+use crate::polymorphic::{Actual, Callee, is_polymorphic};
 use crate::prepare::{Prepared, bind_script};
 use crate::sequence::NEXT_VALUE;
 use crate::table::{Tables, stored_policy};
 use crate::trigger::{CompiledTrigger, Triggers};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
+use std::hash::Hash;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use types::{Catalog, DataType, Payload, Policy, Procedure, SessionStep, SqlError, SqlState, TableId, Value};
 
 /// Scripts that a library keeps bound.
 const SCRIPTS_MAX: usize = 512;
+/// Polymorphic functions that it keeps compiled, each for one set of types.
+const INSTANCES_MAX: usize = 1_024;
 /// Bytes of a script that is kept; longer ones are rarely repeated.
 const SCRIPT_BYTES_MAX: usize = 4 * 1024;
 
@@ -30,9 +35,11 @@ pub struct Library {
     /// What is wrong with a procedure is said when it is called: a table may have been dropped since it was made.
     procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>>,
     triggers: Triggers,
+    /// Polymorphic functions for the types that they have been called with.
+    instances: Mutex<Recent<Callee, Result<Arc<CompiledProcedure>, SqlError>>>,
     /// By procedure, as far as somebody has asked.
     involved: Mutex<FxHashMap<String, Arc<[Involved]>>>,
-    scripts: Mutex<ScriptCache>,
+    scripts: Mutex<Recent<ScriptKey, Arc<Prepared>>>,
 }
 
 /// What a transaction may run.
@@ -84,11 +91,14 @@ impl Library {
     pub fn with_options(catalog: Arc<Catalog>, options: CompileOptions) -> Result<Library, SqlError> {
         let tables = Tables::new(&catalog)?;
         let compile = |procedure: &Arc<Procedure>| plpgsql::compile(&tables, procedure, options);
+        let plain = catalog.procedures.iter().filter(|(_, procedure)| !is_polymorphic(procedure));
         let procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>> =
-            catalog.procedures.iter().map(|(name, procedure)| (name.clone(), compile(procedure))).collect();
+            plain.map(|(name, procedure)| (name.clone(), compile(procedure))).collect();
         let triggers = Triggers::new(&tables, &catalog, options);
-        let (involved, scripts) = Default::default();
-        Ok(Library { catalog, options, tables, procedures, triggers, involved, scripts })
+        let involved = Mutex::default();
+        let instances = Mutex::new(Recent::new(INSTANCES_MAX));
+        let scripts = Mutex::new(Recent::new(SCRIPTS_MAX));
+        Ok(Library { catalog, options, tables, procedures, triggers, instances, involved, scripts })
     }
 
     /// What a transaction may run, directly or not.
@@ -128,7 +138,7 @@ impl Library {
         if let Some(known) = self.involved.lock().unwrap_or_else(PoisonError::into_inner).get(procedure) {
             return Ok(Involvement { procedures: known.clone(), statements: false });
         }
-        let found = self.find_involved(std::slice::from_ref(procedure))?;
+        let found = self.find_involved(&[Callee::named(procedure)])?;
         if !found.is_empty() {
             let mut known = self.involved.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert(procedure.clone(), found.clone());
@@ -137,56 +147,56 @@ impl Library {
     }
 
     /// What a script calls, and whether it does anything else.
-    fn called_by_script(&self, sql: &str, parameters: &[Value]) -> Result<(Vec<Arc<str>>, bool), SqlError> {
+    fn called_by_script(&self, sql: &str, parameters: &[Value]) -> Result<(Vec<Callee>, bool), SqlError> {
         let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
         let script = self.script(sql, &types)?;
         Ok((script.calls().to_vec(), !script.only_calls()))
     }
 
     /// What the defaults of a table's columns call, and its triggers.
-    fn called_by_insert(&self, table: &str) -> Vec<Arc<str>> {
+    fn called_by_insert(&self, table: &str) -> Vec<Callee> {
         let mut called = Vec::new();
         if let Ok(table) = self.tables.get(table) {
             called.extend(self.tables.fired_by(table));
         }
         let columns = self.tables.get(table).map_or(&[][..], |table| &table.columns);
         for default in columns.iter().filter_map(|column| column.default.as_ref()) {
-            default.visit_calls(&mut |call| called.push(call.name.clone()));
+            default.visit_calls(&mut |call| called.push(call.callee.clone()));
         }
         called
     }
 
-    fn find_involved(&self, called: &[impl AsRef<str>]) -> Result<Arc<[Involved]>, SqlError> {
-        let mut waiting: Vec<&str> = called.iter().map(AsRef::as_ref).collect();
-        let mut found: BTreeSet<&str> = BTreeSet::new();
+    fn find_involved(&self, called: &[Callee]) -> Result<Arc<[Involved]>, SqlError> {
+        let mut waiting: Vec<Callee> = called.to_vec();
+        let mut seen: BTreeSet<Callee> = BTreeSet::new();
         while let Some(next) = waiting.pop() {
-            let Some((name, _)) = self.catalog.procedures.get_key_value(next) else { continue };
-            if !found.insert(name) {
+            if !self.catalog.procedures.contains_key(next.name.as_ref()) || !seen.insert(next.clone()) {
                 continue;
             }
-            if found.len() > INVOLVED_MAX {
+            if seen.len() > INVOLVED_MAX {
                 let message = format!(
                     "the transaction may involve more than {INVOLVED_MAX} procedures, whose policies would have to hold"
                 );
                 return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
             }
-            if let Some(Ok(compiled)) = self.procedures.get(next) {
-                waiting.extend(compiled.calls());
+            if let Ok(compiled) = self.routine(&next.name, next.actual) {
+                waiting.extend_from_slice(compiled.calls());
             }
-            self.triggers.visit_calls(next, &mut |called| waiting.push(called));
+            self.triggers.visit_calls(&next.name, &mut |called| waiting.push(called.clone()));
         }
-        let involve = |name: &str| {
-            let text = self.catalog.procedures[name].endorsement.as_deref();
+        let names: BTreeSet<Arc<str>> = seen.into_iter().map(|callee| callee.name).collect();
+        let involve = |name: &Arc<str>| {
+            let text = self.catalog.procedures[name.as_ref()].endorsement.as_deref();
             Ok(Involved { procedure: name.to_string(), policy: text.map(stored_policy).transpose()? })
         };
-        found.into_iter().map(involve).collect()
+        names.iter().map(involve).collect()
     }
 
     /// Of these procedures and functions and those that they call, one that has an endorsement policy of its own.
     ///
     /// # Errors
     /// As [`Library::involved`].
-    pub(crate) fn with_a_policy(&self, called: &[Arc<str>]) -> Result<Option<String>, SqlError> {
+    pub(crate) fn with_a_policy(&self, called: &[Callee]) -> Result<Option<String>, SqlError> {
         let involved = self.find_involved(called)?;
         Ok(involved.iter().find(|involved| involved.policy.is_some()).map(|found| found.procedure.clone()))
     }
@@ -194,22 +204,22 @@ impl Library {
     /// Whether a procedure or function may change rows, itself or by those that it calls.
     ///
     /// A value of a sequence is drawn in a transaction, at a place in a block, so that is one of them.
-    pub(crate) fn may_write(&self, name: &str) -> bool {
-        let mut waiting = vec![name];
-        let mut seen: BTreeSet<&str> = BTreeSet::new();
+    pub(crate) fn may_write(&self, callee: &Callee) -> bool {
+        let mut waiting = vec![callee.clone()];
+        let mut seen: BTreeSet<Callee> = BTreeSet::new();
         while let Some(next) = waiting.pop() {
-            if next == NEXT_VALUE {
+            if next.name.as_ref() == NEXT_VALUE {
                 return true;
             }
             // What does not compile ends with an error before it changes anything.
-            let Some(Ok(compiled)) = self.procedures.get(next) else { continue };
+            let Ok(compiled) = self.routine(&next.name, next.actual) else { continue };
             if !seen.insert(next) {
                 continue;
             }
             if compiled.may_write() {
                 return true;
             }
-            waiting.extend(compiled.calls());
+            waiting.extend_from_slice(compiled.calls());
         }
         false
     }
@@ -251,16 +261,30 @@ impl Library {
         self.catalog.procedures.get(name)
     }
 
-    /// The compiled procedure.
+    /// The compiled procedure or function. `actual`: what its polymorphic types stand for.
     ///
     /// # Errors
-    /// `42883` where there is none; what is wrong with it where it does not compile any more.
-    pub(crate) fn procedure(&self, name: &str) -> Result<&CompiledProcedure, SqlError> {
+    /// `42883` where there is none; what is wrong with it where it does not compile any more, or not with these types.
+    pub(crate) fn routine(&self, name: &str, actual: Actual) -> Result<Compiled<'_>, SqlError> {
         match self.procedures.get(name) {
-            Some(Ok(procedure)) => Ok(procedure),
-            Some(Err(error)) => Err(error.clone()),
-            None => Err(no_procedure(name, "")),
+            Some(Ok(procedure)) => return Ok(Compiled::Kept(procedure)),
+            Some(Err(error)) => return Err(error.clone()),
+            None if actual == Actual::default() => return Err(no_procedure(name, "")),
+            None => {}
         }
+        let definition = self.definition(name).ok_or_else(|| no_procedure(name, ""))?;
+        let callee = Callee { name: name.into(), actual };
+        let known = self.instances.lock().unwrap_or_else(PoisonError::into_inner).get(&callee);
+        let compiled = known.unwrap_or_else(|| {
+            let applied = actual.applied_to(definition);
+            let compiled =
+                applied.and_then(|definition| plpgsql::compile(&self.tables, &definition, self.options));
+            let compiled = compiled.map(Arc::new);
+            let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
+            instances.insert(callee, compiled.clone());
+            compiled
+        });
+        compiled.map(Compiled::Instance)
     }
 
     /// The script, bound for parameters of these types; from the cache where it is there.
@@ -269,8 +293,8 @@ impl Library {
     /// What is wrong in the script.
     pub(crate) fn script(&self, sql: &str, types: &[DataType]) -> Result<Arc<Prepared>, SqlError> {
         let key = (Arc::<str>::from(sql), types.to_vec());
-        if let Some(known) = self.scripts.lock().unwrap_or_else(PoisonError::into_inner).known.get(&key) {
-            return Ok(known.clone());
+        if let Some(known) = self.scripts.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(known);
         }
         let script = Arc::new(bind_script(self, sql, types)?);
         if sql.len() <= SCRIPT_BYTES_MAX && !is_schema_change(sql) {
@@ -282,20 +306,47 @@ impl Library {
 
 type ScriptKey = (Arc<str>, Vec<DataType>);
 
-/// The scripts bound last; the oldest goes first.
-#[derive(Default)]
-struct ScriptCache {
-    known: FxHashMap<ScriptKey, Arc<Prepared>>,
-    order: VecDeque<ScriptKey>,
+/// A compiled procedure or function.
+pub(crate) enum Compiled<'l> {
+    /// Compiled with the catalog.
+    Kept(&'l CompiledProcedure),
+    /// Compiled for the types of a call.
+    Instance(Arc<CompiledProcedure>),
 }
 
-impl ScriptCache {
-    fn insert(&mut self, key: ScriptKey, script: Arc<Prepared>) {
-        if self.known.insert(key.clone(), script).is_some() {
+impl Deref for Compiled<'_> {
+    type Target = CompiledProcedure;
+
+    fn deref(&self) -> &CompiledProcedure {
+        match self {
+            Compiled::Kept(procedure) => procedure,
+            Compiled::Instance(procedure) => procedure,
+        }
+    }
+}
+
+/// What was made last, up to a number; the oldest goes first.
+struct Recent<K, V> {
+    most: usize,
+    known: FxHashMap<K, V>,
+    order: VecDeque<K>,
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
+    fn new(most: usize) -> Recent<K, V> {
+        Recent { most, known: FxHashMap::default(), order: VecDeque::new() }
+    }
+
+    fn get(&self, key: &K) -> Option<V> {
+        self.known.get(key).cloned()
+    }
+
+    fn insert(&mut self, key: K, value: V) {
+        if self.known.insert(key.clone(), value).is_some() {
             return;
         }
         self.order.push_back(key);
-        if self.order.len() > SCRIPTS_MAX
+        if self.order.len() > self.most
             && let Some(oldest) = self.order.pop_front()
         {
             self.known.remove(&oldest);

@@ -349,7 +349,7 @@ fn parse_parameters(parser: &mut Parser<'_>, sql: &str) -> Result<Vec<ParsedPara
 
 /// `[mode] [name] type [DEFAULT value]`, or `name mode type …`.
 fn parse_parameter(parser: &mut Parser<'_>, sql: &str) -> Result<ParsedParameter, SqlError> {
-    let mut mode = parse_mode(parser, sql)?;
+    let mut mode = parse_mode(parser);
     let token = parser.peek_token();
     // One word before the comma is a type; with another word after it, it is the name.
     let next = parser.peek_nth_token(1);
@@ -362,7 +362,7 @@ fn parse_parameter(parser: &mut Parser<'_>, sql: &str) -> Result<ParsedParameter
         _ => None,
     };
     if mode.is_none() && name.is_some() {
-        mode = parse_mode(parser, sql)?;
+        mode = parse_mode(parser);
     }
     let data_type = parser.parse_data_type().map_err(|error| parser_error(error, parser, sql))?;
     let token = parser.peek_token();
@@ -399,17 +399,15 @@ fn begins_type(first: &Token, second: &Token) -> bool {
     )
 }
 
-fn parse_mode(parser: &mut Parser<'_>, sql: &str) -> Result<Option<ParameterMode>, SqlError> {
+fn parse_mode(parser: &mut Parser<'_>) -> Option<ParameterMode> {
     let token = parser.peek_token();
-    let Token::Word(word) = &token.token else { return Ok(None) };
+    let Token::Word(word) = &token.token else { return None };
     let mode = match (word.quote_style, word.value.to_ascii_lowercase().as_str()) {
         (None, "in") => ParameterMode::In,
         (None, "out") => ParameterMode::Out,
         (None, "inout") => ParameterMode::InOut,
-        (None, "variadic") => {
-            return Err(located(SqlError::unsupported("VARIADIC"), sql, token.span.start));
-        }
-        _ => return Ok(None),
+        (None, "variadic") => ParameterMode::Variadic,
+        _ => return None,
     };
     // `in` and `out` may be one mode: IN OUT.
     parser.next_token();
@@ -417,7 +415,7 @@ fn parse_mode(parser: &mut Parser<'_>, sql: &str) -> Result<Option<ParameterMode
         && matches!(&parser.peek_token().token, Token::Word(word) if word.value.eq_ignore_ascii_case("out"))
     {
         parser.next_token();
-        return Ok(Some(ParameterMode::InOut));
+        return Some(ParameterMode::InOut);
     }
-    Ok(Some(mode))
+    Some(mode)
 }

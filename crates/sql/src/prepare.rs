@@ -6,14 +6,15 @@ use crate::expression::shortened;
 use crate::library::Library;
 use crate::parse::{ParsedStatement, parse_script};
 use crate::plpgsql::{self, CompiledProcedure};
+use crate::polymorphic::{Actual, Callee};
 use crate::scope::{VariableScope, name_of};
 use crate::statement::{BoundExplain, BoundStatement, bind_statement, explain, no_column, table_name};
 use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement};
 use state::Snapshot;
 use std::sync::Arc;
 use types::{
-    CompositeTypes, DataType, Function, FunctionResult, Language, OutputColumn, ParameterMode, Principal,
-    Procedure, SqlError, SqlState, StatementResult, TransactionId, Value, Volatility, limits,
+    CompositeTypes, DataType, Function, FunctionResult, Language, OutputColumn, Principal, Procedure,
+    SqlError, SqlState, StatementResult, TransactionId, Value, Volatility, limits,
 };
 
 /// What a script does.
@@ -84,8 +85,8 @@ impl Prepared {
         self
     }
 
-    /// Names of the procedures and functions that its statements call, or that triggers call which they fire.
-    pub(crate) fn calls(&self) -> &[Arc<str>] {
+    /// The procedures and functions that its statements call, or that triggers call which they fire.
+    pub(crate) fn calls(&self) -> &[Callee] {
         &self.needs.involved
     }
 
@@ -246,7 +247,7 @@ pub(crate) fn bind_parsed(
     let needs = scope.needs();
     let called = &needs.called;
     let explains = steps.iter().all(|step| matches!(step, Step::Statement(BoundStatement::Explain(_))));
-    let writes = !explains && called.iter().any(|name| library.may_write(name));
+    let writes = !explains && called.iter().any(|called| library.may_write(called));
     let kind = match kind_of(&steps, copy)? {
         StatementKind::Read if writes => StatementKind::Write,
         kind => kind,
@@ -377,7 +378,7 @@ fn bind_explain(
     let Some(definition) = definition.filter(|definition| call.fits(&definition.parameters)) else {
         return Err(call.no_procedure());
     };
-    let lines = plpgsql::explain(definition, library.procedure(&call.procedure)?);
+    let lines = plpgsql::explain(definition, &*library.routine(&call.procedure, Actual::default())?);
     let types = scope.routines().types();
     let lines = lines.into_iter().map(|line| types.named_text(line)).collect();
     Ok(explanation(lines))
@@ -389,7 +390,7 @@ fn step_columns(library: &Library, step: &Step) -> Vec<OutputColumn> {
         Step::Statement(BoundStatement::Call(call)) => {
             library.definition(&call.procedure).map_or_else(Vec::new, |procedure| {
                 let outputs = procedure.parameters.iter().enumerate();
-                let outputs = outputs.filter(|(_, parameter)| parameter.mode != ParameterMode::In);
+                let outputs = outputs.filter(|(_, parameter)| parameter.mode.is_output());
                 outputs
                     .map(|(position, parameter)| crate::execution::output_column(position, parameter))
                     .collect()

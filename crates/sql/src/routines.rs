@@ -2,6 +2,7 @@
 
 use crate::expression::{Binder, Expression, RoutineCall, Source};
 use crate::parse::parse_expression;
+use crate::polymorphic::{Actual, is_polymorphic};
 use crate::scope::VariableScope;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -92,7 +93,7 @@ impl Routines {
 
     /// What a function gives that is not run because an argument is NULL.
     pub fn row_of_nulls(&self, call: &RoutineCall) -> Vec<Vec<Value>> {
-        match self.function(&call.name) {
+        match self.function(&call.callee.name) {
             Some((routine, function)) if !function.is_set => {
                 vec![vec![Value::Null; call.columns.as_ref().unwrap_or(&routine.columns).len()]]
             }
@@ -106,7 +107,7 @@ impl Routines {
     /// What is wrong in its DEFAULT.
     pub fn default_in(scope: &VariableScope, parameter: &Parameter) -> Result<Expression, SqlError> {
         let default = scope.routines().default_of(parameter)?;
-        default.visit_calls(&mut |call| scope.note_call(&call.name));
+        default.visit_calls(&mut |call| scope.note_call(&call.callee));
         Ok(default)
     }
 
@@ -119,6 +120,10 @@ impl Routines {
         let binder = Binder::new(&scope, Source::Default);
         let sql = parameter.default.as_deref().unwrap_or("NULL");
         let bound = binder.bind(&parse_expression(sql)?)?;
+        if matches!(parameter.data_type, DataType::Polymorphic(_)) {
+            // A call tells its type.
+            return Ok(bound);
+        }
         let (from, to) = (bound.data_type, parameter.data_type.family());
         if from != DataType::Unknown && !types::can_cast_in_assignment(from, to) {
             let message = format!("argument of DEFAULT must be type {to}, not type {from}");
@@ -129,6 +134,23 @@ impl Routines {
 }
 
 impl Routine {
+    /// The routine with these types in the place of its polymorphic ones, where it has some.
+    ///
+    /// # Errors
+    /// `42704` for the arrays of a type that has none.
+    pub fn applied(
+        self: &Arc<Self>,
+        types: &CompositeTypes,
+        actual: Actual,
+    ) -> Result<Arc<Routine>, SqlError> {
+        if !is_polymorphic(&self.definition) {
+            return Ok(self.clone());
+        }
+        let definition = actual.applied_to(&self.definition)?;
+        let columns = result_columns(types, &definition).into();
+        Ok(Arc::new(Routine { definition: Arc::new(definition), columns }))
+    }
+
     /// What it gives as a value: a single column, or a row of all.
     pub fn data_type(&self) -> DataType {
         match self.definition.function.as_ref().map(|function| &function.result) {
@@ -157,6 +179,7 @@ pub(crate) fn is_volatile(function: &Function) -> bool {
     function.volatility == Volatility::Volatile
 }
 
+/// The columns of a function's rows.
 fn result_columns(types: &CompositeTypes, definition: &Procedure) -> Vec<OutputColumn> {
     let Some(function) = &definition.function else { return Vec::new() };
     let only = |data_type: DataType| vec![OutputColumn { name: definition.name.clone(), data_type }];
@@ -203,8 +226,8 @@ pub(crate) fn assign_arguments<'p>(
 }
 
 /// Whether a value of this type can be an argument for this parameter.
-pub(crate) fn takes(parameter: &Parameter, argument: DataType) -> bool {
-    can_cast_implicitly(argument, parameter.data_type.family())
+pub(crate) fn takes(parameter: DataType, argument: DataType) -> bool {
+    can_cast_implicitly(argument, parameter.family())
 }
 
 #[cfg(test)]

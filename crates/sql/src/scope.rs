@@ -1,6 +1,8 @@
 //! Names that expressions may use besides columns: variables of PL/pgSQL and parameters `$n`.
 
 use crate::execution::Needs;
+use crate::plpgsql::NameConflict;
+use crate::polymorphic::Callee;
 use crate::routines::Routines;
 use crate::view::Noted;
 use sqlparser::ast::Ident;
@@ -29,15 +31,15 @@ pub(crate) struct VariableScope {
     /// Functions that expressions may call.
     routines: Routines,
     /// Those that have been bound as calls.
-    called: RefCell<BTreeSet<Arc<str>>>,
+    called: RefCell<BTreeSet<Callee>>,
     /// What has been bound needs these privileges.
     needed: RefCell<BTreeMap<Securable, Privileges>>,
-    /// A name that is a column and a variable is the column, as in functions in SQL.
-    columns_first: bool,
+    /// What a name is that is a column and a variable.
+    conflict: NameConflict,
     /// What a query that becomes a view looks at.
     noted: Option<RefCell<Noted>>,
     /// Functions of the triggers of tables that are changed.
-    fired: RefCell<BTreeSet<Arc<str>>>,
+    fired: RefCell<BTreeSet<Callee>>,
     /// The rows of the statement that a trigger fires at, as relations.
     transition_tables: Vec<TransitionTable>,
     /// The slot of an array whose subscripts begin at 0.
@@ -91,10 +93,9 @@ impl VariableScope {
         self
     }
 
-    /// A name that is a column and a variable is the column.
-    pub fn with_columns_first(mut self) -> VariableScope {
-        self.columns_first = true;
-        self
+    /// Decides what names are that are both columns and variables.
+    pub fn decide_conflicts(&mut self, conflict: NameConflict) {
+        self.conflict = conflict;
     }
 
     /// Notes what a query that becomes a view looks at.
@@ -122,9 +123,9 @@ impl VariableScope {
         }
     }
 
-    /// Whether a name that is a column and a variable is the column.
-    pub fn columns_come_first(&self) -> bool {
-        self.columns_first
+    /// What a name is that is both a column and a variable.
+    pub fn conflict(&self) -> NameConflict {
+        self.conflict
     }
 
     /// Functions that expressions may call.
@@ -144,12 +145,13 @@ impl VariableScope {
         let needed = self.needed.borrow().clone();
         let called = self.called();
         let fired = self.fired.borrow();
-        let involved = called.iter().chain(fired.iter()).cloned().collect();
+        let involved: BTreeSet<Callee> = called.iter().chain(fired.iter()).cloned().collect();
+        let involved = involved.into_iter().collect();
         Needs { relations: needed.into_iter().collect(), called: called.into(), involved }
     }
 
     /// Triggers that call these functions may fire at a statement.
-    pub fn note_fired(&self, functions: impl IntoIterator<Item = Arc<str>>) {
+    pub fn note_fired(&self, functions: impl IntoIterator<Item = Callee>) {
         self.fired.borrow_mut().extend(functions);
     }
 
@@ -175,15 +177,15 @@ impl VariableScope {
     }
 
     /// A statement calls this function or procedure.
-    pub fn note_call(&self, routine: &str) {
+    pub fn note_call(&self, routine: &Callee) {
         let mut called = self.called.borrow_mut();
         if !called.contains(routine) {
-            called.insert(routine.into());
+            called.insert(routine.clone());
         }
     }
 
     /// What has been bound as calls so far.
-    pub fn called(&self) -> Vec<Arc<str>> {
+    pub fn called(&self) -> Vec<Callee> {
         self.called.borrow().iter().cloned().collect()
     }
 
@@ -240,15 +242,41 @@ impl VariableScope {
         Ok(slots)
     }
 
-    /// Gives the innermost row variable of this name more fields, in the block that it was declared in: a record of
-    /// PL/pgSQL has none until a query says which. Gives their slots.
-    pub fn define_fields(&mut self, name: &str, fields: &[(String, DataType)]) -> Vec<usize> {
-        let slots: Vec<usize> = fields.iter().map(|(_, data_type)| self.add_slot(*data_type)).collect();
-        let mut records = self.blocks.iter_mut().rev().flat_map(|block| &mut block.records);
-        if let Some((_, known)) = records.find(|(known, _)| known == name) {
-            known.extend(fields.iter().zip(&slots).map(|((field, _), slot)| (field.clone(), *slot)));
+    /// Takes slots for values of these types.
+    pub fn add_slots(&mut self, fields: &[(String, DataType)]) -> Vec<usize> {
+        fields.iter().map(|(_, data_type)| self.add_slot(*data_type)).collect()
+    }
+
+    /// Gives the row variable whose first field stands in the slot `first`, and its aliases, these fields behind that one:
+    /// a record of PL/pgSQL has those of what is assigned to it.
+    pub fn set_fields(&mut self, first: usize, fields: &[(String, usize)]) {
+        let records = self.blocks.iter_mut().flat_map(|block| &mut block.records);
+        for (_, known) in records.filter(|(_, known)| known.first().is_some_and(|field| field.1 == first)) {
+            known.truncate(1);
+            known.extend_from_slice(fields);
         }
-        slots
+    }
+
+    /// Declares another name for a variable in the innermost block.
+    ///
+    /// # Errors
+    /// `42601` where the block has that name already.
+    pub fn declare_alias(&mut self, name: &str, slot: usize) -> Result<(), SqlError> {
+        self.check_duplicate(name)?;
+        self.innermost().variables.push((name.to_string(), slot));
+        Ok(())
+    }
+
+    /// Declares another name for a row variable in the innermost block.
+    ///
+    /// # Errors
+    /// `42601` where the block has that name already.
+    pub fn declare_record_alias(&mut self, name: &str, record: &str) -> Result<(), SqlError> {
+        self.check_duplicate(name)?;
+        let mut records = self.blocks.iter().rev().flat_map(|block| &block.records);
+        let fields = records.find(|(known, _)| known == record).map(|(_, fields)| fields.clone());
+        self.innermost().records.push((name.to_string(), fields.unwrap_or_default()));
+        Ok(())
     }
 
     fn check_duplicate(&mut self, name: &str) -> Result<(), SqlError> {
@@ -279,7 +307,7 @@ impl VariableScope {
         self.types.len()
     }
 
-    /// The variable of this name: one part, or `label.name`, or `record.field`.
+    /// The variable of this name: one part, or `label.name`, `record.field` or `label.record.field`.
     pub fn resolve(&self, parts: &[&str]) -> Option<Variable> {
         let slot = self.blocks.iter().rev().find_map(|block| match parts {
             [name] => find(&block.variables, name),
@@ -291,6 +319,10 @@ impl VariableScope {
                 .or_else(|| {
                     (block.label.as_deref() == Some(*qualifier)).then(|| find(&block.variables, name))?
                 }),
+            [label, qualifier, name] if block.label.as_deref() == Some(*label) => {
+                let mut records = block.records.iter();
+                find(&records.find(|(record, _)| record == qualifier)?.1, name)
+            }
             _ => None,
         })?;
         Some(Variable { slot, data_type: self.types[slot] })
@@ -382,12 +414,15 @@ pub(crate) fn position_in(source: &str, location: Location) -> Option<u32> {
 /// A name as PostgreSQL knows it: in lower case unless it was quoted.
 ///
 /// # Errors
-/// `42622` where it is longer than [`limits::NAME_BYTES_MAX`].
+/// `42601` where it is empty, `42622` where it is longer than [`limits::NAME_BYTES_MAX`].
 pub(crate) fn name_of(ident: &Ident) -> Result<String, SqlError> {
     let name = match ident.quote_style {
         Some(_) => ident.value.clone(),
         None => ident.value.to_ascii_lowercase(),
     };
+    if name.is_empty() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "zero-length delimited identifier"));
+    }
     if name.len() > limits::NAME_BYTES_MAX {
         let message = format!(
             "identifier \"{name}\" has {} bytes, the limit is {} (NAME_BYTES_MAX)",

@@ -3,6 +3,7 @@
 use crate::execution::Execution;
 use crate::expression::{Binder, Expression, Kind, RoutineCall};
 use crate::parse::tokenize;
+use crate::polymorphic::Callee;
 use crate::routines::CallForm;
 use crate::scope::name_of;
 use sqlparser::tokenizer::{Span, Token};
@@ -84,9 +85,10 @@ impl Binder<'_> {
             }
             cast.push(argument);
         }
-        self.scope().note_call(name);
+        let callee = Callee::named(name);
+        self.scope().note_call(&callee);
         let call = RoutineCall {
-            name: name.into(),
+            callee,
             is_volatile: true,
             is_strict: true,
             arguments: cast,

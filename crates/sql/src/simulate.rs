@@ -6,14 +6,15 @@ use crate::expression::Expression;
 use crate::footprint::{Analysis, KnownFrame, refused};
 use crate::library::Library;
 use crate::parse::{self, ParsedStatement};
+use crate::polymorphic::Actual;
 use crate::prepare::{StatementKind, Step};
 use crate::session::{self, Place};
 use crate::statement::{default_row, no_column};
 use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use types::{
-    Catalog, DataType, OutputColumn, ParameterMode, Payload, Principal, Row, SessionResults, SessionStep,
-    SqlError, SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
+    Catalog, DataType, OutputColumn, Payload, Principal, Row, SessionResults, SessionStep, SqlError,
+    SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
 };
 
 /// True where the transaction changes the schema: it runs alone.
@@ -80,10 +81,10 @@ impl Invocation {
         for default in &defaults {
             values.push(execution.evaluate(default, &[])?);
         }
-        let outputs = execution.call(name, values)?.values;
+        let outputs = execution.call(name, Actual::default(), values)?.values;
         let parameters = self.library.definition(name).map_or(&[][..], |procedure| &procedure.parameters);
         let parameters = parameters.iter().enumerate();
-        let parameters = parameters.filter(|(_, parameter)| parameter.mode != ParameterMode::In);
+        let parameters = parameters.filter(|(_, parameter)| parameter.mode.is_output());
         let columns: Vec<OutputColumn> = parameters
             .map(|(position, parameter)| crate::execution::output_column(position, parameter))
             .collect();
@@ -283,7 +284,7 @@ impl Simulate for Invocation {
                         analysis.expression(default, &nothing)?;
                         values.push(analysis.evaluate(default, &nothing));
                     }
-                    analysis.call(procedure, values)?;
+                    analysis.call(procedure, Actual::default(), values)?;
                 }
             }
             Payload::Script { sql, parameters } => self.analyse_script(&mut analysis, sql, parameters)?,

@@ -3,6 +3,7 @@
 use crate::constraint::{ForeignKeys, constrained_columns};
 use crate::expression::{Binder, Environment, Expression, Source};
 use crate::parse::parse_expression;
+use crate::polymorphic::Callee;
 use crate::routines::Routines;
 use crate::scope::VariableScope;
 use crate::trigger::TableTriggers;
@@ -282,12 +283,12 @@ impl Tables {
     }
 
     /// Functions of the triggers that may fire at a change of this table, or of one that the change cascades to.
-    pub fn fired_by(&self, table: &Arc<TablePlan>) -> BTreeSet<Arc<str>> {
+    pub fn fired_by(&self, table: &Arc<TablePlan>) -> BTreeSet<Callee> {
         let mut functions = BTreeSet::new();
         let (mut waiting, mut seen) = (vec![table], BTreeSet::new());
         while let Some(table) = waiting.pop() {
             if seen.insert(table.id) {
-                functions.extend(table.triggers.functions().map(Arc::from));
+                functions.extend(table.triggers.functions().map(Callee::named));
                 waiting.extend(self.foreign_keys.of_parent(table.id).iter().map(|key| &key.child));
             }
         }

@@ -8,6 +8,7 @@ use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Sour
 use crate::library::CompileOptions;
 use crate::parse::parse_expression;
 use crate::plpgsql::{self, CompiledProcedure};
+use crate::polymorphic::Callee;
 use crate::scope::VariableScope;
 use crate::table::{TablePlan, Tables};
 use rustc_hash::FxHashMap;
@@ -108,7 +109,7 @@ pub(crate) struct CompiledTrigger {
     /// WHEN, over the columns of the row before and then those of the row after.
     pub condition: Option<Result<Expression, SqlError>>,
     /// What WHEN calls.
-    called_by_condition: Vec<Arc<str>>,
+    called_by_condition: Vec<Callee>,
     /// The function for this table.
     body: Result<CompiledProcedure, SqlError>,
     /// Columns of the table.
@@ -148,7 +149,7 @@ impl CompiledTrigger {
         ];
         let mut called_by_condition = Vec::new();
         if let Some(Ok(condition)) = &condition {
-            condition.visit_calls(&mut |call| called_by_condition.push(call.name.clone()));
+            condition.visit_calls(&mut |call| called_by_condition.push(call.callee.clone()));
         }
         let columns = definition.columns.iter().filter_map(|name| table.ordinal(name));
         Some(CompiledTrigger {
@@ -285,13 +286,13 @@ impl Triggers {
     }
 
     /// Visits the procedures and functions that a trigger function calls, on whatever table.
-    pub fn visit_calls<'t>(&'t self, function: &str, visit: &mut dyn FnMut(&'t str)) {
+    pub fn visit_calls(&self, function: &str, visit: &mut dyn FnMut(&Callee)) {
         // Whoever asks collects them in an order of its own.
         for trigger in self.by_table.values().flatten().filter(|trigger| trigger.function.name == function) {
             if let Ok(body) = &trigger.body {
-                body.calls().for_each(&mut *visit);
+                body.calls().iter().for_each(&mut *visit);
             }
-            trigger.called_by_condition.iter().for_each(|called| visit(called));
+            trigger.called_by_condition.iter().for_each(&mut *visit);
         }
     }
 }

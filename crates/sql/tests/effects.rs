@@ -467,3 +467,49 @@ fn a_field_of_a_column_is_assigned_by_a_command_that_uses_the_column() {
     let effects = database.script_effects("UPDATE held SET p = ROW(2, 'two') WHERE id = 1");
     assert_eq!(only_command(&effects).uses, ColumnSet::EXISTS, "a whole row needs nothing of the old one");
 }
+
+#[test]
+fn a_cursor_reads_where_it_opens_and_the_row_it_stands_on_is_changed_by_key() {
+    let database = accounts();
+    let effects = database.script_effects(
+        "DO $$ DECLARE c CURSOR (k bigint) FOR SELECT name FROM account WHERE id = k; n text; BEGIN
+            OPEN c(2);
+            FETCH c INTO n;
+            MOVE BACKWARD ALL FROM c;
+            FETCH c INTO n;
+            UPDATE account SET balance = balance + 5 WHERE CURRENT OF c;
+        END $$",
+    );
+    let read = only_read(&effects);
+    assert_eq!((read.row.key.clone(), read.columns), (key(2), columns(&[ID, NAME])));
+    let command = only_command(&effects);
+    assert_eq!((command.row.key.clone(), command.uses), (key(2), columns(&[BALANCE])));
+    assert!(effects.scans.is_empty() && command.addition.is_some());
+}
+
+#[test]
+fn a_cursor_that_nobody_fetches_from_has_read_all_the_same() {
+    let database = accounts();
+    let effects = database.script_effects(
+        "DO $$ DECLARE c refcursor; BEGIN OPEN c FOR SELECT count(*) FROM account; UPDATE account SET balance = 0 WHERE id = 1; END $$",
+    );
+    assert_eq!(only_scan(&effects).range, KeyRange::ALL);
+    assert_eq!(only_command(&effects).row.key, key(1));
+}
+
+#[test]
+fn a_polymorphic_function_registers_what_it_reads() {
+    let mut database = accounts();
+    database
+        .run(
+            "CREATE FUNCTION named(x anyelement) RETURNS anyelement LANGUAGE plpgsql AS $$ BEGIN
+            PERFORM 1 FROM account WHERE id = x AND name = 'ada';
+            RETURN x;
+        END $$",
+        )
+        .expect("a function");
+    let effects = database
+        .script_effects("SELECT named(1), named(2::smallint); UPDATE account SET balance = 1 WHERE id = 3");
+    let rows: Vec<Key> = effects.reads.iter().map(|read| read.row.key.clone()).collect();
+    assert_eq!(rows, [key(1), key(2)]);
+}

@@ -353,3 +353,49 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_query_of_a_cursor_is_read_where_it_opens() {
+    let database = database(&["CREATE PROCEDURE p(n bigint) LANGUAGE plpgsql AS $$
+        DECLARE
+            c CURSOR (k bigint) FOR SELECT x FROM a WHERE id = k;
+            seen bigint;
+        BEGIN
+            OPEN c(n + 1);
+            FETCH c INTO seen;
+            CLOSE c;
+            FOR r IN c(n + 2) LOOP
+                seen := r.x;
+            END LOOP;
+        END $$"]);
+    let footprint = database.footprint(call("p", &[1])).expect("analysed");
+    assert_eq!(keys(&footprint.reads), [big(2), big(3)]);
+    assert!(footprint.reads.iter().all(|region| region.columns == column(0) | column(1)));
+    assert_eq!(footprint.writes, []);
+}
+
+#[test]
+fn the_row_that_a_cursor_stands_on_may_be_any_row() {
+    let database = database(&["CREATE PROCEDURE p(n bigint) LANGUAGE plpgsql AS $$
+        DECLARE
+            c CURSOR FOR SELECT x FROM a WHERE id = n;
+            seen bigint;
+        BEGIN
+            OPEN c;
+            FETCH c INTO seen;
+            UPDATE a SET y = 1 WHERE CURRENT OF c;
+        END $$"]);
+    let footprint = database.footprint(call("p", &[1])).expect("analysed");
+    let written = only(&footprint.writes);
+    assert_eq!((&written.range, written.columns), (&KeyRange::ALL, ColumnSet::column(2)));
+    assert_eq!(keys(&footprint.reads[..1]), [big(1)]);
+}
+
+#[test]
+fn a_polymorphic_function_is_followed_for_the_types_that_it_is_called_with() {
+    let database = database(&["CREATE FUNCTION held(k anyelement) RETURNS bigint LANGUAGE plpgsql AS $$
+        BEGIN RETURN (SELECT x FROM a WHERE id = k); END $$"]);
+    let footprint = script(&database, "SELECT held(2), held(3::smallint); UPDATE a SET y = 1 WHERE id = 1");
+    assert_eq!(keys(&footprint.reads), [big(1), big(2), big(3)]);
+    assert_eq!(keys(&footprint.writes), [big(1)]);
+}

@@ -312,3 +312,18 @@ fn trigger_definitions() {
 fn random_triggers() {
     run("random_triggers");
 }
+
+#[test]
+fn polymorphic() {
+    run("polymorphic");
+}
+
+#[test]
+fn cursors() {
+    run("cursors");
+}
+
+#[test]
+fn plpgsql_names() {
+    run("plpgsql_names");
+}

@@ -66,6 +66,7 @@ pub fn can_cast_explicitly(from: DataType, to: DataType) -> bool {
 pub fn comparison_type(left: DataType, right: DataType) -> Option<DataType> {
     use DataType::{Char, Double, Interval, Real, Text, Time};
     match (left, right) {
+        (DataType::RefCursor, _) | (_, DataType::RefCursor) => None,
         (Real, Real) => Some(Real),
         // There are operators of real among themselves and with double precision, and the latter is preferred.
         (Real, other) | (other, Real) if number_rank(other).is_some() => Some(Double),
@@ -148,6 +149,7 @@ fn convert_between(value: Value, target: DataType, context: Context) -> Result<V
     match target {
         DataType::Text(length) => return to_text(value, length, context),
         DataType::Char(length) => return to_char(value, length, context),
+        DataType::RefCursor => return to_text(value, None, context),
         _ => {}
     }
     let converted = match &value {

@@ -222,6 +222,20 @@ pub enum ParameterMode {
     Out,
     /// `INOUT`
     InOut,
+    /// `VARIADIC`: any number of arguments, which it gets as an array.
+    Variadic,
+}
+
+impl ParameterMode {
+    /// A caller gives arguments for it.
+    pub fn is_input(self) -> bool {
+        self != ParameterMode::Out
+    }
+
+    /// It is given back.
+    pub fn is_output(self) -> bool {
+        matches!(self, ParameterMode::Out | ParameterMode::InOut)
+    }
 }
 
 /// A parameter of a procedure.
@@ -309,12 +323,12 @@ pub struct Procedure {
 impl Procedure {
     /// The parameters that a caller of a function gives arguments for.
     pub fn inputs(&self) -> impl Iterator<Item = &Parameter> + Clone {
-        self.parameters.iter().filter(|parameter| parameter.mode != ParameterMode::Out)
+        self.parameters.iter().filter(|parameter| parameter.mode.is_input())
     }
 
     /// The parameters that it gives back.
     pub fn outputs(&self) -> impl Iterator<Item = &Parameter> + Clone {
-        self.parameters.iter().filter(|parameter| parameter.mode != ParameterMode::In)
+        self.parameters.iter().filter(|parameter| parameter.mode.is_output())
     }
 }
 

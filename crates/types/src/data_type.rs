@@ -1,10 +1,10 @@
 use crate::composite_type::UNNAMED;
-use crate::{ElementType, TypeId};
+use crate::{ElementType, Polymorphic, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::{fmt, io};
 
 /// The type of a column, variable or expression.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, BorshSerialize, BorshDeserialize)]
 pub enum DataType {
     /// `boolean`
     Boolean,
@@ -48,6 +48,10 @@ pub enum DataType {
     Composite(TypeId),
     /// `record`, the type of anonymous rows
     Record,
+    /// `refcursor`: the name of a cursor, a text
+    RefCursor,
+    /// What stands for another type in each call; only parameters and results of functions have it
+    Polymorphic(Polymorphic),
 }
 
 /// Object identifiers of composite types and of their arrays take turns from here on.
@@ -155,6 +159,8 @@ impl DataType {
             DataType::Array(element) => element.array_oid(),
             DataType::Composite(id) => composite_oid(id),
             DataType::Record => 2249,
+            DataType::RefCursor => 1790,
+            DataType::Polymorphic(polymorphic) => polymorphic.oid(),
         }
     }
 
@@ -183,6 +189,7 @@ impl DataType {
             FIRST_COMPOSITE_OID.. if oid.is_multiple_of(2) => {
                 DataType::Composite(TypeId((oid - FIRST_COMPOSITE_OID) / 2))
             }
+            1790 => DataType::RefCursor,
             _ => return ElementType::from_array_oid(oid).map(DataType::Array),
         })
     }
@@ -211,6 +218,8 @@ impl DataType {
             DataType::Uuid => "uuid",
             DataType::Array(element) => element.array_name(),
             DataType::Composite(_) | DataType::Record => "record",
+            DataType::RefCursor => "refcursor",
+            DataType::Polymorphic(polymorphic) => polymorphic.name(),
         }
     }
 }
@@ -243,6 +252,8 @@ impl fmt::Display for DataType {
             // Only a catalog knows its name: `CompositeTypes::named_in`.
             DataType::Composite(id) => write!(f, "{UNNAMED}{}", id.0),
             DataType::Record => f.write_str("record"),
+            DataType::RefCursor => f.write_str("refcursor"),
+            DataType::Polymorphic(polymorphic) => polymorphic.fmt(f),
         }
     }
 }

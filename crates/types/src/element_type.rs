@@ -7,7 +7,7 @@ use std::io;
 ///
 /// A [`DataType`] cannot hold another one and stay as small as a word, so this holds its place in a table and its
 /// length, precision and scale. Encoded it is the element's [`DataType`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct ElementType {
     family: u8,
     /// Length, or precision × 256 + scale, each plus one; 0 where there is none. The number of a composite type.

@@ -28,6 +28,7 @@ mod identity;
 mod key;
 mod numeric;
 mod policy;
+mod polymorphic;
 mod proposal;
 mod real;
 mod receipt;
@@ -77,6 +78,7 @@ pub use identity::{Identity, IdentityError};
 pub use key::Key;
 pub use numeric::{Numeric, NumericDeviations, NumericSum};
 pub use policy::{Policy, PolicyError};
+pub use polymorphic::Polymorphic;
 pub use proposal::{
     PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
 };

@@ -57,7 +57,12 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
         DataType::Bytea => Value::Bytea(parse_bytea(text)?),
         DataType::Uuid => Value::Uuid(parse_uuid(text)?),
         DataType::Array(element) => Value::Array(Arc::new(parse_array(text, element)?)),
-        DataType::Unknown => {
+        // No value is of such a type.
+        DataType::Polymorphic(polymorphic) => {
+            let message = format!("cannot accept a value of type {polymorphic}");
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        DataType::Unknown | DataType::RefCursor => {
             check_text(text)?;
             Value::text(text)
         }

@@ -271,7 +271,7 @@ fn row_type_names(objects: &Objects) -> BTreeMap<i64, String> {
 /// Object identifiers of the types, by each of their names.
 fn type_numbers() -> BTreeMap<String, i64> {
     use types::DataType;
-    let types: [(&[&str], DataType); 18] = [
+    let types: [(&[&str], DataType); 19] = [
         (&["boolean", "bool"], DataType::Boolean),
         (&["smallint", "int2"], DataType::SmallInt),
         (&["integer", "int", "int4"], DataType::Integer),
@@ -290,6 +290,7 @@ fn type_numbers() -> BTreeMap<String, i64> {
         (&["timestamptz", "timestamp with time zone"], DataType::TimestampTz),
         (&["interval"], DataType::Interval),
         (&["unknown"], DataType::Unknown),
+        (&["refcursor"], DataType::RefCursor),
     ];
     let named = types.iter().flat_map(|(names, data_type)| {
         names.iter().map(|name| (name.to_string(), i64::from(data_type.oid())))

@@ -431,7 +431,7 @@ fn parameters(catalog: &Catalog) -> Vec<NamedRow> {
     for procedure in catalog.procedures.values() {
         for (number, parameter) in procedure.parameters.iter().enumerate() {
             let mode = match parameter.mode {
-                ParameterMode::In => "IN",
+                ParameterMode::In | ParameterMode::Variadic => "IN",
                 ParameterMode::Out => "OUT",
                 ParameterMode::InOut => "INOUT",
             };

@@ -384,6 +384,7 @@ impl Routine {
             ParameterMode::In => ("IN", "i"),
             ParameterMode::Out => ("OUT", "o"),
             ParameterMode::InOut => ("INOUT", "b"),
+            ParameterMode::Variadic => ("VARIADIC", "v"),
         };
         let parameters = &procedure.parameters;
         let shown: Vec<String> = parameters

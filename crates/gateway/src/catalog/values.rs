@@ -55,7 +55,9 @@ pub(super) fn arrow_type(data_type: DataType) -> Arrow {
         | DataType::Uuid
         | DataType::Array(_)
         | DataType::Composite(_)
-        | DataType::Record => Arrow::Utf8,
+        | DataType::Record
+        | DataType::RefCursor
+        | DataType::Polymorphic(_) => Arrow::Utf8,
         DataType::TimestampTz => Arrow::Timestamp(TimeUnit::Microsecond, Some(Arc::from("+00:00"))),
     }
 }

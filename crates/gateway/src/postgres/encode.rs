@@ -51,7 +51,9 @@ pub(crate) fn type_length(data_type: DataType) -> i16 {
         | DataType::Bytea
         | DataType::Array(_)
         | DataType::Composite(_)
-        | DataType::Record => -1,
+        | DataType::Record
+        | DataType::RefCursor => -1,
+        DataType::Polymorphic(_) => 4,
     }
 }
 

@@ -4,10 +4,11 @@ use super::aggregates::drop_aggregates_of;
 use super::triggers::{check_triggers, drop_calling};
 use super::views::drop_dependents;
 use super::{SchemaChange, bind_policy};
-use crate::expression::bind_data_type;
+use crate::expression::bind_routine_type;
 use crate::library::CompileOptions;
 use crate::parse_routine::{CreateRoutine, ParsedFunction, ParsedResult};
 use crate::plpgsql;
+use crate::polymorphic::{self, Actual, is_polymorphic};
 use crate::routines::Routines;
 use crate::scope::name_of;
 use crate::statement::table_name;
@@ -81,7 +82,7 @@ fn bind_parameters(types: &CompositeTypes, create: &CreateRoutine) -> Result<Vec
             let message = format!("parameter name \"{name}\" used more than once");
             return Err(SqlError::new(INVALID_DEFINITION, message));
         }
-        let is_input = parameter.mode != ParameterMode::Out;
+        let is_input = parameter.mode.is_input();
         if !is_input && parameter.default.is_some() {
             let message = "only input parameters can have default values";
             return Err(SqlError::new(INVALID_DEFINITION, message));
@@ -91,9 +92,29 @@ fn bind_parameters(types: &CompositeTypes, create: &CreateRoutine) -> Result<Vec
             return Err(SqlError::new(INVALID_DEFINITION, message));
         }
         // PostgreSQL drops length, precision and scale of parameters.
-        let data_type = bind_data_type(types, &parameter.data_type)?.family();
+        let data_type = bind_routine_type(types, &parameter.data_type)?.family();
         if data_type.element().unwrap_or(data_type) == DataType::Record {
             return Err(SqlError::unsupported("a parameter of type record").hint("Use CREATE TYPE … AS (…)."));
+        }
+        if is_input && parameters.iter().any(|known| known.mode == ParameterMode::Variadic) {
+            let message = "VARIADIC parameter must be the last input parameter";
+            return Err(SqlError::new(INVALID_DEFINITION, message));
+        }
+        let is_array = match data_type {
+            DataType::Polymorphic(polymorphic) => polymorphic.is_array(),
+            known => known.element().is_some(),
+        };
+        if parameter.mode == ParameterMode::Variadic && !is_array {
+            return Err(SqlError::new(INVALID_DEFINITION, "VARIADIC parameter must be an array"));
+        }
+        if create.function.is_none()
+            && (parameter.mode == ParameterMode::Variadic || matches!(data_type, DataType::Polymorphic(_)))
+        {
+            let what = match parameter.mode {
+                ParameterMode::Variadic => "VARIADIC in CREATE PROCEDURE".to_string(),
+                _ => format!("{data_type} in CREATE PROCEDURE"),
+            };
+            return Err(SqlError::unsupported(what).hint("Make it a function."));
         }
         let default = parameter.default.clone();
         parameters.push(Parameter { name, mode: parameter.mode, data_type, default });
@@ -109,8 +130,7 @@ fn bind_function(
     if matches!(&parsed.returns, Some(returns) if matches!(returns.result, ParsedResult::Trigger)) {
         return bind_trigger_function(parsed, parameters);
     }
-    let outputs: Vec<&Parameter> =
-        parameters.iter().filter(|parameter| parameter.mode != ParameterMode::In).collect();
+    let outputs: Vec<&Parameter> = parameters.iter().filter(|parameter| parameter.mode.is_output()).collect();
     let is_set = parsed.returns.as_ref().is_some_and(|returns| returns.is_set);
     let invalid = |message: String| Err(SqlError::new(INVALID_DEFINITION, message));
     let result = match parsed.returns.as_ref().map(|returns| &returns.result) {
@@ -125,7 +145,7 @@ fn bind_function(
             let fits = match result {
                 ParsedResult::Named(named) => {
                     outputs.len() == 1
-                        && bind_data_type(types, named)
+                        && bind_routine_type(types, named)
                             .is_ok_and(|named| named.family() == outputs[0].data_type)
                 }
                 ParsedResult::Record => outputs.len() > 1,
@@ -138,7 +158,14 @@ fn bind_function(
         }
         Some(ParsedResult::Void | ParsedResult::Record) => FunctionResult::Void,
         Some(ParsedResult::Trigger) => FunctionResult::Trigger,
-        Some(ParsedResult::Named(named)) => FunctionResult::Value(bind_data_type(types, named)?.family()),
+        Some(ParsedResult::Named(named)) => match (bind_routine_type(types, named), named) {
+            (Ok(data_type), _) => FunctionResult::Value(data_type.family()),
+            // Parameters of these types, which would tell it, have been refused.
+            (Err(_), ast::DataType::Custom(name, _)) if tells_no_range(&name.to_string()) => {
+                return Err(polymorphic::undetermined(&name.to_string().to_ascii_lowercase()));
+            }
+            (Err(error), _) => return Err(error),
+        },
     };
     if result == FunctionResult::Void && is_set {
         return Err(SqlError::unsupported("SETOF void").hint("Use RETURNS void."));
@@ -192,6 +219,7 @@ pub(crate) fn create_routine(
         }
         None => {}
     }
+    polymorphic::check_definition(procedure)?;
     // It may call itself.
     catalog.procedures.insert(procedure.name.clone(), Arc::new(procedure.clone()));
     let routines = Routines::new(catalog);
@@ -201,18 +229,38 @@ pub(crate) fn create_routine(
     let tables = Tables::new(catalog)?;
     let is_trigger =
         procedure.function.as_ref().is_some_and(|function| function.result == FunctionResult::Trigger);
-    match is_trigger {
+    match (is_trigger, is_polymorphic(procedure)) {
         // It is bound to the tables of its triggers; there may be none yet.
-        true => {
+        (true, _) => {
             plpgsql::check_trigger_function(procedure)?;
             check_triggers(catalog, &tables, &|_, trigger| trigger.function == procedure.name)?;
         }
-        false => drop(plpgsql::compile(&tables, procedure, CompileOptions::default())?),
+        (false, false) => drop(plpgsql::compile(&tables, procedure, CompileOptions::default())?),
+        (false, true) => check_polymorphic_body(&tables, procedure)?,
     }
     Ok(match procedure.function {
         Some(_) => "CREATE FUNCTION",
         None => "CREATE PROCEDURE",
     })
+}
+
+/// What is wrong in the body of a polymorphic function whatever it is called with: its syntax.
+fn check_polymorphic_body(tables: &Tables, procedure: &Procedure) -> Result<(), SqlError> {
+    let Ok(applied) = Actual::FOR_VALIDATION.applied_to(procedure) else { return Ok(()) };
+    match plpgsql::compile(tables, &applied, CompileOptions::default()) {
+        Err(error)
+            if error.state == SqlState::SYNTAX_ERROR || error.state == SqlState::FEATURE_NOT_SUPPORTED =>
+        {
+            Err(error)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A polymorphic type that only ranges tell.
+fn tells_no_range(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    matches!(name.as_str(), "anyrange" | "anymultirange" | "anycompatiblerange" | "anycompatiblemultirange")
 }
 
 /// Whether a procedure or function can stand where another one of its name stands.
@@ -243,8 +291,13 @@ fn check_replacement(known: &Procedure, new: &Procedure, or_replace: bool) -> Re
     let refused = |message: String| {
         Err(SqlError::new(INVALID_DEFINITION, message).hint(format!("Use {drop} {shown} first.")))
     };
+    // The only OUT parameter is the result, whatever its name.
     let result = |procedure: &Procedure| {
-        procedure.function.as_ref().map(|function| (function.result.clone(), function.is_set))
+        let outputs: Vec<&Parameter> = procedure.outputs().collect();
+        procedure.function.as_ref().map(|function| match (&function.result, outputs.as_slice()) {
+            (FunctionResult::Outputs, [only]) => (FunctionResult::Value(only.data_type), function.is_set),
+            (result, _) => (result.clone(), function.is_set),
+        })
     };
     if result(known) != result(new) {
         return refused("cannot change return type of existing function".to_string());
@@ -255,7 +308,7 @@ fn check_replacement(known: &Procedure, new: &Procedure, or_replace: bool) -> Re
             .map(|parameter| (parameter.mode, parameter.data_type, parameter.name.clone()))
             .collect()
     };
-    if outputs(known) != outputs(new) && known.function.is_some() {
+    if outputs(known) != outputs(new) && known.function.is_some() && known.outputs().count() > 1 {
         let error = SqlError::new(INVALID_DEFINITION, "cannot change return type of existing function");
         return Err(error
             .detail("Row type defined by OUT parameters is different.")
@@ -350,7 +403,7 @@ fn bind_name(
         Some(arguments) => Some(
             arguments
                 .iter()
-                .map(|argument| bind_data_type(known, &argument.data_type).map(DataType::family))
+                .map(|argument| bind_routine_type(known, &argument.data_type).map(DataType::family))
                 .collect::<Result<Vec<_>, _>>()?,
         ),
     };

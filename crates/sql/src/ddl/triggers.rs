@@ -347,7 +347,7 @@ pub(super) fn drop_calling(
         for trigger in catalog.triggers_of(table.id) {
             let mut calls = trigger.function == function;
             if let Ok(Some(condition)) = condition_of(&tables, table, trigger) {
-                condition.visit_calls(&mut |call| calls |= *call.name == *function);
+                condition.visit_calls(&mut |call| calls |= *call.callee.name == *function);
             }
             if calls {
                 users.push((table.clone(), trigger.name.clone()));

@@ -130,7 +130,7 @@ fn define(catalog: &Catalog, draft: &ViewDraft) -> Result<View, SqlError> {
         return Err(SqlError::unsupported("this form of query in a view")
             .hint("Name every output column once, with AS where two have the same name."));
     }
-    let functions: BTreeSet<String> = scope.called().iter().map(ToString::to_string).collect();
+    let functions: BTreeSet<String> = scope.called().iter().map(|called| called.name.to_string()).collect();
     Ok(View { name: draft.name.clone(), columns, query, functions, relations: noted.relations })
 }
 

@@ -4,6 +4,7 @@
 //! routine would not have come to. A view and a SECURITY DEFINER routine need nothing of the role but that it may use them.
 
 use super::Execution;
+use crate::polymorphic::Callee;
 use crate::sequence::is_sequence_function;
 use std::sync::Arc;
 use types::{Principal, Privileges, Securable, SqlError, SqlState};
@@ -14,9 +15,9 @@ pub(crate) struct Needs {
     /// Privileges on tables and views.
     pub relations: Box<[(Securable, Privileges)]>,
     /// Routines that are called.
-    pub called: Box<[Arc<str>]>,
+    pub called: Box<[Callee]>,
     /// Those, and the functions of triggers that may fire, which need no privilege.
-    pub involved: Box<[Arc<str>]>,
+    pub involved: Box<[Callee]>,
 }
 
 /// In whose name something runs, where that may not do everything.
@@ -58,8 +59,8 @@ impl<'a> Execution<'a> {
         for (object, privileges) in &needs.relations {
             self.require(authority, object, *privileges)?;
         }
-        for name in needs.called.iter().filter(|name| !is_sequence_function(name)) {
-            self.require(authority, &Securable::Routine(name.to_string()), Privileges::EXECUTE)?;
+        for called in needs.called.iter().filter(|called| !is_sequence_function(&called.name)) {
+            self.require(authority, &Securable::Routine(called.name.to_string()), Privileges::EXECUTE)?;
         }
         Ok(())
     }

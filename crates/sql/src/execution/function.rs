@@ -3,7 +3,8 @@
 use super::Execution;
 use super::select::Given;
 use crate::expression::RoutineCall;
-use crate::plpgsql::{CallResult, CompiledProcedure};
+use crate::plpgsql::{self, CallResult, CompiledProcedure};
+use crate::polymorphic::{Actual, Callee};
 use crate::prepare::{StatementKind, Step};
 use crate::routines::CallForm;
 use crate::sequence::is_sequence_function;
@@ -11,7 +12,77 @@ use crate::statement::StatementOutput;
 use std::sync::Arc;
 use types::{DataType, Notice, OutputColumn, Severity, SqlError, SqlState, Value, limits};
 
+/// Bytes of a polymorphic function's body that a call of it pays a step for.
+const BODY_BYTES_PER_STEP: u64 = 16;
+
 impl Execution<'_> {
+    /// Calls a procedure or function with one value per parameter that takes one, of the parameters' types. `actual`: what
+    /// its polymorphic types stand for.
+    ///
+    /// # Errors
+    /// What it ends with.
+    pub fn call(
+        &mut self,
+        name: &str,
+        actual: Actual,
+        arguments: Vec<Value>,
+    ) -> Result<CallResult, SqlError> {
+        let library = self.library;
+        let definition = library.definition(name);
+        if actual != Actual::default() {
+            // Nobody can tell when a node compiles it again.
+            let length = definition.map_or(0, |definition| definition.body.len());
+            self.charge(length as u64 / BODY_BYTES_PER_STEP)?;
+        }
+        let procedure = library.routine(name, actual)?;
+        let definer = definition.is_some_and(|definition| definition.security_definer);
+        let authority = if definer { self.authority.take() } else { None };
+        let result = self.call_compiled(name, &procedure, arguments);
+        if definer {
+            self.authority = authority;
+        }
+        result
+    }
+
+    pub(super) fn call_compiled(
+        &mut self,
+        name: &str,
+        procedure: &CompiledProcedure,
+        arguments: Vec<Value>,
+    ) -> Result<CallResult, SqlError> {
+        if self.depth >= limits::NESTING_MAX {
+            let message = format!(
+                "calls are nested more than {} deep (NESTING_MAX) in procedure \"{name}\"",
+                limits::NESTING_MAX
+            );
+            return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
+        }
+        self.charge(1)?;
+        self.authorise(&procedure.needs)?;
+        self.depth += 1;
+        // A routine sees the block's time, whatever time a session says it is in its own statements.
+        let now = std::mem::replace(&mut self.now, self.context.now());
+        self.calls.push((procedure.described.clone(), self.address));
+        let result = plpgsql::call(procedure, self, arguments);
+        if let Some((_, address)) = self.calls.pop() {
+            self.address = address;
+        }
+        self.now = now;
+        self.depth -= 1;
+        result
+    }
+
+    /// The routines that are being called and where they have come to, the innermost first: PG_CONTEXT.
+    pub fn call_context(&self) -> String {
+        let mut address = self.address;
+        let mut places = Vec::with_capacity(self.calls.len());
+        for (described, caller) in self.calls.iter().rev() {
+            places.push(described.place(address));
+            address = *caller;
+        }
+        places.join("\n")
+    }
+
     /// Runs a function for the statement that is running. It sees what the functions before it have written, the
     /// statement goes on seeing what it saw when it began.
     ///
@@ -19,9 +90,10 @@ impl Execution<'_> {
     /// What the function ends with.
     pub(super) fn call_function(
         &mut self,
-        name: &str,
+        callee: &Callee,
         arguments: Vec<Value>,
     ) -> Result<CallResult, SqlError> {
+        let name = &callee.name;
         if is_sequence_function(name) {
             let value = Value::BigInt(self.sequence_value(name, &arguments)?);
             return Ok(CallResult { values: vec![value], rows: None });
@@ -30,7 +102,7 @@ impl Execution<'_> {
         self.see_newer();
         let matched = std::mem::take(&mut self.last_matched);
         let remaining = std::mem::take(&mut self.remaining);
-        let result = self.call(name, arguments);
+        let result = self.call(name, callee.actual, arguments);
         (self.last_matched, self.remaining) = (matched, remaining);
         self.see_newer();
         if !Arc::ptr_eq(&seen, &self.own) {
@@ -128,7 +200,7 @@ impl Execution<'_> {
             // One row of NULLs, where it gives one.
             return Ok(self.library.tables().routines().row_of_nulls(call));
         };
-        let CallResult { values, rows } = self.call_function(&call.name, arguments)?;
+        let CallResult { values, rows } = self.call_function(&call.callee, arguments)?;
         let rows = rows.unwrap_or_else(|| vec![values]);
         match (call.form, &call.columns) {
             (CallForm::Row, Some(columns)) => {

@@ -4,6 +4,7 @@ mod authority;
 mod change;
 mod change_firing;
 mod constraint;
+mod cursor;
 mod function;
 mod fused;
 mod own;
@@ -17,6 +18,7 @@ mod trigger;
 
 pub(crate) use authority::{Needs, refuse_schema_change};
 pub(crate) use change::{check_row_bytes, row_bytes};
+pub(crate) use cursor::{CursorRows, Cursors, Movement};
 pub(crate) use protect::Savepoint;
 pub(crate) use relation::check_values;
 pub(crate) use select::check_result_rows;
@@ -24,7 +26,8 @@ pub(crate) use suspend::Suspended;
 
 use crate::expression::{Environment, Expression};
 use crate::library::Library;
-use crate::plpgsql::{self, CallResult, CompiledProcedure};
+use crate::plpgsql::Described;
+use crate::polymorphic::Actual;
 use crate::sequence::Drawn;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
 use authority::Authority;
@@ -36,8 +39,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use trigger::Remaining;
 use types::{
-    ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, ParameterMode, Row, SqlError, SqlState,
-    StatementResult, TableId, TransactionId, Value, can_cast_implicitly, limits,
+    ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, Row, SqlError, SqlState,
+    StatementResult, TableId, TransactionId, Value, can_cast_implicitly,
 };
 
 /// Milliseconds from 1970-01-01 to 2000-01-01.
@@ -131,6 +134,12 @@ pub(crate) struct Execution<'a> {
     pub(crate) drawn: Drawn,
     /// What the running statement has left to do.
     remaining: Remaining,
+    /// Open cursors.
+    pub(crate) cursors: Cursors,
+    /// Routines that are being called, the innermost last, each with the address that its caller had come to.
+    calls: Vec<(Arc<Described>, u32)>,
+    /// The address that the innermost one has come to.
+    pub(crate) address: u32,
     /// What the statement that is running has said.
     notices: Vec<Notice>,
     /// Messages of the whole transaction, and their bytes.
@@ -165,6 +174,9 @@ impl<'a> Execution<'a> {
             draws: 0,
             drawn: Drawn::default(),
             remaining: Remaining::default(),
+            cursors: Cursors::default(),
+            calls: Vec::new(),
+            address: 0,
             notices: Vec::new(),
             said: (0, 0),
         }
@@ -376,60 +388,19 @@ impl<'a> Execution<'a> {
         let parameters = &procedure.parameters;
         let mut arguments = Vec::with_capacity(parameters.len());
         for (parameter, argument) in parameters.iter().zip(&call.arguments) {
-            if parameter.mode != ParameterMode::Out {
+            if parameter.mode.is_input() {
                 // Parameters have no length, precision or scale, as in PostgreSQL.
                 let value = self.evaluate(argument, frame)?;
                 let types = self.library.tables().routines().types();
                 arguments.push(types.cast(value, parameter.data_type.family())?);
             }
         }
-        let values = self.call(&call.procedure, arguments)?.values;
-        let outputs =
-            parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode != ParameterMode::In);
+        let values = self.call(&call.procedure, Actual::default(), arguments)?.values;
+        let outputs = parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode.is_output());
         let (call_outputs, columns): (Vec<usize>, Vec<OutputColumn>) =
             outputs.map(|(position, parameter)| (position, output_column(position, parameter))).unzip();
         let rows = if columns.is_empty() { Vec::new() } else { vec![values] };
         Ok(StatementOutput { affected: 0, columns: columns.into(), rows, call_outputs })
-    }
-
-    /// Calls a procedure or function with one value per IN and INOUT parameter, of the parameters' types.
-    ///
-    /// # Errors
-    /// What it ends with.
-    pub fn call(&mut self, name: &str, arguments: Vec<Value>) -> Result<CallResult, SqlError> {
-        let library = self.library;
-        let procedure = library.procedure(name)?;
-        let definer = library.definition(name).is_some_and(|definition| definition.security_definer);
-        let authority = if definer { self.authority.take() } else { None };
-        let result = self.call_compiled(name, procedure, arguments);
-        if definer {
-            self.authority = authority;
-        }
-        result
-    }
-
-    fn call_compiled(
-        &mut self,
-        name: &str,
-        procedure: &CompiledProcedure,
-        arguments: Vec<Value>,
-    ) -> Result<CallResult, SqlError> {
-        if self.depth >= limits::NESTING_MAX {
-            let message = format!(
-                "calls are nested more than {} deep (NESTING_MAX) in procedure \"{name}\"",
-                limits::NESTING_MAX
-            );
-            return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
-        }
-        self.charge(1)?;
-        self.authorise(&procedure.needs)?;
-        self.depth += 1;
-        // A routine sees the block's time, whatever time a session says it is in its own statements.
-        let now = std::mem::replace(&mut self.now, self.context.now());
-        let result = plpgsql::call(procedure, self, arguments);
-        self.now = now;
-        self.depth -= 1;
-        result
     }
 
     /// What the transaction left behind.
@@ -573,8 +544,7 @@ impl BoundCall {
     pub fn fits(&self, parameters: &[Parameter]) -> bool {
         parameters.len() == self.arguments.len()
             && parameters.iter().zip(&self.arguments).all(|(parameter, argument)| {
-                parameter.mode == ParameterMode::Out
-                    || can_cast_implicitly(argument.data_type, parameter.data_type)
+                !parameter.mode.is_input() || can_cast_implicitly(argument.data_type, parameter.data_type)
             })
     }
 

@@ -21,6 +21,7 @@ pub(crate) struct Savepoint {
     depth: usize,
     queries: usize,
     working: usize,
+    cursors: u64,
 }
 
 impl Execution<'_> {
@@ -35,6 +36,7 @@ impl Execution<'_> {
             depth: self.depth,
             queries: self.queries,
             working: self.working.len(),
+            cursors: self.cursors.opened(),
         }
     }
 
@@ -45,7 +47,7 @@ impl Execution<'_> {
 
     /// It has ended with an error that a handler takes: its commands have not been.
     pub fn undo(&mut self, savepoint: Savepoint) {
-        let Savepoint { commands, own, protected, depth, queries, working } = savepoint;
+        let Savepoint { commands, own, protected, depth, queries, working, cursors } = savepoint;
         self.protected = protected;
         for command in self.commands.split_off(commands) {
             self.read_for_good(command.row, command.uses);
@@ -57,6 +59,7 @@ impl Execution<'_> {
         self.forget_subqueries();
         (self.depth, self.queries) = (depth, queries);
         self.working.truncate(working);
+        self.cursors.close_since(cursors);
     }
 
     /// What a command used counts, whatever becomes of the command. So does what commands before it used that made the

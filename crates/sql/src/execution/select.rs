@@ -3,6 +3,7 @@
 use super::Execution;
 use crate::aggregate::{Accumulator, Sortable, compare_key};
 use crate::expression::{Environment, Expression, QueryEnvironment, RunSubquery, broken};
+use crate::polymorphic::Callee;
 use crate::statement::{BoundSelect, Distinctness, From, Grouping, SortKey};
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -37,7 +38,7 @@ impl RunSubquery for NoSubqueries {
         Err(broken("a subquery where none was bound"))
     }
 
-    fn call(&self, _: &str, _: Vec<Value>) -> Result<Vec<Value>, SqlError> {
+    fn call(&self, _: &Callee, _: Vec<Value>) -> Result<Vec<Value>, SqlError> {
         Err(broken("a function where none was bound"))
     }
 }
@@ -274,7 +275,7 @@ impl RunSubquery for Runner<'_, '_> {
         Ok(rows)
     }
 
-    fn call(&self, function: &str, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError> {
+    fn call(&self, function: &Callee, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError> {
         let mut execution = self.0.try_borrow_mut().map_err(|_| broken("a function inside of itself"))?;
         Ok(execution.call_function(function, arguments)?.values)
     }

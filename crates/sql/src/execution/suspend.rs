@@ -1,7 +1,7 @@
 //! Executions that stop between two statements and go on later: a session waits for its client.
 
 use super::own::OwnRows;
-use super::{Context, Execution};
+use super::{Context, Cursors, Execution};
 use crate::library::Library;
 use crate::sequence::Drawn;
 use state::{Command, Snapshot};
@@ -16,6 +16,7 @@ pub(crate) struct Suspended {
     protected: usize,
     draws: u32,
     drawn: Drawn,
+    cursors: Cursors,
     steps: u64,
     said: (usize, usize),
 }
@@ -60,15 +61,15 @@ impl<'a> Execution<'a> {
         principal: &Principal,
         suspended: Suspended,
     ) -> Execution<'a> {
-        let Suspended { commands, own, protected, draws, drawn, steps, said } = suspended;
+        let Suspended { commands, own, protected, draws, drawn, cursors, steps, said } = suspended;
         let new = Execution::new(library, snapshot, context).without_registration().acting_as(principal);
-        Execution { commands, own, protected, draws, drawn, steps, said, ..new }
+        Execution { commands, own, protected, draws, drawn, cursors, steps, said, ..new }
     }
 
     /// A statement has ended, well or with an error.
     pub fn suspend(mut self) -> Suspended {
         self.see_newer();
-        let Execution { commands, own, protected, draws, drawn, steps, said, .. } = self;
-        Suspended { commands, own, protected, draws, drawn, steps, said }
+        let Execution { commands, own, protected, draws, drawn, cursors, steps, said, .. } = self;
+        Suspended { commands, own, protected, draws, drawn, cursors, steps, said }
     }
 }

@@ -7,7 +7,11 @@ use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript}
 use types::{ArithmeticOperator, DataType, ElementType, SqlError, SqlState, Value, comparison_type, limits};
 
 impl Binder<'_> {
-    fn array_call(function: ArrayFunction, arguments: Vec<Expression>, data_type: DataType) -> Expression {
+    pub(super) fn array_call(
+        function: ArrayFunction,
+        arguments: Vec<Expression>,
+        data_type: DataType,
+    ) -> Expression {
         Expression { kind: Kind::Function(Function::Array(function), arguments), data_type }
     }
 

@@ -2,6 +2,7 @@
 
 use super::bind::Source;
 use super::{Binder, Expression};
+use crate::plpgsql::NameConflict;
 use crate::scope::{Variable, name_of};
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::Span;
@@ -13,8 +14,12 @@ impl Binder<'_> {
         let column = self.visible(&[&name]).map_err(|error| self.at(error, ident.span))?;
         let variable = self.scope.resolve(&[&name]);
         match (column, variable) {
-            (Some(_), Some(_)) if !self.scope.columns_come_first() => Err(self.ambiguous(&name, ident.span)),
-            (Some(column), _) => Ok(column),
+            (Some(column), Some(variable)) => match self.scope.conflict() {
+                NameConflict::Error => Err(self.ambiguous(&name, ident.span)),
+                NameConflict::Column => Ok(column),
+                NameConflict::Variable => Ok(variable_expression(variable)),
+            },
+            (Some(column), None) => Ok(column),
             (None, Some(variable)) => Ok(variable_expression(variable)),
             (None, None) => match self.whole_row(&name)? {
                 Some(row) => Ok(row),
@@ -73,6 +78,20 @@ impl Binder<'_> {
         SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"))
     }
 
+    /// What a qualified name stands for that is that of a column.
+    fn column_or_variable(
+        &self,
+        column: Expression,
+        parts: &[&str],
+        span: Span,
+    ) -> Result<Expression, SqlError> {
+        match (self.scope.resolve(parts), self.scope.conflict()) {
+            (Some(_), NameConflict::Error) => Err(self.ambiguous(&parts.join("."), span)),
+            (Some(variable), NameConflict::Variable) => Ok(variable_expression(variable)),
+            (Some(_), NameConflict::Column) | (None, _) => Ok(column),
+        }
+    }
+
     pub(super) fn bind_qualified(&self, parts: &[Ident]) -> Result<Expression, SqlError> {
         let names = parts.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
         let span = parts.first().map_or(Span::empty(), |part| part.span);
@@ -83,6 +102,9 @@ impl Binder<'_> {
         .iter()
         .map(String::as_str)
         .collect();
+        if let ([_, _, _], Some(variable)) = (parts.as_slice(), self.scope.resolve(&parts)) {
+            return Ok(variable_expression(variable));
+        }
         let field = match self.scope.resolve(&parts) {
             None => self.variable_field(&parts).map_err(|error| self.at(error, span))?,
             Some(_) => None,
@@ -96,10 +118,7 @@ impl Binder<'_> {
         };
         if matches!(self.source, Source::Table { name: table, .. } if table == *qualifier) {
             if let Some(column) = self.column(name)? {
-                return match self.scope.resolve(&parts) {
-                    Some(_) => Err(self.ambiguous(&parts.join("."), span)),
-                    None => Ok(column),
-                };
+                return self.column_or_variable(column, &parts, span);
             }
             if self.scope.resolve(&parts).is_none() && field.is_none() {
                 let message = format!("column {qualifier}.{name} does not exist");
@@ -109,10 +128,7 @@ impl Binder<'_> {
         if !matches!(self.source, Source::Table { .. })
             && let Some(column) = self.visible(&parts).map_err(|error| self.at(error, span))?
         {
-            return match self.scope.resolve(&parts) {
-                Some(_) => Err(self.ambiguous(&parts.join("."), span)),
-                None => Ok(column),
-            };
+            return self.column_or_variable(column, &parts, span);
         }
         match self.scope.resolve(&parts) {
             Some(variable) => Ok(variable_expression(variable)),

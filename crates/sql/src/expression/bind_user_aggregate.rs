@@ -4,6 +4,7 @@ use super::call::no_function;
 use super::{Binder, Expression, Kind, RoutineCall, Source};
 use crate::aggregate::{Aggregate, AggregateFunction, AggregateOrder, UserFunctions, support_function};
 use crate::parse::parse_expression;
+use crate::polymorphic::{Callee, resolve};
 use crate::routines::{is_volatile, takes};
 use crate::scope::VariableScope;
 use sqlparser::tokenizer::Span;
@@ -121,34 +122,40 @@ impl Binder<'_> {
         types: &[Option<DataType>],
         known: &[DataType],
     ) -> Result<Option<StateCall>, SqlError> {
-        let Some((routine, function)) = self.scope().routines().function(name) else { return Ok(None) };
-        let parameters: Vec<_> = routine.definition.inputs().collect();
-        let fits = |(parameter, found): (&&types::Parameter, &Option<DataType>)| {
-            found.is_some_and(|found| takes(parameter, found))
+        let routines = self.scope().routines();
+        let Some((routine, function)) = routines.function(name) else { return Ok(None) };
+        let declared = routine.definition.inputs().map(|parameter| parameter.data_type);
+        let given: Vec<(DataType, DataType)> = declared.zip(known.iter().copied()).collect();
+        let Some(actual) = resolve(&given)? else { return Ok(None) };
+        let routine = routine.applied(routines.types(), actual)?;
+        let parameters: Vec<DataType> =
+            routine.definition.inputs().map(|parameter| parameter.data_type).collect();
+        let fits = |(parameter, found): (&DataType, &Option<DataType>)| {
+            found.is_some_and(|found| takes(*parameter, found))
         };
         if parameters.len() != types.len() || !parameters.iter().zip(types).all(fits) {
             return Ok(None);
         }
-        let same = |(parameter, found): (&&types::Parameter, &DataType)| {
-            parameter.data_type.family() == found.family()
-        };
+        let same = |(parameter, found): (&DataType, &DataType)| parameter.family() == found.family();
         if !parameters.iter().zip(known).all(same) {
-            let shown: Vec<String> = parameters.iter().map(|one| one.data_type.to_string()).collect();
+            let shown: Vec<String> = parameters.iter().map(DataType::to_string).collect();
             let message = format!("function {name}({}) requires run-time type coercion", shown.join(", "));
             return Err(mismatch(message));
         }
-        let data_type = match function.result {
-            FunctionResult::Value(data_type) => Some(data_type),
-            FunctionResult::Outputs if routine.columns.len() == 1 => Some(routine.columns[0].data_type),
+        let result = routine.definition.function.as_ref().map(|function| &function.result);
+        let data_type = match result {
+            Some(FunctionResult::Value(data_type)) => Some(*data_type),
+            Some(FunctionResult::Outputs) if routine.columns.len() == 1 => Some(routine.columns[0].data_type),
             _ => None,
         };
         let Some(data_type) = data_type.filter(|_| !function.is_set) else {
             return Err(SqlError::unsupported(format_args!("{name}(), which gives rows, in an aggregate")));
         };
-        self.scope().note_call(name);
+        let callee = Callee { name: name.into(), actual };
+        self.scope().note_call(&callee);
         let arguments = known.iter().enumerate().map(|(at, data_type)| state(at, *data_type));
         let call = RoutineCall {
-            name: name.into(),
+            callee,
             is_volatile: is_volatile(function),
             is_strict: function.is_strict,
             arguments: arguments.collect(),
@@ -174,7 +181,7 @@ impl Binder<'_> {
         }
         let written = arguments.clone();
         let mut functions = self.user_functions(definition)?;
-        self.scope().note_call(&definition.name);
+        self.scope().note_call(&Callee::named(&definition.name));
         for (argument, wanted) in arguments.into_iter().zip(&definition.arguments) {
             functions.arguments.push(match wanted {
                 Some(wanted) => self.argument(argument, *wanted).ok_or_else(missing)?,

@@ -82,9 +82,11 @@ impl Binder<'_> {
             }
             FunctionArguments::List(list) if name == "make_interval" => {
                 let parts = self.bind_interval_parts(&list.args)?;
-                parts.into_iter().map(|value| NamedArgument { name: None, value }).collect()
+                parts.into_iter().map(NamedArgument::positional).collect()
             }
-            FunctionArguments::List(list) if is_variadic(&list.args) => {
+            FunctionArguments::List(list)
+                if is_variadic(&list.args) && matches!(name, "concat" | "concat_ws" | "format") =>
+            {
                 return self.bind_variadic(name, &list.args, span);
             }
             FunctionArguments::List(list) => {
@@ -99,9 +101,14 @@ impl Binder<'_> {
                 self.bind_arguments(&list.args)?
             }
         };
-        let named = arguments.iter().any(|argument| argument.name.is_some());
+        let named = arguments.iter().any(|argument| argument.name.is_some() || argument.is_variadic);
         if self.scope().routines().get(name).is_none() && !named {
             return self.call(name, arguments.into_iter().map(|argument| argument.value).collect(), span);
+        }
+        if arguments.iter().any(|argument| argument.is_variadic)
+            && matches!(name, "coalesce" | "greatest" | "least" | "nullif")
+        {
+            return Err(SqlError::unsupported(format_args!("VARIADIC in a call of {name}()")));
         }
         // As in PostgreSQL, a function of the ledger does not hide one of the system.
         if !named {
@@ -148,6 +155,7 @@ impl Binder<'_> {
                 Ok(Expression { kind: Kind::Format(operands), data_type: DataType::Text(None) })
             }
             ("quote_literal" | "quote_nullable", 1) => self.bind_quoted(name, arguments),
+            ("pg_typeof", 1) => Ok(type_name(arguments)),
             ("current_timestamp", 1) => Err(SqlError::unsupported("current_timestamp with a precision")),
             ("coalesce", 1..) => {
                 let (operands, data_type) = self.unify(arguments, "COALESCE")?;
@@ -309,8 +317,7 @@ impl Binder<'_> {
             ("concat", 1) => Function::ConcatenateArray,
             ("concat_ws", 2) => Function::JoinArray,
             ("format", 2) => Function::FormatArray,
-            ("concat" | "concat_ws" | "format", _) => return Err(no_function(name, &types)),
-            _ => return Err(SqlError::unsupported(format_args!("VARIADIC in a call of {name}()"))),
+            _ => return Err(no_function(name, &types)),
         };
         if types.last().is_some_and(|last| last.element().is_none()) {
             let error = SqlError::new(SqlState::DATATYPE_MISMATCH, "VARIADIC argument must be an array");
@@ -391,6 +398,26 @@ impl Binder<'_> {
     }
 }
 
+/// `pg_typeof(value)`: the name of its type, as text. The value is evaluated all the same.
+fn type_name(arguments: Vec<Expression>) -> Expression {
+    let text = DataType::Text(None);
+    let name = arguments.first().map_or(DataType::Unknown, Expression::data_type);
+    let name = match name {
+        DataType::Text(Some(_)) => "character varying".to_string(),
+        known => known.family().to_string(),
+    };
+    let name = Expression::constant(Value::text(name), text);
+    let mut cases = Vec::new();
+    for value in arguments.into_iter().filter(|value| value.as_constant().is_none()) {
+        let is_null = Expression { kind: Kind::IsNull(false, Box::new(value)), data_type: DataType::Boolean };
+        cases.push((is_null, name.clone()));
+    }
+    match cases.is_empty() {
+        true => name,
+        false => Expression { kind: Kind::Case(cases, Box::new(name)), data_type: text },
+    }
+}
+
 /// The type that a function of this name casts to.
 fn type_of_cast(name: &str) -> Option<DataType> {
     const TYPES: [DataType; 12] = [
@@ -419,7 +446,7 @@ fn is_variadic(arguments: &[FunctionArg]) -> bool {
 }
 
 /// The parser gives VARIADIC as an operator that PostgreSQL no longer has.
-fn variadic_operand(argument: &Expr) -> Option<&Expr> {
+pub(super) fn variadic_operand(argument: &Expr) -> Option<&Expr> {
     match argument {
         Expr::UnaryOp { op: ast::UnaryOperator::PGPrefixFactorial, expr } => Some(expr),
         _ => None,

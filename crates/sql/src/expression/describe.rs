@@ -33,7 +33,7 @@ impl Expression {
                 operands if operands.is_empty() => "(SELECT …)".to_string(),
                 operands => format!("({operands} compared with SELECT …)"),
             },
-            Kind::Call(call) => format!("{}({})", call.name, joined(&call.arguments, ", ")),
+            Kind::Call(call) => format!("{}({})", call.callee.name, joined(&call.arguments, ", ")),
             Kind::Now => "now()".to_string(),
             Kind::Assign(operand) => text(operand),
             Kind::Cast(operand) => format!("{}::{}", text(operand), self.data_type),

@@ -3,6 +3,7 @@
 use super::pattern::like;
 use super::quote::format_text;
 use super::{Expression, Kind, SubqueryForm};
+use crate::polymorphic::Callee;
 use crate::statement::BoundSelect;
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -51,7 +52,7 @@ pub(crate) trait RunSubquery {
     ///
     /// # Errors
     /// What the function ends with.
-    fn call(&self, function: &str, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError>;
+    fn call(&self, function: &Callee, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError>;
 }
 
 impl<'a> Environment<'a> {

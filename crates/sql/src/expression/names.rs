@@ -3,7 +3,7 @@
 use super::shortened;
 use crate::scope::name_of;
 use sqlparser::ast::{self, Expr};
-use types::{CompositeTypes, DataType, ElementType, SqlError, SqlState, limits};
+use types::{CompositeTypes, DataType, ElementType, Polymorphic, SqlError, SqlState, limits};
 
 /// The type that SQL writes.
 ///
@@ -43,6 +43,9 @@ pub(crate) fn bind_data_type(
         Sql::Uuid => DataType::Uuid,
         Sql::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => {
             let element = bind_data_type(types, element)?;
+            if element == DataType::RefCursor {
+                return Err(SqlError::unsupported("an array of refcursor"));
+            }
             element.array().ok_or_else(|| {
                 SqlError::unsupported("an array of more than one dimension").hint("Use a table.")
             })?
@@ -60,6 +63,7 @@ pub(crate) fn bind_data_type(
             match (name.as_str(), types.named(&name)) {
                 ("bpchar", _) => DataType::Char(None),
                 ("record", _) => DataType::Record,
+                ("refcursor", _) => DataType::RefCursor,
                 (_, Some(known)) => known.data_type(),
                 (other, None) => match ElementType::from_array_name(other) {
                     Some(element) => DataType::Array(element),
@@ -75,6 +79,31 @@ pub(crate) fn bind_data_type(
             return Err(SqlError::unsupported(format_args!("the type {}", shortened(&name))));
         }
     })
+}
+
+/// The type of a parameter or result of a function, which may be polymorphic.
+///
+/// # Errors
+/// As [`bind_data_type`].
+pub(crate) fn bind_routine_type(
+    types: &CompositeTypes,
+    data_type: &ast::DataType,
+) -> Result<DataType, SqlError> {
+    let ast::DataType::Custom(name, modifiers) = data_type else { return bind_data_type(types, data_type) };
+    let name = name.to_string().to_ascii_lowercase();
+    match (Polymorphic::named(&name), name.as_str()) {
+        (Some(polymorphic), _) if modifiers.is_empty() => Ok(DataType::Polymorphic(polymorphic)),
+        (
+            _,
+            "anyrange"
+            | "anymultirange"
+            | "anyenum"
+            | "anycompatiblerange"
+            | "anycompatiblemultirange"
+            | "\"any\"",
+        ) => Err(SqlError::unsupported(format_args!("the type {name}"))),
+        _ => bind_data_type(types, data_type),
+    }
 }
 
 fn numeric_type(info: &ast::ExactNumberInfo) -> Result<DataType, SqlError> {

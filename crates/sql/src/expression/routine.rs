@@ -1,26 +1,31 @@
 //! Calls of the ledger's own functions inside of expressions.
 
 use super::bind_composite::all_fields_of;
+use super::call::variadic_operand;
 use super::evaluate::broken;
-use super::{Binder, Environment, Expression, Kind, row_value};
+use super::{ArrayFunction, Binder, Environment, Expression, Kind, row_value};
+use crate::polymorphic::{Callee, resolve, variadic_element};
 use crate::routines::{CallForm, Given, Routine, Routines, assign_arguments, is_volatile, takes};
 use crate::scope::name_of;
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName};
 use sqlparser::tokenizer::Span;
 use std::borrow::Cow;
 use std::sync::Arc;
-use types::{DataType, FunctionResult, OutputColumn, SqlError, SqlState, Value};
+use types::{
+    DataType, ElementType, FunctionResult, OutputColumn, Parameter, ParameterMode, Procedure, SqlError,
+    SqlState, Value,
+};
 
 /// A call of a function of the ledger, which runs when its value is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RoutineCall {
-    /// Its name.
-    pub name: Arc<str>,
+    /// Which one.
+    pub callee: Callee,
     /// It may change rows, and is called for every row.
     pub is_volatile: bool,
     /// It is not run where an argument is NULL.
     pub is_strict: bool,
-    /// One per IN and INOUT parameter, of the parameters' types.
+    /// One per parameter that takes one, of the parameters' types.
     pub arguments: Vec<Expression>,
     /// What its rows are.
     pub form: CallForm,
@@ -46,7 +51,7 @@ impl RoutineCall {
         let query = environment.query.ok_or_else(|| broken("a function where nothing can run"))?;
         match self.arguments_in(environment)? {
             Some(arguments) => {
-                let mut values = query.subqueries.call(&self.name, arguments)?;
+                let mut values = query.subqueries.call(&self.callee, arguments)?;
                 match self.form {
                     CallForm::Columns => row_value(DataType::Record, values),
                     CallForm::Value | CallForm::Row => Ok(values.drain(..).next().unwrap_or_default()),
@@ -63,6 +68,25 @@ pub(crate) struct NamedArgument {
     pub name: Option<String>,
     /// Its value.
     pub value: Expression,
+    /// `VARIADIC value`: an array in the place of further arguments.
+    pub is_variadic: bool,
+}
+
+impl NamedArgument {
+    /// An argument given by its position.
+    pub fn positional(value: Expression) -> NamedArgument {
+        NamedArgument { name: None, value, is_variadic: false }
+    }
+}
+
+/// What a parameter gets.
+enum Assigned {
+    /// The argument at this position.
+    Argument(usize),
+    /// Its DEFAULT.
+    Default(Expression),
+    /// The arguments from this position on, as an array.
+    Rest(usize),
 }
 
 impl Binder<'_> {
@@ -102,7 +126,10 @@ impl Binder<'_> {
                 let message = "positional argument cannot follow named argument";
                 return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
             }
-            bound.push(NamedArgument { name, value: self.bind(&value)? });
+            let operand = variadic_operand(&value);
+            let is_variadic = operand.is_some();
+            let value = self.bind(operand.unwrap_or(&value))?;
+            bound.push(NamedArgument { name, value, is_variadic });
         }
         Ok(bound)
     }
@@ -134,17 +161,22 @@ impl Binder<'_> {
         arguments: Vec<NamedArgument>,
     ) -> Result<Option<(Arc<Routine>, RoutineCall)>, SqlError> {
         let Some(routine) = self.scope().routines().get(name) else { return Ok(None) };
-        let definition = &routine.definition;
-        let names: Vec<Option<String>> = arguments.iter().map(|argument| argument.name.clone()).collect();
-        let Some(given) = assign_arguments(definition.inputs(), &names) else { return Ok(None) };
-        let fits = definition.inputs().zip(&given).all(|(parameter, given)| match given {
-            Given::Argument(at) => takes(parameter, arguments[*at].value.data_type),
-            Given::Default => true,
-        });
-        if !fits {
+        let Some(assigned) = self.assigned(&routine.definition, &arguments)? else { return Ok(None) };
+        let declared = routine.definition.inputs().map(|parameter| parameter.data_type);
+        let types = given_types(declared.clone(), &assigned, &arguments);
+        let Some(actual) = resolve(&types)? else {
+            return match self.fits_without_defaults(declared, &assigned, &arguments)? {
+                true => Err(not_alike()),
+                false => Ok(None),
+            };
+        };
+        let applied = routine.applied(self.scope().routines().types(), actual)?;
+        let inputs = || applied.definition.inputs().map(|parameter| parameter.data_type);
+        let types = given_types(inputs(), &assigned, &arguments);
+        if !types.into_iter().all(|(parameter, argument)| takes(parameter, argument)) {
             return Ok(None);
         }
-        let Some(function) = &definition.function else {
+        let Some(function) = &routine.definition.function else {
             let message = format!("{name}({}) is a procedure", shown_arguments(&arguments));
             return Err(SqlError::new(SqlState(*b"42809"), message).hint("To call a procedure, use CALL."));
         };
@@ -152,28 +184,83 @@ impl Binder<'_> {
             let message = "trigger functions can only be called as triggers";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
-        self.scope().note_call(name);
+        let callee = Callee { name: name.into(), actual };
+        self.scope().note_call(&callee);
+        let total = arguments.len();
         let mut values: Vec<Option<Expression>> =
             arguments.into_iter().map(|argument| Some(argument.value)).collect();
-        let mut cast = Vec::with_capacity(given.len());
-        for (parameter, given) in definition.inputs().zip(given) {
-            let value = match given {
-                Given::Argument(at) => values[at].take().expect("each argument is assigned once"),
-                Given::Default => Routines::default_in(self.scope(), parameter)?,
-            };
-            cast.push(self.cast_to(value, parameter.data_type.family())?);
+        let mut take = |at: usize| values[at].take().expect("each argument is assigned once");
+        let mut cast = Vec::with_capacity(assigned.len());
+        for (data_type, assigned) in inputs().zip(assigned) {
+            let data_type = data_type.family();
+            cast.push(match assigned {
+                Assigned::Argument(at) => self.cast_to(take(at), data_type)?,
+                Assigned::Default(value) => self.cast_to(value, data_type)?,
+                Assigned::Rest(from) => {
+                    let element = variadic_element(data_type);
+                    let rest = (from..total).map(|at| self.cast_to(take(at), element));
+                    let rest = rest.collect::<Result<Vec<Expression>, SqlError>>()?;
+                    let element = ElementType::new(element).ok_or_else(|| broken("an array of arrays"))?;
+                    Binder::array_call(ArrayFunction::Construct(element), rest, data_type)
+                }
+            });
         }
         let call = RoutineCall {
-            name: name.into(),
+            callee,
             is_volatile: is_volatile(function),
             is_strict: function.is_strict,
             arguments: cast,
-            form: routine.form(),
-            columns: (routine.form() != CallForm::Value && !routine.columns.is_empty())
-                .then(|| routine.columns.clone()),
+            form: applied.form(),
+            columns: (applied.form() != CallForm::Value && !applied.columns.is_empty())
+                .then(|| applied.columns.clone()),
             columns_are_asked: false,
         };
-        Ok(Some((routine.clone(), call)))
+        Ok(Some((applied, call)))
+    }
+
+    /// Whether the arguments agree on what polymorphic types stand for, DEFAULTs left out.
+    fn fits_without_defaults(
+        &self,
+        declared: impl Iterator<Item = DataType>,
+        assigned: &[Assigned],
+        arguments: &[NamedArgument],
+    ) -> Result<bool, SqlError> {
+        let has_defaults = assigned.iter().any(|one| matches!(one, Assigned::Default(_)));
+        let given = declared.zip(assigned).filter(|(_, one)| !matches!(one, Assigned::Default(_)));
+        let (declared, given): (Vec<DataType>, Vec<&Assigned>) = given.unzip();
+        let types = given_types(declared.into_iter(), given, arguments);
+        Ok(has_defaults && resolve(&types)?.is_some())
+    }
+
+    /// What each parameter gets; `None` where the call does not fit.
+    fn assigned(
+        &self,
+        definition: &Procedure,
+        arguments: &[NamedArgument],
+    ) -> Result<Option<Vec<Assigned>>, SqlError> {
+        let inputs: Vec<&Parameter> = definition.inputs().collect();
+        let takes_rest = inputs.last().is_some_and(|last| last.mode == ParameterMode::Variadic);
+        let is_variadic = arguments.iter().any(|argument| argument.is_variadic);
+        if is_variadic && !takes_rest {
+            return Ok(None);
+        }
+        let names: Vec<Option<String>> = arguments.iter().map(|argument| argument.name.clone()).collect();
+        if takes_rest && !is_variadic && arguments.len() >= inputs.len() {
+            // The elements of the array have no names to be given under.
+            if names.iter().any(Option::is_some) {
+                return Ok(None);
+            }
+            let single = (0..inputs.len() - 1).map(Assigned::Argument);
+            return Ok(Some(single.chain([Assigned::Rest(inputs.len() - 1)]).collect()));
+        }
+        let Some(given) = assign_arguments(definition.inputs(), &names) else { return Ok(None) };
+        let assigned = given.into_iter().zip(inputs).map(|(given, parameter)| {
+            Ok(match given {
+                Given::Argument(at) => Assigned::Argument(at),
+                Given::Default => Assigned::Default(Routines::default_in(self.scope(), parameter)?),
+            })
+        });
+        assigned.collect::<Result<Vec<Assigned>, SqlError>>().map(Some)
     }
 
     /// What calling a function that is not there ends with.
@@ -193,6 +280,31 @@ pub(super) fn whole_row_of(name: &ObjectName) -> Expr {
         Ok([name]) => Expr::Identifier(name),
         Err(parts) => Expr::CompoundIdentifier(parts),
     }
+}
+
+fn not_alike() -> SqlError {
+    let message = "arguments declared \"anyelement\" are not all alike";
+    SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+}
+
+/// For every argument the type of its parameter, and its own.
+fn given_types<'a>(
+    parameters: impl Iterator<Item = DataType>,
+    assigned: impl IntoIterator<Item = &'a Assigned>,
+    arguments: &[NamedArgument],
+) -> Vec<(DataType, DataType)> {
+    let mut types = Vec::with_capacity(arguments.len());
+    for (parameter, assigned) in parameters.zip(assigned) {
+        match assigned {
+            Assigned::Argument(at) => types.push((parameter, arguments[*at].value.data_type)),
+            Assigned::Default(value) => types.push((parameter, value.data_type)),
+            Assigned::Rest(from) => {
+                let element = variadic_element(parameter);
+                types.extend(arguments[*from..].iter().map(|argument| (element, argument.value.data_type)));
+            }
+        }
+    }
+    types
 }
 
 /// The types of arguments as an error shows them.

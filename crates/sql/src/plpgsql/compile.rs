@@ -3,23 +3,23 @@
 //! Statements of SQL, CALL and RAISE are compiled in [`super::compile_statement`], names and types in
 //! [`super::variables`].
 
-use super::ast::{
-    Branch, CaseBranch, DeclaredType, Expression, Name, RowSource, Statement, StatementKind, Target,
-};
+use super::ast::{DeclaredType, Expression, Statement, StatementKind, Target};
 use super::compile_block::ErrorRole;
+use super::compile_cursor::DeclaredCursor;
 use super::compile_result::ResultShape;
 use super::fuse::{Obstacle, Surroundings, fuse, unfused};
 use super::hoist::needs_hoisting;
-use super::program::{Address, CompiledProcedure, Instruction, RangeStart, RowsSource, RowsStart};
-use super::variables::Variables;
+use super::program::{Address, CompiledProcedure, Described, Instruction};
+use super::variables::{NamesUsed, Variables};
 use crate::expression;
 use crate::library::CompileOptions;
 use crate::statement::bind_expression;
 use crate::table::Tables;
 use sqlparser::ast as sql;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use types::{DataType, Language, ParameterMode, Procedure, SqlError, SqlState};
+use types::{DataType, Language, OutputColumn, Procedure, SqlError, SqlState};
 
 /// Compiles a procedure against the tables of a catalog. Procedures that it calls are looked up when it runs.
 ///
@@ -44,23 +44,22 @@ fn compile_body(
     for parameter in &procedure.parameters {
         // Parameters have no length, precision or scale, as in PostgreSQL.
         let slot = compiler.variables.declare_parameter(&parameter.name, parameter.data_type.family())?;
-        if parameter.mode != ParameterMode::Out {
+        if parameter.mode.is_input() {
             inputs.push(slot);
         }
-        if parameter.mode != ParameterMode::In {
+        if parameter.mode.is_output() {
             outputs.push(slot);
         }
     }
     compiler.outputs.clone_from(&outputs);
     match procedure.language {
         Language::PlPgSql => {
-            let body = super::parse(&procedure.body)?;
-            compiler.block(&body.block)?;
+            compiler.body(&procedure.body)?;
             compiler.end();
         }
         Language::Sql => compiler.sql_body(&procedure.body)?,
     }
-    compiler.finish(inputs, options)
+    compiler.finish(procedure, inputs, options)
 }
 
 /// Things of which each level of nesting needs one.
@@ -71,7 +70,7 @@ pub(super) struct Nesting {
 }
 
 impl Nesting {
-    fn enter(&mut self) -> u16 {
+    pub fn enter(&mut self) -> u16 {
         let index = self.now;
         self.now += 1;
         self.most = self.most.max(self.now);
@@ -79,7 +78,7 @@ impl Nesting {
         index as u16
     }
 
-    fn leave(&mut self) {
+    pub fn leave(&mut self) {
         self.now -= 1;
     }
 }
@@ -95,6 +94,8 @@ pub(super) struct Enclosing {
     pub exits: Vec<Address>,
     /// Whether it has to do with errors.
     pub role: ErrorRole,
+    /// It is a loop over a cursor, inside of so many others.
+    pub cursor_level: Option<u16>,
 }
 
 /// The compiler of one procedure.
@@ -109,6 +110,19 @@ pub(super) struct Compiler<'a> {
     pub(super) result: ResultShape,
     pub(super) ranges: Nesting,
     pub(super) cursors: Nesting,
+    pub(super) cursor_loops: Nesting,
+    /// Cursors with a query, by the slot of their variable.
+    pub(super) declared_cursors: BTreeMap<u16, Arc<DeclaredCursor>>,
+    /// The columns of the query that a variable's cursor was opened for last, going down the body.
+    pub(super) opened_columns: BTreeMap<u16, Arc<[OutputColumn]>>,
+    /// `#print_strict_params`
+    pub(super) print_strict_params: bool,
+    /// Positions of the ends of the body's lines.
+    line_ends: Vec<u32>,
+    /// Where instructions come from.
+    pub(super) lines: Vec<(Address, u32, &'static str)>,
+    /// The statements around the one that is compiled: line, and what it is.
+    pub(super) around: Vec<(u32, &'static str)>,
     pub(super) looks_at_matched: bool,
     /// Statements around the one that is compiled which may leave it out.
     pub(super) skippable: usize,
@@ -137,6 +151,13 @@ impl<'a> Compiler<'a> {
             result,
             ranges: Nesting::default(),
             cursors: Nesting::default(),
+            cursor_loops: Nesting::default(),
+            declared_cursors: BTreeMap::new(),
+            opened_columns: BTreeMap::new(),
+            print_strict_params: false,
+            line_ends: line_ends(&procedure.body),
+            lines: Vec::new(),
+            around: Vec::new(),
             looks_at_matched: false,
             skippable: 0,
             may_have_returned: false,
@@ -148,9 +169,11 @@ impl<'a> Compiler<'a> {
     /// The whole program.
     pub(super) fn finish(
         self,
+        procedure: &Procedure,
         inputs: Vec<u16>,
         options: CompileOptions,
     ) -> Result<CompiledProcedure, SqlError> {
+        let described = self.described(procedure);
         let (slots, found) = (self.variables.slots()?, self.variables.found);
         let surroundings = Surroundings {
             slots,
@@ -169,6 +192,7 @@ impl<'a> Compiler<'a> {
             types: self.tables.routines().types().clone(),
             code: code.into(),
             names: self.variables.names(),
+            described: Arc::new(described),
             result: self.result.form(),
             needs: self.variables.scope().needs(),
             obstacles: obstacles.into(),
@@ -176,8 +200,52 @@ impl<'a> Compiler<'a> {
             outputs: self.outputs.into(),
             ranges: self.ranges.most,
             cursors: self.cursors.most,
+            cursor_loops: self.cursor_loops.most,
+            print_strict_params: self.print_strict_params,
             looks_at_matched: self.looks_at_matched,
         })
+    }
+
+    /// The body of LANGUAGE plpgsql.
+    pub(super) fn body(&mut self, body: &str) -> Result<(), SqlError> {
+        let body = super::parse(body)?;
+        self.print_strict_params = body.options.print_strict_params;
+        self.variables.decide_conflicts(body.options.conflict);
+        self.block(&body.block)
+    }
+
+    /// Its name and lines, for PG_CONTEXT.
+    fn described(&self, procedure: &Procedure) -> Described {
+        let types = self.tables.routines().types();
+        let inputs = procedure.inputs().map(|parameter| types.name_of(parameter.data_type).to_string());
+        let signature = match (procedure.language, procedure.name.as_str()) {
+            (Language::Sql, name) | (_, name @ "inline_code_block") => name.to_string(),
+            (Language::PlPgSql, name) => format!("{name}({})", inputs.collect::<Vec<String>>().join(", ")),
+        };
+        Described { language: procedure.language, signature, lines: self.lines.as_slice().into() }
+    }
+
+    /// What is emitted from here on comes from this place in the body.
+    pub(super) fn begin_place(&mut self, position: u32, what: &'static str) {
+        let line = self.line_ends.partition_point(|end| *end < position) as u32 + 1;
+        self.around.push((line, what));
+        self.mark_place(line, what);
+    }
+
+    /// What is emitted from here on comes from what is around that.
+    pub(super) fn end_place(&mut self) {
+        self.around.pop();
+        if let Some((line, what)) = self.around.last().copied() {
+            self.mark_place(line, what);
+        }
+    }
+
+    pub(super) fn mark_place(&mut self, line: u32, what: &'static str) {
+        let here = self.here();
+        match self.lines.last_mut() {
+            Some(last) if last.0 == here => *last = (here, line, what),
+            _ => self.lines.push((here, line, what)),
+        }
     }
 
     /// Appends an instruction and gives its address.
@@ -202,6 +270,7 @@ impl<'a> Compiler<'a> {
             | Instruction::JumpUnless { to, .. }
             | Instruction::RangeNext { end: to, .. }
             | Instruction::RowsNext { end: to, .. }
+            | Instruction::CursorNext { end: to, .. }
             | Instruction::Protect { handlers: to }
             | Instruction::JumpUnlessCaught { to, .. } => *to = here,
             _ => debug_assert!(false, "only jumps land"),
@@ -235,6 +304,19 @@ impl<'a> Compiler<'a> {
         self.bind(tree).map_err(|error| or_at(error, expression.position))
     }
 
+    /// What PostgreSQL finds wrong when it comes to a statement: SQLSTATE and SQLERRM outside of handlers.
+    fn fail_when_run(&mut self, start: usize, error: SqlError) -> Result<(), SqlError> {
+        let names = ["sqlstate", "sqlerrm"];
+        let is_late = error.state == SqlState::UNDEFINED_COLUMN
+            && names.iter().any(|name| error.message == format!("column \"{name}\" does not exist"));
+        if !is_late {
+            return Err(error);
+        }
+        self.code.truncate(start);
+        self.emit(Instruction::Fail(Box::new(error)));
+        Ok(())
+    }
+
     /// An expression that needs nothing else.
     pub(super) fn bind(&self, tree: &sql::Expr) -> Result<expression::Expression, SqlError> {
         bind_expression(self.tables, self.variables.scope(), tree)
@@ -259,18 +341,30 @@ impl<'a> Compiler<'a> {
     /// Emits what must happen before these names are read: a look at FOUND, a check that a record has a row.
     pub(super) fn prepare_names<T: sql::Visit>(&mut self, tree: &T) -> Result<(), SqlError> {
         let used = self.variables.names_used(tree)?;
+        self.prepare(&used);
+        Ok(())
+    }
+
+    /// The same for names that are known already.
+    pub(super) fn prepare(&mut self, used: &NamesUsed) {
         if used.found {
             self.looks_at_matched = true;
             self.emit(Instruction::LookAtFound);
         }
-        for (flag, record) in used.unassigned_records {
-            self.emit(Instruction::RequireRecord { flag, record });
+        for (flag, record) in &used.unassigned_records {
+            self.emit(Instruction::RequireRecord { flag: *flag, record: record.clone() });
         }
-        Ok(())
     }
 
     pub(super) fn declaration(&mut self, declaration: &super::ast::Declaration) -> Result<(), SqlError> {
         let position = declaration.name.position;
+        match &declaration.declared {
+            DeclaredType::Cursor { scroll, parameters, query } => {
+                return self.cursor_declaration(declaration, *scroll, parameters, query);
+            }
+            DeclaredType::Alias(target) => return self.variables.declare_alias(&declaration.name, target),
+            _ => {}
+        }
         let tables = self.tables;
         let Some(declared) =
             self.variables.declared_type(tables, declaration).map_err(|error| or_at(error, position))?
@@ -315,10 +409,16 @@ impl<'a> Compiler<'a> {
 
     pub(super) fn statements(&mut self, statements: &[Statement]) -> Result<(), SqlError> {
         for statement in statements {
+            if let Some(what) = statement.kind.described() {
+                self.begin_place(statement.position, what);
+            }
             let start = self.place();
             if let Err(error) = self.statement(statement) {
                 let error = or_at(error, statement.position);
                 self.fail_later(start, error)?;
+            }
+            if statement.kind.described().is_some() {
+                self.end_place();
             }
         }
         Ok(())
@@ -338,7 +438,10 @@ impl<'a> Compiler<'a> {
     fn statement_of_kind(&mut self, kind: &StatementKind) -> Result<(), SqlError> {
         match kind {
             StatementKind::Block(block) => self.block(block),
-            StatementKind::Assign { target, subscript: None, value } => self.assignment(target, value),
+            StatementKind::Assign { target, subscript: None, value } => {
+                let start = self.code.len();
+                self.assignment(target, value).or_else(|error| self.fail_when_run(start, error))
+            }
             StatementKind::Assign { target, subscript: Some(subscript), value } => {
                 self.element_assignment(target, subscript, value)
             }
@@ -351,21 +454,30 @@ impl<'a> Compiler<'a> {
                 self.while_loop(label.as_ref(), Some(condition), body)
             }
             StatementKind::ForRange { .. } => self.range_loop(kind),
-            StatementKind::ForElements { label, targets, array, body } => {
-                self.element_loop(label.as_ref(), targets, array, body)
+            StatementKind::ForElements { label, targets, slice, array, body } => {
+                self.element_loop(label.as_ref(), targets, *slice, array, body)
             }
             StatementKind::ForRows { label, targets, query, body } => {
                 self.row_loop(label.as_ref(), targets, query, body)
+            }
+            StatementKind::ForCursor { label, record, cursor, arguments, body } => {
+                self.cursor_loop(label.as_ref(), record, cursor, arguments.as_deref(), body)
             }
             StatementKind::Exit { label, condition } => self.exit(label.as_ref(), condition.as_ref()),
             StatementKind::Continue { label, condition } => {
                 self.next_turn(label.as_ref(), condition.as_ref())
             }
-            StatementKind::Return(value) => self.returns(value.as_ref()),
+            StatementKind::Return(value) => {
+                let start = self.code.len();
+                self.returns(value.as_ref()).or_else(|error| self.fail_when_run(start, error))
+            }
             StatementKind::ReturnNext(value) => self.returns_next(value.as_ref()),
             StatementKind::ReturnQuery(source) => self.returns_query(source),
             StatementKind::Null => Ok(()),
-            other => self.simple_statement(other),
+            other => {
+                let start = self.code.len();
+                self.simple_statement(other).or_else(|error| self.fail_when_run(start, error))
+            }
         }
     }
 
@@ -409,194 +521,15 @@ impl<'a> Compiler<'a> {
         self.emit(Instruction::Assign { slot, value });
         Ok(())
     }
+}
 
-    /// A jump that is taken unless the condition is true, to a place that [`Compiler::land`] tells.
-    pub(super) fn jump_unless(&mut self, condition: expression::Expression) -> Address {
-        self.emit(Instruction::JumpUnless { condition, to: 0 })
-    }
-
-    fn if_statement(&mut self, branches: &[Branch], otherwise: &[Statement]) -> Result<(), SqlError> {
-        let mut ends = Vec::new();
-        let before = self.variables.assigned_records();
-        for (index, branch) in branches.iter().enumerate() {
-            let condition = self.condition(&branch.condition)?;
-            let skip = self.jump_unless(condition);
-            self.statements(&branch.statements)?;
-            self.variables.restore_assigned(before.clone());
-            if index + 1 < branches.len() || !otherwise.is_empty() {
-                ends.push(self.emit(Instruction::Jump { to: 0 }));
-            }
-            self.land(skip);
-        }
-        self.statements(otherwise)?;
-        self.variables.restore_assigned(before);
-        self.land_all(ends);
-        Ok(())
-    }
-
-    fn case_statement(
-        &mut self,
-        operand: Option<&Expression>,
-        branches: &[CaseBranch],
-        otherwise: Option<&[Statement]>,
-    ) -> Result<(), SqlError> {
-        let mut ends = Vec::new();
-        let operand = match operand {
-            Some(operand) => Some(self.case_operand(operand)?),
-            None => None,
-        };
-        let before = self.variables.assigned_records();
-        for branch in branches {
-            let Some(first) = branch.values.first() else { continue };
-            let condition = match &operand {
-                None => self.condition(first)?,
-                Some(name) => {
-                    let list = branch.values.iter().map(|value| value.expression.clone()).collect();
-                    let subject = Box::new(sql::Expr::Identifier(sql::Ident::with_quote('"', name)));
-                    let expression = sql::Expr::InList { expr: subject, list, negated: false };
-                    self.condition(&Expression { expression, position: first.position })?
-                }
-            };
-            let skip = self.jump_unless(condition);
-            self.statements(&branch.statements)?;
-            self.variables.restore_assigned(before.clone());
-            ends.push(self.emit(Instruction::Jump { to: 0 }));
-            self.land(skip);
-        }
-        match otherwise {
-            Some(statements) => self.statements(statements)?,
-            None => {
-                self.emit(Instruction::CaseNotFound);
-            }
-        }
-        self.variables.restore_assigned(before);
-        self.land_all(ends);
-        if operand.is_some() {
-            self.variables.pop_block();
-        }
-        Ok(())
-    }
-
-    /// Keeps the operand in a variable of a block of its own, and gives its name.
-    fn case_operand(&mut self, operand: &Expression) -> Result<String, SqlError> {
-        let value = self.expression(operand)?;
-        let data_type = match value.data_type {
-            DataType::Unknown => DataType::Text(None),
-            known => known,
-        };
-        let value = super::variables::coerce(value, data_type, "the operand of CASE")?;
-        self.variables.push_block(None);
-        let name = format!("__case_variable_{}__", self.code.len());
-        let slot = self.variables.declare_plain(&name, data_type)?;
-        self.emit(Instruction::Assign { slot, value });
-        Ok(name)
-    }
-
-    fn enter_loop(&mut self, label: Option<&Name>, sets_found: bool) {
-        let next_turn = Some(self.here());
-        let label = label.map(|label| label.text.clone());
-        let role = ErrorRole::None;
-        self.enclosing.push(Enclosing { label, next_turn, sets_found, exits: Vec::new(), role });
-    }
-
-    /// The jump back, and the place behind the loop.
-    fn close_loop(&mut self, leaving: Option<Address>) {
-        let Some(enclosing) = self.enclosing.pop() else { return };
-        self.emit(Instruction::Jump { to: enclosing.next_turn.unwrap_or(0) });
-        if let Some(leaving) = leaving {
-            self.land(leaving);
-        }
-        self.land_all(enclosing.exits);
-    }
-
-    fn while_loop(
-        &mut self,
-        label: Option<&Name>,
-        condition: Option<&Expression>,
-        body: &[Statement],
-    ) -> Result<(), SqlError> {
-        let before = self.variables.assigned_records();
-        self.variables.push_block(label);
-        self.enter_loop(label, false);
-        let leaving = match condition {
-            Some(condition) => {
-                let condition = self.condition(condition)?;
-                Some(self.jump_unless(condition))
-            }
-            None => None,
-        };
-        self.statements(body)?;
-        self.close_loop(leaving);
-        self.variables.pop_block();
-        self.variables.restore_assigned(before);
-        Ok(())
-    }
-
-    fn range_loop(&mut self, kind: &StatementKind) -> Result<(), SqlError> {
-        let StatementKind::ForRange { label, variable, reverse, first, last, step, body } = kind else {
-            return Ok(());
-        };
-        let bound = |compiler: &mut Compiler<'a>, expression: &Expression| {
-            compiler.expression_of(expression, DataType::Integer, "the bound of a FOR loop")
-        };
-        let first = bound(self, first)?;
-        let last = bound(self, last)?;
-        let step = match step {
-            Some(step) => Some(bound(self, step)?),
-            None => None,
-        };
-        let before = self.variables.assigned_records();
-        self.variables.push_block(label.as_ref());
-        let slot = self.variables.declare_plain(&variable.text, DataType::Integer)?;
-        let range = self.ranges.enter();
-        self.emit(Instruction::RangeStart(Box::new(RangeStart {
-            range,
-            first,
-            last,
-            step,
-            reverse: *reverse,
-        })));
-        self.enter_loop(label.as_ref(), true);
-        let leaving = self.emit(Instruction::RangeNext { range, slot, end: 0 });
-        self.statements(body)?;
-        self.close_loop(Some(leaving));
-        self.ranges.leave();
-        self.variables.pop_block();
-        self.variables.restore_assigned(before);
-        Ok(())
-    }
-
-    pub(super) fn row_loop(
-        &mut self,
-        label: Option<&Name>,
-        targets: &[Target],
-        query: &RowSource,
-        body: &[Statement],
-    ) -> Result<(), SqlError> {
-        let (source, target) = match query {
-            RowSource::Static(query) => {
-                let (source, columns) = self.rows_of(query)?;
-                (source, self.row_target(targets, &columns, false)?)
-            }
-            RowSource::Dynamic(dynamic) => {
-                let (target, wanted) = self.dynamic_target(targets, false)?;
-                (RowsSource::Dynamic(self.dynamic(dynamic, Some(wanted))?), target)
-            }
-        };
-        let before = self.variables.assigned_records();
-        self.variables.push_block(label);
-        let cursor = self.cursors.enter();
-        self.emit(Instruction::RowsStart(Box::new(RowsStart { cursor, source, flag: target.flag })));
-        self.enter_loop(label, true);
-        let leaving = self.emit(Instruction::RowsNext { cursor, stores: target.stores, end: 0 });
-        self.emit_packed();
-        self.statements(body)?;
-        self.close_loop(Some(leaving));
-        self.cursors.leave();
-        self.variables.pop_block();
-        self.variables.restore_assigned(before);
-        Ok(())
-    }
+/// Positions of the ends of lines, in characters from 1.
+fn line_ends(body: &str) -> Vec<u32> {
+    (1..)
+        .zip(body.chars())
+        .filter(|(_, character)| *character == '\n')
+        .map(|(position, _)| position)
+        .collect()
 }
 
 /// The error at this position, unless it has one.

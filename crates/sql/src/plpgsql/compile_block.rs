@@ -31,11 +31,15 @@ pub(super) enum ErrorRole {
 
 impl Compiler<'_> {
     pub(super) fn block(&mut self, block: &Block) -> Result<(), SqlError> {
-        let before = self.variables.assigned_records();
+        let before = self.variables.record_states();
         self.variables.push_block(block.label.as_ref());
         for declaration in &block.declarations {
+            let position = declaration.name.position;
+            self.begin_place(position, "during statement block local variable initialization");
             self.declaration(declaration)?;
+            self.end_place();
         }
+        self.begin_place(block.position, "at statement block");
         match block.handlers.is_empty() {
             true => {
                 self.enter(block.label.as_ref(), ErrorRole::None);
@@ -44,17 +48,25 @@ impl Compiler<'_> {
             }
             false => self.protected(block)?,
         }
+        self.end_place();
         self.variables.pop_block();
         if block.label.is_some() || !block.handlers.is_empty() {
             // EXIT or an error may have skipped the assignments.
-            self.variables.restore_assigned(before);
+            self.variables.left_anywhere(&before);
         }
         Ok(())
     }
 
     fn enter(&mut self, label: Option<&Name>, role: ErrorRole) {
         let label = label.map(|label| label.text.clone());
-        self.enclosing.push(Enclosing { label, next_turn: None, sets_found: false, exits: Vec::new(), role });
+        self.enclosing.push(Enclosing {
+            label,
+            next_turn: None,
+            sets_found: false,
+            exits: Vec::new(),
+            role,
+            cursor_level: None,
+        });
     }
 
     fn leave_enclosing(&mut self) {
@@ -66,7 +78,7 @@ impl Compiler<'_> {
     /// The statements of a block and its handlers.
     fn protected(&mut self, block: &Block) -> Result<(), SqlError> {
         let label = block.label.as_ref();
-        let before = self.variables.assigned_records();
+        let before = self.variables.record_states();
         let mut ends = Vec::new();
         let start = self.emit(Instruction::Protect { handlers: 0 });
         self.enter(label, ErrorRole::Protects);
@@ -80,7 +92,7 @@ impl Compiler<'_> {
         let state = self.variables.declare_plain("sqlstate", DataType::Text(None))?;
         let message = self.variables.declare_plain("sqlerrm", DataType::Text(None))?;
         for handler in &block.handlers {
-            self.variables.restore_assigned(before.clone());
+            self.variables.left_anywhere(&before);
             let conditions = handler.conditions.as_slice().into();
             let next = self.emit(Instruction::JumpUnlessCaught { conditions, to: 0 });
             self.emit(Instruction::ShowError { state, message });
@@ -117,6 +129,11 @@ impl Compiler<'_> {
         let (blocks, handlers) = (count(ErrorRole::Protects), count(ErrorRole::Handles));
         if self.enclosing[index..].iter().any(|enclosing| enclosing.sets_found) {
             self.emit(Instruction::SetFound);
+        }
+        let levels: Vec<u16> =
+            self.enclosing[index..].iter().filter_map(|enclosing| enclosing.cursor_level).collect();
+        for level in levels {
+            self.emit(Instruction::LeaveCursor { level });
         }
         if blocks + handlers > 0 {
             self.emit(Instruction::Leave { blocks, handlers });

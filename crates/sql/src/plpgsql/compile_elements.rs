@@ -1,4 +1,5 @@
-//! FOREACH: a loop over the elements of an array, as one over the rows of `unnest`.
+//! FOREACH: a loop over the elements of an array, as one over the rows of `unnest`; with SLICE one turn for the array
+//! itself, because arrays have one dimension.
 
 use super::ast::{
     Branch, Expression, Name, Raise, RaiseLevel, RaiseOption, RaiseSubject, RowSource, Statement,
@@ -15,11 +16,12 @@ use types::{DataType, SqlError, SqlState};
 const ARRAY: &str = "\0array";
 
 impl Compiler<'_> {
-    /// `FOREACH targets IN ARRAY array LOOP … END LOOP`
+    /// `FOREACH targets [SLICE slice] IN ARRAY array LOOP … END LOOP`
     pub(super) fn element_loop(
         &mut self,
         label: Option<&Name>,
         targets: &[Target],
+        slice: u32,
         array: &Expression,
         body: &[Statement],
     ) -> Result<(), SqlError> {
@@ -36,33 +38,68 @@ impl Compiler<'_> {
         let slot = self.variables.declare_plain(ARRAY, value.data_type)?;
         self.emit(Instruction::Assign { slot, value });
         let of = |expression: sql::Expr| Expression { expression, position: array.position };
-        let refusal = Raise {
-            level: RaiseLevel::Exception,
-            subject: RaiseSubject::Format {
-                text: "FOREACH expression must not be null".to_string(),
-                arguments: Vec::new(),
-            },
-            options: vec![(RaiseOption::ErrorCode, of(parse_expression("'22004'")?))],
-        };
         let statement = |kind: StatementKind| Statement { position: array.position, kind };
-        let refuse_null = StatementKind::If {
-            branches: vec![Branch {
-                condition: of(sql::Expr::IsNull(Box::new(variable()))),
-                statements: vec![statement(StatementKind::Raise(refusal))],
-            }],
-            otherwise: Vec::new(),
+        let refuse_if = |condition: sql::Expr, state: &str, text: String| {
+            let refusal = Raise {
+                level: RaiseLevel::Exception,
+                subject: RaiseSubject::Format { text, arguments: Vec::new() },
+                options: vec![(RaiseOption::ErrorCode, of(parse_expression(state)?))],
+            };
+            Ok::<Statement, SqlError>(statement(StatementKind::If {
+                branches: vec![Branch {
+                    condition: of(condition),
+                    statements: vec![statement(StatementKind::Raise(refusal))],
+                }],
+                otherwise: Vec::new(),
+            }))
         };
-        self.statements(&[statement(refuse_null)])?;
-        let mut query = parse_query("SELECT * FROM unnest(x)")?;
-        let _ = sql::visit_expressions_mut(&mut query, |expression| {
-            *expression = variable();
-            ControlFlow::<()>::Continue(())
-        });
+        let is_null = sql::Expr::IsNull(Box::new(variable()));
+        let mut checks =
+            vec![refuse_if(is_null, "'22004'", "FOREACH expression must not be null".to_string())?];
+        if slice > 0 {
+            // An empty array has no dimension.
+            let (condition, dimensions) = match slice {
+                1 => (with_variable("cardinality(x) = 0")?, 0),
+                _ => (parse_expression("TRUE")?, 1),
+            };
+            let text = format!("slice dimension ({slice}) is out of the valid range 0..{dimensions}");
+            checks.push(refuse_if(condition, "'2202E'", text)?);
+        }
+        self.statements(&checks)?;
+        if let [target] = targets
+            && let Ok(found) = self.variables.scalar(target)
+            && found.data_type.element().is_some() != (slice > 0)
+        {
+            // PostgreSQL finds out when it runs.
+            let message = match slice {
+                0 => "FOREACH loop variable must not be of an array type",
+                _ => "FOREACH ... SLICE loop variable must be of an array type",
+            };
+            self.emit(Instruction::Fail(Box::new(SqlError::new(SqlState::DATATYPE_MISMATCH, message))));
+            self.variables.pop_block();
+            return Ok(());
+        }
+        let mut query = parse_query(if slice > 0 { "SELECT x" } else { "SELECT * FROM unnest(x)" })?;
+        let _ = sql::visit_expressions_mut(&mut query, put_variable);
         let rows = RowSource::Static(Box::new(sql::Statement::Query(Box::new(query))));
         self.row_loop(label, targets, &rows, body)?;
         self.variables.pop_block();
         Ok(())
     }
+}
+
+/// An expression in which `x` is the array.
+fn with_variable(text: &str) -> Result<sql::Expr, SqlError> {
+    let mut expression = parse_expression(text)?;
+    let _ = sql::visit_expressions_mut(&mut expression, put_variable);
+    Ok(expression)
+}
+
+fn put_variable(expression: &mut sql::Expr) -> ControlFlow<()> {
+    if matches!(expression, sql::Expr::Identifier(_)) {
+        *expression = variable();
+    }
+    ControlFlow::Continue(())
 }
 
 fn variable() -> sql::Expr {

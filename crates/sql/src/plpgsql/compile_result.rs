@@ -387,6 +387,7 @@ impl Compiler<'_> {
         let count = statements.len();
         let mut gives = false;
         for (index, statement) in statements.iter().enumerate() {
+            self.mark_place(index as u32 + 1, "");
             let bound = self.statement_of_sql(statement)?;
             let is_last = index + 1 == count;
             if is_last && bound.returns_rows() && self.gives_result() {

@@ -1,9 +1,9 @@
 //! Compiling what is done with variables of composite types: their fields assigned, rows stored into them.
 
 use super::ast::{Expression, Target};
+use super::coercion::{coerce, coercion};
 use super::compile::{Compiler, or_at};
 use super::program::{Instruction, RowTarget, Store};
-use super::variables::coercion;
 use crate::expression::{self, Binder, RowForm, RowOperation, Source};
 use types::{DataType, SqlError, SqlState};
 
@@ -23,7 +23,7 @@ impl Compiler<'_> {
     ) -> Result<expression::Expression, SqlError> {
         let of_rows = data_type.is_composite() || data_type.element().is_some_and(DataType::is_composite);
         if !of_rows {
-            return super::variables::coerce(value, data_type, what);
+            return coerce(value, data_type, what);
         }
         let binder = Binder::new(self.variables.scope(), Source::Nothing);
         match (value.data_type, data_type) {
@@ -37,7 +37,7 @@ impl Compiler<'_> {
                 binder.assign_to_column(value.with_fields(count), what, data_type)
             }
             (found, _) if data_type.is_composite() && !found.is_composite() => {
-                let text = super::variables::coerce(value, DataType::Text(None), what)?;
+                let text = coerce(value, DataType::Text(None), what)?;
                 binder.convert_row(text, data_type, false)
             }
             _ => binder.assign_to_column(value, what, data_type),

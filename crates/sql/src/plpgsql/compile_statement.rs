@@ -1,15 +1,15 @@
 //! Compiling statements of SQL, CALL, RAISE and ASSERT.
 
 use super::ast::{
-    DynamicText, Expression, IntoClause, Name, Raise, RaiseLevel, RaiseSubject, StackedItem, StatementKind,
-    Target,
+    DiagnosticsItem, DynamicText, Expression, IntoClause, Name, Raise, RaiseLevel, RaiseSubject, StackedItem,
+    StatementKind, Target,
 };
+use super::coercion::coercion;
 use super::compile::{Compiler, or_at};
 use super::program::{
-    Call, ChangeInto, Dynamic, Execute, Instruction, RaiseMessage, RaisePlan, RowTarget, SelectInto, Store,
-    Variable,
+    Call, ChangeInto, Dynamic, Execute, FetchTarget, Instruction, RaiseMessage, RaisePlan, RecordColumns,
+    RowTarget, SelectInto, Store, Variable,
 };
-use super::variables::coercion;
 use crate::expression::{self, NamedArgument};
 use crate::statement::{BoundCall, BoundStatement, bind_statement};
 use sqlparser::ast as sql;
@@ -19,7 +19,16 @@ impl Compiler<'_> {
     /// A statement without statements inside.
     pub(super) fn simple_statement(&mut self, kind: &StatementKind) -> Result<(), SqlError> {
         match kind {
-            StatementKind::Sql { statement, into } => self.sql_statement(statement, into.as_ref()),
+            StatementKind::Sql { statement, into, current_of: None } => {
+                self.sql_statement(statement, into.as_ref())
+            }
+            StatementKind::Sql { statement, into, current_of: Some(cursor) } => {
+                let statement = self.with_current_row(statement, cursor)?;
+                self.sql_statement(&statement, into.as_ref())
+            }
+            StatementKind::Open { cursor, scroll, source } => self.open(cursor, *scroll, source),
+            StatementKind::Fetch { cursor, direction, into } => self.fetch(cursor, direction, into.as_ref()),
+            StatementKind::Close { cursor } => self.close(cursor),
             StatementKind::Perform { query } => match self.statement_of_sql(query)? {
                 BoundStatement::Select(select) => {
                     self.emit(Instruction::Perform(Box::new(select)));
@@ -30,7 +39,7 @@ impl Compiler<'_> {
             StatementKind::Call { procedure, arguments } => self.call(procedure, arguments),
             StatementKind::Execute { dynamic, into } => self.execute(dynamic, into.as_ref()),
             StatementKind::GetStackedDiagnostics { items } => self.stacked_diagnostics(items),
-            StatementKind::GetDiagnostics { targets } => self.row_count(targets),
+            StatementKind::GetDiagnostics { items } => self.diagnostics(items),
             StatementKind::Raise(raise) => self.raise(raise),
             StatementKind::Assert { condition, message } => self.assert(condition, message.as_ref()),
             other => Err(SqlError::new(
@@ -96,9 +105,7 @@ impl Compiler<'_> {
         if let [target] = targets
             && self.variables.is_record(target)
         {
-            let fields: Vec<(String, DataType)> =
-                columns.iter().map(|column| (column.name.clone(), known_type(column.data_type))).collect();
-            let (stores, flag) = self.variables.assign_record(target, &fields)?;
+            let (stores, flag) = self.variables.assign_record(target, &fields_of(columns))?;
             return Ok(RowTarget { stores: stores.into(), flag: Some(flag), strict });
         }
         let found: Vec<DataType> = columns.iter().map(|column| known_type(column.data_type)).collect();
@@ -131,7 +138,8 @@ impl Compiler<'_> {
         let mut bound = Vec::with_capacity(arguments.len());
         for (name, argument) in arguments {
             let value = self.expression(argument)?;
-            bound.push(NamedArgument { name: name.as_ref().map(|name| name.text.clone()), value });
+            let name = name.as_ref().map(|name| name.text.clone());
+            bound.push(NamedArgument { name, value, is_variadic: false });
         }
         let call = BoundCall::new(self.variables.scope(), procedure.text.clone(), bound)
             .map_err(|error| or_at(error, procedure.position))?;
@@ -153,8 +161,8 @@ impl Compiler<'_> {
         let (target, wanted) = match into {
             None => (None, None),
             Some(into) => {
-                let (target, wanted) = self.dynamic_target(&into.targets, into.strict)?;
-                (Some(target), Some(wanted))
+                let target = self.dynamic_target(&into.targets, None, "EXECUTE", into.strict)?;
+                (Some(target.target), Some(target.wanted))
             }
         };
         let dynamic = self.dynamic(dynamic, wanted)?;
@@ -174,43 +182,50 @@ impl Compiler<'_> {
         for argument in &dynamic.arguments {
             let bound = self.expression(argument)?;
             let known = known_type(bound.data_type);
-            arguments.push(super::variables::coerce(bound, known, "a value of USING")?);
+            arguments.push(super::coercion::coerce(bound, known, "a value of USING")?);
         }
         Ok(Dynamic { text, arguments: arguments.into(), wanted })
     }
 
-    /// Where rows go whose columns are known only when the statement runs, and the types that they are to have.
+    /// Where rows go whose columns are known only when the statement runs, and the types that they are to have. `columns`:
+    /// what they probably are.
     pub(super) fn dynamic_target(
         &mut self,
         targets: &[Target],
+        columns: Option<&[OutputColumn]>,
+        statement: &str,
         strict: bool,
-    ) -> Result<(RowTarget, Box<[DataType]>), SqlError> {
+    ) -> Result<FetchTarget, SqlError> {
         if let [target] = targets
             && self.variables.is_record(target)
         {
-            let fields = self.variables.fields(target)?;
-            let Some(fields) = fields else {
-                let what = "EXECUTE into a record whose columns nothing else has told";
-                let error = SqlError::unsupported(what);
-                return Err(error
+            let is_fixed = self.variables.is_fixed(target);
+            let told = columns.map(fields_of).filter(|_| !is_fixed);
+            let Some(fields) = told.or(self.variables.fields(target)?) else {
+                let what = format_args!("{statement} into a record whose columns nothing else has told");
+                return Err(SqlError::unsupported(what)
                     .hint("Declare it as table%ROWTYPE, or name a variable for every column.")
                     .at(target.position()));
             };
-            let types = fields.iter().map(|(_, data_type)| *data_type).collect();
+            let wanted = fields.iter().map(|(_, data_type)| *data_type).collect();
             let (stores, flag) = self.variables.assign_record(target, &fields)?;
-            return Ok((RowTarget { stores: stores.into(), flag: Some(flag), strict }, types));
+            let names = fields.iter().map(|(name, _)| name.as_str().into()).collect();
+            let record = (!is_fixed).then(|| RecordColumns { record: target.text().into(), columns: names });
+            let target = RowTarget { stores: stores.into(), flag: Some(flag), strict };
+            return Ok(FetchTarget { target, wanted, record });
         }
-        if let Some(packed) = self.packed_target(targets, None, strict)? {
-            return Ok(packed);
+        if let Some((target, wanted)) = self.packed_target(targets, None, strict)? {
+            return Ok(FetchTarget { target, wanted, record: None });
         }
         let mut stores = Vec::with_capacity(targets.len());
-        let mut types = Vec::with_capacity(targets.len());
+        let mut wanted = Vec::with_capacity(targets.len());
         for target in targets {
             let variable = self.variables.assignable(target)?;
             stores.push(self.store(target, variable.data_type)?);
-            types.push(variable.data_type);
+            wanted.push(variable.data_type);
         }
-        Ok((RowTarget { stores: stores.into(), flag: None, strict }, types.into()))
+        let target = RowTarget { stores: stores.into(), flag: None, strict };
+        Ok(FetchTarget { target, wanted: wanted.into(), record: None })
     }
 
     fn stacked_diagnostics(&mut self, items: &[(Target, StackedItem)]) -> Result<(), SqlError> {
@@ -222,13 +237,19 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn row_count(&mut self, targets: &[Target]) -> Result<(), SqlError> {
-        let stores = targets
-            .iter()
-            .map(|target| self.store(target, DataType::BigInt))
-            .collect::<Result<Vec<Store>, SqlError>>()?;
-        self.looks_at_matched = true;
-        self.emit(Instruction::RowCount { stores: stores.into() });
+    fn diagnostics(&mut self, items: &[(Target, DiagnosticsItem)]) -> Result<(), SqlError> {
+        for (target, item) in items {
+            let instruction = match item {
+                DiagnosticsItem::RowCount => {
+                    self.looks_at_matched = true;
+                    Instruction::RowCount { stores: Box::new([self.store(target, DataType::BigInt)?]) }
+                }
+                DiagnosticsItem::Context => {
+                    Instruction::Context { stores: Box::new([self.store(target, DataType::Text(None))?]) }
+                }
+            };
+            self.emit(instruction);
+        }
         Ok(())
     }
 
@@ -278,6 +299,11 @@ impl Compiler<'_> {
         self.emit(Instruction::Assert(Box::new((condition, message))));
         Ok(())
     }
+}
+
+/// The fields of a record that holds rows with these columns.
+fn fields_of(columns: &[OutputColumn]) -> Vec<(String, DataType)> {
+    columns.iter().map(|column| (column.name.clone(), known_type(column.data_type))).collect()
 }
 
 /// A column of literals of unknown type is text.

@@ -7,6 +7,7 @@ use super::ast::{Expression, Name, Statement, StatementKind, Target};
 use super::compile::Compiler;
 use super::compile_result::ResultShape;
 use super::program::{Address, CompiledProcedure, Instruction};
+use super::records::RecordState;
 use crate::library::CompileOptions;
 use crate::table::{TablePlan, Tables};
 use crate::trigger::{NEW_TABLE, OLD_TABLE, is_wrong_target};
@@ -59,11 +60,10 @@ pub(crate) fn compile_trigger(
             compiler.variables.add_transition_table(name, number, &columns);
         }
     }
-    let body = super::parse(&procedure.body)?;
-    compiler.block(&body.block)?;
+    compiler.body(&procedure.body)?;
     let message = "control reached end of trigger procedure without RETURN";
     compiler.emit(Instruction::Fail(Box::new(SqlError::new(SqlState::NO_RETURN, message))));
-    compiler.finish(inputs, options)
+    compiler.finish(procedure, inputs, options)
 }
 
 /// Checks a trigger function as far as it can be without a table.
@@ -103,6 +103,7 @@ fn check_statements(statements: &[Statement]) -> Result<(), SqlError> {
             | StatementKind::While { body, .. }
             | StatementKind::ForRange { body, .. }
             | StatementKind::ForRows { body, .. }
+            | StatementKind::ForCursor { body, .. }
             | StatementKind::ForElements { body, .. } => check_statements(body)?,
             _ => {}
         }
@@ -118,7 +119,10 @@ pub(super) struct Place {
     protected: usize,
     ranges: usize,
     cursors: usize,
-    assigned: Vec<bool>,
+    cursor_loops: usize,
+    loops: usize,
+    around: usize,
+    records: Vec<RecordState>,
 }
 
 impl Compiler<'_> {
@@ -131,7 +135,10 @@ impl Compiler<'_> {
             protected: self.protected_code.len(),
             ranges: self.ranges.now,
             cursors: self.cursors.now,
-            assigned: self.variables.assigned_records(),
+            cursor_loops: self.cursor_loops.now,
+            loops: self.variables.loops.len(),
+            around: self.around.len(),
+            records: self.variables.record_states(),
         }
     }
 
@@ -150,16 +157,24 @@ impl Compiler<'_> {
         if !self.result.is_triggered_row() || !(is_wrong_target(&error) || is_name && !is_certain) {
             return Err(error);
         }
-        let Place { here, enclosing, blocks, protected, ranges, cursors, assigned } = start;
+        let Place { here, enclosing, blocks, protected, .. } = start;
         self.code.truncate(here as usize);
+        self.packed.clear();
+        self.lines.retain(|(address, ..)| *address < here);
+        self.around.truncate(start.around);
+        if let Some((line, what)) = self.around.last().copied() {
+            self.mark_place(line, what);
+        }
         self.enclosing.truncate(enclosing);
         for around in &mut self.enclosing {
             around.exits.retain(|exit| *exit < here);
         }
         self.variables.back_to_blocks(blocks);
-        self.variables.restore_assigned(assigned);
+        self.variables.loops.truncate(start.loops);
+        self.variables.restore(&start.records);
         self.protected_code.truncate(protected);
-        (self.ranges.now, self.cursors.now) = (ranges, cursors);
+        (self.ranges.now, self.cursors.now) = (start.ranges, start.cursors);
+        self.cursor_loops.now = start.cursor_loops;
         self.emit(Instruction::Fail(Box::new(SqlError { position: None, ..error })));
         Ok(())
     }
@@ -201,7 +216,7 @@ impl Compiler<'_> {
                 DataType::Unknown => DataType::Text(None),
                 known => known,
             };
-            values.push(super::variables::coerce(bound, known, "a column of the result")?);
+            values.push(super::coercion::coerce(bound, known, "a column of the result")?);
         }
         self.returns_values(values)
     }

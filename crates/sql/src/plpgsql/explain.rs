@@ -14,6 +14,7 @@ pub(crate) fn explain(definition: &Procedure, procedure: &CompiledProcedure) -> 
             ParameterMode::In => "",
             ParameterMode::Out => "OUT ",
             ParameterMode::InOut => "INOUT ",
+            ParameterMode::Variadic => "VARIADIC ",
         };
         format!("{mode}{} {}", parameter.name, parameter.data_type.family())
     });
@@ -59,6 +60,10 @@ impl Explained<'_> {
                     RowsSource::Query(query) => Some(query),
                     RowsSource::Change(_) | RowsSource::Dynamic(_) => None,
                 },
+                Instruction::OpenCursor(open) => match &open.query.source {
+                    RowsSource::Query(query) => Some(query),
+                    RowsSource::Change(_) | RowsSource::Dynamic(_) => None,
+                },
                 other => query_of(other),
             };
             if let Some(query) = query {
@@ -70,6 +75,11 @@ impl Explained<'_> {
             Instruction::Change(statement) => self.change(address, statement),
             Instruction::ChangeInto(change) => self.change(address, &change.statement),
             Instruction::RowsStart(start) => match &start.source {
+                RowsSource::Change(statement) => self.change(address, statement),
+                RowsSource::Dynamic(_) => self.lines.push("Execute: known when it runs".to_string()),
+                RowsSource::Query(_) => {}
+            },
+            Instruction::OpenCursor(open) => match &open.query.source {
                 RowsSource::Change(statement) => self.change(address, statement),
                 RowsSource::Dynamic(_) => self.lines.push("Execute: known when it runs".to_string()),
                 RowsSource::Query(_) => {}

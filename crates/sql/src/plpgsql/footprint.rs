@@ -4,7 +4,7 @@
 //! walked again if that has become less. A variable becomes unknown once and for all, so the walk ends after at most
 //! (places where ways meet) × (variables + 1) rounds.
 
-use super::program::{Address, CompiledProcedure, Instruction, RowsSource, Store};
+use super::program::{Address, Coercion, CompiledProcedure, Instruction, RowsSource, Store};
 use crate::footprint::{Analysis, KnownFrame, refused};
 use std::collections::BTreeMap;
 use types::{SqlError, Value};
@@ -47,6 +47,7 @@ fn target(instruction: &Instruction) -> Option<Address> {
         | Instruction::JumpUnless { to, .. }
         | Instruction::RangeNext { end: to, .. }
         | Instruction::RowsNext { end: to, .. }
+        | Instruction::CursorNext { end: to, .. }
         | Instruction::JumpUnlessCaught { to, .. } => Some(*to),
         Instruction::Fused(fused) => Some(fused.end() as Address),
         _ => None,
@@ -203,7 +204,7 @@ impl Walk<'_, '_, '_> {
                     }
                 }
             }
-            Instruction::RowCount { stores } => forget(stores, frame),
+            Instruction::RowCount { stores } | Instruction::Context { stores } => forget(stores, frame),
             Instruction::ReturnQuery(query) => {
                 self.rows(&query.source, frame)?;
                 frame.set(found, None);
@@ -222,7 +223,32 @@ impl Walk<'_, '_, '_> {
             Instruction::StackedDiagnostics { items } => {
                 items.iter().for_each(|(_, store)| frame.set(store.slot, None));
             }
-            Instruction::RefuseNull { .. }
+            Instruction::OpenCursor(open) => {
+                for (store, value) in &open.arguments {
+                    // What a conversion makes of it is not followed.
+                    let value = match store.coercion {
+                        Coercion::None => self.analysis.evaluate(value, frame),
+                        _ => None,
+                    };
+                    frame.set(store.slot, value);
+                }
+                self.rows(&open.query.source, frame)?;
+                frame.set(open.variable.slot, None);
+            }
+            Instruction::FetchCursor(fetch) => {
+                fetch.target.iter().for_each(|fetched| self.stored(&fetched.target, frame));
+                frame.set(found, None);
+            }
+            Instruction::CursorNext { stores, .. } => {
+                forget(stores, frame);
+                frame.set(found, None);
+            }
+            Instruction::CurrentRow(current) => {
+                current.slots.iter().for_each(|slot| frame.set(*slot, None));
+            }
+            Instruction::CloseCursor(_)
+            | Instruction::LeaveCursor { .. }
+            | Instruction::RefuseNull { .. }
             | Instruction::RequireRecord { .. }
             | Instruction::Jump { .. }
             | Instruction::JumpIf { .. }
@@ -287,7 +313,21 @@ fn written(instruction: &Instruction, visit: &mut dyn FnMut(u16)) {
         | Instruction::RangeNext { slot, .. }
         | Instruction::Oracle { slot, .. } => visit(*slot),
         Instruction::RowsStart(start) => start.flag.iter().for_each(|flag| visit(*flag)),
-        Instruction::RowsNext { stores, .. } | Instruction::RowCount { stores } => stored(stores, visit),
+        Instruction::RowsNext { stores, .. }
+        | Instruction::CursorNext { stores, .. }
+        | Instruction::Context { stores }
+        | Instruction::RowCount { stores } => stored(stores, visit),
+        Instruction::OpenCursor(open) => {
+            visit(open.variable.slot);
+            open.arguments.iter().for_each(|(store, _)| visit(store.slot));
+        }
+        Instruction::FetchCursor(fetch) => {
+            if let Some(fetched) = &fetch.target {
+                stored(&fetched.target.stores, visit);
+                fetched.target.flag.iter().for_each(|flag| visit(*flag));
+            }
+        }
+        Instruction::CurrentRow(current) => current.slots.iter().for_each(|slot| visit(*slot)),
         Instruction::Subquery(plan) => visit(plan.slot),
         Instruction::Fused(fused) => fused.assigned_outside().iter().for_each(|(slot, _)| visit(*slot)),
         Instruction::Call(call) => call.variables.iter().flatten().for_each(|variable| visit(variable.slot)),

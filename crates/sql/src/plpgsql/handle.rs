@@ -5,8 +5,9 @@
 //! `execution::protect`.
 
 use super::ast::{Condition, StackedItem};
-use super::interpret::{Activation, store};
+use super::interpret::Activation;
 use super::program::{Address, Store};
+use super::store::store;
 use crate::execution::{Execution, Savepoint};
 use types::{SqlError, SqlState, Value};
 

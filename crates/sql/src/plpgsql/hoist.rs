@@ -5,9 +5,9 @@
 //! PostgreSQL would certainly run it: not behind AND, OR or in CASE, where it may not be reached; there the binder refuses
 //! it.
 
+use super::coercion::coerce;
 use super::compile::Compiler;
 use super::program::{Instruction, SubqueryPlan};
-use super::variables::coerce;
 use crate::statement::{BoundSelect, BoundStatement};
 use sqlparser::ast as sql;
 use types::{DataType, SqlError, SqlState};

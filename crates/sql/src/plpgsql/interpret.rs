@@ -3,21 +3,16 @@
 //! One frame of values per call, no names and no recursion but that of nested calls. Every instruction is charged, so
 //! that a contract that loops for ever ends when the meter does.
 
-use super::ast::{RaiseLevel, RaiseOption};
-use super::compile_result::check_structure;
-use super::conditions::{parse_state, state_of_condition};
-use super::fuse::FusedStatement;
 use super::handle::Protection;
-use super::program::{
-    Call, ChangeInto, Coercion, CompiledProcedure, Dynamic, Execute, Instruction, RaiseMessage, RaisePlan,
-    RangeStart, ResultForm, ReturnQuery, RowTarget, RowsSource, SelectInto, Store, SubqueryPlan,
-};
-use super::variables::{coercion, constant, not_assigned};
+use super::program::{CompiledProcedure, Instruction, RangeStart, ResultForm, Store};
+use super::raise::{assert, raise};
+use super::run_cursor::LoopCursor;
+use super::store::{refuse_null, store, store_row};
+use super::variables::not_assigned;
 use crate::execution::{Execution, check_values};
-use crate::expression::{Environment, Expression, row_value};
-use crate::statement::StatementOutput;
+use crate::expression::Expression;
 use smallvec::SmallVec;
-use types::{CompositeTypes, DataType, Notice, SqlError, SqlState, Value, assign, format_value};
+use types::{SqlError, SqlState, Value};
 
 /// Values of a frame that need no allocation.
 pub(super) const FRAME_INLINE: usize = 16;
@@ -52,7 +47,9 @@ pub(crate) fn call(
         caught: Vec::new(),
         returned: None,
         rows: Vec::new(),
+        loop_cursors: Vec::new(),
     };
+    activation.loop_cursors.resize_with(procedure.cursor_loops, || None);
     activation.frame.resize(procedure.slots, Value::Null);
     activation.ranges.resize(procedure.ranges, Range::default());
     activation.cursors.resize_with(procedure.cursors, Cursor::default);
@@ -61,6 +58,7 @@ pub(crate) fn call(
         activation.frame[usize::from(*slot)] = value;
     }
     activation.run_to_the_end(execution)?;
+    activation.close_loops(execution);
     Ok(activation.result())
 }
 
@@ -87,11 +85,11 @@ pub(super) struct Activation<'p> {
     pub(super) frame: SmallVec<[Value; FRAME_INLINE]>,
     ranges: SmallVec<[Range; 2]>,
     cursors: SmallVec<[Cursor; 1]>,
-    row_count: u64,
+    pub(super) row_count: u64,
     /// FOUND comes from a change whose matches nobody has looked at.
-    found_unseen: bool,
+    pub(super) found_unseen: bool,
     /// The same of ROW_COUNT.
-    row_count_unseen: bool,
+    pub(super) row_count_unseen: bool,
     /// Blocks with handlers that are running, the innermost last.
     pub(super) protections: Vec<Protection>,
     /// Errors that are being handled, the innermost last.
@@ -99,7 +97,9 @@ pub(super) struct Activation<'p> {
     /// The value of RETURN.
     returned: Option<Vec<Value>>,
     /// The rows of RETURN NEXT and RETURN QUERY.
-    rows: Vec<Vec<Value>>,
+    pub(super) rows: Vec<Vec<Value>>,
+    /// The cursors that loops run over, the outermost first.
+    pub(super) loop_cursors: Vec<Option<LoopCursor>>,
 }
 
 impl Activation<'_> {
@@ -125,6 +125,7 @@ impl Activation<'_> {
         let mut at = start;
         loop {
             execution.charge(1)?;
+            execution.address = at as u32;
             let mut next = at + 1;
             match &procedure.code[at] {
                 Instruction::Assign { slot, value } => {
@@ -205,8 +206,14 @@ impl Activation<'_> {
                         self.look_at_matched(execution);
                     }
                     let count = Value::BigInt(i64::try_from(self.row_count).unwrap_or(i64::MAX));
-                    for store in stores {
-                        self::store(&mut self.frame, store, count.clone(), &procedure.types)?;
+                    for target in stores {
+                        store(&mut self.frame, target, count.clone(), &procedure.types)?;
+                    }
+                }
+                Instruction::Context { stores } => {
+                    let context = execution.call_context();
+                    for target in stores {
+                        store(&mut self.frame, target, Value::text(context.as_str()), &procedure.types)?;
                     }
                 }
                 Instruction::Raise(plan) => {
@@ -257,20 +264,33 @@ impl Activation<'_> {
                 Instruction::ShowError { state, message } => self.show_error(*state, *message),
                 Instruction::Rethrow => return Err(self.error_at_hand()),
                 Instruction::StackedDiagnostics { items } => self.stacked_diagnostics(items)?,
+                Instruction::OpenCursor(open) => self.open_cursor(open, execution)?,
+                Instruction::FetchCursor(fetch) => self.fetch_cursor(fetch, execution)?,
+                Instruction::CloseCursor(variable) => {
+                    let name = self.cursor_name(variable)?;
+                    execution.cursors.close(&name)?;
+                }
+                Instruction::CursorNext { level, stores, end } => {
+                    if !self.next_of_cursor(*level, stores, execution)? {
+                        next = *end as usize;
+                    }
+                }
+                Instruction::LeaveCursor { level } => self.leave_cursor(*level, execution),
+                Instruction::CurrentRow(current) => self.current_row(current, execution)?,
             }
             at = next;
         }
     }
 
     #[inline]
-    fn set_found(&mut self, found: bool) {
+    pub(super) fn set_found(&mut self, found: bool) {
         self.frame[usize::from(self.procedure.found)] = Value::Boolean(found);
         self.found_unseen = false;
     }
 
     /// FOUND and ROW_COUNT after a statement of SQL.
     #[inline]
-    fn set_row_count(&mut self, rows: u64, is_change: bool) {
+    pub(super) fn set_row_count(&mut self, rows: u64, is_change: bool) {
         self.frame[usize::from(self.procedure.found)] = Value::Boolean(rows > 0);
         self.row_count = rows;
         self.found_unseen = is_change;
@@ -278,7 +298,7 @@ impl Activation<'_> {
     }
 
     /// The last change becomes one whose matches matter.
-    fn look_at_matched(&mut self, execution: &mut Execution<'_>) {
+    pub(super) fn look_at_matched(&mut self, execution: &mut Execution<'_>) {
         execution.look_at_matched();
         self.found_unseen = false;
         self.row_count_unseen = false;
@@ -321,7 +341,7 @@ impl Activation<'_> {
         Ok(())
     }
 
-    fn evaluated(
+    pub(super) fn evaluated(
         &self,
         values: &[Expression],
         execution: &mut Execution<'_>,
@@ -329,90 +349,6 @@ impl Activation<'_> {
         execution.with_variables(&self.frame, |environment| {
             values.iter().map(|value| value.evaluate(environment)).collect()
         })
-    }
-
-    /// The rows of a loop or of RETURN QUERY.
-    fn source_rows(
-        &mut self,
-        source: &RowsSource,
-        execution: &mut Execution<'_>,
-    ) -> Result<StatementOutput, SqlError> {
-        match source {
-            RowsSource::Query(query) => {
-                let rows = execution.select(query, &self.frame, None)?;
-                Ok(StatementOutput { rows, ..StatementOutput::default() })
-            }
-            RowsSource::Change(statement) => {
-                let output = execution.run(statement, &self.frame)?;
-                execution.look_at_matched();
-                Ok(output)
-            }
-            RowsSource::Dynamic(dynamic) => self.dynamic(dynamic, execution),
-        }
-    }
-
-    fn return_query(&mut self, query: &ReturnQuery, execution: &mut Execution<'_>) -> Result<(), SqlError> {
-        let StatementOutput { rows, columns, .. } = self.source_rows(&query.source, execution)?;
-        if let RowsSource::Dynamic(_) = query.source {
-            let types: Option<&[DataType]> = query.types.as_deref();
-            types.map_or(Ok(()), |types| check_structure(&columns, types))?;
-        }
-        let rows = match query.row {
-            None => rows,
-            Some(data_type) => {
-                let packed = rows.into_iter().map(|row| Ok(vec![row_value(data_type, row)?]));
-                packed.collect::<Result<_, SqlError>>()?
-            }
-        };
-        self.set_row_count(rows.len() as u64, false);
-        self.rows.extend(rows);
-        check_values(&self.rows)
-    }
-
-    /// A statement whose text is computed.
-    fn dynamic(
-        &mut self,
-        dynamic: &Dynamic,
-        execution: &mut Execution<'_>,
-    ) -> Result<StatementOutput, SqlError> {
-        let Value::Text(text) = execution.evaluate(&dynamic.text, &self.frame)? else {
-            let message = "query string argument of EXECUTE is null";
-            return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
-        };
-        let values = self.evaluated(&dynamic.arguments, execution)?;
-        let types: Vec<DataType> = dynamic.arguments.iter().map(Expression::data_type).collect();
-        let mut output = execution.run_text(&text, values, &types)?;
-        let Some(wanted) = &dynamic.wanted else { return Ok(output) };
-        let from = |position: usize| output.columns.get(position).map_or(DataType::Unknown, |c| c.data_type);
-        let coercions = wanted.iter().enumerate();
-        let coercions = coercions.map(|(position, to)| coercion(from(position), *to, "a variable"));
-        let coercions = coercions.collect::<Result<Vec<Coercion>, SqlError>>()?;
-        for row in &mut output.rows {
-            for (value, coercion) in row.iter_mut().zip(&coercions) {
-                *value = convert(std::mem::take(value), *coercion, &self.procedure.types)?;
-            }
-        }
-        Ok(output)
-    }
-
-    /// EXECUTE. It leaves FOUND as it is.
-    fn execute(&mut self, execute: &Execute, execution: &mut Execution<'_>) -> Result<(), SqlError> {
-        if self.procedure.looks_at_matched && self.found_unseen {
-            self.look_at_matched(execution);
-        }
-        let output = self.dynamic(&execute.dynamic, execution)?;
-        execution.look_at_matched();
-        self.row_count = output.affected;
-        self.row_count_unseen = false;
-        let Some(target) = &execute.target else { return Ok(()) };
-        if output.columns.is_empty() {
-            let message = "INTO used with a command that cannot return data";
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
-        }
-        if target.strict {
-            check_single(output.rows.len())?;
-        }
-        store_first(&mut self.frame, target, output.rows.into_iter().next(), &self.procedure.types)
     }
 
     /// Stores the next row of a loop; false at its end. A loop without a turn leaves NULLs.
@@ -429,166 +365,6 @@ impl Activation<'_> {
         self.set_found(had_turn);
         Ok(false)
     }
-
-    fn select_into(&mut self, select: &SelectInto, execution: &mut Execution<'_>) -> Result<(), SqlError> {
-        // A second row is looked for only where it would be an error.
-        let limit = if select.target.strict { 2 } else { 1 };
-        let rows = execution.select(&select.query, &self.frame, Some(limit))?;
-        if select.target.strict {
-            check_single(rows.len())?;
-        }
-        self.set_row_count(rows.len() as u64, false);
-        store_first(&mut self.frame, &select.target, rows.into_iter().next(), &self.procedure.types)
-    }
-
-    fn subquery(&mut self, plan: &SubqueryPlan, execution: &mut Execution<'_>) -> Result<(), SqlError> {
-        // A second row of a value is an error.
-        let limit = if plan.exists.is_some() { 1 } else { 2 };
-        let mut rows = execution.select(&plan.query, &self.frame, Some(limit))?;
-        let value = match plan.exists {
-            Some(value) => Value::Boolean(if rows.is_empty() { !value } else { value }),
-            None if rows.len() > 1 => {
-                let message = "more than one row returned by a subquery used as an expression";
-                return Err(SqlError::new(SqlState(*b"21000"), message));
-            }
-            None => rows.pop().and_then(|row| row.into_iter().next()).unwrap_or(Value::Null),
-        };
-        self.frame[usize::from(plan.slot)] = value;
-        // PostgreSQL runs such an expression as a query of one row.
-        self.row_count = 1;
-        self.row_count_unseen = false;
-        Ok(())
-    }
-
-    /// Statements on one row that are one command. What they assign and others use does not depend on the row: it is
-    /// computed again here, where it was computed without an error a moment ago.
-    fn fused(&mut self, fused: &FusedStatement, execution: &mut Execution<'_>) -> Result<(), SqlError> {
-        let matched = execution.fused(fused, &self.frame)?;
-        self.set_row_count(u64::from(matched), true);
-        for (slot, value) in fused.assigned_outside() {
-            self.frame[usize::from(*slot)] = execution.evaluate(value, &self.frame)?;
-        }
-        Ok(())
-    }
-
-    fn change_into(&mut self, change: &ChangeInto, execution: &mut Execution<'_>) -> Result<(), SqlError> {
-        let output = execution.run(&change.statement, &self.frame)?;
-        // Whether there was a row shows in the variables.
-        self.look_at_matched(execution);
-        match output.rows.len() {
-            1 => {}
-            0 if !change.target.strict => {}
-            several => check_single(several)?,
-        }
-        self.set_row_count(output.affected, false);
-        store_first(&mut self.frame, &change.target, output.rows.into_iter().next(), &self.procedure.types)
-    }
-
-    fn call(&mut self, call: &Call, execution: &mut Execution<'_>) -> Result<(), SqlError> {
-        if self.procedure.looks_at_matched {
-            // Afterwards the last change would be one of the procedure called.
-            self.look_at_unseen(execution);
-        }
-        let output = execution.run(&call.statement, &self.frame)?;
-        let values = output.rows.into_iter().flatten();
-        for ((position, value), column) in output.call_outputs.iter().zip(values).zip(output.columns.iter()) {
-            let Some(variable) = call.variables.get(*position).and_then(Option::as_ref) else {
-                let message = format!(
-                    "procedure parameter \"{}\" is an output parameter but corresponding argument is not writable",
-                    column.name
-                );
-                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
-            };
-            if let Some(name) = &variable.constant {
-                return Err(constant(name));
-            }
-            let value = convert(
-                value,
-                coercion(column.data_type, variable.data_type, "an output argument")?,
-                &self.procedure.types,
-            )?;
-            if let Some(name) = &variable.not_null {
-                refuse_null(&value, name)?;
-            }
-            self.frame[usize::from(variable.slot)] = value;
-        }
-        Ok(())
-    }
-}
-
-/// Evaluates a RAISE in `environment` (whose row nobody looks at): an error where it ends the call. Gives what it says to
-/// the client otherwise.
-///
-/// # Errors
-/// What RAISE says.
-pub(super) fn raise(plan: &RaisePlan, environment: &Environment<'_>) -> Result<Option<Notice>, SqlError> {
-    let mut message = match &plan.message {
-        RaiseMessage::Format { pieces, arguments } => Some(formatted(pieces, arguments, environment)?),
-        RaiseMessage::Condition(name) => Some(name.to_string()),
-        RaiseMessage::Code => None,
-    };
-    let has_text = matches!(plan.message, RaiseMessage::Format { .. });
-    let mut error = SqlError::new(plan.state, "");
-    let mut given_message = None;
-    for (option, expression) in &plan.options {
-        let Some(text) = format_value(&expression.evaluate(environment)?) else {
-            let message = "RAISE statement option cannot be null";
-            return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
-        };
-        match option {
-            RaiseOption::ErrorCode => {
-                error.state = state_named(&text)?;
-                if !has_text {
-                    message = Some(text);
-                }
-            }
-            RaiseOption::Message => given_message = Some(text),
-            RaiseOption::Detail => error.detail = Some(text),
-            RaiseOption::Hint => error.hint = Some(text),
-            RaiseOption::Other(_) => {}
-        }
-    }
-    error.message = given_message.or(message).unwrap_or_else(|| error.state.to_string());
-    match plan.level {
-        RaiseLevel::Exception => Err(error),
-        RaiseLevel::Message(severity) => Ok(Some(Notice { severity, report: error })),
-        RaiseLevel::Silent => Ok(None),
-    }
-}
-
-fn formatted(
-    pieces: &[Box<str>],
-    arguments: &[Expression],
-    environment: &Environment<'_>,
-) -> Result<String, SqlError> {
-    let mut text = String::new();
-    for (index, piece) in pieces.iter().enumerate() {
-        text.push_str(piece);
-        if let Some(argument) = arguments.get(index) {
-            let value = argument.evaluate(environment)?;
-            text.push_str(format_value(&value).as_deref().unwrap_or("<NULL>"));
-        }
-    }
-    Ok(text)
-}
-
-/// Evaluates an ASSERT.
-///
-/// # Errors
-/// `P0004` unless the condition is true.
-pub(super) fn assert(
-    condition: &Expression,
-    message: Option<&Expression>,
-    environment: &Environment<'_>,
-) -> Result<(), SqlError> {
-    if condition.is_true(environment)? {
-        return Ok(());
-    }
-    let text = match message {
-        Some(message) => format_value(&message.evaluate(environment)?),
-        None => None,
-    };
-    Err(SqlError::new(SqlState(*b"P0004"), text.unwrap_or_else(|| "assertion failed".to_string())))
 }
 
 impl Range {
@@ -606,87 +382,8 @@ impl Range {
     }
 }
 
-/// Puts a value into a frame as the variable's type.
-#[inline]
-pub(super) fn store(
-    frame: &mut [Value],
-    store: &Store,
-    value: Value,
-    types: &CompositeTypes,
-) -> Result<(), SqlError> {
-    let value = convert(value, store.coercion, types)?;
-    if let Some(variable) = &store.not_null {
-        refuse_null(&value, variable)?;
-    }
-    frame[usize::from(store.slot)] = value;
-    Ok(())
-}
-
-/// Stores a row column by column; NULL where it has none, or where there is no row.
-fn store_row(
-    frame: &mut [Value],
-    stores: &[Store],
-    row: Option<Vec<Value>>,
-    types: &CompositeTypes,
-) -> Result<(), SqlError> {
-    let mut values = row.into_iter().flatten();
-    for target in stores {
-        store(frame, target, values.next().unwrap_or(Value::Null), types)?;
-    }
-    Ok(())
-}
-
-/// Stores the only row of a result, or that there is none.
-pub(super) fn store_first(
-    frame: &mut [Value],
-    target: &RowTarget,
-    row: Option<Vec<Value>>,
-    types: &CompositeTypes,
-) -> Result<(), SqlError> {
-    if let Some(flag) = target.flag {
-        frame[usize::from(flag)] = Value::Boolean(true);
-    }
-    store_row(frame, &target.stores, row, types)
-}
-
-#[inline]
-fn convert(value: Value, coercion: Coercion, types: &CompositeTypes) -> Result<Value, SqlError> {
-    match coercion {
-        Coercion::None => Ok(value),
-        Coercion::Assign(data_type) => types.assign(value, data_type),
-        Coercion::ThroughText(data_type) => types.assign(assign(value, DataType::Text(None))?, data_type),
-    }
-}
-
-#[inline]
-pub(super) fn refuse_null(value: &Value, variable: &str) -> Result<(), SqlError> {
-    if !value.is_null() {
-        return Ok(());
-    }
-    let message = format!("null value cannot be assigned to variable \"{variable}\" declared NOT NULL");
-    Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message))
-}
-
 /// The error of CASE where nothing fits.
 #[cold]
 pub(super) fn case_not_found() -> SqlError {
     SqlError::new(SqlState(*b"20000"), "case not found").hint("CASE statement is missing ELSE part.")
-}
-
-/// The errors of STRICT.
-pub(super) fn check_single(rows: usize) -> Result<(), SqlError> {
-    match rows {
-        0 => Err(SqlError::new(SqlState::NO_DATA_FOUND, "query returned no rows")),
-        1 => Ok(()),
-        _ => Err(SqlError::new(SqlState::TOO_MANY_ROWS, "query returned more than one row")
-            .hint("Make sure the query returns a single row, or use LIMIT 1.")),
-    }
-}
-
-/// The code that ERRCODE gives, itself or by the condition's name.
-fn state_named(text: &str) -> Result<SqlState, SqlError> {
-    parse_state(text).or_else(|| state_of_condition(text)).ok_or_else(|| {
-        let message = format!("unrecognized exception condition \"{text}\"");
-        SqlError::new(SqlState(*b"42704"), message)
-    })
 }

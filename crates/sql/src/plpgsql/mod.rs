@@ -9,9 +9,13 @@
 //! is created, by name, with SQLSTATE 0A000.
 
 mod ast;
+mod coercion;
 mod compile;
 mod compile_block;
+mod compile_branch;
+mod compile_cursor;
 mod compile_elements;
+mod compile_loop;
 mod compile_result;
 mod compile_rows;
 mod compile_statement;
@@ -24,11 +28,23 @@ mod handle;
 mod hoist;
 mod interpret;
 mod parse;
+mod parse_control;
+mod parse_cursor;
+mod parse_diagnostics;
+mod parse_raise;
 mod parse_statement;
+#[cfg(test)]
+mod parse_tests;
 mod program;
+mod raise;
+mod records;
+mod run_cursor;
+mod run_statement;
+mod store;
 mod tokens;
 mod variables;
 
+pub(crate) use ast::NameConflict;
 pub(crate) use compile::compile;
 pub(crate) use compile_trigger::{check_trigger_function, compile_trigger};
 pub(crate) use explain::explain;
@@ -37,3 +53,4 @@ pub(crate) use fuse::{FusedStatement, RowRun};
 pub(crate) use interpret::{CallResult, call};
 pub use parse::parse;
 pub use program::CompiledProcedure;
+pub(crate) use program::Described;

@@ -1,14 +1,10 @@
 //! Statements without statements inside: assignment, SQL with INTO, CALL, RAISE and the rest.
 
-use super::ast::{
-    DynamicText, Expression, IntoClause, Name, Raise, RaiseLevel, RaiseOption, RaiseSubject, RowSource,
-    StackedItem, StatementKind, Target,
-};
-use super::conditions::{parse_state, state_of_condition};
+use super::ast::{DynamicText, Expression, IntoClause, Name, RowSource, StatementKind};
 use super::parse::{BodyParser, is_reserved, is_semicolon};
 use sqlparser::tokenizer::{Token, Word};
 use types::limits::ARGUMENTS_MAX;
-use types::{Severity, SqlError, SqlState};
+use types::{SqlError, SqlState};
 
 /// Statements of SQL that a contract cannot hold.
 const REFUSED_SQL: [&str; 36] = [
@@ -76,7 +72,10 @@ impl BodyParser<'_> {
             "ASSERT" => self.assert(),
             "RETURN" => self.return_statement(),
             "EXECUTE" => self.execute(),
-            "OPEN" | "FETCH" | "MOVE" | "CLOSE" => refused("a cursor"),
+            "OPEN" => self.open(),
+            "FETCH" => self.fetch(),
+            "MOVE" => self.move_cursor(),
+            "CLOSE" => self.close(),
             "COMMIT" | "ROLLBACK" | "ABORT" => Err(SqlError::unsupported(format!("{word} in a procedure"))
                 .hint("A call is one transaction; RAISE EXCEPTION ends it without effect.")
                 .at(position)),
@@ -125,11 +124,18 @@ impl BodyParser<'_> {
     /// SELECT, INSERT, UPDATE or DELETE up to its semicolon, with INTO taken out.
     fn sql_statement(&mut self) -> Result<StatementKind, SqlError> {
         let start = self.tokens.next;
-        let mut into = None;
+        let (mut into, mut current_of) = (None, None);
+        let mut left_out = Vec::new();
         loop {
             match self.tokens.peek(0) {
                 None => return Err(self.tokens.unexpected("\";\"")),
                 Some(Token::SemiColon) => break,
+                _ if self.is_current_of() => {
+                    let from = self.tokens.next;
+                    self.tokens.next += 3;
+                    current_of = Some(self.name("a cursor")?);
+                    left_out.push(from..self.tokens.next);
+                }
                 _ if self.tokens.is_word(0, "INTO") && !self.follows_insert() => {
                     let from = self.tokens.next;
                     if into.is_some() {
@@ -137,18 +143,17 @@ impl BodyParser<'_> {
                         return Err(error.at(self.tokens.position()));
                     }
                     self.tokens.next += 1;
-                    let clause = self.target_clause()?;
-                    into = Some((clause, from..self.tokens.next));
+                    into = Some(self.target_clause()?);
+                    left_out.push(from..self.tokens.next);
                 }
                 _ => self.tokens.next += 1,
             }
         }
         let end = self.tokens.next;
         self.tokens.next = start;
-        let (into, left_out) = into.map_or((None, None), |(clause, range)| (Some(clause), Some(range)));
-        let statement = self.tokens.statement(end, left_out)?;
+        let statement = Box::new(self.tokens.statement(end, &left_out)?);
         self.tokens.expect(&Token::SemiColon)?;
-        Ok(StatementKind::Sql { statement: Box::new(statement), into })
+        Ok(StatementKind::Sql { statement, into, current_of })
     }
 
     /// `INSERT INTO` and `MERGE INTO` are no INTO of PL/pgSQL.
@@ -156,7 +161,7 @@ impl BodyParser<'_> {
         self.tokens.previous_is_word("INSERT") || self.tokens.previous_is_word("MERGE")
     }
 
-    fn target_clause(&mut self) -> Result<IntoClause, SqlError> {
+    pub(super) fn target_clause(&mut self) -> Result<IntoClause, SqlError> {
         let strict = self.tokens.accept_word("STRICT");
         Ok(IntoClause { strict, targets: self.targets()? })
     }
@@ -269,96 +274,6 @@ impl BodyParser<'_> {
         }
     }
 
-    /// `GET STACKED DIAGNOSTICS target = item, …`, behind STACKED.
-    fn get_stacked_diagnostics(&mut self) -> Result<StatementKind, SqlError> {
-        self.tokens.expect_word("DIAGNOSTICS")?;
-        let mut items = Vec::new();
-        loop {
-            let target = self.target("a variable")?;
-            if !self.tokens.accept(&Token::Assignment) {
-                self.tokens.expect(&Token::Eq)?;
-            }
-            let position = self.tokens.position();
-            let item = match self.tokens.peek_word(0).as_deref() {
-                Some("RETURNED_SQLSTATE") => StackedItem::State,
-                Some("MESSAGE_TEXT") => StackedItem::Message,
-                Some("PG_EXCEPTION_DETAIL") => StackedItem::Detail,
-                Some("PG_EXCEPTION_HINT") => StackedItem::Hint,
-                Some(
-                    item @ ("PG_EXCEPTION_CONTEXT"
-                    | "COLUMN_NAME"
-                    | "CONSTRAINT_NAME"
-                    | "PG_DATATYPE_NAME"
-                    | "TABLE_NAME"
-                    | "SCHEMA_NAME"),
-                ) => {
-                    return Err(SqlError::unsupported(format!("GET STACKED DIAGNOSTICS … = {item}"))
-                        .hint("MESSAGE_TEXT names what is wrong.")
-                        .at(position));
-                }
-                Some("ROW_COUNT" | "PG_CONTEXT") => {
-                    let item = self.tokens.peek_word(0).unwrap_or_default();
-                    let message =
-                        format!("diagnostics item {item} is not allowed in GET STACKED DIAGNOSTICS");
-                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position));
-                }
-                _ => {
-                    let message = "unrecognized GET DIAGNOSTICS item";
-                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position));
-                }
-            };
-            self.tokens.next += 1;
-            items.push((target, item));
-            if self.tokens.accept(&Token::SemiColon) {
-                return Ok(StatementKind::GetStackedDiagnostics { items });
-            }
-            self.tokens.expect(&Token::Comma)?;
-        }
-    }
-
-    /// `GET [CURRENT] DIAGNOSTICS target = item, …`
-    fn get_diagnostics(&mut self) -> Result<StatementKind, SqlError> {
-        self.tokens.next += 1;
-        if self.tokens.accept_word("STACKED") {
-            return self.get_stacked_diagnostics();
-        }
-        self.tokens.accept_word("CURRENT");
-        self.tokens.expect_word("DIAGNOSTICS")?;
-        let mut targets: Vec<Target> = Vec::new();
-        loop {
-            targets.push(self.target("a variable")?);
-            if !self.tokens.accept(&Token::Assignment) {
-                self.tokens.expect(&Token::Eq)?;
-            }
-            if !self.tokens.accept_word("ROW_COUNT") {
-                return Err(match self.tokens.peek_word(0).as_deref() {
-                    Some(
-                        item @ ("RETURNED_SQLSTATE"
-                        | "MESSAGE_TEXT"
-                        | "PG_EXCEPTION_DETAIL"
-                        | "PG_EXCEPTION_HINT"
-                        | "PG_EXCEPTION_CONTEXT"),
-                    ) => {
-                        let message =
-                            format!("diagnostics item {item} is not allowed in GET CURRENT DIAGNOSTICS");
-                        SqlError::new(SqlState::SYNTAX_ERROR, message).at(self.tokens.position())
-                    }
-                    Some("PG_CONTEXT") => {
-                        SqlError::unsupported("GET DIAGNOSTICS … = PG_CONTEXT").at(self.tokens.position())
-                    }
-                    _ => {
-                        let message = "unrecognized GET DIAGNOSTICS item";
-                        SqlError::new(SqlState::SYNTAX_ERROR, message).at(self.tokens.position())
-                    }
-                });
-            }
-            if self.tokens.accept(&Token::SemiColon) {
-                return Ok(StatementKind::GetDiagnostics { targets });
-            }
-            self.tokens.expect(&Token::Comma)?;
-        }
-    }
-
     fn assert(&mut self) -> Result<StatementKind, SqlError> {
         self.tokens.next += 1;
         let condition = self.expression_until(";", comma_or_semicolon)?;
@@ -390,7 +305,7 @@ impl BodyParser<'_> {
                     true => RowSource::Dynamic(self.dynamic_text(";")?),
                     false => {
                         let end = self.tokens.find(";", is_semicolon)?;
-                        RowSource::Static(Box::new(self.tokens.statement(end, None)?))
+                        RowSource::Static(Box::new(self.tokens.statement(end, &[])?))
                     }
                 };
                 self.tokens.expect(&Token::SemiColon)?;
@@ -399,131 +314,8 @@ impl BodyParser<'_> {
             _ => Ok(StatementKind::Return(Some(self.expression_until_semicolon()?))),
         }
     }
-
-    fn raise(&mut self) -> Result<StatementKind, SqlError> {
-        self.tokens.next += 1;
-        let level = match self.tokens.peek_word(0).as_deref() {
-            Some("EXCEPTION") => Some(RaiseLevel::Exception),
-            Some("INFO") => Some(RaiseLevel::Message(Severity::Info)),
-            Some("NOTICE") => Some(RaiseLevel::Message(Severity::Notice)),
-            Some("WARNING") => Some(RaiseLevel::Message(Severity::Warning)),
-            Some("DEBUG" | "LOG") => Some(RaiseLevel::Silent),
-            _ => None,
-        };
-        self.tokens.next += usize::from(level.is_some());
-        let level = level.unwrap_or(RaiseLevel::Exception);
-        let subject = self.raise_subject()?;
-        let options =
-            if self.tokens.accept_word("USING") { self.raise_options(&subject)? } else { Vec::new() };
-        self.tokens.expect(&Token::SemiColon)?;
-        Ok(StatementKind::Raise(Raise { level, subject, options }))
-    }
-
-    fn raise_subject(&mut self) -> Result<RaiseSubject, SqlError> {
-        let position = self.tokens.position();
-        match self.tokens.peek(0) {
-            Some(Token::SemiColon) => Ok(RaiseSubject::Nothing),
-            Some(Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)) => {
-                let text = text.clone();
-                self.tokens.next += 1;
-                self.raise_format(text, position)
-            }
-            Some(Token::DollarQuotedString(text)) => {
-                let text = text.value.clone();
-                self.tokens.next += 1;
-                self.raise_format(text, position)
-            }
-            _ if self.tokens.is_word(0, "USING") => Ok(RaiseSubject::Options),
-            _ if self.tokens.is_word(0, "SQLSTATE") => {
-                self.tokens.next += 1;
-                let (name, state) = self.state()?;
-                Ok(RaiseSubject::Condition { name, state })
-            }
-            _ => {
-                let name = self.name("a format, a condition, USING or \";\"")?;
-                match state_of_condition(&name.text) {
-                    Some(state) => Ok(RaiseSubject::Condition { name: name.text, state }),
-                    None => {
-                        let message = format!("unrecognized exception condition \"{}\"", name.text);
-                        Err(SqlError::new(SqlState(*b"42704"), message).at(name.position))
-                    }
-                }
-            }
-        }
-    }
-
-    /// A code in quotes, behind SQLSTATE.
-    pub(super) fn state(&mut self) -> Result<(String, SqlState), SqlError> {
-        let Some(Token::SingleQuotedString(text)) = self.tokens.peek(0) else {
-            return Err(self.tokens.unexpected("a code of five characters in quotes"));
-        };
-        let Some(state) = parse_state(text) else {
-            return Err(
-                SqlError::new(SqlState::SYNTAX_ERROR, "invalid SQLSTATE code").at(self.tokens.position())
-            );
-        };
-        let name = text.clone();
-        self.tokens.next += 1;
-        Ok((name, state))
-    }
-
-    fn raise_format(&mut self, text: String, position: u32) -> Result<RaiseSubject, SqlError> {
-        let mut arguments = Vec::new();
-        while self.tokens.accept(&Token::Comma) {
-            arguments.push(self.expression_until(";", |tokens, ahead| {
-                comma_or_semicolon(tokens, ahead) || tokens.is_word(ahead, "USING")
-            })?);
-        }
-        let expected = text.replace("%%", "").matches('%').count();
-        let message = match arguments.len().cmp(&expected) {
-            std::cmp::Ordering::Less => "too few parameters specified for RAISE",
-            std::cmp::Ordering::Equal => return Ok(RaiseSubject::Format { text, arguments }),
-            std::cmp::Ordering::Greater => "too many parameters specified for RAISE",
-        };
-        Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position))
-    }
-
-    fn raise_options(&mut self, subject: &RaiseSubject) -> Result<Vec<(RaiseOption, Expression)>, SqlError> {
-        let mut options: Vec<(RaiseOption, Expression)> = Vec::new();
-        loop {
-            let position = self.tokens.position();
-            let word = self.tokens.peek_word(0).unwrap_or_default();
-            let option = match word.as_str() {
-                "ERRCODE" => RaiseOption::ErrorCode,
-                "MESSAGE" => RaiseOption::Message,
-                "DETAIL" => RaiseOption::Detail,
-                "HINT" => RaiseOption::Hint,
-                "COLUMN" => RaiseOption::Other("COLUMN"),
-                "CONSTRAINT" => RaiseOption::Other("CONSTRAINT"),
-                "DATATYPE" => RaiseOption::Other("DATATYPE"),
-                "TABLE" => RaiseOption::Other("TABLE"),
-                "SCHEMA" => RaiseOption::Other("SCHEMA"),
-                _ => {
-                    let message = "unrecognized RAISE statement option";
-                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position));
-                }
-            };
-            let given = match subject {
-                RaiseSubject::Format { .. } => option == RaiseOption::Message,
-                RaiseSubject::Condition { .. } => option == RaiseOption::ErrorCode,
-                _ => false,
-            };
-            if given || options.iter().any(|(known, _)| *known == option) {
-                let message = format!("RAISE option already specified: {word}");
-                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(position));
-            }
-            self.tokens.next += 1;
-            if !self.tokens.accept(&Token::Assignment) {
-                self.tokens.expect(&Token::Eq)?;
-            }
-            options.push((option, self.expression_until(";", comma_or_semicolon)?));
-            if !self.tokens.accept(&Token::Comma) {
-                return Ok(options);
-            }
-        }
-    }
 }
 
-fn comma_or_semicolon(tokens: &super::tokens::Tokens<'_>, ahead: usize) -> bool {
+pub(super) fn comma_or_semicolon(tokens: &super::tokens::Tokens<'_>, ahead: usize) -> bool {
     matches!(tokens.peek(ahead), Some(Token::Comma | Token::SemiColon))
 }

@@ -3,13 +3,14 @@
 //! Blocks, branches and loops are jumps, so that running needs no recursion but that of nested calls. Names, types
 //! and conversions have been settled; an instruction only evaluates and stores.
 
-use super::ast::{Condition, RaiseLevel, StackedItem};
+use super::ast::{Condition, FetchKind, RaiseLevel, StackedItem};
 use super::fuse::{FusedStatement, Obstacle};
 use crate::execution::Needs;
 use crate::expression::Expression;
+use crate::polymorphic::Callee;
 use crate::statement::{BoundCall, BoundSelect, BoundStatement, VisitSlot};
 use std::sync::Arc;
-use types::{CompositeTypes, DataType, SqlError, SqlState};
+use types::{CompositeTypes, DataType, Language, OutputColumn, SqlError, SqlState};
 
 /// A procedure, ready to run.
 #[derive(Debug)]
@@ -30,10 +31,16 @@ pub struct CompiledProcedure {
     pub(super) ranges: usize,
     /// Row loops inside each other, at most.
     pub(super) cursors: usize,
+    /// Loops over cursors inside each other, at most.
+    pub(super) cursor_loops: usize,
+    /// Errors of STRICT show the variables of the query.
+    pub(super) print_strict_params: bool,
     /// Whether anything reads FOUND or ROW_COUNT.
     pub(super) looks_at_matched: bool,
     /// Names of the variables by slot; empty where a slot has none.
     pub(super) names: Box<[Box<str>]>,
+    /// Its name and lines.
+    pub(crate) described: Arc<Described>,
     /// What it gives to its caller.
     pub(super) result: ResultForm,
     /// What its statements and expressions need, and which functions and procedures they call.
@@ -43,9 +50,9 @@ pub struct CompiledProcedure {
 }
 
 impl CompiledProcedure {
-    /// Names of the procedures and functions that it calls, or that triggers call which it fires.
-    pub fn calls(&self) -> impl Iterator<Item = &str> {
-        self.needs.involved.iter().map(AsRef::as_ref)
+    /// The procedures and functions that it calls, or that triggers call which it fires.
+    pub(crate) fn calls(&self) -> &[Callee] {
+        &self.needs.involved
     }
 
     /// Whether it may change rows itself, or needs a transaction for another reason.
@@ -58,8 +65,34 @@ impl CompiledProcedure {
             | Instruction::Execute(_) => true,
             Instruction::RowsStart(start) => !matches!(start.source, RowsSource::Query(_)),
             Instruction::ReturnQuery(query) => !matches!(query.source, RowsSource::Query(_)),
+            Instruction::OpenCursor(open) => !matches!(open.query.source, RowsSource::Query(_)),
             _ => false,
         })
+    }
+}
+
+/// What PG_CONTEXT says of a procedure or function.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(super) language: Language,
+    /// Its name, with the types of its arguments in PL/pgSQL.
+    pub(super) signature: String,
+    /// Where instructions come from, from this address on: the line of the statement, and what it is.
+    pub(super) lines: Box<[(Address, u32, &'static str)]>,
+}
+
+impl Described {
+    /// Where the instruction at this address stands.
+    pub fn place(&self, address: Address) -> String {
+        let behind = self.lines.partition_point(|(start, ..)| *start <= address);
+        let (line, what) = match behind.checked_sub(1).map(|index| self.lines[index]) {
+            Some((_, line, what)) => (line, what),
+            None => (1, ""),
+        };
+        match self.language {
+            Language::PlPgSql => format!("PL/pgSQL function {} line {line} {what}", self.signature),
+            Language::Sql => format!("SQL function \"{}\" statement {line}", self.signature),
+        }
     }
 }
 
@@ -122,6 +155,8 @@ pub(super) enum Instruction {
     ChangeInto(Box<ChangeInto>),
     /// CALL
     Call(Box<Call>),
+    /// GET DIAGNOSTICS … = PG_CONTEXT
+    Context { stores: Box<[Store]> },
     /// GET DIAGNOSTICS … = ROW_COUNT
     RowCount { stores: Box<[Store]> },
     /// RAISE
@@ -160,6 +195,104 @@ pub(super) enum Instruction {
     Rethrow,
     /// GET STACKED DIAGNOSTICS
     StackedDiagnostics { items: Box<[(StackedItem, Store)]> },
+    /// OPEN, and the begin of a loop over a cursor.
+    OpenCursor(Box<OpenCursor>),
+    /// FETCH and MOVE
+    FetchCursor(Box<FetchCursor>),
+    /// CLOSE
+    CloseCursor(Box<CursorVariable>),
+    /// Takes the next row of a loop over a cursor, or leaves the loop and sets FOUND.
+    CursorNext { level: u16, stores: Box<[Store]>, end: Address },
+    /// A loop over a cursor is left early.
+    LeaveCursor { level: u16 },
+    /// The key of the row that a cursor stands on goes into variables: WHERE CURRENT OF.
+    CurrentRow(Box<CurrentRow>),
+}
+
+/// A variable that names a cursor.
+#[derive(Clone, Debug)]
+pub(super) struct CursorVariable {
+    pub slot: u16,
+    pub name: Box<str>,
+    /// CONSTANT: it cannot be given a name.
+    pub constant: bool,
+}
+
+/// OPEN
+#[derive(Debug)]
+pub(super) struct OpenCursor {
+    pub variable: CursorVariable,
+    /// What the parameters of the cursor's query get.
+    pub arguments: Box<[(Store, Expression)]>,
+    pub query: Arc<CursorQuery>,
+    pub scroll: bool,
+    /// The loop over it, by how many of such loops are around it.
+    pub level: Option<u16>,
+}
+
+/// Whose rows a cursor has.
+#[derive(Debug)]
+pub(super) struct CursorQuery {
+    pub source: RowsSource,
+    /// The columns of its rows; none where only EXECUTE tells.
+    pub columns: Arc<[OutputColumn]>,
+    /// The table whose primary key stands behind the columns.
+    pub table: Option<Box<str>>,
+}
+
+/// FETCH and MOVE
+#[derive(Debug)]
+pub(super) struct FetchCursor {
+    pub variable: CursorVariable,
+    pub kind: FetchKind,
+    pub count: Count,
+    /// `None`: MOVE.
+    pub target: Option<FetchTarget>,
+}
+
+/// How far FETCH and MOVE go.
+#[derive(Debug)]
+pub(super) enum Count {
+    Constant(i64),
+    All,
+    Expression(Expression),
+}
+
+/// Where a row of a cursor goes.
+#[derive(Debug)]
+pub(super) struct FetchTarget {
+    pub target: RowTarget,
+    /// Types that its columns are to have.
+    pub wanted: Box<[DataType]>,
+    /// Rows of other columns than these do not fit.
+    pub record: Option<RecordColumns>,
+}
+
+/// The columns that a record has taken from a query.
+#[derive(Debug)]
+pub(super) struct RecordColumns {
+    /// Its name.
+    pub record: Box<str>,
+    /// Their names.
+    pub columns: Box<[Box<str>]>,
+}
+
+/// WHERE CURRENT OF
+#[derive(Debug)]
+pub(super) struct CurrentRow {
+    pub cursor: CursorName,
+    pub table: Box<str>,
+    /// Where the columns of its key go.
+    pub slots: Box<[u16]>,
+}
+
+/// How a cursor is named.
+#[derive(Debug)]
+pub(super) enum CursorName {
+    /// By a variable.
+    Variable(CursorVariable),
+    /// As it is.
+    Literal(Box<str>),
 }
 
 /// How a value becomes one of the variable's type.
@@ -365,6 +498,11 @@ impl Instruction {
             Instruction::ReturnValue { values } | Instruction::ReturnNext { values } => {
                 values.iter().collect()
             }
+            Instruction::OpenCursor(open) => open.arguments.iter().map(|(_, value)| value).collect(),
+            Instruction::FetchCursor(fetch) => match &fetch.count {
+                Count::Expression(count) => vec![count],
+                Count::Constant(_) | Count::All => Vec::new(),
+            },
             _ => Vec::new(),
         }
     }

@@ -159,11 +159,13 @@ impl<'b> Tokens<'b> {
     }
 
     /// Reads an expression that is everything up to the token `end`.
+    ///
+    /// As everywhere in PL/pgSQL it may go on with FROM: it is the output of a query then.
     pub(super) fn expression(&mut self, end: usize) -> Result<sql::Expr, SqlError> {
         if self.has_from(end) {
-            return self.parse(end, "expression", None, None, parse_select_list);
+            return self.parse(end, "expression", &[], None, parse_select_list);
         }
-        self.parse(end, "expression", None, None, parse_expression_tokens)
+        self.parse(end, "expression", &[], None, parse_expression_tokens)
     }
 
     /// Whether FROM stands among the tokens up to `end`, outside of parentheses: PostgreSQL puts SELECT in front of an
@@ -191,23 +193,22 @@ impl<'b> Tokens<'b> {
 
     /// Reads a type that is everything up to the token `end`.
     pub(super) fn data_type(&mut self, end: usize) -> Result<sql::DataType, SqlError> {
-        self.parse(end, "data type", None, None, parse_data_type_tokens)
+        self.parse(end, "data type", &[], None, parse_data_type_tokens)
     }
 
     /// Reads a statement that is everything up to the token `end`, without the tokens of `left_out` (INTO and its
-    /// targets).
+    /// targets, WHERE CURRENT OF).
     pub(super) fn statement(
         &mut self,
         end: usize,
-        left_out: Option<std::ops::Range<usize>>,
+        left_out: &[std::ops::Range<usize>],
     ) -> Result<sql::Statement, SqlError> {
         self.parse(end, "statement", left_out, None, parse_embedded_statement)
     }
 
     /// Reads a statement whose first word (PERFORM) stands for SELECT.
     pub(super) fn statement_as_select(&mut self, end: usize) -> Result<sql::Statement, SqlError> {
-        let select = Word { value: "SELECT".to_string(), quote_style: None, keyword: Keyword::SELECT };
-        self.parse(end, "expression", None, Some(Token::Word(select)), parse_embedded_statement)
+        self.parse(end, "expression", &[], Some(select_token()), parse_embedded_statement)
     }
 
     /// Hands the tokens up to `end` to the parser of SQL, which must read all of them.
@@ -218,7 +219,7 @@ impl<'b> Tokens<'b> {
         &mut self,
         end: usize,
         what: &str,
-        left_out: Option<std::ops::Range<usize>>,
+        left_out: &[std::ops::Range<usize>],
         first_token: Option<Token>,
         parse: impl FnOnce(Vec<TokenWithSpan>, &str) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
@@ -226,8 +227,7 @@ impl<'b> Tokens<'b> {
         if start >= end {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("missing {what}")).at(self.position()));
         }
-        let left_out = left_out.unwrap_or(end..end);
-        let chosen = (start..end).filter(|index| !left_out.contains(index));
+        let chosen = (start..end).filter(|index| !left_out.iter().any(|range| range.contains(index)));
         let mut handed: Vec<TokenWithSpan> = chosen.map(|index| self.all[index].clone()).collect();
         if let (Some(token), Some(first)) = (first_token, handed.first_mut()) {
             first.token = token;
@@ -248,11 +248,14 @@ impl<'b> Tokens<'b> {
     }
 }
 
+fn select_token() -> Token {
+    Token::Word(Word { value: "SELECT".to_string(), quote_style: None, keyword: Keyword::SELECT })
+}
+
 /// An expression with what it is read from, as the query that it is.
 fn parse_select_list(mut tokens: Vec<TokenWithSpan>, body: &str) -> Result<sql::Expr, SqlError> {
-    let select = Word { value: "SELECT".to_string(), quote_style: None, keyword: Keyword::SELECT };
     let span = tokens.first().map_or(Span::empty(), |token| token.span);
-    tokens.insert(0, TokenWithSpan { token: Token::Word(select), span });
+    tokens.insert(0, TokenWithSpan { token: select_token(), span });
     match parse_embedded_statement(tokens, body)? {
         sql::Statement::Query(query) => Ok(sql::Expr::Subquery(query)),
         _ => Err(SqlError::unsupported("an expression that is no query")),

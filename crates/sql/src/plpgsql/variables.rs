@@ -1,20 +1,16 @@
 //! The variables of a procedure while it is compiled: what they hold, what they refuse, who uses them.
 
-use super::ast::{Declaration, DeclaredType, Name, Target};
+use super::ast::{Declaration, DeclaredType, Name, NameConflict, Target};
 use super::compile::or_at;
-use super::program::{Coercion, Store};
-use crate::expand_rows::expand_rows;
-use crate::expression::{Expression, FieldOwner, FieldStep, Kind, bind_data_type, field_path};
+use super::records::{LoopRecords, RecordInfo, mixed};
+use crate::expression::{FieldOwner, FieldStep, bind_data_type, field_path};
 use crate::routines::Routines;
 use crate::scope::{VariableScope, name_of};
 use crate::table::Tables;
 use sqlparser::ast as sql;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{CompositeTypes, DataType, Language, SqlError, SqlState, assign, can_cast_in_assignment};
-
-/// Name of the hidden field that says whether a record has a row. No identifier can be this.
-const ASSIGNED_FIELD: &str = "\0assigned";
+use types::{CompositeTypes, DataType, Language, SqlError, SqlState};
 
 /// What is known of a slot that has a name.
 #[derive(Clone, Debug)]
@@ -31,23 +27,8 @@ pub(super) struct VariableInfo {
     pub not_null: bool,
 }
 
-/// What is known of a record.
-struct RecordInfo {
-    /// Slot of the flag; it also tells which record is meant.
-    flag: u16,
-    name: String,
-    constant: bool,
-    /// The row's columns, from the first query that it holds rows of.
-    fields: Option<Vec<(String, DataType)>>,
-    /// It is declared with these columns: rows of others become rows of them.
-    fixed: bool,
-    slots: Vec<u16>,
-    /// A row has certainly been assigned at this point of the program.
-    assigned: bool,
-}
-
 /// The names in an expression or statement that ask for something first.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct NamesUsed {
     /// It reads FOUND.
     pub found: bool,
@@ -57,9 +38,11 @@ pub(super) struct NamesUsed {
 
 /// The variables of a procedure.
 pub(super) struct Variables {
-    scope: VariableScope,
-    by_slot: Vec<Option<VariableInfo>>,
-    records: Vec<RecordInfo>,
+    pub(super) scope: VariableScope,
+    pub(super) by_slot: Vec<Option<VariableInfo>>,
+    pub(super) records: Vec<RecordInfo>,
+    /// The loops around the statement that is compiled, and what records they began with.
+    pub(super) loops: Vec<LoopRecords>,
     /// Slot of FOUND.
     pub(super) found: u16,
 }
@@ -75,9 +58,14 @@ impl Variables {
         let scope = VariableScope::for_procedure(Some(body)).with_routines(routines);
         let scope = match language {
             Language::PlPgSql => scope,
-            Language::Sql => scope.with_columns_first(),
+            Language::Sql => {
+                let mut scope = scope;
+                scope.decide_conflicts(NameConflict::Column);
+                scope
+            }
         };
-        let mut variables = Variables { scope, by_slot: Vec::new(), records: Vec::new(), found: 0 };
+        let mut variables =
+            Variables { scope, by_slot: Vec::new(), records: Vec::new(), loops: Vec::new(), found: 0 };
         variables.found = variables.declare_plain("found", DataType::Boolean)?;
         variables.scope.push_block(Some(procedure.to_string()));
         Ok(variables)
@@ -124,7 +112,7 @@ impl Variables {
         self.scope.pop_block();
     }
 
-    fn remember(&mut self, slot: usize, info: VariableInfo) {
+    pub(super) fn remember(&mut self, slot: usize, info: VariableInfo) {
         if self.by_slot.len() <= slot {
             self.by_slot.resize(slot + 1, None);
         }
@@ -185,67 +173,24 @@ impl Variables {
         to_slot(slot)
     }
 
-    /// A record; gives the slot of its flag. Its fields come with the first query that is assigned to it.
-    pub(super) fn declare_record(&mut self, declaration: &Declaration) -> Result<u16, SqlError> {
-        let name = &declaration.name;
-        if declaration.default.is_some() || declaration.not_null {
-            let error = SqlError::unsupported("a default or NOT NULL for a record");
-            return Err(error.at(name.position));
-        }
-        let hidden = [(ASSIGNED_FIELD.to_string(), DataType::Boolean)];
-        let declared = self.scope.declare_record(&name.text, &hidden);
-        let slots = declared.map_err(|error| or_at(error, name.position))?;
-        let flag = to_slot(slots[0])?;
-        self.records.push(RecordInfo {
-            flag,
-            name: name.text.clone(),
-            constant: declaration.constant,
-            fields: None,
-            fixed: false,
-            slots: Vec::new(),
-            assigned: false,
-        });
-        Ok(flag)
-    }
-
-    /// A row of a table: a record whose columns are known and NULL. Gives the slots of its fields.
-    pub(super) fn declare_row(
-        &mut self,
-        tables: &Tables,
-        declaration: &Declaration,
-        of: &Target,
-    ) -> Result<Vec<u16>, SqlError> {
-        let fields = match of.parts.as_slice() {
-            [table] => tables.columns_of(&table.text),
-            [schema, table] if schema.text == "public" => tables.columns_of(&table.text),
-            _ => Err(SqlError::unsupported("a schema other than public in %ROWTYPE")),
+    /// Another name for a variable, a record or a parameter.
+    ///
+    /// # Errors
+    /// `42704` where there is no such variable, `42601` where the name is taken.
+    pub(super) fn declare_alias(&mut self, name: &Name, target: &Target) -> Result<(), SqlError> {
+        let parts: Vec<&str> = target.parts.iter().map(|part| part.text.as_str()).collect();
+        let declared = match self.is_record(target) {
+            true => self.scope.declare_record_alias(&name.text, parts[0]),
+            false => {
+                let unknown = |_| {
+                    let message = format!("variable \"{}\" does not exist", target.text());
+                    SqlError::new(SqlState::UNDEFINED_OBJECT, message).at(target.position())
+                };
+                let slot = usize::from(self.scalar(target).map_err(unknown)?.slot);
+                self.scope.declare_alias(&name.text, slot)
+            }
         };
-        let fields = fields.map_err(|error| or_at(error, of.position()))?;
-        self.declare_record(declaration)?;
-        let index = self.records.len() - 1;
-        self.define(index, &fields)?;
-        let record = &mut self.records[index];
-        (record.fixed, record.assigned) = (true, true);
-        Ok(record.slots.clone())
-    }
-
-    /// A row that the caller gives: a record with these columns. Gives the slots of its flag, which says whether there is a
-    /// row, and of its fields.
-    pub(super) fn declare_given_row(
-        &mut self,
-        name: &str,
-        fields: &[(String, DataType)],
-    ) -> Result<Vec<u16>, SqlError> {
-        let hidden = [(ASSIGNED_FIELD.to_string(), DataType::Boolean)];
-        let flag = to_slot(self.scope.declare_record(name, &hidden)?[0])?;
-        let name = name.to_string();
-        let (fixed, assigned) = (true, true);
-        let record =
-            RecordInfo { flag, name, constant: false, fields: None, fixed, slots: Vec::new(), assigned };
-        self.records.push(record);
-        self.define(self.records.len() - 1, fields)?;
-        let slots = self.records.last().map_or(&[][..], |record| record.slots.as_slice());
-        Ok(std::iter::once(flag).chain(slots.iter().copied()).collect())
+        declared.map_err(|error| or_at(error, name.position))
     }
 
     /// Subscripts of the array in this slot begin at 0.
@@ -258,60 +203,9 @@ impl Variables {
         self.scope.add_transition_table(name, number, columns);
     }
 
-    /// The slot of a record's flag, and its fields as they stand; none as long as nothing has told what they are.
-    ///
-    /// # Errors
-    /// 42601 where there is no such record.
-    pub(super) fn record_values(&self, target: &Target) -> Result<(u16, Vec<Expression>), SqlError> {
-        let record = target.parts.first().and_then(|name| self.record(&name.text));
-        let record = record.ok_or_else(|| self.not_assignable(target))?;
-        let fields = record.slots.iter().zip(record.fields.iter().flatten());
-        let value = |(slot, (_, data_type)): (&u16, &(String, DataType))| {
-            Expression::slot(usize::from(*slot), *data_type)
-        };
-        Ok((record.flag, fields.map(value).collect()))
-    }
-
-    /// The slot of the flag of the record that a field belongs to.
-    pub(super) fn flag_of(&self, field: &Target) -> Option<u16> {
-        match field.parts.as_slice() {
-            [record, _] => self.record(&record.text).map(|record| record.flag),
-            _ => None,
-        }
-    }
-
-    /// An expression or statement with its whole rows written out; `None` where it has none.
-    pub(super) fn expanded<T: sql::Visit + sql::VisitMut + Clone>(&self, tree: &T) -> Option<T> {
-        if self.records.is_empty() {
-            return None;
-        }
-        let fields = |name: &str| {
-            let fields = self.record(name)?.fields.as_ref()?;
-            Some(fields.iter().map(|(field, _)| field.clone()).collect::<Vec<String>>())
-        };
-        let mut expanded = tree.clone();
-        expand_rows(&mut expanded, &fields);
-        Some(expanded)
-    }
-
-    /// Gives a record its fields.
-    fn define(&mut self, index: usize, fields: &[(String, DataType)]) -> Result<(), SqlError> {
-        let name = self.records[index].name.clone();
-        let slots = self.scope.define_fields(&name, fields);
-        let slots = slots.into_iter().map(to_slot).collect::<Result<Vec<u16>, SqlError>>()?;
-        for (slot, (field, data_type)) in slots.iter().zip(fields) {
-            let info = VariableInfo {
-                slot: *slot,
-                name: format!("{name}.{field}"),
-                data_type: *data_type,
-                constant: false,
-                not_null: false,
-            };
-            self.remember(usize::from(*slot), info);
-        }
-        self.records[index].fields = Some(fields.to_vec());
-        self.records[index].slots = slots;
-        Ok(())
+    /// What names are that are both variables and columns.
+    pub(super) fn decide_conflicts(&mut self, conflict: NameConflict) {
+        self.scope.decide_conflicts(conflict);
     }
 
     /// The type of a declaration; `None` for a record.
@@ -326,7 +220,7 @@ impl Variables {
                 let types = self.scope.routines().types();
                 bind_data_type(types, data_type).map(Some).map_err(|error| or_at(error, *position))
             }
-            DeclaredType::Alias(target) => Err(SqlError::unsupported("ALIAS").at(target.position())),
+            DeclaredType::Cursor { .. } | DeclaredType::Alias(_) => Ok(Some(DataType::RefCursor)),
             DeclaredType::Like(target) => {
                 self.type_of(tables, target).map(Some).map_err(|error| or_at(error, target.position()))
             }
@@ -384,6 +278,9 @@ impl Variables {
             None => self.scope.resolve(&parts).map(|variable| variable.slot),
         };
         let Some(slot) = slot else { return Err(self.not_assignable(target)) };
+        if let Some(record) = self.records.iter().find(|record| record.has(slot)) {
+            self.note_shape_used(record);
+        }
         self.by_slot.get(slot).cloned().flatten().ok_or_else(|| self.not_assignable(target))
     }
 
@@ -421,38 +318,18 @@ impl Variables {
         self.by_slot.get(slot)?.as_ref()
     }
 
-    /// Names and types of a record's fields; `None` where no query has told them yet.
-    ///
-    /// # Errors
-    /// 42601 where there is no such record.
-    pub(super) fn fields(&self, target: &Target) -> Result<Option<Vec<(String, DataType)>>, SqlError> {
-        match target.parts.as_slice() {
-            [name] => {
-                let record = self.record(&name.text).ok_or_else(|| self.not_assignable(target))?;
-                Ok(record.fields.clone())
-            }
-            _ => Err(self.not_assignable(target)),
-        }
-    }
-
-    /// Names of a record's fields.
-    ///
-    /// # Errors
-    /// As [`Variables::fields`]; 55000 where no row can have been assigned yet.
-    pub(super) fn field_names(&self, target: &Target) -> Result<Vec<String>, SqlError> {
-        let fields = self.fields(target)?.ok_or_else(|| not_assigned(&target.text()))?;
-        Ok(fields.into_iter().map(|(name, _)| name).collect())
-    }
-
-    fn not_assignable(&self, target: &Target) -> SqlError {
+    pub(super) fn not_assignable(&self, target: &Target) -> SqlError {
         let position = target.position();
         match target.parts.as_slice() {
             [name] if self.record(&name.text).is_some() => {
                 SqlError::unsupported("assigning to a whole record other than by SELECT INTO or FOR")
                     .at(position)
             }
-            [record, field] if self.record(&record.text).is_some_and(|record| record.fields.is_some()) => {
+            [record, field] if self.record(&record.text).is_some_and(|record| record.shape.is_some()) => {
                 no_field(&record.text, &field.text).at(position)
+            }
+            [record, _] if self.record(&record.text).is_some_and(|record| record.mixed) => {
+                mixed(&record.text).at(position)
             }
             [record, _] if self.record(&record.text).is_some() => not_assigned(&record.text).at(position),
             _ => {
@@ -462,87 +339,11 @@ impl Variables {
         }
     }
 
-    /// Index of the innermost record of this name.
-    fn record_index(&self, name: &str) -> Option<usize> {
-        let fields = self.scope.record_fields(name)?;
-        let flag = fields.first()?.1.slot;
-        self.records.iter().position(|record| usize::from(record.flag) == flag)
-    }
-
-    fn record(&self, name: &str) -> Option<&RecordInfo> {
-        self.record_index(name).map(|index| &self.records[index])
-    }
-
-    /// True where a target is a record and nothing else.
-    pub(super) fn is_record(&self, target: &Target) -> bool {
-        match target.parts.as_slice() {
-            [name] => {
-                self.scope.resolve(&[name.text.as_str()]).is_none() && self.record(&name.text).is_some()
-            }
-            _ => false,
-        }
-    }
-
-    /// A record gets rows with these columns: stores for each, and the slot of its flag.
-    ///
-    /// # Errors
-    /// 0A000 where it has got rows with other columns before, 22005 for a CONSTANT.
-    pub(super) fn assign_record(
-        &mut self,
-        target: &Target,
-        columns: &[(String, DataType)],
-    ) -> Result<(Vec<Store>, u16), SqlError> {
-        let name = &target.parts[0].text;
-        let position = target.position();
-        let Some(index) = self.record_index(name) else { return Err(self.not_assignable(target)) };
-        if self.records[index].constant {
-            return Err(constant(name).at(position));
-        }
-        match &self.records[index].fields {
-            Some(fields) if self.records[index].fixed => {
-                let found =
-                    |position: usize| columns.get(position).map_or(DataType::Unknown, |column| column.1);
-                let mut stores = Vec::with_capacity(fields.len());
-                for (position, (field, data_type)) in fields.iter().enumerate() {
-                    let what = format!("field \"{field}\" of \"{name}\"");
-                    let coercion = coercion(found(position), *data_type, &what);
-                    let coercion = coercion.map_err(|error| or_at(error, target.position()))?;
-                    let slot = self.records[index].slots[position];
-                    stores.push(Store { slot, coercion, not_null: None });
-                }
-                return Ok((stores, self.records[index].flag));
-            }
-            Some(fields) if fields == columns => {}
-            Some(_) => {
-                return Err(SqlError::unsupported(format!("rows of different columns in record \"{name}\""))
-                    .hint("Declare another record for the other query.")
-                    .at(position));
-            }
-            None => self.define(index, columns)?,
-        }
-        let record = &mut self.records[index];
-        record.assigned = true;
-        let store = |slot: &u16| Store { slot: *slot, coercion: Coercion::None, not_null: None };
-        Ok((record.slots.iter().map(store).collect(), record.flag))
-    }
-
-    /// For every record, whether it certainly has a row here.
-    pub(super) fn assigned_records(&self) -> Vec<bool> {
-        self.records.iter().map(|record| record.assigned).collect()
-    }
-
-    /// Back to what was certain before a part of the program that may not have run.
-    pub(super) fn restore_assigned(&mut self, before: Vec<bool>) {
-        for (index, record) in self.records.iter_mut().enumerate() {
-            record.assigned = record.fixed || before.get(index).copied().unwrap_or(false);
-        }
-    }
-
     /// What the names in an expression or statement ask for.
     ///
     /// # Errors
-    /// 0A000 for a whole record, 42703 for a field that a record does not have, 55000 for a field of a record that
-    /// cannot have a row yet.
+    /// 42703 for a field that a record does not have, 55000 for a record that cannot have a row yet, 0A000 for one whose rows
+    /// may have different columns.
     pub(super) fn names_used<T: sql::Visit>(&self, tree: &T) -> Result<NamesUsed, SqlError> {
         let mut used = NamesUsed::default();
         let flow = sql::visit_expressions(tree, |expression| {
@@ -570,16 +371,28 @@ impl Variables {
         let parts: Vec<&str> = names.iter().map(String::as_str).collect();
         let resolved = self.scope.resolve(&parts);
         used.found |= resolved.is_some_and(|variable| variable.slot == usize::from(self.found));
-        let Some(record) = self.record(parts[0]) else { return Ok(()) };
+        let of_label = match (parts.as_slice(), resolved) {
+            ([_, _, _], Some(variable)) => self.records.iter().find(|record| record.has(variable.slot)),
+            _ => None,
+        };
+        let Some(record) = of_label.or_else(|| self.record(parts[0])) else { return Ok(()) };
         let error = match (parts.as_slice(), resolved) {
-            ([_], None) if record.fields.is_some() => return Ok(()),
+            ([_], None) if record.shape.is_some() => {
+                self.note_shape_used(record);
+                return Ok(());
+            }
+            ([_], None) if record.mixed => mixed(&record.name),
             ([_], None) => not_assigned(&record.name),
-            ([_, field], None) => match record.fields {
+            ([_, field], None) => match &record.shape {
                 Some(_) => no_field(&record.name, field),
+                None if record.mixed => mixed(&record.name),
                 None => not_assigned(&record.name),
             },
-            ([_, _], Some(variable)) => {
-                let is_field = record.slots.iter().any(|slot| usize::from(*slot) == variable.slot);
+            (_, Some(variable)) => {
+                let is_field = record.has(variable.slot);
+                if is_field {
+                    self.note_shape_used(record);
+                }
                 let known = used.unassigned_records.iter().any(|(flag, _)| *flag == record.flag);
                 if is_field && !record.assigned && !known {
                     used.unassigned_records.push((record.flag, record.name.as_str().into()));
@@ -593,7 +406,7 @@ impl Variables {
 }
 
 /// A position in the frame as instructions hold it.
-fn to_slot(slot: usize) -> Result<u16, SqlError> {
+pub(super) fn to_slot(slot: usize) -> Result<u16, SqlError> {
     u16::try_from(slot).map_err(|_| {
         let message = format!("a procedure has more than {} variables and fields", u16::MAX);
         SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
@@ -613,56 +426,4 @@ fn no_field(record: &str, field: &str) -> SqlError {
 pub(super) fn not_assigned(record: &str) -> SqlError {
     SqlError::new(SqlState(*b"55000"), format!("record \"{record}\" is not assigned yet"))
         .detail("The tuple structure of a not-yet-assigned record is indeterminate.")
-}
-
-/// How PL/pgSQL makes a value of one type one of another: by assignment, or through text.
-///
-/// # Errors
-/// 42804 where no value could be converted.
-pub(super) fn coercion(from: DataType, to: DataType, what: &str) -> Result<Coercion, SqlError> {
-    let same = from == to || (from.family() == to && from != DataType::Unknown);
-    if same {
-        return Ok(Coercion::None);
-    }
-    let is_text = matches!(from, DataType::Text(_) | DataType::Unknown);
-    if is_text || can_cast_in_assignment(from, to) {
-        return Ok(Coercion::Assign(to));
-    }
-    let through_text = |data_type: DataType| {
-        types::arithmetic_result(types::ArithmeticOperator::Divide, data_type, data_type).is_some()
-            || matches!(data_type, DataType::Boolean)
-    };
-    if from.is_composite() || to.is_composite() {
-        return Ok(Coercion::ThroughText(to));
-    }
-    if from == DataType::Boolean || !through_text(from) || !through_text(to) {
-        let message = format!("{what} is of type {to} but expression is of type {from}");
-        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
-            .hint("You will need to rewrite or cast the expression."));
-    }
-    Ok(Coercion::ThroughText(to))
-}
-
-/// The expression, of this type.
-///
-/// # Errors
-/// As [`coercion`].
-pub(super) fn coerce(value: Expression, to: DataType, what: &str) -> Result<Expression, SqlError> {
-    let assigned = |value: Expression, data_type: DataType| Expression {
-        kind: Kind::Assign(Box::new(value)),
-        data_type,
-    };
-    match coercion(value.data_type, to, what)? {
-        Coercion::None => Ok(value),
-        Coercion::Assign(to) => {
-            // A constant is converted once; where that fails, the error belongs to the run.
-            if let Some(constant) = value.as_constant()
-                && let Ok(constant) = assign(constant.clone(), to)
-            {
-                return Ok(Expression::constant(constant, to));
-            }
-            Ok(assigned(value, to))
-        }
-        Coercion::ThroughText(to) => Ok(assigned(assigned(value, DataType::Text(None)), to)),
-    }
 }

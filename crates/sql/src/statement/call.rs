@@ -3,6 +3,7 @@
 use super::BoundCall;
 use super::bind::table_name;
 use crate::expression::{Binder, Expression, NamedArgument, Source, shown_arguments};
+use crate::polymorphic::Callee;
 use crate::routines::{Given, Routines, assign_arguments};
 use crate::scope::VariableScope;
 use sqlparser::ast::{self, FunctionArguments, Spanned};
@@ -33,7 +34,7 @@ impl BoundCall {
         procedure: String,
         arguments: Vec<NamedArgument>,
     ) -> Result<BoundCall, SqlError> {
-        scope.note_call(&procedure);
+        scope.note_call(&Callee::named(&procedure));
         let names: Vec<Option<String>> = arguments.iter().map(|argument| argument.name.clone()).collect();
         let known = scope.routines().get(&procedure);
         if known.is_some_and(|known| known.definition.function.is_some()) {

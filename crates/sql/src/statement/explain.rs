@@ -128,7 +128,7 @@ impl Plan {
             }
             Relation::Values(rows) => self.line(format!("{} given", counted(rows.len(), "row"))),
             Relation::Function { function, .. } => self.line(function.explanation()),
-            Relation::Call(call) => self.line(format!("Rows of {}()", call.name)),
+            Relation::Call(call) => self.line(format!("Rows of {}()", call.callee.name)),
             Relation::Set { operation, all, sides } => {
                 let name = match operation {
                     SetOperation::Union => "Union",

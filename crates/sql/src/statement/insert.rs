@@ -68,7 +68,7 @@ pub(super) fn bind_insert(
     };
     for value in rows.iter().flatten() {
         // A DEFAULT may call functions without anybody having named them here.
-        value.visit_calls(&mut |call| scope.note_call(&call.name));
+        value.visit_calls(&mut |call| scope.note_call(&call.callee));
     }
     let returning = bind_returning(table, &known_as, scope, insert.returning.as_deref())?;
     Ok(BoundInsert { table: table.clone(), source, on_conflict, returning })

@@ -1,7 +1,7 @@
 //! What instructions read and write, where they go, and which variables are used after them.
 
 use super::super::ast::RaiseLevel;
-use super::super::program::{Instruction, RaiseMessage, RowTarget, Store};
+use super::super::program::{Count, CursorName, Instruction, RaiseMessage, RowTarget, Store};
 use super::Surroundings;
 use crate::expression::Expression;
 use smallvec::{SmallVec, smallvec};
@@ -133,7 +133,27 @@ impl<'a> Variables<'a> {
             | Instruction::JumpUnlessCaught { .. }
             | Instruction::ShowError { .. }
             | Instruction::Rethrow
-            | Instruction::StackedDiagnostics { .. } => {}
+            | Instruction::StackedDiagnostics { .. }
+            | Instruction::CursorNext { .. }
+            | Instruction::LeaveCursor { .. }
+            | Instruction::Context { .. } => {}
+            Instruction::OpenCursor(open) => {
+                visit(open.variable.slot);
+                open.arguments.iter().for_each(|(_, value)| value.visit_slots(visit));
+                open.query.source.visit_slots(visit);
+            }
+            Instruction::FetchCursor(fetch) => {
+                visit(fetch.variable.slot);
+                if let Count::Expression(count) = &fetch.count {
+                    count.visit_slots(visit);
+                }
+            }
+            Instruction::CloseCursor(variable) => visit(variable.slot),
+            Instruction::CurrentRow(current) => {
+                if let CursorName::Variable(variable) = &current.cursor {
+                    visit(variable.slot);
+                }
+            }
             Instruction::Fused(fused) => fused.visit_slots(visit),
         }
     }
@@ -159,7 +179,7 @@ impl<'a> Variables<'a> {
                 visit(plan.slot);
                 visit(self.row_count);
             }
-            Instruction::RowCount { stores } => stored(stores, visit),
+            Instruction::RowCount { stores } | Instruction::Context { stores } => stored(stores, visit),
             Instruction::ShowError { state, message } => {
                 visit(*state);
                 visit(*message);
@@ -168,6 +188,10 @@ impl<'a> Variables<'a> {
                 items.iter().for_each(|(_, store)| visit(store.slot));
             }
             Instruction::Execute(execute) => execute.target.iter().for_each(|row| target(row, visit)),
+            Instruction::FetchCursor(fetch) => {
+                fetch.target.iter().for_each(|fetched| target(&fetched.target, visit));
+            }
+            Instruction::CurrentRow(current) => current.slots.iter().for_each(|slot| visit(*slot)),
             _ => {}
         }
         let sets_found = matches!(
@@ -178,6 +202,7 @@ impl<'a> Variables<'a> {
                 | Instruction::ChangeInto(_)
                 | Instruction::ReturnQuery(_)
                 | Instruction::Fused(_)
+                | Instruction::FetchCursor(_)
         );
         if sets_found {
             visit(self.found);
@@ -195,6 +220,7 @@ pub(super) fn jump_target(instruction: &Instruction) -> Option<usize> {
         | Instruction::RangeNext { end: to, .. }
         | Instruction::RowsNext { end: to, .. }
         | Instruction::JumpUnlessCaught { to, .. }
+        | Instruction::CursorNext { end: to, .. }
         // An error inside of the block goes on there.
         | Instruction::Protect { handlers: to } => Some(*to as usize),
         Instruction::Fused(fused) => Some(fused.end()),

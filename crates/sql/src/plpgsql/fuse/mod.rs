@@ -130,6 +130,10 @@ pub(super) fn reads_rows(instruction: &Instruction) -> bool {
             RowsSource::Query(query) => query,
             RowsSource::Change(_) | RowsSource::Dynamic(_) => return false,
         },
+        Instruction::OpenCursor(open) => match &open.query.source {
+            RowsSource::Query(query) => query,
+            RowsSource::Change(_) | RowsSource::Dynamic(_) => return false,
+        },
         _ => return false,
     };
     query.reads_rows()

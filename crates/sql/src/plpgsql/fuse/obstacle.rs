@@ -17,6 +17,8 @@ pub(crate) enum Obstacle {
     NotPlain,
     /// A FOR loop goes through the rows.
     RowLoop,
+    /// A cursor has them, or is used in between.
+    Cursor,
     /// Nothing after it changes the same row by the same key.
     NotChanged,
     /// Another region needs it in front.
@@ -76,6 +78,7 @@ impl Obstacle {
                 "it groups, sorts or limits; only a plain SELECT of one row is fused".to_string()
             }
             Obstacle::RowLoop => "a FOR loop goes through its rows".to_string(),
+            Obstacle::Cursor => "a cursor is used".to_string(),
             Obstacle::NotChanged => "nothing after it changes the same row by the same key".to_string(),
             Obstacle::Overlaps => "what is fused around it needs its value first".to_string(),
             Obstacle::UsedLater(slot) => {

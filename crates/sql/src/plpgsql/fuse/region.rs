@@ -146,6 +146,7 @@ pub(super) fn named_row(instruction: &Instruction) -> Result<NamedRow<'_>, Obsta
             _ => return Err(Obstacle::NotByKey),
         },
         Instruction::RowsStart(_) => return Err(Obstacle::RowLoop),
+        Instruction::OpenCursor(_) => return Err(Obstacle::Cursor),
         _ => match query_of(instruction).and_then(|query| Some((query, query.source.table()?))) {
             Some((query, source)) if !matches!(source.access, Access::Key(_)) || is_plain(query) => {
                 (&source.table, &source.access)
@@ -217,12 +218,18 @@ fn part(instruction: &Instruction, row: &NamedRow<'_>) -> Part {
         Instruction::ChangeInto(_) => Part::Barrier(Obstacle::Returning),
         Instruction::Call(_) => Part::Barrier(Obstacle::Call),
         Instruction::Oracle { .. } => Part::Barrier(Obstacle::Oracle),
-        Instruction::RowCount { .. } => Part::Barrier(Obstacle::RowCount),
+        Instruction::RowCount { .. } | Instruction::Context { .. } => Part::Barrier(Obstacle::RowCount),
         Instruction::SetFound => Part::Barrier(Obstacle::Leaves),
         Instruction::RangeStart(_)
         | Instruction::RangeNext { .. }
         | Instruction::RowsStart(_)
-        | Instruction::RowsNext { .. } => Part::Barrier(Obstacle::Loop),
+        | Instruction::RowsNext { .. }
+        | Instruction::CursorNext { .. } => Part::Barrier(Obstacle::Loop),
+        Instruction::OpenCursor(_)
+        | Instruction::FetchCursor(_)
+        | Instruction::CloseCursor(_)
+        | Instruction::LeaveCursor { .. }
+        | Instruction::CurrentRow(_) => Part::Barrier(Obstacle::Cursor),
         Instruction::ReturnValue { .. }
         | Instruction::ReturnFirst
         | Instruction::NoReturn

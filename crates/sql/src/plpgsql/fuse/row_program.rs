@@ -1,9 +1,9 @@
 //! A region as a command: its instructions, run on one row at the command's place.
 
-use super::super::interpret::{
-    FRAME_INLINE, assert, case_not_found, check_single, raise, refuse_null, store_first,
-};
+use super::super::interpret::{FRAME_INLINE, case_not_found};
 use super::super::program::{Address, Instruction};
+use super::super::raise::{assert, raise};
+use super::super::store::{check_single, refuse_null, store_first};
 use super::super::variables::not_assigned;
 use super::flow::{Variables, live};
 use super::region::{Region, can_fail, named_row, query_of};

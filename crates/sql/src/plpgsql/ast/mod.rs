@@ -1,13 +1,42 @@
 //! The syntax tree of a procedure's body. Positions count characters of the body from 1.
 
+mod cursor;
+mod raise;
+
 use sqlparser::ast as sql;
-use types::{Severity, SqlState};
+use types::SqlState;
+
+pub use cursor::*;
+pub use raise::*;
 
 /// A whole body: one block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
+    /// What stands in front of the block.
+    pub options: BodyOptions,
     /// The outermost block.
     pub block: Block,
+}
+
+/// `#option value` in front of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BodyOptions {
+    /// `#variable_conflict`
+    pub conflict: NameConflict,
+    /// `#print_strict_params`: errors of STRICT show the variables of the query.
+    pub print_strict_params: bool,
+}
+
+/// What a name is that is both a variable and a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NameConflict {
+    /// An error.
+    #[default]
+    Error,
+    /// The variable.
+    Variable,
+    /// The column.
+    Column,
 }
 
 /// An identifier, lower-case unless it was quoted.
@@ -24,6 +53,8 @@ pub struct Name {
 pub struct Block {
     /// The label in front of it.
     pub label: Option<Name>,
+    /// Where its BEGIN stands.
+    pub position: u32,
     /// Its variables, in order.
     pub declarations: Vec<Declaration>,
     /// Its statements, in order.
@@ -99,6 +130,15 @@ pub enum DeclaredType {
     Row(Target),
     /// `ALIAS FOR name` or `ALIAS FOR $n`.
     Alias(Target),
+    /// `CURSOR`: a refcursor with its query.
+    Cursor {
+        /// SCROLL, NO SCROLL, or neither.
+        scroll: Option<bool>,
+        /// What the query needs besides variables.
+        parameters: Vec<CursorParameter>,
+        /// The query.
+        query: Box<sql::Statement>,
+    },
 }
 
 /// A variable that is assigned, as it is written: `name`, `record.field`, `label.name` or `label.record.field`.
@@ -128,6 +168,9 @@ pub struct Expression {
     /// Where it begins.
     pub position: u32,
 }
+
+/// An argument of CALL or of a cursor, with its name where it is given.
+pub type Argument = (Option<Name>, Expression);
 
 /// `INTO [STRICT] targets`
 #[derive(Clone, Debug, PartialEq)]
@@ -240,12 +283,27 @@ pub enum StatementKind {
         /// What is repeated.
         body: Vec<Statement>,
     },
+    /// `FOR record IN cursor [(arguments)] LOOP … END LOOP`
+    ForCursor {
+        /// The label in front of it.
+        label: Option<Name>,
+        /// A new record.
+        record: Name,
+        /// A cursor with a query.
+        cursor: Name,
+        /// What its parameters get.
+        arguments: Option<Vec<Argument>>,
+        /// What is repeated.
+        body: Vec<Statement>,
+    },
     /// `FOREACH targets IN ARRAY array LOOP … END LOOP`
     ForElements {
         /// The label in front of it.
         label: Option<Name>,
         /// One scalar.
         targets: Vec<Target>,
+        /// SLICE: dimensions of what each turn gets.
+        slice: u32,
         /// Whose elements.
         array: Expression,
         /// What is repeated.
@@ -271,6 +329,8 @@ pub enum StatementKind {
         statement: Box<sql::Statement>,
         /// Where its row goes.
         into: Option<IntoClause>,
+        /// WHERE CURRENT OF: the row that this cursor stands on.
+        current_of: Option<Name>,
     },
     /// `PERFORM …`: a SELECT whose rows nobody wants.
     Perform {
@@ -282,7 +342,7 @@ pub enum StatementKind {
         /// The procedure.
         procedure: Name,
         /// Its arguments in order, with their names where they are given.
-        arguments: Vec<(Option<Name>, Expression)>,
+        arguments: Vec<Argument>,
     },
     /// `EXECUTE text [INTO …] [USING …]`
     Execute {
@@ -291,15 +351,38 @@ pub enum StatementKind {
         /// Where its row goes.
         into: Option<IntoClause>,
     },
+    /// `OPEN …`
+    Open {
+        /// The cursor.
+        cursor: Target,
+        /// SCROLL, NO SCROLL, or neither.
+        scroll: Option<bool>,
+        /// Whose rows it has.
+        source: OpenSource,
+    },
+    /// `FETCH …` and `MOVE …`
+    Fetch {
+        /// The cursor.
+        cursor: Target,
+        /// Where it goes.
+        direction: FetchDirection,
+        /// Where the row goes; `None`: MOVE.
+        into: Option<IntoClause>,
+    },
+    /// `CLOSE cursor`
+    Close {
+        /// The cursor.
+        cursor: Target,
+    },
     /// `GET STACKED DIAGNOSTICS target = item, …`
     GetStackedDiagnostics {
         /// What each gets.
         items: Vec<(Target, StackedItem)>,
     },
-    /// `GET DIAGNOSTICS target = ROW_COUNT, …`
+    /// `GET DIAGNOSTICS target = item, …`
     GetDiagnostics {
-        /// Each gets the number of rows.
-        targets: Vec<Target>,
+        /// What each gets.
+        items: Vec<(Target, DiagnosticsItem)>,
     },
     /// `RAISE …`
     Raise(Raise),
@@ -330,81 +413,43 @@ impl StatementKind {
             | StatementKind::While { .. }
             | StatementKind::ForRange { .. }
             | StatementKind::ForRows { .. }
+            | StatementKind::ForCursor { .. }
             | StatementKind::ForElements { .. } => true,
             _ => false,
         }
     }
-}
 
-/// What GET STACKED DIAGNOSTICS tells of the error that is being handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StackedItem {
-    /// `RETURNED_SQLSTATE`
-    State,
-    /// `MESSAGE_TEXT`
-    Message,
-    /// `PG_EXCEPTION_DETAIL`
-    Detail,
-    /// `PG_EXCEPTION_HINT`
-    Hint,
-}
-
-/// `RAISE …`
-#[derive(Clone, Debug, PartialEq)]
-pub struct Raise {
-    /// How severe.
-    pub level: RaiseLevel,
-    /// What is raised.
-    pub subject: RaiseSubject,
-    /// USING, in order.
-    pub options: Vec<(RaiseOption, Expression)>,
-}
-
-/// How severe a RAISE is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RaiseLevel {
-    /// Ends the transaction.
-    Exception,
-    /// `INFO`, `NOTICE` or `WARNING`: only says something.
-    Message(Severity),
-    /// `DEBUG` or `LOG`: what it says, the client does not get.
-    Silent,
-}
-
-/// What a RAISE names in front of USING.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RaiseSubject {
-    /// `RAISE;`, which repeats an error inside a handler.
-    Nothing,
-    /// A format; `%` stands for the next argument.
-    Format {
-        /// The text.
-        text: String,
-        /// One for every `%`.
-        arguments: Vec<Expression>,
-    },
-    /// The name of a condition, or `SQLSTATE '…'`.
-    Condition {
-        /// As it is written.
-        name: String,
-        /// Its code.
-        state: SqlState,
-    },
-    /// Only USING.
-    Options,
-}
-
-/// An option of USING.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RaiseOption {
-    /// `ERRCODE`
-    ErrorCode,
-    /// `MESSAGE`
-    Message,
-    /// `DETAIL`
-    Detail,
-    /// `HINT`
-    Hint,
-    /// `COLUMN`, `CONSTRAINT`, `DATATYPE`, `TABLE` or `SCHEMA`: evaluated, not reported.
-    Other(&'static str),
+    /// What PostgreSQL calls it in PG_CONTEXT; `None` for what is no statement there.
+    pub fn described(&self) -> Option<&'static str> {
+        Some(match self {
+            StatementKind::Block(_) | StatementKind::Null => return None,
+            StatementKind::Assign { .. } => "at assignment",
+            StatementKind::If { .. } => "at IF",
+            StatementKind::Case { .. } => "at CASE",
+            StatementKind::Loop { .. } => "at LOOP",
+            StatementKind::While { .. } => "at WHILE",
+            StatementKind::ForRange { .. } => "at FOR with integer loop variable",
+            StatementKind::ForRows { query: RowSource::Static(_), .. } => "at FOR over SELECT rows",
+            StatementKind::ForRows { .. } => "at FOR over EXECUTE statement",
+            StatementKind::ForCursor { .. } => "at FOR over cursor",
+            StatementKind::ForElements { .. } => "at FOREACH over array",
+            StatementKind::Exit { .. } => "at EXIT",
+            StatementKind::Continue { .. } => "at CONTINUE",
+            StatementKind::Sql { .. } => "at SQL statement",
+            StatementKind::Perform { .. } => "at PERFORM",
+            StatementKind::Call { .. } => "at CALL",
+            StatementKind::Execute { .. } => "at EXECUTE",
+            StatementKind::Open { .. } => "at OPEN",
+            StatementKind::Fetch { into: Some(_), .. } => "at FETCH",
+            StatementKind::Fetch { into: None, .. } => "at MOVE",
+            StatementKind::Close { .. } => "at CLOSE",
+            StatementKind::GetStackedDiagnostics { .. } => "at GET STACKED DIAGNOSTICS",
+            StatementKind::GetDiagnostics { .. } => "at GET DIAGNOSTICS",
+            StatementKind::Raise(_) => "at RAISE",
+            StatementKind::Assert { .. } => "at ASSERT",
+            StatementKind::Return(_) => "at RETURN",
+            StatementKind::ReturnNext(_) => "at RETURN NEXT",
+            StatementKind::ReturnQuery(_) => "at RETURN QUERY",
+        })
+    }
 }
