@@ -327,3 +327,8 @@ fn cursors() {
 fn plpgsql_names() {
     run("plpgsql_names");
 }
+
+#[test]
+fn polymorphic_rows() {
+    run("polymorphic_rows");
+}

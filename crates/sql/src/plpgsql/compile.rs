@@ -6,10 +6,11 @@
 use super::ast::{DeclaredType, Expression, Statement, StatementKind, Target};
 use super::compile_block::ErrorRole;
 use super::compile_cursor::DeclaredCursor;
+use super::compile_place::line_ends;
 use super::compile_result::ResultShape;
 use super::fuse::{Obstacle, Surroundings, fuse, unfused};
 use super::hoist::needs_hoisting;
-use super::program::{Address, CompiledProcedure, Described, Instruction};
+use super::program::{Address, CompiledProcedure, Instruction};
 use super::variables::{NamesUsed, Variables};
 use crate::expression;
 use crate::library::CompileOptions;
@@ -118,7 +119,7 @@ pub(super) struct Compiler<'a> {
     /// `#print_strict_params`
     pub(super) print_strict_params: bool,
     /// Positions of the ends of the body's lines.
-    line_ends: Vec<u32>,
+    pub(super) line_ends: Vec<u32>,
     /// Where instructions come from.
     pub(super) lines: Vec<(Address, u32, &'static str)>,
     /// The statements around the one that is compiled: line, and what it is.
@@ -212,40 +213,6 @@ impl<'a> Compiler<'a> {
         self.print_strict_params = body.options.print_strict_params;
         self.variables.decide_conflicts(body.options.conflict);
         self.block(&body.block)
-    }
-
-    /// Its name and lines, for PG_CONTEXT.
-    fn described(&self, procedure: &Procedure) -> Described {
-        let types = self.tables.routines().types();
-        let inputs = procedure.inputs().map(|parameter| types.name_of(parameter.data_type).to_string());
-        let signature = match (procedure.language, procedure.name.as_str()) {
-            (Language::Sql, name) | (_, name @ "inline_code_block") => name.to_string(),
-            (Language::PlPgSql, name) => format!("{name}({})", inputs.collect::<Vec<String>>().join(", ")),
-        };
-        Described { language: procedure.language, signature, lines: self.lines.as_slice().into() }
-    }
-
-    /// What is emitted from here on comes from this place in the body.
-    pub(super) fn begin_place(&mut self, position: u32, what: &'static str) {
-        let line = self.line_ends.partition_point(|end| *end < position) as u32 + 1;
-        self.around.push((line, what));
-        self.mark_place(line, what);
-    }
-
-    /// What is emitted from here on comes from what is around that.
-    pub(super) fn end_place(&mut self) {
-        self.around.pop();
-        if let Some((line, what)) = self.around.last().copied() {
-            self.mark_place(line, what);
-        }
-    }
-
-    pub(super) fn mark_place(&mut self, line: u32, what: &'static str) {
-        let here = self.here();
-        match self.lines.last_mut() {
-            Some(last) if last.0 == here => *last = (here, line, what),
-            _ => self.lines.push((here, line, what)),
-        }
     }
 
     /// Appends an instruction and gives its address.
@@ -521,15 +488,6 @@ impl<'a> Compiler<'a> {
         self.emit(Instruction::Assign { slot, value });
         Ok(())
     }
-}
-
-/// Positions of the ends of lines, in characters from 1.
-fn line_ends(body: &str) -> Vec<u32> {
-    (1..)
-        .zip(body.chars())
-        .filter(|(_, character)| *character == '\n')
-        .map(|(position, _)| position)
-        .collect()
 }
 
 /// The error at this position, unless it has one.

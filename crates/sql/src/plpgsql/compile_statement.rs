@@ -127,6 +127,10 @@ impl Compiler<'_> {
 
     fn store(&self, target: &Target, from: DataType) -> Result<Store, SqlError> {
         let variable = self.variables.assignable(target)?;
+        if variable.data_type.is_composite() {
+            let message = format!("\"{}\" is not a scalar variable", target.text());
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(target.position()));
+        }
         let what = format!("variable \"{}\"", variable.name);
         let coercion =
             coercion(from, variable.data_type, &what).map_err(|error| or_at(error, target.position()))?;

@@ -4,7 +4,7 @@
 //! that a contract that loops for ever ends when the meter does.
 
 use super::handle::Protection;
-use super::program::{CompiledProcedure, Instruction, RangeStart, ResultForm, Store};
+use super::program::{CompiledProcedure, Instruction, RaisePlan, RangeStart, ResultForm, RowsStart, Store};
 use super::raise::{assert, raise};
 use super::run_cursor::LoopCursor;
 use super::store::{refuse_null, store, store_row};
@@ -135,15 +135,6 @@ impl Activation<'_> {
                         self.found_unseen = false;
                     }
                 }
-                Instruction::RefuseNull { slot, variable } => {
-                    refuse_null(&self.frame[usize::from(*slot)], variable)?;
-                }
-                Instruction::Clear { slot } => self.frame[usize::from(*slot)] = Value::Null,
-                Instruction::RequireRecord { flag, record } => {
-                    if self.frame[usize::from(*flag)].is_null() {
-                        return Err(not_assigned(record));
-                    }
-                }
                 Instruction::Jump { to } => next = *to as usize,
                 Instruction::JumpIf { condition, to } => {
                     if execution.is_true(condition, &self.frame)? {
@@ -155,7 +146,6 @@ impl Activation<'_> {
                         next = *to as usize;
                     }
                 }
-                Instruction::RangeStart(start) => self.start_range(start, execution)?,
                 Instruction::RangeNext { range, slot, end } => {
                     match self.ranges[usize::from(*range)].take() {
                         Some(number) => self.frame[usize::from(*slot)] = Value::Integer(number),
@@ -166,67 +156,11 @@ impl Activation<'_> {
                         }
                     }
                 }
-                Instruction::RowsStart(start) => {
-                    let rows = self.source_rows(&start.source, execution)?.rows;
-                    let cursor = Cursor { rows: rows.into_iter(), had_turn: false };
-                    self.cursors[usize::from(start.cursor)] = cursor;
-                    if let Some(flag) = start.flag {
-                        self.frame[usize::from(flag)] = Value::Boolean(true);
-                    }
-                }
                 Instruction::RowsNext { cursor, stores, end } => {
                     if !self.next_row(usize::from(*cursor), stores)? {
                         next = *end as usize;
                     }
                 }
-                Instruction::SetFound => self.set_found(true),
-                Instruction::LookAtFound => {
-                    if self.found_unseen {
-                        self.look_at_matched(execution);
-                    }
-                }
-                Instruction::SelectInto(select) => self.select_into(select, execution)?,
-                Instruction::Subquery(plan) => self.subquery(plan, execution)?,
-                Instruction::Oracle { slot, name } => {
-                    let name = execution.evaluate(name, &self.frame)?;
-                    self.frame[usize::from(*slot)] = execution.ask_oracle(&name)?;
-                }
-                Instruction::Perform(query) => {
-                    let rows = execution.select(query, &self.frame, None)?.len();
-                    self.set_row_count(rows as u64, false);
-                }
-                Instruction::Change(statement) => {
-                    let affected = execution.run(statement, &self.frame)?.affected;
-                    self.set_row_count(affected, true);
-                }
-                Instruction::ChangeInto(change) => self.change_into(change, execution)?,
-                Instruction::Call(call) => self.call(call, execution)?,
-                Instruction::RowCount { stores } => {
-                    if self.row_count_unseen {
-                        self.look_at_matched(execution);
-                    }
-                    let count = Value::BigInt(i64::try_from(self.row_count).unwrap_or(i64::MAX));
-                    for target in stores {
-                        store(&mut self.frame, target, count.clone(), &procedure.types)?;
-                    }
-                }
-                Instruction::Context { stores } => {
-                    let context = execution.call_context();
-                    for target in stores {
-                        store(&mut self.frame, target, Value::text(context.as_str()), &procedure.types)?;
-                    }
-                }
-                Instruction::Raise(plan) => {
-                    let said =
-                        execution.with_variables(&self.frame, |environment| raise(plan, environment))?;
-                    if let Some(notice) = said {
-                        execution.say(notice);
-                    }
-                }
-                Instruction::Assert(assertion) => execution.with_variables(&self.frame, |environment| {
-                    assert(&assertion.0, assertion.1.as_ref(), environment)
-                })?,
-                Instruction::CaseNotFound => return Err(case_not_found()),
                 Instruction::Fused(fused) => {
                     self.fused(fused, execution)?;
                     next = fused.end();
@@ -242,44 +176,125 @@ impl Activation<'_> {
                     self.returned = Some(first.unwrap_or_else(|| vec![Value::Null; width]));
                     return Ok(());
                 }
-                Instruction::NoReturn => {
-                    let message = "control reached end of function without RETURN";
-                    return Err(SqlError::new(SqlState::NO_RETURN, message));
-                }
-                Instruction::Fail(error) => return Err(error.as_ref().clone()),
-                Instruction::ReturnNext { values } => {
-                    let row = self.evaluated(values, execution)?;
-                    self.rows.push(row);
-                    check_values(&self.rows)?;
-                }
-                Instruction::ReturnQuery(query) => self.return_query(query, execution)?,
-                Instruction::Execute(execute) => self.execute(execute, execution)?,
-                Instruction::Protect { handlers } => self.protect(*handlers, execution),
-                Instruction::Leave { blocks, handlers } => self.leave(*blocks, *handlers, execution),
                 Instruction::JumpUnlessCaught { conditions, to } => {
                     if !self.is_caught_by(conditions) {
                         next = *to as usize;
                     }
-                }
-                Instruction::ShowError { state, message } => self.show_error(*state, *message),
-                Instruction::Rethrow => return Err(self.error_at_hand()),
-                Instruction::StackedDiagnostics { items } => self.stacked_diagnostics(items)?,
-                Instruction::OpenCursor(open) => self.open_cursor(open, execution)?,
-                Instruction::FetchCursor(fetch) => self.fetch_cursor(fetch, execution)?,
-                Instruction::CloseCursor(variable) => {
-                    let name = self.cursor_name(variable)?;
-                    execution.cursors.close(&name)?;
                 }
                 Instruction::CursorNext { level, stores, end } => {
                     if !self.next_of_cursor(*level, stores, execution)? {
                         next = *end as usize;
                     }
                 }
-                Instruction::LeaveCursor { level } => self.leave_cursor(*level, execution),
-                Instruction::CurrentRow(current) => self.current_row(current, execution)?,
+                other => self.step(other, execution)?,
             }
             at = next;
         }
+    }
+
+    /// An instruction behind which the next one is run. Calls nest through [`Activation::run`]: what it does not need in its
+    /// own frame is here, and more than a line in functions of its own.
+    fn step(&mut self, instruction: &Instruction, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+        match instruction {
+            Instruction::RefuseNull { slot, variable } => {
+                refuse_null(&self.frame[usize::from(*slot)], variable)
+            }
+            Instruction::RequireRecord { flag, record } => match self.frame[usize::from(*flag)].is_null() {
+                true => Err(not_assigned(record)),
+                false => Ok(()),
+            },
+            Instruction::RangeStart(start) => self.start_range(start, execution),
+            Instruction::RowsStart(start) => self.start_rows(start, execution),
+            Instruction::SelectInto(select) => self.select_into(select, execution),
+            Instruction::Subquery(plan) => self.subquery(plan, execution),
+            Instruction::Oracle { slot, name } => self.oracle(*slot, name, execution),
+            Instruction::Perform(query) => self.perform(query, execution),
+            Instruction::Change(statement) => self.change(statement, execution),
+            Instruction::ChangeInto(change) => self.change_into(change, execution),
+            Instruction::Call(call) => self.call(call, execution),
+            Instruction::RowCount { stores } => self.show_row_count(stores, execution),
+            Instruction::Context { stores } => self.show_context(stores, execution),
+            Instruction::Raise(plan) => self.raise(plan, execution),
+            Instruction::Assert(assertion) => execution.with_variables(&self.frame, |environment| {
+                assert(&assertion.0, assertion.1.as_ref(), environment)
+            }),
+            Instruction::CaseNotFound => Err(case_not_found()),
+            Instruction::NoReturn => {
+                let message = "control reached end of function without RETURN";
+                Err(SqlError::new(SqlState::NO_RETURN, message))
+            }
+            Instruction::Fail(error) => Err(error.as_ref().clone()),
+            Instruction::ReturnNext { values } => self.return_next(values, execution),
+            Instruction::ReturnQuery(query) => self.return_query(query, execution),
+            Instruction::Execute(execute) => self.execute(execute, execution),
+            Instruction::Rethrow => Err(self.error_at_hand()),
+            Instruction::StackedDiagnostics { items } => self.stacked_diagnostics(items),
+            Instruction::OpenCursor(open) => self.open_cursor(open, execution),
+            Instruction::FetchCursor(fetch) => self.fetch_cursor(fetch, execution),
+            Instruction::CloseCursor(variable) => self.close_cursor(variable, execution),
+            Instruction::CurrentRow(current) => self.current_row(current, execution),
+            certain => {
+                self.certain_step(certain, execution);
+                Ok(())
+            }
+        }
+    }
+
+    /// An instruction that cannot fail.
+    fn certain_step(&mut self, instruction: &Instruction, execution: &mut Execution<'_>) {
+        match instruction {
+            Instruction::Clear { slot } => self.frame[usize::from(*slot)] = Value::Null,
+            Instruction::SetFound => self.set_found(true),
+            Instruction::LookAtFound if self.found_unseen => self.look_at_matched(execution),
+            Instruction::Protect { handlers } => self.protect(*handlers, execution),
+            Instruction::Leave { blocks, handlers } => self.leave(*blocks, *handlers, execution),
+            Instruction::ShowError { state, message } => self.show_error(*state, *message),
+            Instruction::LeaveCursor { level } => self.leave_cursor(*level, execution),
+            // All others have been run.
+            _ => {}
+        }
+    }
+
+    fn start_rows(&mut self, start: &RowsStart, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+        let rows = self.source_rows(&start.source, execution)?.rows;
+        self.cursors[usize::from(start.cursor)] = Cursor { rows: rows.into_iter(), had_turn: false };
+        if let Some(flag) = start.flag {
+            self.frame[usize::from(flag)] = Value::Boolean(true);
+        }
+        Ok(())
+    }
+
+    fn show_row_count(&mut self, stores: &[Store], execution: &mut Execution<'_>) -> Result<(), SqlError> {
+        if self.row_count_unseen {
+            self.look_at_matched(execution);
+        }
+        let count = Value::BigInt(i64::try_from(self.row_count).unwrap_or(i64::MAX));
+        for target in stores {
+            store(&mut self.frame, target, count.clone(), &self.procedure.types)?;
+        }
+        Ok(())
+    }
+
+    fn show_context(&mut self, stores: &[Store], execution: &mut Execution<'_>) -> Result<(), SqlError> {
+        let context = execution.call_context();
+        for target in stores {
+            store(&mut self.frame, target, Value::text(context.as_str()), &self.procedure.types)?;
+        }
+        Ok(())
+    }
+
+    fn raise(&mut self, plan: &RaisePlan, execution: &mut Execution<'_>) -> Result<(), SqlError> {
+        let said = execution.with_variables(&self.frame, |environment| raise(plan, environment))?;
+        if let Some(notice) = said {
+            execution.say(notice);
+        }
+        Ok(())
+    }
+
+    fn return_next(&mut self, values: &[Expression], execution: &mut Execution<'_>) -> Result<(), SqlError> {
+        let row = self.evaluated(values, execution)?;
+        self.rows.push(row);
+        check_values(&self.rows)
     }
 
     #[inline]

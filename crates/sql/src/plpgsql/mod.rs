@@ -16,6 +16,7 @@ mod compile_branch;
 mod compile_cursor;
 mod compile_elements;
 mod compile_loop;
+mod compile_place;
 mod compile_result;
 mod compile_rows;
 mod compile_statement;

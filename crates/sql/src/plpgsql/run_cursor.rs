@@ -120,6 +120,15 @@ impl Activation<'_> {
         store_first(&mut self.frame, &target.target, row, &self.procedure.types)
     }
 
+    pub(super) fn close_cursor(
+        &mut self,
+        variable: &CursorVariable,
+        execution: &mut Execution<'_>,
+    ) -> Result<(), SqlError> {
+        let name = self.cursor_name(variable)?;
+        execution.cursors.close(&name)
+    }
+
     /// Stores the next row of a loop over a cursor; false at its end.
     pub(super) fn next_of_cursor(
         &mut self,

@@ -11,7 +11,7 @@ use super::store::{check_single, convert, refuse_null, store_first};
 use super::variables::constant;
 use crate::execution::{Execution, check_values};
 use crate::expression::{Expression, row_value};
-use crate::statement::StatementOutput;
+use crate::statement::{BoundSelect, BoundStatement, StatementOutput};
 use std::collections::BTreeSet;
 use types::{DataType, SqlError, SqlState, Value, format_value};
 
@@ -145,6 +145,38 @@ impl Activation<'_> {
             Some((name.to_string(), &self.frame[slot]))
         };
         with_parameters(error, slots.into_iter().filter_map(named))
+    }
+
+    pub(super) fn perform(
+        &mut self,
+        query: &BoundSelect,
+        execution: &mut Execution<'_>,
+    ) -> Result<(), SqlError> {
+        let rows = execution.select(query, &self.frame, None)?.len();
+        self.set_row_count(rows as u64, false);
+        Ok(())
+    }
+
+    pub(super) fn change(
+        &mut self,
+        statement: &BoundStatement,
+        execution: &mut Execution<'_>,
+    ) -> Result<(), SqlError> {
+        let affected = execution.run(statement, &self.frame)?.affected;
+        self.set_row_count(affected, true);
+        Ok(())
+    }
+
+    /// What an oracle says goes into a variable.
+    pub(super) fn oracle(
+        &mut self,
+        slot: u16,
+        name: &Expression,
+        execution: &mut Execution<'_>,
+    ) -> Result<(), SqlError> {
+        let name = execution.evaluate(name, &self.frame)?;
+        self.frame[usize::from(slot)] = execution.ask_oracle(&name)?;
+        Ok(())
     }
 
     pub(super) fn subquery(
