@@ -66,9 +66,12 @@ impl Actual {
             parameter.data_type = self.stands_for(parameter.data_type)?;
         }
         if let Some(function) = &mut applied.function
-            && let FunctionResult::Value(data_type) = &mut function.result
+            && let FunctionResult::Value(data_type) = function.result
         {
-            *data_type = self.stands_for(*data_type)?;
+            function.result = match self.stands_for(data_type)? {
+                DataType::Record => FunctionResult::Record,
+                known => FunctionResult::Value(known),
+            };
         }
         Ok(applied)
     }
