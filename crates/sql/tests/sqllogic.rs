@@ -312,3 +312,8 @@ fn trigger_definitions() {
 fn random_triggers() {
     run("random_triggers");
 }
+
+#[test]
+fn null_tests() {
+    run("null_tests");
+}
