@@ -75,10 +75,7 @@ pub(crate) fn is_about_triggers(words: [Keyword; 5]) -> bool {
         [Keyword::CREATE | Keyword::ALTER | Keyword::DROP, second, third, ..] => [second, third],
         _ => return false,
     };
-    match rest {
-        [Keyword::TRIGGER, _] | [Keyword::CONSTRAINT | Keyword::EVENT, Keyword::TRIGGER] => true,
-        _ => false,
-    }
+    matches!(rest, [Keyword::TRIGGER, _] | [Keyword::CONSTRAINT | Keyword::EVENT, Keyword::TRIGGER])
 }
 
 /// Reads the whole statement.

@@ -16,6 +16,7 @@ pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), 
     nest_joins(tokens);
     name_records(tokens);
     name_all_fields(tokens);
+    spell_null_tests(tokens);
     Ok(())
 }
 
@@ -43,6 +44,27 @@ fn name_sort_operators(tokens: &mut Vec<TokenWithSpan>) {
     }
     if named {
         tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    }
+}
+
+/// `x ISNULL` is `x IS NULL`, and `x NOTNULL` is `x IS NOT NULL`. Neither word can be the name of a column.
+fn spell_null_tests(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 1;
+    while at < tokens.len() {
+        let words: &[&str] = match &tokens[at].token {
+            Token::Word(word) if word.quote_style.is_some() => &[],
+            Token::Word(word) if word.value.eq_ignore_ascii_case("isnull") => &["IS", "NULL"],
+            Token::Word(word) if word.value.eq_ignore_ascii_case("notnull") => &["IS", "NOT", "NULL"],
+            _ => &[],
+        };
+        let is_name = tokens[at - 1].token == Token::Period
+            || matches!(tokens.get(at + 1).map(|next| &next.token), Some(Token::LParen | Token::Period));
+        if !words.is_empty() && !is_name {
+            let span = tokens[at].span;
+            let spelt = words.iter().map(|word| TokenWithSpan { token: Token::make_keyword(word), span });
+            tokens.splice(at..=at, spelt);
+        }
+        at += 1;
     }
 }
 

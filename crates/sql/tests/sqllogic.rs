@@ -332,3 +332,8 @@ fn plpgsql_names() {
 fn polymorphic_rows() {
     run("polymorphic_rows");
 }
+
+#[test]
+fn null_tests() {
+    run("null_tests");
+}

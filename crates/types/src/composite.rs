@@ -173,7 +173,7 @@ fn depth(value: &Value) -> usize {
 pub(crate) fn written_bytes(value: &Value, factor: usize) -> usize {
     let quoted = |text: &str| {
         let special = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count();
-        text.len().saturating_add(special.saturating_mul(factor))
+        text.len().saturating_add(special.saturating_mul(factor.saturating_mul(2)))
     };
     let content = match value {
         Value::Null => return 4,
@@ -184,7 +184,11 @@ pub(crate) fn written_bytes(value: &Value, factor: usize) -> usize {
         Value::Array(array) => array.values().iter().fold(2usize, |sum, element| {
             sum.saturating_add(written_bytes(element, factor.saturating_mul(2))).saturating_add(1)
         }),
-        Value::Numeric(_) | Value::Interval(_) => 128,
+        // A byte holds less than three digits.
+        Value::Numeric(number) => {
+            number.stored_bytes().saturating_mul(3).saturating_add(usize::from(number.scale()) + 4)
+        }
+        Value::Interval(_) => 128,
         _ => 40,
     };
     content.saturating_add(factor.saturating_mul(2))
@@ -258,6 +262,15 @@ mod tests {
             }
         }
         assert!((5..limits::COMPOSITE_NESTING_MAX).contains(&deep), "{deep}");
+    }
+
+    #[test]
+    fn a_long_number_counts_with_all_of_its_digits() {
+        let long = crate::Numeric::parse(&format!("{}.{}", "9".repeat(70_000), "1".repeat(10_000)));
+        let long = Value::Numeric(long.expect("a number"));
+        let text = crate::format_value(&long).map_or(0, |text| text.len());
+        assert!(written_bytes(&long, 2) >= text);
+        assert!(Composite::new(None, vec![long.clone(), long]).is_err());
     }
 
     #[test]

@@ -155,11 +155,14 @@ mod tests {
         ] {
             let array = element.array().expect("a type that has arrays");
             assert_eq!(array.element(), Some(element));
-            let family = array.element().and_then(ElementType::new).map(|one| one.family());
-            assert_eq!(
-                ElementType::new(element).and_then(|one| ElementType::from_array_name(one.array_name())),
-                family
-            );
+            // Arrays of composite types have their names in the catalog.
+            if !matches!(element, DataType::Composite(_)) {
+                let family = array.element().and_then(ElementType::new).map(|one| one.family());
+                assert_eq!(
+                    ElementType::new(element).and_then(|one| ElementType::from_array_name(one.array_name())),
+                    family
+                );
+            }
             assert_eq!(crate::decode_exactly::<DataType>(&crate::encode(&array)).ok(), Some(array));
             assert_eq!(DataType::from_oid(array.oid()).map(DataType::family), Some(array.family()));
         }

@@ -195,6 +195,7 @@ impl Relation {
             attributes: attributes.collect(),
             constraints: Vec::new(),
             indexes: Vec::new(),
+            triggers: Vec::new(),
         }
     }
 }

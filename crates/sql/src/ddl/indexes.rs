@@ -70,10 +70,40 @@ fn column_name(column: &IndexColumn) -> Result<String, SqlError> {
         return Err(SqlError::unsupported("an index on an expression")
             .hint("Keep the value in a column, and index that."));
     };
-    if column.operator_class.is_some() {
-        return Err(SqlError::unsupported("an operator class of an index"));
+    if let Some(class) = &column.operator_class
+        && !is_natural_order(&class.to_string())
+    {
+        return Err(SqlError::unsupported(format_args!("the operator class {class} of an index")));
     }
     name_of(ident)
+}
+
+/// Whether an operator class orders as the values of its type are ordered: in the collation C those for patterns do too.
+fn is_natural_order(class: &str) -> bool {
+    const CLASSES: [&str; 21] = [
+        "bool_ops",
+        "bpchar_ops",
+        "bpchar_pattern_ops",
+        "bytea_ops",
+        "date_ops",
+        "float4_ops",
+        "float8_ops",
+        "int2_ops",
+        "int4_ops",
+        "int8_ops",
+        "interval_ops",
+        "numeric_ops",
+        "record_ops",
+        "text_ops",
+        "text_pattern_ops",
+        "time_ops",
+        "timestamp_ops",
+        "timestamptz_ops",
+        "uuid_ops",
+        "varchar_ops",
+        "varchar_pattern_ops",
+    ];
+    CLASSES.contains(&class.to_ascii_lowercase().as_str())
 }
 
 /// Adds an index to a table of the catalog.

@@ -163,13 +163,9 @@ fn run_statement(
 ) -> Result<StatementResult, SqlError> {
     let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
     let script = execution.library().script(sql, &types)?;
-    match script.kind() {
-        StatementKind::Copy { .. } => {
-            return Err(
-                SqlError::unsupported("COPY as a statement of a transaction").hint("Insert the rows.")
-            );
-        }
-        _ => {}
+    if matches!(script.kind(), StatementKind::Copy { .. }) {
+        let error = SqlError::unsupported("COPY as a statement of a transaction");
+        return Err(error.hint("Insert the rows."));
     }
     if script.steps.len() > 1 {
         let message = "cannot insert multiple commands into a prepared statement";

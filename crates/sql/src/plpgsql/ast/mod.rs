@@ -406,17 +406,17 @@ pub enum StatementKind {
 impl StatementKind {
     /// Whether it has statements inside that it may leave out.
     pub fn has_statements(&self) -> bool {
-        match self {
+        matches!(
+            self,
             StatementKind::If { .. }
-            | StatementKind::Case { .. }
-            | StatementKind::Loop { .. }
-            | StatementKind::While { .. }
-            | StatementKind::ForRange { .. }
-            | StatementKind::ForRows { .. }
-            | StatementKind::ForCursor { .. }
-            | StatementKind::ForElements { .. } => true,
-            _ => false,
-        }
+                | StatementKind::Case { .. }
+                | StatementKind::Loop { .. }
+                | StatementKind::While { .. }
+                | StatementKind::ForRange { .. }
+                | StatementKind::ForRows { .. }
+                | StatementKind::ForCursor { .. }
+                | StatementKind::ForElements { .. }
+        )
     }
 
     /// What PostgreSQL calls it in PG_CONTEXT; `None` for what is no statement there.
