@@ -71,7 +71,9 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
                 })
                 .boxed()
         }
-        DataType::Record => unreachable!("values are of composite types here"),
+        DataType::Record | DataType::RefCursor | DataType::Polymorphic(_) => {
+            unreachable!("rows are of composite types here, and no value is of the others")
+        }
     }
 }
 
