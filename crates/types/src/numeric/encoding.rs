@@ -19,7 +19,7 @@ const MAGNITUDE_BYTES_MAX: u32 =
 const SMALL_BYTES: usize = 17;
 
 /// The small form is its mantissa, 16 bytes, and its scale. The large one has as many bytes before its digits: the length of
-/// the magnitude in four, the scale in two, one for the sign, nine of zero, and [`LARGE`]; then the magnitude.
+/// the magnitude in four, the scale in two, one for the sign, nine of zero, and `LARGE`; then the magnitude.
 impl BorshSerialize for Numeric {
     fn serialize<W: io::Write>(&self, writer: &mut W) -> io::Result<()> {
         match &self.0 {
