@@ -81,6 +81,9 @@ fn select_tables(tokens: &mut Vec<TokenWithSpan>) {
                 | Keyword::ALL
                 | Keyword::DISTINCT
                 | Keyword::AS
+                // A cursor's query, and that of a loop.
+                | Keyword::FOR
+                | Keyword::IN
         ),
     };
     let mut at = 0;

@@ -234,7 +234,7 @@ fn options_stand_in_front_of_the_block() {
 #[test]
 fn cursors_are_declared_opened_and_moved() {
     let body = "DECLARE a CURSOR FOR SELECT 1; b NO SCROLL CURSOR (x integer, y numeric(5, 2)) IS SELECT x; c refcursor;
-                d SCROLL CURSOR FOR TABLE t; BEGIN END";
+                d SCROLL CURSOR FOR SELECT * FROM t; BEGIN END";
     let declarations = parse(body).expect("a body").block.declarations;
     let cursors: Vec<(Option<bool>, usize)> = declarations
         .iter()
