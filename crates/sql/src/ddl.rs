@@ -8,9 +8,12 @@ mod constraints;
 mod create_as;
 mod foreign_keys;
 mod indexes;
+mod names;
+mod resolve;
 mod roles;
 mod routines;
 mod rows;
+mod schemas;
 mod sequences;
 mod tables;
 mod triggers;
@@ -24,22 +27,24 @@ use alter::{TableChange, alter_table, bind_alter_table};
 use composite_types::{TypeDraft, bind_create_type, create_type, drop_types, settle};
 use create_as::{TableOfQuery, bind_create_table_as, create_table_as};
 use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
+use resolve::resolved;
 use roles::change_roles;
 use routines::{DropRoutine, bind_create_routine, create_routine};
 pub(crate) use rows::Rows;
+use schemas::{ChangeOfSchemas, bind_schema_statement};
 use sequences::{SequenceDraft, bind_create_sequence, create_sequence, drop_sequences};
 use sqlparser::ast::{ObjectType, Statement};
 use std::sync::Arc;
 use tables::{TableDraft, bind_create_table, create_table, drop_tables};
 use triggers::{TriggerChange, bind_trigger};
 use types::{
-    Catalog, CompositeTypes, Policy, Procedure, SqlError, SqlState, StatementResult, Table, TableId,
-    UserAggregate, limits,
+    Catalog, CompositeTypes, Policy, Procedure, SearchPath, SqlError, SqlState, StatementResult, Table,
+    TableId, UserAggregate, as_given, limits, object_name, schema_of, split_catalog_name,
 };
 use views::{ViewDraft, bind_create_view, create_view, drop_views};
 
 /// A change of the catalog.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum SchemaChange {
     /// CREATE TABLE; the number is given when it runs.
     CreateTable {
@@ -139,6 +144,10 @@ pub(crate) enum SchemaChange {
     Role(RoleStatement),
     /// CREATE, ALTER and DROP TRIGGER.
     Trigger(TriggerChange),
+    /// CREATE, ALTER and DROP SCHEMA.
+    Schema(ChangeOfSchemas),
+    /// One whose names are looked for by another search path than `public`.
+    InSchemas(SearchPath, Box<SchemaChange>),
     /// One that names a type which an earlier change of the same script may make: bound when it is its turn.
     Later(Box<ParsedStatement>),
 }
@@ -146,12 +155,20 @@ pub(crate) enum SchemaChange {
 impl SchemaChange {
     /// Whether it runs a query, on the schema as it is before.
     pub fn runs_a_query(&self) -> bool {
-        matches!(self, SchemaChange::CreateTableAs(_))
+        matches!(self.without_path().1, SchemaChange::CreateTableAs(_))
+    }
+
+    /// The search path, and the change itself.
+    fn without_path(&self) -> (SearchPath, &SchemaChange) {
+        match self {
+            SchemaChange::InSchemas(path, change) => (path.clone(), change),
+            change => (SearchPath::default(), change),
+        }
     }
 
     /// Whether it makes a table.
     pub fn creates_table(&self) -> bool {
-        match self {
+        match self.without_path().1 {
             SchemaChange::CreateTable { .. } | SchemaChange::CreateTableAs(_) => true,
             SchemaChange::Later(statement) => match statement.as_ref() {
                 ParsedStatement::Sql(statement) => matches!(statement.as_ref(), Statement::CreateTable(_)),
@@ -168,6 +185,7 @@ impl SchemaChange {
             | SchemaChange::DropView { cascade, .. }
             | SchemaChange::DropSequence { cascade, .. }
             | SchemaChange::DropType { cascade, .. } => *cascade,
+            SchemaChange::Schema(change) => change.cascades(),
             _ => false,
         }
     }
@@ -184,9 +202,17 @@ pub(crate) fn bind_change_behind(
 ) -> Result<Option<SchemaChange>, SqlError> {
     match bind_schema_change(types, statement) {
         Err(error) if error.state == SqlState::UNDEFINED_OBJECT => {
-            Ok(Some(SchemaChange::Later(Box::new(statement.clone()))))
+            Ok(Some(in_schemas(types, SchemaChange::Later(Box::new(statement.clone())))))
         }
         bound => bound,
+    }
+}
+
+/// The change with the search path by which its names are found.
+fn in_schemas(types: &CompositeTypes, change: SchemaChange) -> SchemaChange {
+    match types.search_path() {
+        path if path.is_default() => change,
+        path => SchemaChange::InSchemas(path.clone(), Box::new(change)),
     }
 }
 
@@ -195,6 +221,14 @@ pub(crate) fn bind_change_behind(
 /// # Errors
 /// What is wrong with it; `0A000` names what is not supported.
 pub(crate) fn bind_schema_change(
+    types: &CompositeTypes,
+    statement: &ParsedStatement,
+) -> Result<Option<SchemaChange>, SqlError> {
+    let change = bind_change(types, statement)?;
+    Ok(change.map(|change| in_schemas(types, change)))
+}
+
+fn bind_change(
     types: &CompositeTypes,
     statement: &ParsedStatement,
 ) -> Result<Option<SchemaChange>, SqlError> {
@@ -209,9 +243,17 @@ pub(crate) fn bind_schema_change(
         ParsedStatement::Trigger(statement) => {
             return bind_trigger(statement).map(|change| Some(SchemaChange::Trigger(change)));
         }
+        ParsedStatement::SetSchema(statement) => {
+            let changes = vec![TableChange::SetSchema(statement.schema.clone())];
+            let (if_exists, name) = (statement.if_exists, statement.table.clone());
+            return Ok(Some(SchemaChange::AlterTable { if_exists, name, changes }));
+        }
         ParsedStatement::Do(_) => return Ok(None),
         ParsedStatement::Sql(statement) => statement.as_ref(),
     };
+    if let Some(change) = bind_schema_statement(statement)? {
+        return Ok(Some(change));
+    }
     match statement {
         Statement::CreateTable(create) => bind_create_table(types, create).map(Some),
         Statement::AlterTable(alter) => bind_alter_table(types, alter),
@@ -317,15 +359,18 @@ fn change_all<'c>(
     let mut catalog = before.clone();
     let rows = &mut all;
     for change in changes {
+        let (path, change) = change.without_path();
         let now;
         let change = match change {
             SchemaChange::Later(statement) => {
-                let bound = bind_schema_change(&CompositeTypes::new(&catalog), statement)?;
+                let types = CompositeTypes::new(&catalog).with_search_path(&path);
+                let bound = bind_change(&types, statement)?;
                 now = bound.ok_or_else(|| SqlError::unsupported("this statement"))?;
                 &now
             }
             change => change,
         };
+        let change = &resolved(&catalog, &path, change)?;
         let previous = catalog.clone();
         let tag = match change {
             SchemaChange::CreateTable { if_not_exists, draft } => {
@@ -340,7 +385,8 @@ fn change_all<'c>(
             }
             SchemaChange::CreateIndex { if_not_exists, table, index } => {
                 let table = find_table(&catalog, table)?;
-                let known = index.name.as_ref().is_some_and(|name| relation_exists(&catalog, name));
+                let name = index.name.as_ref().map(|name| table.index_name(name));
+                let known = name.is_some_and(|name| relation_exists(&catalog, &name));
                 if !(*if_not_exists && known) {
                     create_index(&mut catalog, &table, index, rows)?;
                 }
@@ -397,7 +443,10 @@ fn change_all<'c>(
                 drop_types(&mut catalog, *if_exists, *cascade, names)?;
                 "DROP TYPE"
             }
-            SchemaChange::Later(_) => return Err(SqlError::unsupported("this statement")),
+            SchemaChange::Schema(change) => change.apply(&mut catalog)?,
+            SchemaChange::Later(_) | SchemaChange::InSchemas(..) => {
+                return Err(SqlError::unsupported("this statement"));
+            }
             SchemaChange::Role(statement) => change_roles(&mut catalog, statement, organisation)?,
         };
         settle(&previous, &mut catalog, change.cascades())?;
@@ -425,17 +474,18 @@ fn take_number(catalog: &mut Catalog) -> Result<u32, SqlError> {
 
 fn find_table(catalog: &Catalog, name: &str) -> Result<Arc<Table>, SqlError> {
     if catalog.views.contains_key(name) || catalog.sequences.contains_key(name) {
-        return Err(SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a table")));
+        return Err(SqlError::new(SqlState(*b"42809"), format!("\"{}\" is not a table", object_name(name))));
     }
     catalog.tables.get(name).cloned().ok_or_else(|| {
-        SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+        let message = format!("relation \"{}\" does not exist", as_given(name));
+        SqlError::new(SqlState::UNDEFINED_TABLE, message)
     })
 }
 
 /// Refuses a name that a relation has.
 fn check_free(catalog: &Catalog, name: &str) -> Result<(), SqlError> {
     if relation_exists(catalog, name) {
-        let message = format!("relation \"{name}\" already exists");
+        let message = format!("relation \"{}\" already exists", object_name(name));
         return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
     }
     Ok(())
@@ -443,11 +493,15 @@ fn check_free(catalog: &Catalog, name: &str) -> Result<(), SqlError> {
 
 /// Whether a table, a view, a sequence or an index has this name; that of a primary key counts.
 fn relation_exists(catalog: &Catalog, name: &str) -> bool {
-    let has_key = |table: &Arc<Table>| !table.primary_key.is_empty() && table.primary_key_name == name;
+    let (schema, object) = split_catalog_name(name);
+    let has_index = |table: &Arc<Table>| {
+        let has_key = !table.primary_key.is_empty() && table.primary_key_name == object;
+        let mut indexes = catalog.indexes_of(table.id).iter();
+        (has_key || indexes.any(|index| index.name == object)) && schema_of(&table.name) == schema
+    };
     catalog.tables.contains_key(name)
         || catalog.views.contains_key(name)
         || catalog.sequences.contains_key(name)
         || catalog.types.contains_key(name)
-        || catalog.tables.values().any(has_key)
-        || catalog.indexes.values().flatten().any(|index| index.name == name)
+        || catalog.tables.values().any(has_index)
 }

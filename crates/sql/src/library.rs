@@ -227,7 +227,7 @@ impl Library {
     /// Name and policy of a table that has one.
     pub fn table_policy(&self, table: TableId) -> Option<(&str, &Policy)> {
         let plan = self.tables.by_id(table).or_else(|| Some(self.tables.unique_index(table)?.0))?;
-        Some((plan.name.as_str(), plan.endorsement.as_ref()?))
+        Some((plan.relation.as_str(), plan.endorsement.as_ref()?))
     }
 
     /// Compiles another catalog in the same way.

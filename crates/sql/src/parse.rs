@@ -7,6 +7,7 @@ use crate::parse_aggregate::{
 use crate::parse_create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
 use crate::parse_role::{RoleStatement, is_about_roles, parse_role};
 use crate::parse_routine::{CreateRoutine, parse_create_routine, parse_do};
+use crate::parse_set_schema::{SetSchema, parse_set_schema, sets_schema};
 use crate::parse_trigger::{TriggerStatement, is_about_triggers, parse_trigger};
 use crate::rewrite::rewrite;
 use crate::scope::position_in;
@@ -42,6 +43,8 @@ pub(crate) enum ParsedStatement {
     Role(Box<RoleStatement>),
     /// CREATE, ALTER and DROP TRIGGER.
     Trigger(Box<TriggerStatement>),
+    /// ALTER TABLE … SET SCHEMA.
+    SetSchema(SetSchema),
     /// DO: the text of its block.
     Do(String),
 }
@@ -192,6 +195,7 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
     let about_aggregates =
         is_about_aggregates(&tokens.iter().take(4).map(|token| &token.token).collect::<Vec<_>>());
+    let moves_table = keyword(0) == Keyword::ALTER && keyword(1) == Keyword::TABLE && sets_schema(&tokens);
     let first = keyword(0);
     let mut parser = parser(tokens);
     if about_aggregates {
@@ -212,6 +216,9 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     }
     if about_triggers {
         return Ok(ParsedStatement::Trigger(Box::new(parse_trigger(&mut parser, sql)?)));
+    }
+    if moves_table {
+        return parse_set_schema(&mut parser, sql).map(ParsedStatement::SetSchema);
     }
     if creates_routine {
         let create = parse_create_routine(&mut parser, sql)?;
@@ -289,6 +296,7 @@ pub(crate) fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlErr
         ParsedStatement::DropAggregate(_) => Err(SqlError::unsupported("DROP in a function")),
         ParsedStatement::Trigger(_) => Err(SqlError::unsupported("a statement about triggers in a function")),
         ParsedStatement::Role(_) => Err(SqlError::unsupported("a statement about roles in a function")),
+        ParsedStatement::SetSchema(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };
     parse_script(sql)?.into_iter().map(plain).collect()

@@ -60,12 +60,14 @@ pub(crate) enum RoleStatement {
 pub(crate) enum Objects {
     /// Tables and views.
     Tables(Vec<String>),
-    /// All of them.
-    AllTables,
+    /// All of these schemas.
+    AllTables(Vec<String>),
     /// Functions and procedures.
     Routines(Vec<String>),
-    /// All of them.
-    AllRoutines,
+    /// All of these schemas.
+    AllRoutines(Vec<String>),
+    /// Schemas.
+    Schemas(Vec<String>),
 }
 
 /// Whether the statement's first words say that it is one of these.
@@ -274,8 +276,9 @@ fn grantee(parser: &mut Parser<'_>, sql: &str) -> Result<Grantee, SqlError> {
 
 fn privileges(names: &[String], objects: &Objects) -> Result<Privileges, SqlError> {
     let (allowed, kind) = match objects {
-        Objects::Tables(_) | Objects::AllTables => (Privileges::OF_TABLES, "relation"),
-        Objects::Routines(_) | Objects::AllRoutines => (Privileges::OF_ROUTINES, "function"),
+        Objects::Tables(_) | Objects::AllTables(_) => (Privileges::OF_TABLES, "relation"),
+        Objects::Routines(_) | Objects::AllRoutines(_) => (Privileges::OF_ROUTINES, "function"),
+        Objects::Schemas(_) => (Privileges::OF_SCHEMAS, "schema"),
     };
     names.iter().try_fold(Privileges::NONE, |all, name| {
         let upper = name.to_ascii_uppercase();
@@ -289,7 +292,7 @@ fn privileges(names: &[String], objects: &Objects) -> Result<Privileges, SqlErro
             };
         }
         match upper.as_str() {
-            "REFERENCES" | "TRIGGER" | "USAGE" | "CREATE" | "CONNECT" | "TEMPORARY" | "TEMP" => {
+            "REFERENCES" | "TRIGGER" | "CREATE" | "CONNECT" | "TEMPORARY" | "TEMP" => {
                 Err(SqlError::unsupported(format_args!("the privilege {upper}"))
                     .hint("Schema changes are the administrator's."))
             }
@@ -303,21 +306,15 @@ fn privileges(names: &[String], objects: &Objects) -> Result<Privileges, SqlErro
 fn objects(parser: &mut Parser<'_>, sql: &str) -> Result<Objects, SqlError> {
     if accept(parser, "all") {
         let token = parser.peek_token();
-        let objects = match next_word(parser, sql)?.as_str() {
-            "tables" => Objects::AllTables,
-            "functions" | "procedures" | "routines" => Objects::AllRoutines,
+        let are_tables = match next_word(parser, sql)?.as_str() {
+            "tables" => true,
+            "functions" | "procedures" | "routines" => false,
             _ => return Err(unexpected(&token, sql)),
         };
         expect_word(parser, "in", sql)?;
         expect_word(parser, "schema", sql)?;
         let schemas = list(parser, sql, name)?;
-        return match schemas.iter().find(|schema| *schema != "public") {
-            None => Ok(objects),
-            Some(schema) => {
-                let message = format!("schema \"{schema}\" does not exist");
-                Err(SqlError::new(SqlState(*b"3F000"), message))
-            }
-        };
+        return Ok(if are_tables { Objects::AllTables(schemas) } else { Objects::AllRoutines(schemas) });
     }
     let token = parser.peek_token();
     for kind in ["function", "procedure", "routine"] {
@@ -325,7 +322,10 @@ fn objects(parser: &mut Parser<'_>, sql: &str) -> Result<Objects, SqlError> {
             return list(parser, sql, routine).map(Objects::Routines);
         }
     }
-    for kind in ["schema", "database", "sequence", "language", "type", "domain", "tablespace", "parameter"] {
+    if accept(parser, "schema") {
+        return list(parser, sql, name).map(Objects::Schemas);
+    }
+    for kind in ["database", "sequence", "language", "type", "domain", "tablespace", "parameter"] {
         if accept(parser, kind) {
             let what = format!("a privilege on a {kind}");
             return Err(located(SqlError::unsupported(what), sql, token.span.start));
@@ -335,7 +335,7 @@ fn objects(parser: &mut Parser<'_>, sql: &str) -> Result<Objects, SqlError> {
     list(parser, sql, relation).map(Objects::Tables)
 }
 
-/// A name, with `public.` in front or not.
+/// A name, with a schema in front or not.
 pub(crate) fn relation(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
     let parts = parser.parse_object_name(false).map_err(|error| parser_error(error, parser, sql))?;
     crate::statement::table_name(&parts)

@@ -2,11 +2,12 @@
 
 use crate::parse::{expect_end, located, parser_error, unexpected};
 use crate::parse_trigger::EVENT_TRIGGER_HINT;
+use crate::scope::name_of;
 use sqlparser::ast::{DataType, Ident};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
-use types::{Language, ParameterMode, SqlError, SqlState, Volatility};
+use types::{Language, ParameterMode, SearchPath, SqlError, SqlState, Volatility};
 
 /// `CREATE [OR REPLACE] {PROCEDURE | FUNCTION}`.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct CreateRoutine {
     pub endorsement: Option<String>,
     /// SECURITY DEFINER.
     pub security_definer: bool,
+    /// What `SET search_path` says.
+    pub search_path: Option<SearchPath>,
 }
 
 /// What is said of functions only.
@@ -95,7 +98,7 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
     let name = name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
     let mut parameters = parse_parameters(parser, sql)?;
     let (mut language, mut body, mut endorsement) = (None, None, None);
-    let mut security_definer = None;
+    let (mut security_definer, mut search_path) = (None, None);
     loop {
         let token = parser.peek_token();
         let Token::Word(word) = &token.token else {
@@ -123,6 +126,10 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
                 };
                 parser.next_token();
                 set_once(&mut security_definer, definer)?;
+            }
+            ("set", _) if word_ahead(parser, 1) == "search_path" => {
+                skip_words(parser, 2);
+                search_path = Some(parse_names_of_path(parser, sql)?);
             }
             ("set", _) if endorsement.is_none() => {
                 parser.next_token();
@@ -172,7 +179,27 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
         body,
         endorsement,
         security_definer,
+        search_path,
     })
+}
+
+/// `{TO | =} schema, …` behind SET search_path; `FROM CURRENT` is what happens anyway.
+fn parse_names_of_path(parser: &mut Parser<'_>, sql: &str) -> Result<SearchPath, SqlError> {
+    if !parser.parse_keyword(Keyword::TO) {
+        expect(parser, &Token::Eq, sql)?;
+    }
+    let mut names = Vec::new();
+    loop {
+        let token = parser.next_token();
+        match token.token {
+            Token::Word(word) => names.push(name_of(&word.into_ident(token.span))?),
+            Token::SingleQuotedString(name) => names.push(name),
+            _ => return Err(unexpected(&token, sql)),
+        }
+        if !parser.consume_token(&Token::Comma) {
+            return SearchPath::new(names);
+        }
+    }
 }
 
 /// `DO [LANGUAGE plpgsql] 'block'`, in any order. Gives the block.

@@ -9,12 +9,14 @@ use crate::plpgsql::{self, CompiledProcedure};
 use crate::polymorphic::{Actual, Callee};
 use crate::scope::{VariableScope, name_of};
 use crate::statement::{BoundExplain, BoundStatement, bind_statement, explain, no_column, table_name};
+use crate::table::Tables;
 use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement};
 use state::Snapshot;
 use std::sync::Arc;
 use types::{
     CompositeTypes, DataType, Function, FunctionResult, Language, OutputColumn, Principal, Procedure,
-    SqlError, SqlState, StatementResult, TransactionId, Value, Volatility, limits,
+    SearchPath, SqlError, SqlState, StatementResult, TransactionId, Value, Volatility, limits,
+    split_search_path,
 };
 
 /// What a script does.
@@ -219,29 +221,50 @@ impl Prepared {
 
 /// Binds a script without keeping the library.
 pub(crate) fn bind_script(library: &Library, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
-    bind_parsed(library, sql, parse_script(sql)?, types)
+    bind_parsed(library, Script::parse(sql)?, types)
+}
+
+/// The statements of a script.
+pub(crate) struct Script<'s> {
+    /// Where names without a schema are looked for.
+    pub search_path: SearchPath,
+    /// Their text.
+    pub source: &'s str,
+    /// In order.
+    pub statements: Vec<ParsedStatement>,
+}
+
+impl<'s> Script<'s> {
+    /// Reads a script, with what says where its names are looked for.
+    ///
+    /// # Errors
+    /// `42601` with the position behind that.
+    pub fn parse(sql: &'s str) -> Result<Script<'s>, SqlError> {
+        let (search_path, source) = split_search_path(sql)?;
+        Ok(Script { search_path, source, statements: parse_script(source)? })
+    }
 }
 
 /// Binds the statements of a script.
 pub(crate) fn bind_parsed(
     library: &Library,
-    sql: &str,
-    statements: Vec<ParsedStatement>,
+    script: Script<'_>,
     types: &[DataType],
 ) -> Result<Prepared, SqlError> {
-    let scope = VariableScope::for_script(types, sql).with_routines(library.tables().routines());
+    let tables = &library.tables().with_search_path(&script.search_path);
+    let scope = VariableScope::for_script(types, script.source).with_routines(tables.routines());
     let mut steps = Vec::new();
     let mut copy = None;
-    for statement in statements {
+    for statement in script.statements {
         if let ParsedStatement::Sql(statement) = &statement
             && let Statement::Copy { .. } = statement.as_ref()
         {
-            copy = Some(bind_copy(library, statement)?);
+            copy = Some(bind_copy(tables, statement)?);
             steps.push(Step::Copy);
             continue;
         }
         let behind_changes = matches!(steps.last(), Some(Step::Schema(_)));
-        let step = bind_step(library, &scope, statement, behind_changes);
+        let step = bind_step(library, tables, &scope, statement, behind_changes);
         steps.push(step.map_err(|error| scope.routines().types().named_in(error))?);
     }
     let needs = scope.needs();
@@ -263,12 +286,13 @@ pub(crate) fn bind_parsed(
         known => known,
     });
     let columns = steps.last().map_or_else(Vec::new, |step| step_columns(library, step));
-    let types = library.tables().routines().types().clone();
+    let types = tables.routines().types().clone();
     Ok(Prepared { library: None, steps, parameters: parameters.collect(), columns, kind, needs, types })
 }
 
 fn bind_step(
     library: &Library,
+    tables: &Tables,
     scope: &VariableScope,
     statement: ParsedStatement,
     behind_changes: bool,
@@ -283,22 +307,23 @@ fn bind_step(
     }
     let statement = match statement {
         ParsedStatement::Sql(statement) => statement,
-        ParsedStatement::Do(body) => return bind_block(library, scope, body),
+        ParsedStatement::Do(body) => return bind_block(library, tables, scope, body),
         ParsedStatement::CreateRoutine(_)
         | ParsedStatement::CreateTableAs(_)
         | ParsedStatement::CreateAggregate(_)
         | ParsedStatement::DropAggregate(_)
         | ParsedStatement::Role(_)
+        | ParsedStatement::SetSchema(_)
         | ParsedStatement::Trigger(_) => {
             return Err(SqlError::unsupported("this statement"));
         }
     };
     match explained(&statement) {
         Some(call @ Statement::Call(_)) => {
-            return Ok(Step::Statement(BoundStatement::Explain(bind_explain(library, scope, call)?)));
+            return Ok(Step::Statement(BoundStatement::Explain(bind_explain(library, tables, scope, call)?)));
         }
         Some(other) => {
-            let bound = bind_statement(library.tables(), scope, other)?;
+            let bound = bind_statement(tables, scope, other)?;
             if let Some(lines) = explain(&bound) {
                 let types = scope.routines().types();
                 let lines = lines.into_iter().map(|line| types.named_text(line)).collect();
@@ -307,7 +332,7 @@ fn bind_step(
         }
         None => {}
     }
-    let mut bound = bind_statement(library.tables(), scope, &statement)?;
+    let mut bound = bind_statement(tables, scope, &statement)?;
     if let BoundStatement::Call(call) = &mut bound
         && let Some(procedure) = library.definition(&call.procedure)
     {
@@ -317,7 +342,12 @@ fn bind_step(
 }
 
 /// DO: a procedure without a name and arguments.
-fn bind_block(library: &Library, scope: &VariableScope, body: String) -> Result<Step, SqlError> {
+fn bind_block(
+    library: &Library,
+    tables: &Tables,
+    scope: &VariableScope,
+    body: String,
+) -> Result<Step, SqlError> {
     let function = Function {
         result: FunctionResult::Void,
         is_set: false,
@@ -332,6 +362,7 @@ fn bind_block(library: &Library, scope: &VariableScope, body: String) -> Result<
         body,
         endorsement: None,
         security_definer: false,
+        search_path: tables.routines().search_path().clone(),
     };
     let compiled = plpgsql::compile(library.tables(), &procedure, library.options())?;
     compiled.needs.called.iter().for_each(|called| scope.note_call(called));
@@ -365,10 +396,11 @@ fn explanation(lines: Vec<String>) -> BoundExplain {
 /// would refuse.
 fn bind_explain(
     library: &Library,
+    tables: &Tables,
     scope: &VariableScope,
     call: &Statement,
 ) -> Result<BoundExplain, SqlError> {
-    let BoundStatement::Call(mut call) = bind_statement(library.tables(), scope, call)? else {
+    let BoundStatement::Call(mut call) = bind_statement(tables, scope, call)? else {
         return Err(SqlError::unsupported("EXPLAIN of anything but CALL"));
     };
     let definition = library.definition(&call.procedure);
@@ -424,7 +456,7 @@ fn kind_of(steps: &[Step], copy: Option<StatementKind>) -> Result<StatementKind,
     })
 }
 
-fn bind_copy(library: &Library, statement: &Statement) -> Result<StatementKind, SqlError> {
+fn bind_copy(tables: &Tables, statement: &Statement) -> Result<StatementKind, SqlError> {
     let Statement::Copy { source, to, target, options, legacy_options, values } = statement else {
         return Err(SqlError::unsupported("this form of COPY"));
     };
@@ -451,7 +483,7 @@ fn bind_copy(library: &Library, statement: &Statement) -> Result<StatementKind, 
     if !values.is_empty() {
         return Err(SqlError::unsupported("data in the text of COPY"));
     }
-    let table = library.tables().get(&table_name(name)?)?;
+    let table = tables.get(&tables.find(&table_name(name)?))?;
     let column = |column: &crate::table::ColumnPlan| OutputColumn {
         name: column.name.clone(),
         data_type: column.data_type,
@@ -469,5 +501,5 @@ fn bind_copy(library: &Library, statement: &Statement) -> Result<StatementKind, 
     if columns.is_empty() {
         found = table.columns.iter().map(column).collect();
     }
-    Ok(StatementKind::Copy { table: table.name.clone(), columns: found })
+    Ok(StatementKind::Copy { table: table.relation.clone(), columns: found })
 }

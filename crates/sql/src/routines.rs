@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
     Catalog, CompositeTypes, DataType, Function, FunctionResult, OutputColumn, Parameter, Procedure,
-    SqlError, SqlState, UserAggregate, Value, Volatility, can_cast_implicitly,
+    SearchPath, SqlError, SqlState, UserAggregate, Value, Volatility, can_cast_implicitly, object_name,
 };
 
 /// A procedure or function.
@@ -70,30 +70,59 @@ impl Routines {
         &self.types
     }
 
-    /// Whether there is a sequence of this name, which functions draw from.
+    /// The same, with names found in these schemas.
+    pub fn with_search_path(&self, search_path: &SearchPath) -> Routines {
+        let types = Arc::new(self.types.with_search_path(search_path));
+        Routines { types, ..self.clone() }
+    }
+
+    /// Where names without a schema are looked for.
+    pub fn search_path(&self) -> &SearchPath {
+        self.types.search_path()
+    }
+
+    /// Whether there is a sequence of this name in the catalog, which functions draw from.
     pub fn has_sequence(&self, name: &str) -> bool {
         self.sequences.contains(name)
     }
 
-    /// The aggregate of the ledger of this name.
-    pub fn aggregate(&self, name: &str) -> Option<&Arc<UserAggregate>> {
-        self.aggregates.get(name)
+    /// The name in the catalog of the sequence that SQL calls by this name.
+    pub fn find_sequence(&self, name: &str) -> Option<String> {
+        self.search_path().find(name, |found| self.has_sequence(found))
     }
 
-    /// The procedure or function of this name.
+    /// The aggregate of the ledger that SQL calls by this name.
+    pub fn aggregate(&self, name: &str) -> Option<&Arc<UserAggregate>> {
+        self.aggregates.get(&self.find(name)?)
+    }
+
+    /// The procedure or function that SQL calls by this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Routine>> {
+        self.named(&self.find(name)?)
+    }
+
+    /// The procedure or function of this name in the catalog.
+    pub fn named(&self, name: &str) -> Option<&Arc<Routine>> {
         self.by_name.get(name)
     }
 
-    /// The function of this name.
-    pub fn function(&self, name: &str) -> Option<(&Arc<Routine>, &Function)> {
-        let routine = self.get(name)?;
-        Some((routine, routine.definition.function.as_ref()?))
+    fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name) || self.aggregates.contains_key(name)
+    }
+
+    fn find(&self, name: &str) -> Option<String> {
+        self.search_path().find(name, |found| self.has(found))
+    }
+
+    /// The name in the catalog of what SQL calls by this name; where there is nothing, one that nothing has.
+    pub fn find_or_missing(&self, name: &str) -> String {
+        self.search_path().find_or_missing(name, |found| self.has(found))
     }
 
     /// What a function gives that is not run because an argument is NULL.
     pub fn row_of_nulls(&self, call: &RoutineCall) -> Vec<Vec<Value>> {
-        match self.function(&call.callee.name) {
+        let routine = self.named(&call.callee.name);
+        match routine.and_then(|routine| Some((routine, routine.definition.function.as_ref()?))) {
             Some((routine, function)) if !function.is_set => {
                 vec![vec![Value::Null; call.columns.as_ref().unwrap_or(&routine.columns).len()]]
             }
@@ -116,7 +145,9 @@ impl Routines {
     /// # Errors
     /// What is wrong in its DEFAULT.
     pub fn default_of(&self, parameter: &Parameter) -> Result<Expression, SqlError> {
-        let scope = VariableScope::for_procedure(None).with_routines(self);
+        // Its text has the names of the catalog.
+        let routines = self.with_search_path(&SearchPath::default());
+        let scope = VariableScope::for_procedure(None).with_routines(&routines);
         let binder = Binder::new(&scope, Source::Default);
         let sql = parameter.default.as_deref().unwrap_or("NULL");
         let bound = binder.bind(&parse_expression(sql)?)?;
@@ -182,7 +213,9 @@ pub(crate) fn is_volatile(function: &Function) -> bool {
 /// The columns of a function's rows.
 fn result_columns(types: &CompositeTypes, definition: &Procedure) -> Vec<OutputColumn> {
     let Some(function) = &definition.function else { return Vec::new() };
-    let only = |data_type: DataType| vec![OutputColumn { name: definition.name.clone(), data_type }];
+    let only = |data_type: DataType| {
+        vec![OutputColumn { name: object_name(&definition.name).to_string(), data_type }]
+    };
     match &function.result {
         FunctionResult::Void | FunctionResult::Trigger => only(DataType::Text(None)),
         FunctionResult::Value(data_type) => match types.of(*data_type) {

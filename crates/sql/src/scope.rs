@@ -109,10 +109,12 @@ impl VariableScope {
         self.noted.as_ref().map(|noted| noted.borrow().clone()).unwrap_or_default()
     }
 
-    /// A query reads this table or view.
-    pub fn note_relation(&self, name: &str) {
+    /// A query reads the table or view of this name in the catalog, which stands at this place.
+    pub fn note_relation(&self, name: &str, span: Span) {
         if let Some(noted) = &self.noted {
-            noted.borrow_mut().relations.insert(name.to_string());
+            let mut noted = noted.borrow_mut();
+            noted.relations.insert(name.to_string());
+            noted.places.push((span, name.to_string()));
         }
     }
 

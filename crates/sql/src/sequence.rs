@@ -7,7 +7,9 @@ use crate::polymorphic::Callee;
 use crate::routines::CallForm;
 use crate::scope::name_of;
 use sqlparser::tokenizer::{Span, Token};
-use types::{DataType, Sequence, SqlError, SqlState, Value};
+use types::{
+    DataType, Sequence, SqlError, SqlState, Value, catalog_name, quoted_catalog_name, split_catalog_name,
+};
 
 /// The name under which a call of nextval() stands; no function of the ledger has it.
 pub(crate) const NEXT_VALUE: &str = "pg_catalog.nextval";
@@ -24,7 +26,19 @@ pub(crate) fn draws_value(name: &str) -> bool {
     matches!(name, "nextval" | "currval" | "lastval")
 }
 
-/// The sequence that a text names: an identifier, as in SQL.
+/// The name in the catalog of the sequence that a text names where no search path is at hand.
+///
+/// # Errors
+/// As [`sequence_name`].
+pub(crate) fn stored_sequence_name(text: &str) -> Result<String, SqlError> {
+    let name = sequence_name(text)?;
+    Ok(match split_catalog_name(&name) {
+        (schema, object) if name.contains('.') => catalog_name(schema, object),
+        _ => name,
+    })
+}
+
+/// The sequence that a text names: an identifier, as in SQL, with a schema in front or without.
 ///
 /// # Errors
 /// `42602` for what is no name.
@@ -41,8 +55,7 @@ pub(crate) fn sequence_name(text: &str) -> Result<String, SqlError> {
     }
     match words.as_slice() {
         [name] => Ok(name.clone()),
-        [schema, name] if schema == "public" => Ok(name.clone()),
-        [_, _] => Err(SqlError::unsupported("a sequence in a schema other than public")),
+        [schema, name] => Ok(format!("{schema}.{name}")),
         _ => Err(invalid()),
     }
 }
@@ -74,13 +87,16 @@ impl Binder<'_> {
         };
         let mut cast = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            let Some(argument) = self.argument(argument.clone(), DataType::Text(None)) else {
+            let Some(mut argument) = self.argument(argument.clone(), DataType::Text(None)) else {
                 return Ok(None);
             };
             if let Kind::Constant(Value::Text(text)) = &argument.kind {
                 let sequence = sequence_name(text)?;
-                if !self.scope().routines().has_sequence(&sequence) {
-                    return Err(no_sequence(&sequence));
+                let routines = self.scope().routines();
+                let found = routines.find_sequence(&sequence).ok_or_else(|| no_sequence(&sequence))?;
+                if found != sequence {
+                    // The name in the catalog is the same under every search path.
+                    argument.kind = Kind::Constant(Value::text(quoted_catalog_name(&found)));
                 }
             }
             cast.push(argument);
@@ -116,7 +132,7 @@ impl Execution<'_> {
     pub fn sequence_value(&mut self, function: &str, arguments: &[Value]) -> Result<i64, SqlError> {
         let undrawn = |message: String| SqlError::new(SqlState(*b"55000"), message);
         let name = match arguments {
-            [Value::Text(text)] => sequence_name(text)?,
+            [Value::Text(text)] => stored_sequence_name(text)?,
             _ => {
                 let last = self.drawn.last.last();
                 return last

@@ -7,7 +7,7 @@ use crate::footprint::{Analysis, KnownFrame, refused};
 use crate::library::Library;
 use crate::parse::{self, ParsedStatement};
 use crate::polymorphic::Actual;
-use crate::prepare::{StatementKind, Step};
+use crate::prepare::{Script, StatementKind, Step};
 use crate::session::{self, Place};
 use crate::statement::{default_row, no_column};
 use state::{Effects, Footprint, Simulate, Snapshot};
@@ -145,16 +145,17 @@ impl Invocation {
     }
 
     /// The statements of a script of which one changes the schema.
-    fn statements_with_schema_change(&self) -> Option<Vec<ParsedStatement>> {
+    fn script_with_schema_change(&self) -> Option<Script<'_>> {
         let Payload::Script { sql, .. } = self.payload.as_ref() else { return None };
         if !parse::is_schema_change(sql) {
             return None;
         }
         // What cannot be read says so where it is run.
-        let statements = parse::parse_script(sql).ok()?;
-        let types = self.library.tables().routines().types();
-        let changes = |statement: &ParsedStatement| !matches!(bind_schema_change(types, statement), Ok(None));
-        statements.iter().any(changes).then_some(statements)
+        let script = Script::parse(sql).ok()?;
+        let types = self.library.tables().routines().types().with_search_path(&script.search_path);
+        let changes =
+            |statement: &ParsedStatement| !matches!(bind_schema_change(&types, statement), Ok(None));
+        script.statements.iter().any(changes).then_some(script)
     }
 
     /// What a transaction does that changes the schema; `None` where it does not.
@@ -162,9 +163,9 @@ impl Invocation {
         let (context, principal) = (self.context, &self.principal);
         let place = |session_ms| Place { snapshot, context, principal, session_ms };
         match self.payload.as_ref() {
-            Payload::Script { sql, .. } => {
-                let statements = self.statements_with_schema_change()?;
-                Some(session::run_script(&self.library, &place(None), sql, statements))
+            Payload::Script { .. } => {
+                let script = self.script_with_schema_change()?;
+                Some(session::run_script(&self.library, &place(None), script))
             }
             Payload::Session { steps, now_ms, results } if is_schema_change(&self.payload) => {
                 let is_given = |found: &SessionResults| found.digest() == *results;
@@ -271,7 +272,7 @@ impl Simulate for Invocation {
 
     fn footprint(&self, catalog: &Catalog) -> Result<Footprint, SqlError> {
         debug_assert_eq!(catalog.version, self.library.catalog().version, "a library of this catalog");
-        if self.statements_with_schema_change().is_some() {
+        if self.script_with_schema_change().is_some() {
             return Err(refused("a schema change together with other transactions"));
         }
         let mut analysis = Analysis::new(&self.library, self.context);

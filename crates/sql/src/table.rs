@@ -11,8 +11,8 @@ use crate::view::ViewPlan;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
-    Catalog, ColumnSet, DataType, Generated, Index, Policy, SqlError, SqlState, Table, TableId, Value,
-    format_value,
+    Catalog, ColumnSet, DataType, Generated, Index, Policy, SearchPath, SqlError, SqlState, Table, TableId,
+    Value, as_given, format_value,
 };
 
 /// A table as statements use it.
@@ -20,8 +20,10 @@ use types::{
 pub(crate) struct TablePlan {
     /// Its number.
     pub id: TableId,
-    /// Its name.
+    /// Its name, without the schema.
     pub name: String,
+    /// Its name in the catalog.
+    pub relation: String,
     /// The columns, in order.
     pub columns: Vec<ColumnPlan>,
     /// Ordinals of the primary key's columns, in key order; empty where the key is hidden.
@@ -76,7 +78,8 @@ impl TablePlan {
         let (constrained, holds_keys) = constrained_columns(catalog, table.id);
         let mut plan = TablePlan {
             id: table.id,
-            name: table.name.clone(),
+            name: table.object_name().to_string(),
+            relation: table.name.clone(),
             columns: Vec::with_capacity(table.columns.len()),
             key: table.primary_key.clone(),
             key_name: table.primary_key_name.clone(),
@@ -226,12 +229,14 @@ impl TablePlan {
 }
 
 /// The tables of a catalog, bound: what statements are bound against.
+///
+/// Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
-    by_name: rustc_hash::FxHashMap<String, Arc<TablePlan>>,
-    by_id: rustc_hash::FxHashMap<TableId, Arc<TablePlan>>,
-    foreign_keys: ForeignKeys,
-    views: rustc_hash::FxHashMap<String, Arc<ViewPlan>>,
+    by_name: Arc<rustc_hash::FxHashMap<String, Arc<TablePlan>>>,
+    by_id: Arc<rustc_hash::FxHashMap<TableId, Arc<TablePlan>>>,
+    foreign_keys: Arc<ForeignKeys>,
+    views: Arc<rustc_hash::FxHashMap<String, Arc<ViewPlan>>>,
     routines: Routines,
 }
 
@@ -248,28 +253,49 @@ impl Tables {
             by_name.insert(table.name.clone(), Arc::new(plan));
         }
         let by_id = by_name.values().map(|plan| (plan.id, plan.clone())).collect();
-        let foreign_keys = ForeignKeys::new(catalog, &by_id)?;
+        let foreign_keys = Arc::new(ForeignKeys::new(catalog, &by_id)?);
         let mut views = rustc_hash::FxHashMap::default();
         for view in catalog.views.values() {
             views.insert(view.name.clone(), Arc::new(ViewPlan::new(view)?));
         }
+        let (by_name, by_id, views) = (Arc::new(by_name), Arc::new(by_id), Arc::new(views));
         Ok(Tables { by_name, by_id, foreign_keys, views, routines })
     }
 
-    /// The view of this name.
+    /// The same, with names found in these schemas.
+    pub fn with_search_path(&self, search_path: &SearchPath) -> Tables {
+        Tables { routines: self.routines.with_search_path(search_path), ..self.clone() }
+    }
+
+    /// The name in the catalog of the relation that SQL calls by this name; where there is none, one that none has.
+    pub fn find(&self, name: &str) -> String {
+        if self.by_name.get(name).is_some_and(|table| table.id.is_temporary()) {
+            // What is temporary comes first.
+            return name.to_string();
+        }
+        self.routines.types().search_path().find_or_missing(name, |found| {
+            self.by_name.contains_key(found)
+                || self.views.contains_key(found)
+                || self.routines.has_sequence(found)
+        })
+    }
+
+    /// The view of this name in the catalog.
     pub fn view(&self, name: &str) -> Option<&Arc<ViewPlan>> {
         self.views.get(name)
     }
 
-    /// Names and types of the columns of a table or view, or of the fields of a composite type.
+    /// Names and types of the columns of a table or view, or of the fields of a composite type, that SQL calls by this name.
     ///
     /// # Errors
     /// `42P01`
     pub fn columns_of(&self, name: &str) -> Result<Vec<(String, DataType)>, SqlError> {
+        let found = self.find(name);
+        let (called, name) = (name, found.as_str());
         if let Some(view) = self.view(name) {
             return Ok(view.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect());
         }
-        if let (None, Some(known)) = (self.by_name.get(name), self.routines.types().named(name)) {
+        if let (None, Some(known)) = (self.by_name.get(name), self.routines.types().find(called)) {
             let fields = known.fields.iter();
             return Ok(fields.map(|field| (field.name.clone(), field.data_type)).collect());
         }
@@ -315,13 +341,14 @@ impl Tables {
         self.by_id.get(&id)
     }
 
-    /// The table of this name.
+    /// The table of this name in the catalog.
     ///
     /// # Errors
     /// `42P01`
     pub fn get(&self, name: &str) -> Result<&Arc<TablePlan>, SqlError> {
         self.by_name.get(name).ok_or_else(|| {
-            SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+            let message = format!("relation \"{}\" does not exist", as_given(name));
+            SqlError::new(SqlState::UNDEFINED_TABLE, message)
         })
     }
 }

@@ -7,10 +7,10 @@
 use crate::ddl::{Rows, SchemaChange, bind_schema_change, change_catalog};
 use crate::execution::{Context, Execution, row_bytes};
 use crate::library::Library;
-use crate::parse::{ParsedStatement, parse_script};
-use crate::prepare::{Prepared, StatementKind, bind_parsed};
+use crate::parse::ParsedStatement;
+use crate::prepare::{Prepared, Script, StatementKind, bind_parsed};
 use crate::simulate::Invocation;
-use sqlparser::ast::{OnCommit, Statement};
+use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, OnCommit, Statement};
 use sqlparser::keywords::Keyword;
 use state::{
     AfterImage, Command, Effects, KeyRange, Overlay, PlainState, RowId, Simulate, Snapshot, apply_command,
@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, DataType, Key, Payload, Principal, Row, SqlError, SqlState, StatementResult, TableId,
-    TransactionId, TypeId,
+    Catalog, DataType, Key, PUBLIC_SCHEMA, Payload, Principal, Row, SqlError, SqlState, StatementResult,
+    TableId, TransactionId, TypeId,
 };
 
 /// Bytes of the rows that a session may keep.
@@ -201,13 +201,13 @@ impl TemporaryTables {
         if !self.are_mentioned_in(sql) {
             return Ok(None);
         }
-        let mut statements = parse_script(sql)?;
-        let creates = take_temporary(&mut statements)?.is_some();
+        let mut script = Script::parse(sql)?;
+        let creates = take_temporary(&mut script.statements)?.is_some();
         if !creates && self.is_empty() {
             return Ok(None);
         }
         let combined = self.combined(ledger)?;
-        let prepared = bind_parsed(&combined, sql, statements, parameter_types)?;
+        let prepared = bind_parsed(&combined, script, parameter_types)?;
         Ok(Some(prepared.on(&combined)))
     }
 
@@ -243,7 +243,7 @@ impl TemporaryTables {
         };
         if let Payload::Script { sql, .. } = payload {
             // What cannot be read says so where it is run.
-            let mut statements = parse_script(sql).ok()?;
+            let Script { search_path, mut statements, .. } = Script::parse(sql).ok()?;
             let at_commit = match take_temporary(&mut statements) {
                 Ok(at_commit) => at_commit,
                 Err(error) => return Some(Err(error)),
@@ -252,7 +252,7 @@ impl TemporaryTables {
                 return None;
             }
             let types = match self.combined(ledger) {
-                Ok(combined) => combined.tables().routines().types().clone(),
+                Ok(combined) => combined.tables().routines().types().with_search_path(&search_path),
                 Err(error) => return Some(Err(error)),
             };
             let changes = statements.iter().map(|statement| bind_schema_change(&types, statement));
@@ -452,6 +452,13 @@ impl TemporaryTables {
     }
 }
 
+/// Temporary tables are in no schema; in the catalog their names stand among those of `public`, whatever the search path.
+fn name_without_path(name: &mut ObjectName) {
+    if name.0.len() == 1 {
+        name.0.insert(0, ObjectNamePart::Identifier(Ident::new(PUBLIC_SCHEMA)));
+    }
+}
+
 /// Takes the word TEMPORARY out of CREATE TABLE. Gives what ON COMMIT says where there was one.
 fn take_temporary(statements: &mut [ParsedStatement]) -> Result<Option<Option<AtCommit>>, SqlError> {
     let mut found = None;
@@ -459,6 +466,7 @@ fn take_temporary(statements: &mut [ParsedStatement]) -> Result<Option<Option<At
         let at_commit = match statement {
             ParsedStatement::CreateTableAs(create) if create.temporary => {
                 create.temporary = false;
+                name_without_path(&mut create.name);
                 match create.on_commit.take() {
                     Some(Keyword::DELETE) => Some(AtCommit::DeleteRows),
                     Some(Keyword::DROP) => Some(AtCommit::Drop),
@@ -468,6 +476,7 @@ fn take_temporary(statements: &mut [ParsedStatement]) -> Result<Option<Option<At
             ParsedStatement::Sql(statement) => match statement.as_mut() {
                 Statement::CreateTable(create) if create.temporary => {
                     create.temporary = false;
+                    name_without_path(&mut create.name);
                     match create.on_commit.take() {
                         Some(OnCommit::DeleteRows) => Some(AtCommit::DeleteRows),
                         Some(OnCommit::Drop) => Some(AtCommit::Drop),

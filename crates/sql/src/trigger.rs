@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
     Array, Catalog, DataType, ElementType, Procedure, Row, SqlError, SqlState, TableId, Trigger,
-    TriggerEvent, TriggerTime, Value,
+    TriggerEvent, TriggerTime, Value, schema_of,
 };
 
 /// By which numbers the relations of OLD TABLE and NEW TABLE are known; those of recursive queries are small.
@@ -143,7 +143,7 @@ impl CompiledTrigger {
             Value::Integer(table.id.object_identifier()),
             text(&table.name),
             text(&table.name),
-            text("public"),
+            text(schema_of(&table.relation)),
             Value::Integer(count),
             arguments,
         ];
@@ -324,6 +324,7 @@ pub(crate) fn bind_condition(
     let relation = |name: &str, first: usize| NamedRelation {
         name: name.to_string(),
         table: None,
+        schema: None,
         columns: columns.clone(),
         first,
         hidden: Vec::new(),

@@ -30,6 +30,8 @@ impl ViewPlan {
 pub(crate) struct Noted {
     /// Names of tables and views.
     pub relations: BTreeSet<String>,
+    /// Where they stand.
+    pub places: Vec<(Span, String)>,
     /// Where a `*` stands, and the columns, each as a path of names.
     pub wildcards: Vec<(Span, Vec<Vec<String>>)>,
 }

@@ -276,3 +276,58 @@ fn aggregates_of_the_ledger_need_execute() {
     let error = clerk(&mut database, create).expect_err("no administrator");
     assert_eq!(error.state.to_string(), "42501");
 }
+
+#[test]
+fn what_is_in_a_schema_needs_usage_of_it() {
+    let mut database = database();
+    for sql in [
+        "CREATE SCHEMA app",
+        "CREATE TABLE app.item (id bigint PRIMARY KEY)",
+        "CREATE FUNCTION app.count() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT count(*) FROM app.item'",
+        "CREATE VIEW app.items AS SELECT * FROM app.item",
+        "GRANT SELECT, INSERT ON app.item, app.items TO clerk",
+    ] {
+        database.run(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+    for sql in [
+        "SELECT * FROM app.item",
+        "SET search_path TO app;SELECT * FROM item",
+        "INSERT INTO app.item VALUES (1)",
+        "SELECT app.count()",
+        "SELECT * FROM app.items",
+    ] {
+        assert_eq!(denied(&mut database, sql), "schema app", "{sql}");
+    }
+    database.run("GRANT USAGE ON SCHEMA app TO clerk").expect("granted");
+    clerk(&mut database, "INSERT INTO app.item VALUES (1)").expect("allowed");
+    let found =
+        clerk(&mut database, "SET search_path TO app;SELECT item.id, count(), items.id FROM item, items");
+    assert_eq!(found.expect("allowed"), [["1", "1", "1"]]);
+    assert_eq!(denied(&mut database, "DELETE FROM app.item"), "table app.item");
+    database.run("ALTER SCHEMA app RENAME TO program").expect("renamed");
+    clerk(&mut database, "SELECT * FROM program.item").expect("grants go along");
+    database.run("REVOKE ALL ON SCHEMA program FROM clerk").expect("revoked");
+    assert_eq!(denied(&mut database, "SELECT * FROM program.items"), "schema program");
+
+    database.run("CREATE SCHEMA AUTHORIZATION reader").expect("created");
+    database.run("CREATE TABLE reader.own (a int)").expect("created");
+    database.run("GRANT SELECT ON ALL TABLES IN SCHEMA reader TO PUBLIC").expect("granted");
+    act(&mut database, "reader", "SELECT * FROM reader.own").expect("its schema");
+    assert_eq!(denied(&mut database, "SELECT * FROM reader.own"), "schema reader");
+    let error = database.run("DROP ROLE reader").expect_err("it has a schema");
+    assert!(error.detail.is_some_and(|detail| detail.contains("privileges for schema reader")), "{error:?}");
+    database.run("DROP SCHEMA reader CASCADE").expect("dropped");
+    database.run("DROP ROLE reader").expect("dropped");
+
+    database.run("REVOKE USAGE ON SCHEMA public FROM PUBLIC").expect("revoked");
+    assert_eq!(denied(&mut database, "SELECT total()"), "schema public");
+    for (sql, state) in [
+        ("GRANT CREATE ON SCHEMA public TO clerk", "0A000"),
+        ("GRANT SELECT ON SCHEMA public TO clerk", "0LP01"),
+        ("GRANT USAGE ON SCHEMA nothing TO clerk", "3F000"),
+        ("GRANT SELECT ON ALL TABLES IN SCHEMA nothing TO clerk", "3F000"),
+        ("CREATE SCHEMA x AUTHORIZATION nobody", "42704"),
+    ] {
+        assert_eq!(database.run(sql).expect_err(sql).state.to_string(), state, "{sql}");
+    }
+}

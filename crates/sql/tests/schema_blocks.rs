@@ -297,3 +297,38 @@ fn what_a_block_has_read_with_temporary_tables_decides_nothing_on_the_ledger() {
     assert_eq!(database.rows("SELECT count(*) FROM t"), [["2"]]);
     assert_eq!(database.rows("SELECT balance FROM account WHERE id = 1"), [["0"]]);
 }
+
+#[test]
+fn a_block_makes_a_schema_and_looks_for_names_there() {
+    let mut database = database();
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("CREATE SCHEMA app", "CREATE SCHEMA"),
+            ("SET search_path TO app, public;CREATE TABLE item (id int PRIMARY KEY)", "CREATE TABLE"),
+            ("SET search_path TO app;INSERT INTO item VALUES (7)", "INSERT 0 1"),
+            ("SELECT * FROM app.item", "7"),
+            ("SELECT * FROM item", "42P01"),
+        ],
+    );
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("CREATE SCHEMA app", "CREATE SCHEMA"),
+            ("SET search_path TO app, public;CREATE TABLE item (id int PRIMARY KEY)", "CREATE TABLE"),
+            ("SET search_path TO app;INSERT INTO item VALUES (7)", "INSERT 0 1"),
+            (
+                "SET search_path TO app, public;SELECT item.id, name FROM item, account WHERE account.id = 1",
+                "7,a",
+            ),
+        ],
+    );
+    commit(&mut database, session).expect("the same again");
+    assert_eq!(database.rows("SELECT * FROM app.item"), [["7"]]);
+    // All statements of a script look in the same schemas.
+    let script = "SET search_path TO app;CREATE TABLE other (a int);INSERT INTO other VALUES (1);CREATE VIEW seen AS SELECT * FROM other";
+    database.run(script).expect("a script");
+    assert_eq!(database.rows("SELECT * FROM app.seen"), [["1"]]);
+}

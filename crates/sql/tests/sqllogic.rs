@@ -25,14 +25,19 @@ impl fmt::Display for Shown {
 
 impl std::error::Error for Shown {}
 
-struct Tested(Database);
+/// A database, and what a session of a gateway sends in front of its scripts: its search path.
+struct Tested(Database, String);
 
 impl DB for Tested {
     type Error = Shown;
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Shown> {
-        let results = self.0.gateway(sql).map_err(Shown)?;
+        if sql.starts_with("SET search_path") {
+            self.1 = format!("{sql};");
+            return Ok(DBOutput::StatementComplete(0));
+        }
+        let results = self.0.gateway(&format!("{}{sql}", self.1)).map_err(Shown)?;
         let Some(last) = results.last() else { return Ok(DBOutput::StatementComplete(0)) };
         if last.columns.is_empty() {
             let count = last.tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
@@ -58,7 +63,7 @@ impl DB for Tested {
 
 fn run(name: &str) {
     let path = format!("tests/slt/{name}.slt");
-    let mut runner = Runner::new(|| async { Ok(Tested(Database::default())) });
+    let mut runner = Runner::new(|| async { Ok(Tested(Database::default(), String::new())) });
     let records = sqllogictest::parse_file(&path).expect("a good file");
     let failures: Vec<String> = records
         .into_iter()
@@ -66,6 +71,11 @@ fn run(name: &str) {
         .map(|error| error.to_string())
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn schemas() {
+    run("schemas");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use crate::{
-    ColumnSet, CompositeType, DataType, Generated, Key, OutputColumn, Roles, Sequence, SqlError, Trigger,
-    TypeId, Value,
+    ColumnSet, CompositeType, DataType, Generated, Key, OutputColumn, Roles, Schema, SearchPath, Sequence,
+    SqlError, Trigger, TypeId, Value, catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
@@ -91,6 +91,16 @@ impl Table {
         self.columns.iter().position(|column| column.name == name)
     }
 
+    /// Its name without the schema.
+    pub fn object_name(&self) -> &str {
+        object_name(&self.name)
+    }
+
+    /// The name in the catalog of an index of this name, which stands in the table's schema.
+    pub fn index_name(&self, index: &str) -> String {
+        catalog_name(schema_of(&self.name), index)
+    }
+
     /// The columns of the primary key.
     pub fn key_columns(&self) -> ColumnSet {
         self.primary_key.iter().fold(ColumnSet::EMPTY, |set, c| set | ColumnSet::column(usize::from(*c)))
@@ -106,7 +116,7 @@ impl Table {
 pub struct Index {
     /// Its number; tables and indexes share the numbers.
     pub number: u32,
-    /// Its name, which no table and no other index has.
+    /// Its name without the schema, which is that of its table.
     pub name: String,
     /// Ordinals of its columns, in order.
     pub columns: Vec<u16>,
@@ -318,6 +328,8 @@ pub struct Procedure {
     pub endorsement: Option<String>,
     /// It may do what the administrator may who has made it, whoever calls it: SECURITY DEFINER.
     pub security_definer: bool,
+    /// Where names without a schema are looked for in the body: as when it was created, or as its SET search_path says.
+    pub search_path: SearchPath,
 }
 
 impl Procedure {
@@ -359,6 +371,8 @@ pub struct UserAggregate {
 pub struct Catalog {
     /// Counts the changes.
     pub version: u64,
+    /// Schemas by name, `public` left out. Names below have their schema in front unless it is `public`.
+    pub schemas: BTreeMap<String, Schema>,
     /// The number that the next table or index gets.
     pub next_table: u32,
     /// Tables by name.

@@ -3,8 +3,8 @@
 use crate::array::parse_array_of;
 use crate::composite_text::split_composite;
 use crate::{
-    Array, Catalog, Composite, DataType, ElementType, OutputColumn, SqlError, SqlState, TypeId, Value,
-    assign, cast,
+    Array, Catalog, Composite, DataType, ElementType, OutputColumn, SearchPath, SqlError, SqlState, TypeId,
+    Value, assign, cast,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::BTreeMap;
@@ -34,11 +34,13 @@ impl CompositeType {
     }
 }
 
-/// The composite types of a catalog. Whoever casts to one of them needs to know its fields.
+/// The composite types of a catalog, and the schemas in which SQL finds names. Whoever casts to a type needs to know its
+/// fields. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompositeTypes {
-    by_id: BTreeMap<TypeId, Arc<CompositeType>>,
-    by_name: BTreeMap<String, TypeId>,
+    by_id: Arc<BTreeMap<TypeId, Arc<CompositeType>>>,
+    by_name: Arc<BTreeMap<String, TypeId>>,
+    search_path: SearchPath,
 }
 
 impl CompositeTypes {
@@ -55,8 +57,25 @@ impl CompositeTypes {
     }
 
     fn add(&mut self, known: Arc<CompositeType>) {
-        self.by_name.insert(known.name.clone(), known.id);
-        self.by_id.insert(known.id, known);
+        Arc::make_mut(&mut self.by_name).insert(known.name.clone(), known.id);
+        Arc::make_mut(&mut self.by_id).insert(known.id, known);
+    }
+
+    /// The same, with names found in these schemas.
+    #[must_use]
+    pub fn with_search_path(&self, search_path: &SearchPath) -> CompositeTypes {
+        CompositeTypes { search_path: search_path.clone(), ..self.clone() }
+    }
+
+    /// Where names without a schema are looked for.
+    pub fn search_path(&self) -> &SearchPath {
+        &self.search_path
+    }
+
+    /// The type that SQL calls by this name, with a schema in front or without.
+    pub fn find(&self, name: &str) -> Option<&Arc<CompositeType>> {
+        let found = self.search_path.find(name, |found| self.by_name.contains_key(found))?;
+        self.named(&found)
     }
 
     /// The type with this number.
@@ -64,7 +83,7 @@ impl CompositeTypes {
         self.by_id.get(&id)
     }
 
-    /// The type of this name.
+    /// The type of this name in the catalog.
     pub fn named(&self, name: &str) -> Option<&Arc<CompositeType>> {
         self.by_id.get(self.by_name.get(name)?)
     }

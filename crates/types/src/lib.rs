@@ -33,6 +33,8 @@ mod proposal;
 mod real;
 mod receipt;
 mod role;
+mod schema;
+mod search_path_text;
 mod sequence;
 mod session;
 mod submission;
@@ -84,6 +86,11 @@ pub use proposal::{
 };
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
 pub use role::{Grantee, Principal, Privileges, Role, Roles, Securable};
+pub use schema::{
+    PUBLIC_SCHEMA, Schema, SearchPath, as_given, catalog_name, object_name, quoted_catalog_name, schema_of,
+    split_catalog_name,
+};
+pub use search_path_text::{parse_search_path, split_search_path};
 pub use sequence::{Generated, Sequence, SequenceOwner};
 pub use session::{SessionResults, SessionStep, results_have_changed};
 pub use submission::{

@@ -3,7 +3,7 @@
 //! An organisation's administrator, who connects under its name, may do everything and has no entry here. A role belongs to
 //! the organisation whose administrator has made it: no other organisation's may change it.
 
-use crate::Catalog;
+use crate::{Catalog, PUBLIC_SCHEMA};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -28,19 +28,25 @@ impl Privileges {
     pub const TRUNCATE: Privileges = Privileges(1 << 4);
     /// To call a function or procedure.
     pub const EXECUTE: Privileges = Privileges(1 << 5);
+    /// To find what is in a schema.
+    pub const USAGE: Privileges = Privileges(1 << 6);
     /// What can be granted on a table.
     pub const OF_TABLES: Privileges = Privileges(0b1_1111);
     /// What can be granted on a function or procedure.
     pub const OF_ROUTINES: Privileges = Privileges::EXECUTE;
 
+    /// What can be granted on a schema.
+    pub const OF_SCHEMAS: Privileges = Privileges::USAGE;
+
     /// Letters of PostgreSQL's access lists (`psql`'s `\dp`), and names, in its order.
-    const NAMES: [(Privileges, char, &'static str); 6] = [
+    const NAMES: [(Privileges, char, &'static str); 7] = [
         (Privileges::INSERT, 'a', "INSERT"),
         (Privileges::SELECT, 'r', "SELECT"),
         (Privileges::UPDATE, 'w', "UPDATE"),
         (Privileges::DELETE, 'd', "DELETE"),
         (Privileges::TRUNCATE, 'D', "TRUNCATE"),
         (Privileges::EXECUTE, 'X', "EXECUTE"),
+        (Privileges::USAGE, 'U', "USAGE"),
     ];
 
     /// Whether all of `others` are in it.
@@ -94,6 +100,8 @@ pub enum Securable {
     Relation(String),
     /// A function, procedure or aggregate, by name.
     Routine(String),
+    /// A schema, by name.
+    Schema(String),
 }
 
 /// Who has a privilege.
@@ -140,6 +148,10 @@ impl Roles {
         match object {
             Securable::Relation(_) => BTreeMap::new(),
             Securable::Routine(_) => BTreeMap::from([(Grantee::Public, Privileges::EXECUTE)]),
+            Securable::Schema(name) if name == PUBLIC_SCHEMA => {
+                BTreeMap::from([(Grantee::Public, Privileges::USAGE)])
+            }
+            Securable::Schema(_) => BTreeMap::new(),
         }
     }
 
@@ -197,10 +209,10 @@ impl Roles {
         }
     }
 
-    /// What was granted on one relation counts for another name from now on.
-    pub fn rename_relation(&mut self, before: &str, after: &str) {
-        if let Some(grants) = self.grants.remove(&Securable::Relation(before.to_string())) {
-            self.grants.insert(Securable::Relation(after.to_string()), grants);
+    /// What was granted on one object counts for another from now on.
+    pub fn rename(&mut self, before: &Securable, after: Securable) {
+        if let Some(grants) = self.grants.remove(before) {
+            self.grants.insert(after, grants);
         }
     }
 
@@ -212,6 +224,7 @@ impl Roles {
                 catalog.tables.contains_key(name) || catalog.views.contains_key(name)
             }
             Securable::Routine(name) => catalog.has_routine(name),
+            Securable::Schema(name) => catalog.has_schema(name),
         });
         self
     }
@@ -269,9 +282,9 @@ mod tests {
         assert!(roles.privileges("clerk", &table).contains(Privileges::SELECT | Privileges::DELETE));
         roles.revoke(table.clone(), &Grantee::Public, Privileges::OF_TABLES);
         assert_eq!(roles.privileges("x", &table), Privileges::NONE);
-        roles.rename_relation("t", "u");
+        roles.rename(&table, Securable::Relation("u".into()));
         assert_eq!(roles.privileges("clerk", &table), Privileges::NONE);
-        roles.rename_relation("u", "t");
+        roles.rename(&Securable::Relation("u".into()), table.clone());
         assert_eq!(roles.privileges("reader", &table), Privileges::SELECT);
         assert_eq!(decode_exactly::<Roles>(&encode(&roles)).expect("canonical"), roles);
     }
@@ -285,6 +298,20 @@ mod tests {
         assert_eq!(roles.privileges("x", &routine), Privileges::NONE);
         assert_eq!(roles.privileges("clerk", &routine), Privileges::EXECUTE);
         assert!(roles.without_dropped(&Catalog::default()).grants.is_empty());
+    }
+
+    #[test]
+    fn everybody_may_use_public_and_nobody_another_schema() {
+        let (mut roles, public) = (roles(), Securable::Schema("public".into()));
+        let other = Securable::Schema("s".into());
+        assert_eq!(roles.privileges("x", &public), Privileges::USAGE);
+        assert_eq!(roles.privileges("x", &other), Privileges::NONE);
+        roles.revoke(public.clone(), &Grantee::Public, Privileges::OF_SCHEMAS);
+        roles.grant(other.clone(), Grantee::Public, Privileges::USAGE);
+        assert_eq!(roles.privileges("x", &public), Privileges::NONE);
+        assert_eq!(roles.privileges("x", &other), Privileges::USAGE);
+        let kept = roles.without_dropped(&Catalog::default());
+        assert_eq!(kept.grants.keys().collect::<Vec<_>>(), [&public]);
     }
 
     #[test]

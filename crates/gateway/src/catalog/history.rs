@@ -105,6 +105,7 @@ pub(super) fn relations() -> Vec<Relation> {
     let relation = |(number, table): (usize, &Table)| Relation {
         oid: ENTENTE + 1 + number as i32,
         schema: ENTENTE,
+        schema_name: "entente".to_string(),
         name: table.name().to_string(),
         kind: "v",
         row_type: 0,

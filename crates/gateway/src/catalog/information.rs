@@ -1,15 +1,13 @@
 //! The schema `information_schema`, as far as drivers and tools ask for it.
 
 use super::batch::{Cell, NamedRow, batch};
-use super::objects::{
-    DATABASE, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, SCHEMAS, action_name,
-};
+use super::objects::{DATABASE, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name};
 use super::triggers;
 use datafusion::arrow::datatypes::{DataType as Arrow, Field, Schema};
 use datafusion::catalog::{MemTable, MemorySchemaProvider, SchemaProvider};
 use datafusion::error::Result;
 use std::sync::Arc;
-use types::{Catalog, DataType, ParameterMode};
+use types::{Catalog, DataType, ParameterMode, object_name, schema_of};
 
 type Columns<'a> = &'a [(&'a str, Arrow)];
 
@@ -20,7 +18,11 @@ const NUMBER: Arrow = Arrow::Int32;
 pub(super) fn schema(objects: &Objects, catalog: &Catalog) -> Result<Arc<dyn SchemaProvider>> {
     let schema = MemorySchemaProvider::new();
     let tables: [(&str, Columns<'_>, Vec<NamedRow>); 11] = [
-        ("schemata", &[("catalog_name", TEXT), ("schema_name", TEXT), ("schema_owner", TEXT)], schemata()),
+        (
+            "schemata",
+            &[("catalog_name", TEXT), ("schema_name", TEXT), ("schema_owner", TEXT)],
+            schemata(objects),
+        ),
         (
             "tables",
             &[
@@ -183,25 +185,21 @@ pub(super) fn schema(objects: &Objects, catalog: &Catalog) -> Result<Arc<dyn Sch
     Ok(Arc::new(schema))
 }
 
-fn schema_name(oid: i32) -> &'static str {
-    SCHEMAS.iter().find(|(_, other)| *other == oid).map_or("public", |(name, _)| name)
-}
-
-fn schemata() -> Vec<NamedRow> {
-    let row = |(name, _): &(&'static str, i32)| {
+fn schemata(objects: &Objects) -> Vec<NamedRow> {
+    let row = |(name, _): &(String, i32)| {
         vec![
             ("catalog_name", DATABASE.into()),
-            ("schema_name", Cell::from(*name)),
+            ("schema_name", Cell::from(name.clone())),
             ("schema_owner", ROLE.into()),
         ]
     };
-    SCHEMAS.iter().map(row).collect()
+    objects.schemas.iter().map(row).collect()
 }
 
 fn of(relation: &Relation) -> NamedRow {
     vec![
         ("table_catalog", DATABASE.into()),
-        ("table_schema", schema_name(relation.schema).into()),
+        ("table_schema", relation.schema_name.clone().into()),
         ("table_name", relation.name.clone().into()),
     ]
 }
@@ -289,7 +287,7 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
 fn constraint_of(relation: &Relation, name: &str) -> NamedRow {
     vec![
         ("constraint_catalog", DATABASE.into()),
-        ("constraint_schema", schema_name(relation.schema).into()),
+        ("constraint_schema", relation.schema_name.clone().into()),
         ("constraint_name", name.into()),
     ]
 }
@@ -344,7 +342,7 @@ fn references(objects: &Objects) -> Vec<NamedRow> {
             let mut row = constraint_of(relation, &constraint.name);
             row.extend([
                 ("unique_constraint_catalog", Cell::from(DATABASE)),
-                ("unique_constraint_schema", "public".into()),
+                ("unique_constraint_schema", references.schema.clone().into()),
                 ("unique_constraint_name", references.constraint.clone().into()),
                 ("match_option", "NONE".into()),
                 ("update_rule", action_name(references.on_update).into()),
@@ -393,20 +391,20 @@ fn checks(objects: &Objects) -> Vec<NamedRow> {
     rows
 }
 
-fn routine_of(name: &str) -> NamedRow {
+fn routine_of(schema: &str, name: &str) -> NamedRow {
     vec![
         ("specific_catalog", DATABASE.into()),
-        ("specific_schema", "public".into()),
+        ("specific_schema", schema.into()),
         ("specific_name", name.into()),
     ]
 }
 
 fn routines(objects: &Objects) -> Vec<NamedRow> {
     let row = |routine: &super::objects::Routine| {
-        let mut row = routine_of(&routine.name);
+        let mut row = routine_of(&routine.schema, &routine.name);
         row.extend([
             ("routine_catalog", Cell::from(DATABASE)),
-            ("routine_schema", "public".into()),
+            ("routine_schema", routine.schema.clone().into()),
             ("routine_name", routine.name.clone().into()),
             (
                 "routine_type",
@@ -442,7 +440,7 @@ fn parameters(catalog: &Catalog) -> Vec<NamedRow> {
                 DataType::Composite(_) => "USER-DEFINED".to_string(),
                 other => other.family().to_string(),
             };
-            let mut row = routine_of(&procedure.name);
+            let mut row = routine_of(schema_of(&procedure.name), object_name(&procedure.name));
             row.extend([
                 ("ordinal_position", Cell::from(number as i32 + 1)),
                 ("parameter_mode", mode.into()),

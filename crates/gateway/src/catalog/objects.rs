@@ -9,7 +9,8 @@ use super::triggers::{self, TriggerObject};
 use crate::postgres::encode::{type_length, type_modifier};
 use types::{
     Catalog, CompositeType, CompositeTypes, DataType, ForeignKey, Function, FunctionResult, Language,
-    ParameterMode, Procedure, ReferentialAction, Table, UserAggregate, View, Volatility,
+    PUBLIC_SCHEMA, ParameterMode, Procedure, ReferentialAction, Table, UserAggregate, View, Volatility,
+    object_name, schema_of,
 };
 
 /// Name of the database that every session is connected to, whatever it asked for.
@@ -27,6 +28,15 @@ pub(super) const SCHEMAS: &[(&str, i32)] = &[
     ("information_schema", INFORMATION_SCHEMA),
     ("entente", ENTENTE),
 ];
+/// Object identifier of a schema of the ledger: 0 where there is none.
+fn schema_identifier(catalog: &Catalog, schema: &str) -> i32 {
+    if schema == PUBLIC_SCHEMA {
+        return PUBLIC;
+    }
+    let position = catalog.schemas.keys().position(|known| known == schema);
+    position.map_or(0, |number| 1_300_000_000 + number as i32)
+}
+
 /// `pg_catalog`, as in every PostgreSQL.
 pub(super) const PG_CATALOG: i32 = 11;
 /// `public`, as in every PostgreSQL.
@@ -82,6 +92,8 @@ pub(super) struct Constraint {
 pub(super) struct References {
     pub(super) oid: i32,
     pub(super) table: String,
+    /// The schema of the table.
+    pub(super) schema: String,
     /// Name of the constraint, or of the index, that makes the columns a key.
     pub(super) constraint: String,
     pub(super) columns: Vec<i64>,
@@ -105,6 +117,7 @@ pub(super) struct Index {
 pub(super) struct Relation {
     pub(super) oid: i32,
     pub(super) schema: i32,
+    pub(super) schema_name: String,
     pub(super) name: String,
     /// `r` for tables, `v` for what cannot be written, `c` for composite types.
     pub(super) kind: &'static str,
@@ -156,8 +169,9 @@ impl Relation {
         }
         Relation {
             oid,
-            schema: PUBLIC,
-            name: table.name.clone(),
+            schema: schema_identifier(catalog, schema_of(&table.name)),
+            schema_name: schema_of(&table.name).to_string(),
+            name: table.object_name().to_string(),
             kind: "r",
             row_type: row_type(catalog, &table.name),
             attributes,
@@ -172,8 +186,9 @@ impl Relation {
         let attributes = view.columns.iter().map(|column| Attribute::new(&column.name, column.data_type));
         Relation {
             oid: 1_200_000_000 + 4 * number as i32,
-            schema: PUBLIC,
-            name: view.name.clone(),
+            schema: schema_identifier(catalog, schema_of(&view.name)),
+            schema_name: schema_of(&view.name).to_string(),
+            name: object_name(&view.name).to_string(),
             kind: "v",
             row_type: row_type(catalog, &view.name),
             attributes: attributes.collect(),
@@ -184,12 +199,13 @@ impl Relation {
     }
 
     /// A composite type of the ledger.
-    pub(super) fn of_type(known: &CompositeType) -> Relation {
+    pub(super) fn of_type(known: &CompositeType, catalog: &Catalog) -> Relation {
         let attributes = known.fields.iter().map(|field| Attribute::new(&field.name, field.data_type));
         Relation {
             oid: object_identifier(1_400_000_000, 1, known.id.0),
-            schema: PUBLIC,
-            name: known.name.clone(),
+            schema: schema_identifier(catalog, schema_of(&known.name)),
+            schema_name: schema_of(&known.name).to_string(),
+            name: object_name(&known.name).to_string(),
             kind: "c",
             row_type: known.data_type().oid() as i32,
             attributes: attributes.collect(),
@@ -197,6 +213,14 @@ impl Relation {
             indexes: Vec::new(),
             triggers: Vec::new(),
         }
+    }
+}
+
+/// A name in the catalog as definitions show it: with its schema where that is another one than `public`.
+pub(super) fn shown_name(name: &str) -> String {
+    match schema_of(name) {
+        PUBLIC_SCHEMA => quoted(name),
+        schema => format!("{}.{}", quoted(schema), quoted(object_name(name))),
     }
 }
 
@@ -218,10 +242,11 @@ fn names(table: &Table, columns: &[u16]) -> String {
 
 fn index(table: &Table, oid: i32, name: &str, columns: &[u16], (unique, primary): (bool, bool)) -> Index {
     let definition = format!(
-        "CREATE {}INDEX {} ON public.{} USING btree ({})",
+        "CREATE {}INDEX {} ON {}.{} USING btree ({})",
         if unique { "UNIQUE " } else { "" },
         quoted(name),
-        quoted(&table.name),
+        quoted(schema_of(&table.name)),
+        quoted(table.object_name()),
         names(table, columns)
     );
     Index { oid, name: name.to_string(), columns: numbers(columns), definition, unique, primary }
@@ -252,7 +277,7 @@ fn foreign_key_constraint(table: &Table, foreign_key: &ForeignKey, catalog: &Cat
     let mut definition = format!(
         "FOREIGN KEY ({}) REFERENCES {}({})",
         names(table, &foreign_key.columns),
-        quoted(&parent.name),
+        shown_name(&parent.name),
         names(parent, &foreign_key.referenced)
     );
     for (event, action) in [("UPDATE", foreign_key.on_update), ("DELETE", foreign_key.on_delete)] {
@@ -270,7 +295,8 @@ fn foreign_key_constraint(table: &Table, foreign_key: &ForeignKey, catalog: &Cat
     let oid = object_identifier(20_000, 4, foreign_key.number) + 2;
     let references = References {
         oid: parent.id.object_identifier(),
-        table: parent.name.clone(),
+        table: parent.object_name().to_string(),
+        schema: schema_of(&parent.name).to_string(),
         constraint: key.1,
         columns: numbers(&foreign_key.referenced),
         on_update: foreign_key.on_update,
@@ -328,6 +354,9 @@ pub(super) fn quoted(name: &str) -> String {
 pub(super) struct Routine {
     pub(super) oid: i32,
     pub(super) name: String,
+    /// Its schema.
+    pub(super) schema: String,
+    pub(super) schema_oid: i32,
     /// `f` a function, `p` a procedure, `a` an aggregate.
     pub(super) kind: &'static str,
     /// As `pg_get_function_result` shows it; `None` for a procedure.
@@ -359,7 +388,9 @@ impl Routine {
         let arguments = shown.collect::<Vec<String>>().join(", ");
         Routine {
             oid: 50_000_000 + number as i32,
-            name: aggregate.name.clone(),
+            name: object_name(&aggregate.name).to_string(),
+            schema: schema_of(&aggregate.name).to_string(),
+            schema_oid: PUBLIC,
             kind: "a",
             result: Some(family_name(known, aggregate.data_type)),
             result_type: i64::from(aggregate.data_type.oid()),
@@ -424,7 +455,7 @@ impl Routine {
         let definition = format!(
             "CREATE OR REPLACE {} public.{}({arguments}){returns}\n LANGUAGE {language}{options}\nAS ${kind}${}${kind}$\n",
             kind.to_uppercase(),
-            quoted(&procedure.name),
+            shown_name(&procedure.name),
             procedure.body
         );
         let input = procedure.inputs();
@@ -435,7 +466,9 @@ impl Routine {
             is_strict,
             volatility,
             oid: routine_identifier(number),
-            name: procedure.name.clone(),
+            name: object_name(&procedure.name).to_string(),
+            schema: schema_of(&procedure.name).to_string(),
+            schema_oid: PUBLIC,
             kind: if procedure.function.is_some() { "f" } else { "p" },
             definition,
             body: procedure.body.clone(),
@@ -488,6 +521,8 @@ fn family_name(types: &CompositeTypes, data_type: DataType) -> String {
 /// Everything that the catalogue shows of a ledger.
 #[derive(Clone, Debug)]
 pub(super) struct Objects {
+    /// Schemas with their object identifiers.
+    pub(super) schemas: Vec<(String, i32)>,
     pub(super) relations: Vec<Relation>,
     pub(super) routines: Vec<Routine>,
     /// Names, and whether somebody may connect as them.
@@ -502,7 +537,7 @@ impl Objects {
         relations.extend(
             catalog.views.values().enumerate().map(|(number, view)| Relation::of_view(number, view, catalog)),
         );
-        relations.extend(catalog.types.values().map(|known| Relation::of_type(known)));
+        relations.extend(catalog.types.values().map(|known| Relation::of_type(known, catalog)));
         relations.extend(more);
         let roles = catalog.roles.by_name.iter().map(|(name, role)| (name.clone(), role.login)).collect();
         let types = CompositeTypes::new(catalog);
@@ -514,7 +549,13 @@ impl Objects {
         routines.extend(
             aggregates.map(|(number, aggregate)| Routine::of_aggregate(first + number, aggregate, &types)),
         );
-        Objects { relations, routines, roles }
+        for routine in &mut routines {
+            routine.schema_oid = schema_identifier(catalog, &routine.schema);
+        }
+        let of_system = SCHEMAS.iter().map(|(name, oid)| (name.to_string(), *oid));
+        let own = catalog.schemas.keys().map(|name| (name.clone(), schema_identifier(catalog, name)));
+        let schemas = of_system.chain(own).collect();
+        Objects { schemas, relations, routines, roles }
     }
 }
 

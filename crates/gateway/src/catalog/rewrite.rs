@@ -27,6 +27,8 @@ pub(crate) struct SessionFacts {
     pub(crate) user: String,
     /// Its process number.
     pub(crate) process: i32,
+    /// The schema that new objects of it go to.
+    pub(crate) schema: Option<String>,
     /// Names and values of its settings.
     pub(crate) settings: Vec<(String, String)>,
 }
@@ -173,7 +175,10 @@ impl SessionLiterals<'_> {
             )),
             "current_user" | "session_user" | "user" | "current_role" => text(&facts.user),
             "current_database" | "current_catalog" => text(DATABASE),
-            "current_schema" => text("public"),
+            "current_schema" => match &facts.schema {
+                Some(schema) => text(schema),
+                None => Expr::Value(Value::Null.with_empty_span()),
+            },
             "pg_backend_pid" => number(i64::from(facts.process)),
             "current_setting" => {
                 let name = arguments.first()?.as_deref()?;
@@ -323,6 +328,7 @@ mod tests {
         let facts = SessionFacts {
             user: "ada".into(),
             process: 7,
+            schema: Some("public".to_string()),
             settings: vec![("search_path".into(), "public".into())],
         };
         let rewritten = rewrite(&PostgresCompatibilityParser::new(), sql, &facts).expect("a query");

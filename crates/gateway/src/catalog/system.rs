@@ -3,8 +3,7 @@
 
 use super::batch::{Cell, NamedRow, batch, extended};
 use super::objects::{
-    DATABASE, DATABASE_OID, ENTENTE, INFORMATION_SCHEMA, Objects, PG_CATALOG, PLPGSQL, PUBLIC, ROLE,
-    ROLE_OID, References, Relation, SCHEMAS,
+    DATABASE, DATABASE_OID, Objects, PG_CATALOG, PLPGSQL, ROLE, ROLE_OID, References, Relation,
 };
 use super::triggers;
 use async_trait::async_trait;
@@ -100,7 +99,7 @@ const FIRST_ROLE_OID: i32 = 1_300_000_000;
 /// Our tables: name, columns that the base lacks, rows.
 fn tables(objects: &Objects) -> Vec<SystemTable> {
     vec![
-        ("pg_namespace", Vec::new(), namespaces()),
+        ("pg_namespace", Vec::new(), namespaces(objects)),
         ("pg_class", vec![("reloptions", texts()), ("relacl", texts())], classes(objects)),
         ("pg_attribute", Vec::new(), attributes(objects)),
         ("pg_attrdef", Vec::new(), defaults(objects)),
@@ -121,11 +120,15 @@ fn texts() -> DataType {
     DataType::List(Arc::new(Field::new("item", DataType::Utf8, true)))
 }
 
-fn namespaces() -> Vec<NamedRow> {
-    let row = |(name, oid): &(&'static str, i32)| {
-        vec![("oid", Cell::from(*oid)), ("nspname", Cell::from(*name)), ("nspowner", Cell::from(ROLE_OID))]
+fn namespaces(objects: &Objects) -> Vec<NamedRow> {
+    let row = |(name, oid): &(String, i32)| {
+        vec![
+            ("oid", Cell::from(*oid)),
+            ("nspname", Cell::from(name.clone())),
+            ("nspowner", Cell::from(ROLE_OID)),
+        ]
     };
-    SCHEMAS.iter().map(row).collect()
+    objects.schemas.iter().map(row).collect()
 }
 
 fn relation_row(relation: &Relation) -> NamedRow {
@@ -173,6 +176,7 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
         let relation = Relation {
             oid: 12_000 + number as i32,
             schema: PG_CATALOG,
+            schema_name: "pg_catalog".to_string(),
             name: (*name).to_string(),
             kind: "r",
             row_type: 0,
@@ -362,7 +366,7 @@ fn procedures(objects: &Objects) -> Vec<NamedRow> {
         vec![
             ("oid", routine.oid.into()),
             ("proname", routine.name.clone().into()),
-            ("pronamespace", PUBLIC.into()),
+            ("pronamespace", routine.schema_oid.into()),
             ("proowner", ROLE_OID.into()),
             ("prolang", PLPGSQL.into()),
             ("procost", 100.into()),
@@ -434,16 +438,10 @@ fn roles(objects: &Objects) -> Vec<NamedRow> {
 
 fn table_list(objects: &Objects) -> Vec<NamedRow> {
     let tables = objects.relations.iter().filter(|relation| relation.kind == "r");
-    let schema = |oid: i32| match oid {
-        PUBLIC => "public",
-        ENTENTE => "entente",
-        INFORMATION_SCHEMA => "information_schema",
-        _ => "pg_catalog",
-    };
     tables
         .map(|relation| {
             vec![
-                ("schemaname", schema(relation.schema).into()),
+                ("schemaname", relation.schema_name.clone().into()),
                 ("tablename", relation.name.clone().into()),
                 ("tableowner", ROLE.into()),
                 ("hasindexes", (!relation.indexes.is_empty()).into()),

@@ -2,7 +2,8 @@
 
 use super::batch::{Cell, NamedRow};
 use super::objects::{
-    DATABASE, Objects, Relation, object_identifier, quoted, routine_identifier, without_parentheses,
+    DATABASE, Objects, Relation, object_identifier, quoted, routine_identifier, shown_name,
+    without_parentheses,
 };
 use std::sync::Arc;
 use types::{Catalog, Table, Trigger, TriggerEvent, TriggerTime};
@@ -40,7 +41,7 @@ pub(super) fn of_table(table: &Table, catalog: &Catalog) -> Vec<TriggerObject> {
 fn statement(trigger: &Trigger) -> String {
     let arguments = trigger.arguments.iter().map(|argument| format!("'{}'", argument.replace('\'', "''")));
     let arguments = arguments.collect::<Vec<_>>().join(", ");
-    format!("EXECUTE FUNCTION {}({arguments})", quoted(&trigger.function))
+    format!("EXECUTE FUNCTION {}({arguments})", shown_name(&trigger.function))
 }
 
 /// As `pg_get_triggerdef` prints it.
@@ -55,7 +56,7 @@ fn definition(table: &Table, trigger: &Trigger) -> String {
         quoted(&trigger.name),
         trigger.time.name(),
         events.collect::<Vec<_>>().join(" OR "),
-        quoted(&table.name)
+        shown_name(&table.name)
     );
     if trigger.has_transition_tables() {
         text.push_str(" REFERENCING");
@@ -120,11 +121,11 @@ pub(super) fn information_rows(objects: &Objects) -> Vec<NamedRow> {
                 let optional = |text: &Option<String>| text.clone().map_or(Cell::Null, Cell::Text);
                 rows.push(vec![
                     ("trigger_catalog", DATABASE.into()),
-                    ("trigger_schema", "public".into()),
+                    ("trigger_schema", relation.schema_name.clone().into()),
                     ("trigger_name", trigger.name.clone().into()),
                     ("event_manipulation", event.name().into()),
                     ("event_object_catalog", DATABASE.into()),
-                    ("event_object_schema", "public".into()),
+                    ("event_object_schema", relation.schema_name.clone().into()),
                     ("event_object_table", relation.name.clone().into()),
                     ("action_order", (order as i32).into()),
                     ("action_condition", optional(&trigger.condition)),

@@ -6,7 +6,7 @@ use super::script::{Kind, Lexeme, Statement, position};
 use crate::limits;
 use std::sync::Arc;
 use types::limits::TEXT_BYTES_MAX;
-use types::{Catalog, DataType, SqlError, SqlState, Table, Value, parse_value};
+use types::{Catalog, DataType, SearchPath, SqlError, SqlState, Table, Value, parse_value};
 
 /// How rows are written in the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +118,11 @@ struct Options {
 }
 
 /// Reads and binds a COPY statement.
-pub(super) fn parse(statement: &Statement<'_>, catalog: &Catalog) -> Result<CopyStatement, SqlError> {
+pub(super) fn parse(
+    statement: &Statement<'_>,
+    catalog: &Catalog,
+    search_path: &SearchPath,
+) -> Result<CopyStatement, SqlError> {
     let mut reader = Reader { statement, at: 0 };
     reader.expect("copy")?;
     if reader.peek().is_some_and(|lexeme| lexeme.is("(")) {
@@ -128,12 +132,16 @@ pub(super) fn parse(statement: &Statement<'_>, catalog: &Catalog) -> Result<Copy
     let mut name = reader.name()?;
     if reader.take(".") {
         let schema = std::mem::replace(&mut name, reader.name()?);
-        if schema != "public" {
-            let message = format!("schema \"{schema}\" does not exist");
-            return Err(SqlError::new(SqlState(*b"3F000"), message).at(position(statement.text, table_at)));
-        }
+        catalog.check_schema(&schema).map_err(|error| error.at(position(statement.text, table_at)))?;
+        name = format!("{schema}.{name}");
     }
-    let table = catalog.tables.get(&name).ok_or_else(|| {
+    let is_temporary = catalog.tables.get(&name).is_some_and(|table| table.id.is_temporary());
+    let found = if is_temporary {
+        name.clone()
+    } else {
+        search_path.find_or_missing(&name, |found| catalog.has_relation(found))
+    };
+    let table = catalog.tables.get(&found).ok_or_else(|| {
         SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
             .at(position(statement.text, table_at))
     })?;
@@ -152,7 +160,7 @@ pub(super) fn parse(statement: &Statement<'_>, catalog: &Catalog) -> Result<Copy
         };
     }
     let options = read_options(&mut reader)?;
-    Ok(CopyStatement { temporary, ..bind(&name, columns, options)? })
+    Ok(CopyStatement { temporary, ..bind(&found, columns, options)? })
 }
 
 fn read_columns(reader: &mut Reader<'_>, table: &Arc<Table>) -> Result<Vec<(String, DataType)>, SqlError> {
@@ -163,7 +171,7 @@ fn read_columns(reader: &mut Reader<'_>, table: &Arc<Table>) -> Result<Vec<(Stri
     loop {
         let name = reader.name()?;
         let Some(ordinal) = table.ordinal(&name) else {
-            let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+            let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.object_name());
             return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
         };
         if columns.iter().any(|(other, _)| *other == name) {

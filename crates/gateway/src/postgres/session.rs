@@ -198,6 +198,7 @@ impl Session {
         SessionFacts {
             user: self.identity.user.clone(),
             process: self.identity.process,
+            schema: self.search_path().current(&self.database.catalog()).map(str::to_string),
             settings: self.settings.all(),
         }
     }

@@ -111,7 +111,36 @@ fn parse_set(statement: &Statement<'_>, words: &[&str]) -> Result<SessionStateme
     {
         return Ok(SessionStatement::Set { name, value: None, local });
     }
-    Ok(SessionStatement::Set { name, value: Some(join_values(lexemes)), local })
+    let value = match name.as_str() {
+        "search_path" => join_names(statement, lexemes)?,
+        _ => join_values(lexemes),
+    };
+    Ok(SessionStatement::Set { name, value: Some(value), local })
+}
+
+/// A list of names as PostgreSQL stores it: in quotes where they need them.
+fn join_names(statement: &Statement<'_>, lexemes: &[Lexeme<'_>]) -> Result<String, SqlError> {
+    let mut names = Vec::new();
+    for (index, lexeme) in lexemes.iter().enumerate() {
+        let is_name = matches!(lexeme.kind, Kind::Word | Kind::Quoted);
+        if is_name != (index % 2 == 0) || (!is_name && !lexeme.is(",")) {
+            return Err(syntax_error(statement, Some(lexeme)));
+        }
+        if is_name {
+            names.push(quoted_name(&lexeme.value()));
+        }
+    }
+    Ok(names.join(", "))
+}
+
+fn quoted_name(name: &str) -> String {
+    let plain = |(index, byte): (usize, u8)| {
+        byte.is_ascii_lowercase() || byte == b'_' || (index > 0 && byte.is_ascii_digit())
+    };
+    match !name.is_empty() && name.bytes().enumerate().all(plain) {
+        true => name.to_string(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
 }
 
 /// A list of values as PostgreSQL stores it: separated by a comma and a space, a sign joined to its number.
@@ -157,6 +186,10 @@ mod tests {
         assert_eq!(read("SET client_encoding TO 'UTF8'"), set("client_encoding", "UTF8"));
         assert_eq!(read("set extra_float_digits = -3"), set("extra_float_digits", "-3"));
         assert_eq!(read("SET search_path TO public, \"My\""), set("search_path", "public, \"My\""));
+        assert_eq!(read("SET search_path TO \"$user\""), set("search_path", "\"$user\""));
+        assert_eq!(read("SET search_path TO ''"), set("search_path", "\"\""));
+        assert_eq!(read("SET search_path = 'My', B"), set("search_path", "\"My\", b"));
+        assert!(read("SET search_path TO a b").is_err());
         assert_eq!(read("SET TIME ZONE 'UTC'"), set("timezone", "UTC"));
         let local =
             SessionStatement::Set { name: "statement_timeout".into(), value: Some("5s".into()), local: true };

@@ -3,7 +3,10 @@
 use crate::limits::{IDLE_IN_TRANSACTION_MAX, SETTING_BYTES_MAX};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use types::{DataType, OutputColumn, SqlError, SqlState, StatementResult, Value};
+use types::{
+    Catalog, DataType, OutputColumn, SearchPath, SqlError, SqlState, StatementResult, Value,
+    parse_search_path,
+};
 
 /// `42704` no such setting.
 const UNDEFINED_OBJECT: SqlState = SqlState(*b"42704");
@@ -185,6 +188,18 @@ impl Settings {
         self.duration("idle_in_transaction_session_timeout").map_or(longest, |time| time.min(longest))
     }
 
+    /// The schemas in which a session looks for names. `$user` stands for the one that has the user's name, where there is one.
+    pub(super) fn search_path(&self, user: &str, catalog: &Catalog) -> SearchPath {
+        let names =
+            self.get("search_path").and_then(|text| parse_search_path(&text).ok()).unwrap_or_default();
+        let resolved = names.into_iter().filter_map(|name| match name.as_str() {
+            "$user" => catalog.has_schema(user).then(|| user.to_string()),
+            _ => Some(name),
+        });
+        // A list that is too long has not been accepted.
+        SearchPath::new(resolved).unwrap_or_default()
+    }
+
     fn duration(&self, name: &str) -> Option<Duration> {
         let milliseconds = self.get(name).and_then(|text| parse_milliseconds(&text))?;
         (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
@@ -350,6 +365,10 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
             parse_milliseconds(value).ok_or_else(invalid)?;
             value.to_string()
         }
+        "search_path" => {
+            SearchPath::new(parse_search_path(value)?)?;
+            value.to_string()
+        }
         _ => value.to_string(),
     })
 }
@@ -376,6 +395,19 @@ mod tests {
         settings.set("statement_timeout", Some("2min")).expect("a duration");
         assert_eq!(settings.statement_timeout(), Some(std::time::Duration::from_secs(120)));
         assert!(settings.set("statement_timeout", Some("soon")).is_err());
+    }
+
+    #[test]
+    fn the_search_path_knows_the_schema_of_the_user() {
+        let (mut settings, mut catalog) = (Settings::default(), Catalog::default());
+        assert!(settings.search_path("ada", &catalog).is_default());
+        catalog.schemas.insert("ada".to_string(), types::Schema::default());
+        assert_eq!(settings.search_path("ada", &catalog).schemas(), ["ada", "public"]);
+        settings.set("search_path", Some("\"\"")).expect("no schema");
+        assert!(settings.search_path("ada", &catalog).schemas().is_empty());
+        settings.set("search_path", Some("a, \"B\"")).expect("a list");
+        assert_eq!(settings.search_path("ada", &catalog).schemas(), ["a", "B"]);
+        assert!(settings.set("search_path", Some("a b")).is_err());
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Session {
                 prepared => temporary |= prepared.is_ok_and(|prepared| prepared.temporary),
             }
         }
-        let text = sql[first.start..last.end()].to_string();
+        let text = self.search_path().in_front_of(&sql[first.start..last.end()]).into_owned();
         let payload = Payload::Script { sql: text, parameters: Vec::new() };
         let local = if temporary { self.run_temporary(payload.clone()).await } else { Ok(None) };
         let executed = match local {

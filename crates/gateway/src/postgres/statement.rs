@@ -13,7 +13,8 @@ use parking_lot::{Mutex, MutexGuard};
 use std::future::Future;
 use std::sync::Arc;
 use types::{
-    Catalog, DataType, OutputColumn, Payload, SessionStep, SqlError, SqlState, StatementResult, Value,
+    Catalog, DataType, OutputColumn, Payload, SearchPath, SessionStep, SqlError, SqlState, StatementResult,
+    Value,
 };
 
 const REFUSED_HINT: &str = "use the messages of the extended protocol, or a procedure";
@@ -48,6 +49,8 @@ pub(super) struct ParsedStatement {
     pub(super) parameters: Vec<DataType>,
     pub(super) columns: Vec<OutputColumn>,
     pub(super) returns_rows: bool,
+    /// Where its names were looked for when it was bound.
+    pub(super) search_path: SearchPath,
 }
 
 impl ParsedStatement {
@@ -83,12 +86,14 @@ impl Session {
                 let (parameters, columns) = (prepared.parameters.clone(), prepared.columns.clone());
                 let returns_rows = prepared.kind == StatementKind::Read || !columns.is_empty();
                 let body = Body::Database(Mutex::new(Arc::new(prepared)));
-                ParsedStatement { sql, body, given, parameters, columns, returns_rows }
+                let search_path = self.search_path();
+                ParsedStatement { sql, body, given, parameters, columns, returns_rows, search_path }
             }
             Class::Catalogue => {
                 let query = self.catalogue.prepare(&sql, &self.facts(), &types).await?;
                 let (parameters, columns) = (query.parameters().to_vec(), query.columns().to_vec());
-                ParsedStatement { sql, body: Body::Catalogue, given, parameters, columns, returns_rows: true }
+                let (body, returns_rows, search_path) = (Body::Catalogue, true, SearchPath::default());
+                ParsedStatement { sql, body, given, parameters, columns, returns_rows, search_path }
             }
             Class::Session => {
                 let session = session_statement::parse(statement)?;
@@ -102,7 +107,7 @@ impl Session {
             },
             Class::Copy => {
                 let tables = self.known_tables()?;
-                none(Body::Copy(Arc::new(copy::parse(statement, &tables)?)))
+                none(Body::Copy(Arc::new(copy::parse(statement, &tables, &self.search_path())?)))
             }
             Class::Begin | Class::Commit | Class::Rollback | Class::Transaction => {
                 none(Body::Transaction(transaction_command::parse(statement)?))
@@ -134,7 +139,7 @@ impl Session {
             }
             Body::Database(prepared) => {
                 let prepared = self.current(statement, prepared).await?;
-                let sql = statement.sql.clone();
+                let sql = self.search_path().in_front_of(&statement.sql).into_owned();
                 if self.block.is_some() {
                     return Ok(self.run_in_block(SessionStep::Run { sql, parameters }).await?);
                 }
@@ -163,7 +168,8 @@ impl Session {
         let prepared = Arc::clone(&cached.lock());
         let block = self.open_statements();
         let block = block.and_then(|block| block.lock().as_ref().map(|block| block.catalog_version()));
-        if prepared.catalog_version == block.unwrap_or_else(|| self.database.catalog().version) {
+        let is_current = prepared.catalog_version == block.unwrap_or_else(|| self.database.catalog().version);
+        if is_current && statement.search_path == self.search_path() {
             return Ok(prepared);
         }
         let again = self.prepare(&statement.sql, &statement.parameters).await?;
@@ -200,6 +206,11 @@ impl Session {
         self.temporary()?.catalog()
     }
 
+    /// Where the names of the next statement are looked for.
+    pub(super) fn search_path(&self) -> SearchPath {
+        self.settings.search_path(&self.identity.user, &self.database.catalog())
+    }
+
     /// Runs what concerns temporary tables outside of a block; `None` where it does not.
     pub(super) async fn run_temporary(
         &self,
@@ -213,6 +224,7 @@ impl Session {
 
     /// Parses and binds; long statements on another thread.
     pub(super) async fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+        let sql = &*self.search_path().in_front_of(sql);
         if let Some(block) = self.open_statements()
             && let Some(block) = block.lock().as_mut()
         {
@@ -285,7 +297,15 @@ impl Session {
 
 pub(super) fn empty_statement(given: Vec<u32>) -> ParsedStatement {
     let (parameters, columns) = (Vec::new(), Vec::new());
-    ParsedStatement { sql: String::new(), body: Body::Empty, given, parameters, columns, returns_rows: false }
+    ParsedStatement {
+        sql: String::new(),
+        body: Body::Empty,
+        given,
+        parameters,
+        columns,
+        returns_rows: false,
+        search_path: SearchPath::default(),
+    }
 }
 
 pub(super) fn check_length(sql: &str) -> Result<(), SqlError> {

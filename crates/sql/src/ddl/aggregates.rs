@@ -18,11 +18,11 @@ const WRONG_OBJECT: SqlState = SqlState(*b"42809");
 const ARGUMENTS_MAX: usize = 99;
 
 /// DROP AGGREGATE.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct AggregateDrop {
-    if_exists: bool,
+    pub(super) if_exists: bool,
     cascade: bool,
-    names: Vec<(String, Vec<Option<DataType>>)>,
+    pub(super) names: Vec<(String, Vec<Option<DataType>>)>,
 }
 
 /// The type of an argument; `None` for `"any"`.
@@ -171,6 +171,17 @@ pub(super) fn drop_aggregates_of(
     Ok(())
 }
 
+/// Takes an aggregate out of the catalog, if it is there.
+///
+/// # Errors
+/// `2BP01` for what others need, without CASCADE.
+pub(super) fn remove_aggregate(catalog: &mut Catalog, name: &str, cascade: bool) -> Result<(), SqlError> {
+    match catalog.aggregates.get(name).cloned() {
+        Some(known) => drop_aggregate(catalog, &known, cascade),
+        None => Ok(()),
+    }
+}
+
 fn drop_aggregate(catalog: &mut Catalog, aggregate: &UserAggregate, cascade: bool) -> Result<(), SqlError> {
     let what = format!("function {}", signature(aggregate));
     drop_dependents(catalog, &what, cascade, &[], &|view| view.functions.contains(&aggregate.name))?;
@@ -212,7 +223,8 @@ impl AggregateDrop {
                 return Err(SqlError::new(WRONG_OBJECT, message));
             }
             if !self.if_exists {
-                let message = format!("aggregate {name}({}) does not exist", shown_types(types));
+                let message =
+                    format!("aggregate {}({}) does not exist", types::as_given(name), shown_types(types));
                 return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
             }
         }

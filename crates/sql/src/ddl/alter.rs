@@ -6,6 +6,7 @@ use super::columns::{
 use super::constraints::{NewConstraint, add_check, bind_new_constraint, drop_constraint};
 use super::foreign_keys::create_foreign_key;
 use super::indexes::create_index;
+use super::schemas::{move_table, schema_name};
 use super::tables::{TableDraft, table_endorsement};
 use super::triggers::enable_triggers;
 use super::{Rows, SchemaChange, find_table};
@@ -13,10 +14,10 @@ use crate::scope::name_of;
 use crate::statement::table_name;
 use sqlparser::ast::{self, AlterTableOperation, Ident, RenameTableNameKind};
 use std::sync::Arc;
-use types::{Catalog, CompositeTypes, SqlError, SqlState};
+use types::{Catalog, CompositeTypes, Securable, SqlError, SqlState, catalog_name, schema_of};
 
 /// One part of an ALTER TABLE.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum TableChange {
     /// SET (endorsement_policy = …): the policy, if any.
     SetEndorsement(Option<String>),
@@ -56,6 +57,8 @@ pub(crate) enum TableChange {
     },
     /// RENAME TO
     Rename(String),
+    /// SET SCHEMA
+    SetSchema(String),
     /// ENABLE TRIGGER and DISABLE TRIGGER
     EnableTriggers {
         /// The trigger; `None`: all.
@@ -132,7 +135,7 @@ fn bind_operation(
             TableChange::RenameColumn { from: name_of(old_column_name)?, to: name_of(new_column_name)? }
         }
         AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(name) } => {
-            TableChange::Rename(table_name(name)?)
+            TableChange::Rename(schema_name(name)?)
         }
         AlterTableOperation::AlterColumn { column_name, op } => {
             let Some(change) = bind_alter_column(types, op)? else { return Ok(None) };
@@ -170,13 +173,13 @@ pub(super) fn alter_table(
     if if_exists && catalog.columns_of(name).is_none() {
         return Ok(());
     }
-    let mut name = name;
+    let mut name = name.to_string();
     for change in changes {
-        let mut table = find_table(catalog, name)?;
+        let mut table = find_table(catalog, &name)?;
         match change {
             TableChange::SetEndorsement(policy) => {
                 Arc::make_mut(&mut table).endorsement.clone_from(policy);
-                catalog.tables.insert(name.to_string(), table);
+                catalog.tables.insert(name.clone(), table);
             }
             TableChange::AddConstraint(constraint) => match constraint.as_ref() {
                 NewConstraint::Unique(draft) => create_index(catalog, &table, draft, rows)?,
@@ -201,10 +204,14 @@ pub(super) fn alter_table(
             }
             TableChange::RenameColumn { from, to } => rename_column(catalog, &table, from, to)?,
             TableChange::Rename(to) => {
-                rename_table(catalog, &table, to)?;
-                catalog.roles.rename_relation(&table.name, to);
+                let to = catalog_name(schema_of(&table.name), to);
+                rename_table(catalog, &table, &to)?;
+                let (before, after) =
+                    (Securable::Relation(table.name.clone()), Securable::Relation(to.clone()));
+                catalog.roles.rename(&before, after);
                 name = to;
             }
+            TableChange::SetSchema(schema) => name = move_table(catalog, &table, schema)?,
             TableChange::EnableTriggers { name, enabled } => {
                 enable_triggers(catalog, &table, name.as_deref(), *enabled)?;
             }

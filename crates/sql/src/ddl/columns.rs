@@ -20,10 +20,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
     Catalog, Check, CompositeTypes, DataType, Index, Row, SqlError, SqlState, Table, TableId, Value, limits,
+    object_name,
 };
 
 /// What becomes of a column.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum ColumnChange {
     /// SET NOT NULL and DROP NOT NULL.
     NotNull(bool),
@@ -94,7 +95,7 @@ fn contains_nulls(table: &str, column: &str) -> SqlError {
 /// Ordinal of a column that is altered.
 fn ordinal_of(table: &Table, name: &str) -> Result<usize, SqlError> {
     table.ordinal(name).ok_or_else(|| {
-        let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+        let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.object_name());
         SqlError::new(SqlState::UNDEFINED_COLUMN, message)
     })
 }
@@ -112,7 +113,7 @@ pub(super) fn add_column(
     let before = draft.table.clone();
     let name = name_of(&definition.name)?;
     if before.ordinal(&name).is_some() {
-        let message = format!("column \"{name}\" of relation \"{}\" already exists", before.name);
+        let message = format!("column \"{name}\" of relation \"{}\" already exists", before.object_name());
         return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
     }
     if before.columns.len() >= limits::COLUMNS_MAX {
@@ -142,7 +143,7 @@ pub(super) fn add_column(
         None => Value::Null,
     };
     if column.not_null && value.is_null() && rows.are_in(before.id) {
-        return Err(contains_nulls(&before.name, &name));
+        return Err(contains_nulls(before.object_name(), &name));
     }
     rows.rewrite(before.id, table.id, &mut |row| {
         Ok(row.iter().cloned().chain([value.clone()]).collect::<Row>())
@@ -176,7 +177,8 @@ fn check_rows(
             if check.condition.truth(&Environment::new(row, &[], 0))? == Some(false) {
                 let message = format!(
                     "check constraint \"{}\" of relation \"{}\" is violated by some row",
-                    check.name, table.name
+                    check.name,
+                    table.object_name()
                 );
                 return Err(SqlError::new(SqlState::CHECK_VIOLATION, message));
             }
@@ -281,7 +283,7 @@ pub(super) fn rename_column(
         return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
     };
     if table.ordinal(to).is_some() {
-        let message = format!("column \"{to}\" of relation \"{}\" already exists", table.name);
+        let message = format!("column \"{to}\" of relation \"{}\" already exists", table.object_name());
         return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
     }
     let mut new = table.clone();
@@ -294,7 +296,7 @@ pub(super) fn rename_column(
     }
     views::refuse_name(catalog, &table.name, to)?;
     for check in &mut new.checks {
-        rename_in(&mut check.condition, &table.name, &|column| (column == from).then_some(to))?;
+        rename_in(&mut check.condition, table.object_name(), &|column| (column == from).then_some(to))?;
     }
     for trigger in catalog.triggers.get_mut(&table.id).into_iter().flat_map(BTreeMap::values_mut) {
         let trigger = Arc::make_mut(trigger);
@@ -352,9 +354,9 @@ pub(super) fn rename_table(catalog: &mut Catalog, table: &Table, to: &str) -> Re
         let mut expr = parse_expression(&check.condition)?;
         let _ = ast::visit_expressions_mut(&mut expr, |inner| {
             if let Expr::CompoundIdentifier(path) = inner
-                && name_of(&path[0]).is_ok_and(|name| name == table.name)
+                && name_of(&path[0]).is_ok_and(|name| name == table.object_name())
             {
-                path[0] = Ident::with_quote('"', to);
+                path[0] = Ident::with_quote('"', object_name(to));
             }
             ControlFlow::<()>::Continue(())
         });
@@ -384,7 +386,7 @@ pub(super) fn alter_column(
         ColumnChange::NotNull(true) => {
             column.not_null = true;
             rows.visit(table.id, &mut |_, _, row| match row[ordinal].is_null() {
-                true => Err(contains_nulls(&table.name, name)),
+                true => Err(contains_nulls(table.object_name(), name)),
                 false => Ok(()),
             })?;
         }
@@ -460,7 +462,7 @@ fn change_type(
         let mut values: Vec<Value> = row.to_vec();
         values[ordinal] = value.evaluate(&Environment::new(row, &[], now))?;
         if new.columns[ordinal].not_null && values[ordinal].is_null() {
-            return Err(contains_nulls(&new.name, name));
+            return Err(contains_nulls(new.object_name(), name));
         }
         Ok(Row::from(values))
     })?;

@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
     Catalog, CompositeType, CompositeTypes, DataType, FunctionResult, OutputColumn, Procedure, SqlError,
-    SqlState, TypeId, limits,
+    SqlState, TypeId, limits, object_name,
 };
 
 /// A composite type as a statement describes it; its number is given when it is made.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TypeDraft {
-    name: String,
+    pub(super) name: String,
     fields: Vec<OutputColumn>,
 }
 
@@ -72,11 +72,11 @@ pub(super) fn bind_create_type(
 pub(super) fn create_type(catalog: &mut Catalog, draft: &TypeDraft) -> Result<(), SqlError> {
     let name = &draft.name;
     if catalog.types.contains_key(name) || catalog.row_types.contains_key(name) {
-        let message = format!("type \"{name}\" already exists");
+        let message = format!("type \"{}\" already exists", object_name(name));
         return Err(SqlError::new(SqlState(*b"42710"), message));
     }
     if relation_exists(catalog, name) {
-        let message = format!("relation \"{name}\" already exists");
+        let message = format!("relation \"{}\" already exists", object_name(name));
         return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
     }
     if catalog.types.len() >= limits::TYPES_MAX {
@@ -110,7 +110,7 @@ pub(super) fn drop_types(
                 .hint(format!("You can drop {kind} {name} instead.")));
         }
         if !if_exists {
-            let message = format!("type \"{name}\" does not exist");
+            let message = format!("type \"{}\" does not exist", types::as_given(name));
             return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
         }
     }

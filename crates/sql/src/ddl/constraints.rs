@@ -12,7 +12,7 @@ use std::sync::Arc;
 use types::{Catalog, Check, Column, SqlError, SqlState, Table};
 
 /// A constraint that is added to a table.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum NewConstraint {
     /// CHECK, with its name if it has one.
     Check(Option<String>, String),
@@ -64,7 +64,8 @@ pub(super) fn add_check(
     match name {
         None => name_checks(&mut new, &[condition.to_string()], &routines)?,
         Some(name) if constraint_exists(catalog, table, name) => {
-            let message = format!("constraint \"{name}\" for relation \"{}\" already exists", table.name);
+            let message =
+                format!("constraint \"{name}\" for relation \"{}\" already exists", table.object_name());
             return Err(SqlError::new(SqlState(*b"42710"), message));
         }
         Some(name) => {
@@ -81,7 +82,8 @@ pub(super) fn add_check(
                 Some(false) => {
                     let message = format!(
                         "check constraint \"{}\" of relation \"{}\" is violated by some row",
-                        check.name, table.name
+                        check.name,
+                        table.object_name()
                     );
                     Err(SqlError::new(SqlState::CHECK_VIOLATION, message))
                 }
@@ -127,7 +129,7 @@ pub(super) fn drop_constraint(
     if if_exists {
         return Ok(());
     }
-    let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+    let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.object_name());
     Err(SqlError::new(SqlState(*b"42704"), message))
 }
 
@@ -155,7 +157,7 @@ pub(super) fn name_checks(
         };
         let candidates = (0..).map(|number| {
             let label = if number == 0 { "check".to_string() } else { format!("check{number}") };
-            generated_name(&table.name, &column, &label)
+            generated_name(table.object_name(), &column, &label)
         });
         let free = |name: &String| !table.checks.iter().any(|known| known.name == *name);
         let Some(name) = candidates.into_iter().find(free) else { continue };

@@ -7,13 +7,15 @@ use crate::scope::{VariableScope, name_of};
 use crate::statement::{BoundStatement, bind_query, table_name};
 use sqlparser::ast::Query;
 use std::collections::BTreeSet;
-use types::{Catalog, Column, DataType, Row, SqlError, SqlState, limits};
+use types::{Catalog, Column, DataType, Row, SearchPath, SqlError, SqlState, limits};
 
 /// A table with the rows of a query.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TableOfQuery {
     if_not_exists: bool,
-    name: String,
+    pub(super) name: String,
+    /// Where names without a schema are looked for.
+    pub(super) search_path: SearchPath,
     /// Names that the first columns get.
     columns: Vec<String>,
     endorsement: Option<String>,
@@ -36,6 +38,7 @@ pub(super) fn bind_create_table_as(create: &CreateTableAs) -> Result<SchemaChang
     Ok(SchemaChange::CreateTableAs(TableOfQuery {
         if_not_exists: create.if_not_exists,
         name: table_name(&create.name)?,
+        search_path: SearchPath::default(),
         columns: create.columns.iter().map(name_of).collect::<Result<_, _>>()?,
         endorsement: match create.options.as_slice() {
             [] => None,
@@ -63,7 +66,7 @@ pub(super) fn create_table_as(
         return Err(SqlError::unsupported("CREATE TABLE AS behind another schema change of the same script")
             .hint("Send it in a script of its own."));
     }
-    let tables = rows.execution.library().tables();
+    let tables = &rows.execution.library().tables().with_search_path(&draft.search_path);
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
     let select = bind_query(tables, &scope, &draft.query)?;
     rows.execution.authorise(&scope.needs())?;

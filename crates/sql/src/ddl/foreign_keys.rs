@@ -81,17 +81,18 @@ pub(super) fn create_foreign_key(
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
     if catalog.views.contains_key(&draft.parent) {
-        let message = format!("referenced relation \"{}\" is not a table", draft.parent);
+        let message = format!("referenced relation \"{}\" is not a table", types::object_name(&draft.parent));
         return Err(SqlError::new(SqlState(*b"42809"), message));
     }
     let Some(parent) = catalog.tables.get(&draft.parent).cloned() else {
-        let message = format!("relation \"{}\" does not exist", draft.parent);
+        let message = format!("relation \"{}\" does not exist", types::as_given(&draft.parent));
         return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
     };
     let columns = ordinals(table, &draft.columns)?;
     let referenced = match draft.referenced.as_slice() {
         [] if parent.primary_key.is_empty() => {
-            let message = format!("there is no primary key for referenced table \"{}\"", parent.name);
+            let message =
+                format!("there is no primary key for referenced table \"{}\"", parent.object_name());
             return Err(SqlError::new(SqlState(*b"42704"), message));
         }
         [] => parent.primary_key.clone(),
@@ -104,14 +105,15 @@ pub(super) fn create_foreign_key(
     }
     let name = match &draft.name {
         Some(name) if constraint_exists(catalog, table, name) => {
-            let message = format!("constraint \"{name}\" for relation \"{}\" already exists", table.name);
+            let message =
+                format!("constraint \"{name}\" for relation \"{}\" already exists", table.object_name());
             return Err(SqlError::new(SqlState(*b"42710"), message));
         }
         Some(name) => name.clone(),
         None => {
             let candidates = (0..).map(|number: u32| {
                 let label = if number == 0 { "fkey".to_string() } else { format!("fkey{number}") };
-                generated_name(&table.name, &draft.columns.join("_"), &label)
+                generated_name(table.object_name(), &draft.columns.join("_"), &label)
             });
             candidates.into_iter().find(|name| !constraint_exists(catalog, table, name)).unwrap_or_default()
         }
@@ -160,7 +162,7 @@ fn referenced_key(catalog: &Catalog, parent: &Table, columns: &[u16]) -> Result<
     index.map(|index| Some(index.number)).ok_or_else(|| {
         let message = format!(
             "there is no unique constraint matching given keys for referenced table \"{}\"",
-            parent.name
+            parent.object_name()
         );
         SqlError::new(SqlState(*b"42830"), message)
     })

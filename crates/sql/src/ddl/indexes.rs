@@ -9,7 +9,7 @@ use crate::table::{describe_key, listed_columns};
 use sqlparser::ast::{self, Expr, IndexColumn, IndexType};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{Catalog, Index, SqlError, SqlState, Table, Value, limits};
+use types::{Catalog, Index, SqlError, SqlState, Table, Value, limits, object_name};
 
 /// An index as a statement describes it.
 #[derive(Clone, Debug)]
@@ -146,7 +146,7 @@ pub(super) fn create_index(
         return Ok(());
     }
     let name = match &draft.name {
-        Some(name) if relation_exists(catalog, name) => {
+        Some(name) if relation_exists(catalog, &table.index_name(name)) => {
             let message = format!("relation \"{name}\" already exists");
             return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
         }
@@ -156,9 +156,10 @@ pub(super) fn create_index(
             let columns = draft.columns.join("_");
             let candidates = (0..).map(|number: u32| {
                 let label = if number == 0 { label.to_string() } else { format!("{label}{number}") };
-                generated_name(&table.name, &columns, &label)
+                generated_name(table.object_name(), &columns, &label)
             });
-            candidates.into_iter().find(|name| !relation_exists(catalog, name)).unwrap_or_default()
+            let mut candidates = candidates.into_iter();
+            candidates.find(|name| !relation_exists(catalog, &table.index_name(name))).unwrap_or_default()
         }
     };
     let number = take_number(catalog)?;
@@ -198,16 +199,18 @@ pub(super) fn check_unique(
 /// # Errors
 /// It is not there, or a constraint needs it.
 pub(super) fn drop_index(catalog: &mut Catalog, if_exists: bool, name: &str) -> Result<(), SqlError> {
-    let found = catalog.indexes.iter().find_map(|(table, indexes)| {
-        indexes.iter().find(|index| index.name == name).map(|index| (*table, index.clone()))
+    let found = catalog.tables.values().find_map(|table| {
+        let mut indexes = catalog.indexes_of(table.id).iter();
+        let index = indexes.find(|index| table.index_name(&index.name) == name)?;
+        Some((table.id, index.clone()))
     });
     let Some((table, index)) = found else {
         if if_exists {
             return Ok(());
         }
         let (state, message) = match relation_exists(catalog, name) {
-            true => (SqlState(*b"42809"), format!("\"{name}\" is not an index")),
-            false => (SqlState(*b"42704"), format!("index \"{name}\" does not exist")),
+            true => (SqlState(*b"42809"), format!("\"{}\" is not an index", object_name(name))),
+            false => (SqlState(*b"42704"), format!("index \"{}\" does not exist", object_name(name))),
         };
         return Err(SqlError::new(state, message));
     };

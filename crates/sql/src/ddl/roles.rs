@@ -2,7 +2,9 @@
 //! the organisations, each its own roles.
 
 use crate::parse_role::{Objects, RoleStatement};
-use types::{Catalog, Grantee, Privileges, Role, Roles, Securable, SqlError, SqlState, limits};
+use types::{
+    Catalog, Grantee, Privileges, Role, Roles, Securable, SqlError, SqlState, as_given, limits, schema_of,
+};
 
 /// `0LP01` a grant that cannot be.
 const INVALID_GRANT_OPERATION: SqlState = SqlState(*b"0LP01");
@@ -133,6 +135,7 @@ fn drop_role(catalog: &mut Catalog, name: &str, organisation: u16) -> Result<(),
 /// A table or routine as errors call it.
 fn described(catalog: &Catalog, object: &Securable) -> String {
     match object {
+        Securable::Schema(name) => format!("schema {name}"),
         Securable::Relation(name) => match catalog.views.contains_key(name) {
             true => format!("view {name}"),
             false => format!("table {name}"),
@@ -150,14 +153,14 @@ fn securables(catalog: &Catalog, objects: &Objects) -> Result<(Vec<Securable>, P
     let table = |name: &String| match catalog.tables.contains_key(name) || catalog.views.contains_key(name) {
         true => Ok(Securable::Relation(name.clone())),
         false => {
-            let message = format!("relation \"{name}\" does not exist");
+            let message = format!("relation \"{}\" does not exist", as_given(name));
             Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
         }
     };
     let routine = |name: &String| match catalog.has_routine(name) {
         true => Ok(Securable::Routine(name.clone())),
         false => {
-            let message = format!("could not find a function named \"{name}\"");
+            let message = format!("could not find a function named \"{}\"", as_given(name));
             Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
         }
     };
@@ -165,15 +168,20 @@ fn securables(catalog: &Catalog, objects: &Objects) -> Result<(Vec<Securable>, P
         Objects::Tables(names) => {
             (names.iter().map(table).collect::<Result<_, SqlError>>()?, Privileges::OF_TABLES)
         }
-        Objects::AllTables => {
+        Objects::AllTables(schemas) => {
             let all = catalog.tables.keys().chain(catalog.views.keys());
+            let all = all.filter(|name| schemas.iter().any(|schema| schema == schema_of(name)));
             (all.map(|name| Securable::Relation(name.clone())).collect(), Privileges::OF_TABLES)
+        }
+        Objects::Schemas(names) => {
+            (names.iter().map(|name| Securable::Schema(name.clone())).collect(), Privileges::OF_SCHEMAS)
         }
         Objects::Routines(names) => {
             (names.iter().map(routine).collect::<Result<_, SqlError>>()?, Privileges::OF_ROUTINES)
         }
-        Objects::AllRoutines => {
+        Objects::AllRoutines(schemas) => {
             let all = catalog.procedures.keys().chain(catalog.aggregates.keys());
+            let all = all.filter(|name| schemas.iter().any(|schema| schema == schema_of(name)));
             (all.map(|name| Securable::Routine(name.clone())).collect(), Privileges::OF_ROUTINES)
         }
     })

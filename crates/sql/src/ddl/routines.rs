@@ -17,7 +17,7 @@ use sqlparser::ast::{self, FunctionDesc};
 use std::sync::Arc;
 use types::{
     Catalog, CompositeTypes, DataType, Function, FunctionResult, Language, Parameter, ParameterMode,
-    Procedure, SqlError, SqlState, limits,
+    Procedure, SqlError, SqlState, as_given, limits, object_name,
 };
 
 /// What PostgreSQL calls a definition that cannot be: `invalid_function_definition`.
@@ -26,15 +26,15 @@ const INVALID_DEFINITION: SqlState = SqlState(*b"42P13");
 const WRONG_OBJECT: SqlState = SqlState(*b"42809");
 
 /// DROP PROCEDURE and DROP FUNCTION.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DropRoutine {
-    if_exists: bool,
+    pub(super) if_exists: bool,
     /// CASCADE
     cascade: bool,
     /// DROP FUNCTION.
     is_function: bool,
     /// With the types of the arguments where they are given.
-    names: Vec<(String, Option<Vec<DataType>>)>,
+    pub(super) names: Vec<(String, Option<Vec<DataType>>)>,
 }
 
 /// The change that CREATE PROCEDURE or CREATE FUNCTION is.
@@ -45,14 +45,7 @@ pub(crate) fn bind_create_routine(
     types: &CompositeTypes,
     create: &CreateRoutine,
 ) -> Result<SchemaChange, SqlError> {
-    let name = match create.name.as_slice() {
-        [name] => name_of(name)?,
-        [schema, name] if name_of(schema)? == "public" => name_of(name)?,
-        _ => return Err(SqlError::unsupported("a procedure in a schema other than public")),
-    };
-    if name.starts_with("pg_catalog.") {
-        return Err(SqlError::unsupported("a function whose name begins with \"pg_catalog.\""));
-    }
+    let name = table_name(&ast::ObjectName::from(create.name.clone()))?;
     if create.parameters.len() > limits::ARGUMENTS_MAX {
         return Err(SqlError::new(
             SqlState(*b"54023"),
@@ -70,7 +63,9 @@ pub(crate) fn bind_create_routine(
         return Err(SqlError::new(INVALID_DEFINITION, message));
     }
     let security_definer = create.security_definer;
-    let procedure = Procedure { name, parameters, function, language, body, endorsement, security_definer };
+    let search_path = create.search_path.as_ref().unwrap_or(types.search_path()).clone();
+    let procedure =
+        Procedure { name, parameters, function, language, body, endorsement, security_definer, search_path };
     Ok(SchemaChange::CreateRoutine { or_replace: create.or_replace, procedure })
 }
 
@@ -275,7 +270,8 @@ fn check_replacement(known: &Procedure, new: &Procedure, or_replace: bool) -> Re
         return Err(error.hint("Drop the first one, or choose another name."));
     }
     if !or_replace {
-        let message = format!("function \"{}\" already exists with same argument types", new.name);
+        let message =
+            format!("function \"{}\" already exists with same argument types", object_name(&new.name));
         return Err(SqlError::new(SqlState::DUPLICATE_FUNCTION, message));
     }
     let kind = |procedure: &Procedure| match procedure.function {
@@ -370,14 +366,7 @@ impl DropRoutine {
         let known = catalog.procedures.get(name).filter(|procedure| fits(procedure));
         match known {
             Some(known) if known.function.is_some() == self.is_function => {
-                let types: Vec<DataType> = known.inputs().map(|parameter| parameter.data_type).collect();
-                // PostgreSQL names what is dropped without blanks between the types.
-                let what = format!("{kind} {}", signature(name, &types).replace(", ", ","));
-                drop_aggregates_of(catalog, name, &what, self.cascade)?;
-                drop_dependents(catalog, &what, self.cascade, &[], &|view| view.functions.contains(name))?;
-                drop_calling(catalog, name, &what, self.cascade)?;
-                catalog.procedures.remove(name);
-                return Ok(());
+                return remove_routine(catalog, name, self.cascade);
             }
             Some(_) if types.is_some() => {
                 let message = format!("{} is not a {kind}", signature(name, types.unwrap_or_default()));
@@ -387,11 +376,28 @@ impl DropRoutine {
             _ => {}
         }
         let message = match types {
-            None => format!("could not find a {kind} named \"{name}\""),
-            Some(types) => format!("{kind} {} does not exist", signature(name, types)),
+            None => format!("could not find a {kind} named \"{}\"", as_given(name)),
+            Some(types) => format!("{kind} {} does not exist", signature(as_given(name), types)),
         };
         Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
     }
+}
+
+/// Takes a procedure or function out of the catalog that is there.
+///
+/// # Errors
+/// `2BP01` for what others need, without CASCADE.
+pub(super) fn remove_routine(catalog: &mut Catalog, name: &str, cascade: bool) -> Result<(), SqlError> {
+    let Some(known) = catalog.procedures.get(name) else { return Ok(()) };
+    let types: Vec<DataType> = known.inputs().map(|parameter| parameter.data_type).collect();
+    let kind = if known.function.is_some() { "function" } else { "procedure" };
+    // PostgreSQL names what is dropped without blanks between the types.
+    let what = format!("{kind} {}", signature(name, &types).replace(", ", ","));
+    drop_aggregates_of(catalog, name, &what, cascade)?;
+    drop_dependents(catalog, &what, cascade, &[], &|view| view.functions.contains(name))?;
+    drop_calling(catalog, name, &what, cascade)?;
+    catalog.procedures.remove(name);
+    Ok(())
 }
 
 fn bind_name(

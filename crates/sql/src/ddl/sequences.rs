@@ -1,23 +1,26 @@
 //! CREATE SEQUENCE, DROP SEQUENCE, and the sequences of columns.
 
+use super::names::written;
 use super::views::depends;
 use super::{SchemaChange, check_free, generated_name, relation_exists};
 use crate::parse::parse_expression;
 use crate::scope::name_of;
-use crate::sequence::sequence_name;
+use crate::sequence::stored_sequence_name;
 use crate::statement::table_name;
 use sqlparser::ast::{self, Expr, ObjectName, SequenceOptions, Statement};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{Catalog, Generated, Sequence, SequenceOwner, SqlError, SqlState, Table, TableId, limits};
+use types::{
+    Catalog, Generated, Sequence, SequenceOwner, SqlError, SqlState, Table, TableId, limits, object_name,
+};
 
 /// A sequence as a statement describes it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SequenceDraft {
     if_not_exists: bool,
-    name: String,
+    pub(super) name: String,
     /// OWNED BY: table and column.
-    owner: Option<(String, String)>,
+    pub(super) owner: Option<(String, String)>,
 }
 
 fn counts(what: &str) -> SqlError {
@@ -96,7 +99,8 @@ pub(super) fn create_sequence(catalog: &mut Catalog, draft: &SequenceDraft) -> R
         Some((table, column)) => {
             let table = super::find_table(catalog, table)?;
             let ordinal = table.ordinal(column).ok_or_else(|| {
-                let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+                let message =
+                    format!("column \"{column}\" of relation \"{}\" does not exist", table.object_name());
                 SqlError::new(SqlState::UNDEFINED_COLUMN, message)
             })?;
             Some(SequenceOwner { table: table.id, column: ordinal as u16, identity: None })
@@ -124,16 +128,17 @@ pub(super) fn create_owned(
     columns: &[(u16, Option<Generated>)],
 ) -> Result<(), SqlError> {
     for (column, identity) in columns {
-        let definition = &mut table.columns[usize::from(*column)];
+        let name = table.columns[usize::from(*column)].name.clone();
         let candidates = (0..).map(|number: u32| {
             let label = if number == 0 { "seq".to_string() } else { format!("seq{number}") };
-            generated_name(&table.name, &definition.name, &label)
+            generated_name(table.object_name(), &name, &label)
         });
-        let mut free =
-            candidates.into_iter().filter(|name| !relation_exists(catalog, name) && *name != table.name);
+        let mut free = candidates
+            .map(|name| table.index_name(&name))
+            .filter(|name| !relation_exists(catalog, name) && *name != table.name);
         let name = free.next().unwrap_or_default();
-        let quoted = format!("\"{}\"", name.replace('"', "\"\"")).replace('\'', "''");
-        definition.default = Some(format!("nextval('{quoted}')"));
+        let quoted = written(&name).to_string().replace('\'', "''");
+        table.columns[usize::from(*column)].default = Some(format!("nextval('{quoted}')"));
         let owner = SequenceOwner { table: table.id, column: *column, identity: *identity };
         insert(catalog, Sequence { name, owner: Some(owner) })?;
     }
@@ -145,7 +150,7 @@ fn draws_from(default: &str, sequence: &str) -> bool {
     let Ok(expr) = parse_expression(default) else { return false };
     let flow = ast::visit_expressions(&expr, |inner| {
         let Expr::Value(value) = inner else { return ControlFlow::Continue(()) };
-        let names = value.value.clone().into_string().and_then(|text| sequence_name(&text).ok());
+        let names = value.value.clone().into_string().and_then(|text| stored_sequence_name(&text).ok());
         match names.is_some_and(|name| name == sequence) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -167,13 +172,13 @@ pub(super) fn drop_sequences(
     for name in names {
         let Some(sequence) = catalog.sequences.get(name).cloned() else {
             if relation_exists(catalog, name) {
-                let message = format!("\"{name}\" is not a sequence");
+                let message = format!("\"{}\" is not a sequence", object_name(name));
                 return Err(SqlError::new(SqlState(*b"42809"), message));
             }
             if if_exists {
                 continue;
             }
-            let message = format!("sequence \"{name}\" does not exist");
+            let message = format!("sequence \"{}\" does not exist", object_name(name));
             return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
         };
         if let Some(SequenceOwner { table, column, identity: Some(_) }) = &sequence.owner

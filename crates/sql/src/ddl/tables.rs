@@ -20,6 +20,7 @@ use sqlparser::ast::{
 use std::sync::Arc;
 use types::{
     Catalog, Check, Column, CompositeTypes, DataType, Generated, SqlError, SqlState, Table, TableId, limits,
+    object_name,
 };
 
 /// What `endorsement_policy` says among a table's options; an empty text means none.
@@ -101,7 +102,7 @@ fn refuse_table_forms(create: &CreateTable) -> Result<(), SqlError> {
 }
 
 /// A table as a statement describes it; its number is given when it is made.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TableDraft {
     pub(super) table: Table,
     /// Conditions of the CHECKs without a name.
@@ -111,7 +112,7 @@ pub(crate) struct TableDraft {
     /// Columns with a sequence of their own, and what identity columns take.
     pub(super) sequences: Vec<(u16, Option<Generated>)>,
     /// LIKE: the relation whose columns come first, and whether their defaults come along.
-    like: Option<(String, bool)>,
+    pub(super) like: Option<(String, bool)>,
 }
 
 impl TableDraft {
@@ -119,7 +120,7 @@ impl TableDraft {
     pub(super) fn empty(name: &str, endorsement: Option<String>) -> TableDraft {
         TableDraft::of(&Table {
             id: TableId(0),
-            primary_key_name: generated_name(name, "", "pkey"),
+            primary_key_name: generated_name(object_name(name), "", "pkey"),
             name: name.to_string(),
             columns: Vec::new(),
             primary_key: Vec::new(),
@@ -168,7 +169,7 @@ impl TableDraft {
                     if column.default.replace(expr.to_string()).is_some() {
                         let message = format!(
                             "multiple default values specified for column \"{name}\" of table \"{}\"",
-                            self.table.name
+                            self.table.object_name()
                         );
                         return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
                     }
@@ -234,7 +235,8 @@ impl TableDraft {
         if self.sequences.iter().any(|(known, _)| *known == ordinal) {
             let message = format!(
                 "multiple identity specifications for column \"{}\" of table \"{}\"",
-                column.name, self.table.name
+                column.name,
+                self.table.object_name()
             );
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
@@ -250,7 +252,7 @@ impl TableDraft {
         if known.replace(nullable).is_some_and(|known| known != nullable) {
             let message = format!(
                 "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \"{}\"",
-                self.table.name
+                self.table.object_name()
             );
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
@@ -298,7 +300,8 @@ impl TableDraft {
 
     fn set_primary_key(&mut self, ordinals: Vec<u16>, name: Option<&Ident>) -> Result<(), SqlError> {
         if !self.table.primary_key.is_empty() {
-            let message = format!("multiple primary keys for table \"{}\" are not allowed", self.table.name);
+            let message =
+                format!("multiple primary keys for table \"{}\" are not allowed", self.table.object_name());
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
         self.table.primary_key = ordinals;
@@ -376,7 +379,10 @@ fn columns_like(catalog: &Catalog, relation: &str, defaults: bool) -> Result<Vec
         return Ok(table.columns.iter().map(column).collect());
     }
     let columns = catalog.columns_of(relation).ok_or_else(|| {
-        SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{relation}\" does not exist"))
+        SqlError::new(
+            SqlState::UNDEFINED_TABLE,
+            format!("relation \"{}\" does not exist", types::as_given(relation)),
+        )
     })?;
     let column = |column: types::OutputColumn| Column {
         name: column.name,
@@ -402,7 +408,7 @@ pub(super) fn create_table(
         if if_not_exists && catalog.tables.contains_key(&table.name) {
             return Ok(false);
         }
-        let message = format!("relation \"{}\" already exists", table.name);
+        let message = format!("relation \"{}\" already exists", table.object_name());
         return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
     }
     if catalog.tables.len() >= limits::TABLES_MAX {
@@ -421,8 +427,11 @@ pub(super) fn create_table(
         if column.default.is_some() {
             let what =
                 if identity.is_some() { "both default and identity" } else { "multiple default values" };
-            let message =
-                format!("{what} specified for column \"{}\" of table \"{}\"", column.name, table.name);
+            let message = format!(
+                "{what} specified for column \"{}\" of table \"{}\"",
+                column.name,
+                table.object_name()
+            );
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
     }
@@ -455,16 +464,18 @@ pub(super) fn drop_tables(
         match catalog.tables.get(name) {
             Some(table) => dropped.push(table.clone()),
             None if catalog.views.contains_key(name) => {
-                let error = SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a table"));
+                let error =
+                    SqlError::new(SqlState(*b"42809"), format!("\"{}\" is not a table", object_name(name)));
                 return Err(error.hint("Use DROP VIEW to remove a view."));
             }
             None if catalog.sequences.contains_key(name) => {
-                let error = SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a table"));
+                let error =
+                    SqlError::new(SqlState(*b"42809"), format!("\"{}\" is not a table", object_name(name)));
                 return Err(error.hint("Use DROP SEQUENCE to remove a sequence."));
             }
             None if if_exists => {}
             None => {
-                let message = format!("table \"{name}\" does not exist");
+                let message = format!("table \"{}\" does not exist", object_name(name));
                 return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
             }
         }

@@ -22,7 +22,7 @@ const DUPLICATE_OBJECT: SqlState = SqlState(*b"42710");
 const WRONG_OBJECT: SqlState = SqlState(*b"42809");
 
 /// A change of the triggers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum TriggerChange {
     /// CREATE TRIGGER.
     Create(Box<TriggerDraft>),
@@ -47,17 +47,17 @@ pub(crate) enum TriggerChange {
 }
 
 /// A trigger as a statement describes it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TriggerDraft {
     or_replace: bool,
-    table: String,
+    pub(super) table: String,
     /// INSTEAD OF, which makes it one of a view.
     instead: bool,
-    trigger: Trigger,
+    pub(super) trigger: Trigger,
     /// How often OLD TABLE and NEW TABLE are named.
     transition_tables: [usize; 2],
     /// WHEN, with positions in the statement's text.
-    condition: Option<Expr>,
+    pub(super) condition: Option<Expr>,
     source: Arc<str>,
 }
 
@@ -140,12 +140,12 @@ impl TriggerChange {
 }
 
 fn undefined(table: &Table, name: &str) -> SqlError {
-    let message = format!("trigger \"{name}\" for table \"{}\" does not exist", table.name);
+    let message = format!("trigger \"{name}\" for table \"{}\" does not exist", table.object_name());
     SqlError::new(SqlState::UNDEFINED_OBJECT, message)
 }
 
 fn already_there(table: &Table, name: &str) -> SqlError {
-    let message = format!("trigger \"{name}\" for relation \"{}\" already exists", table.name);
+    let message = format!("trigger \"{name}\" for relation \"{}\" already exists", table.object_name());
     SqlError::new(DUPLICATE_OBJECT, message)
 }
 
@@ -167,7 +167,7 @@ impl TriggerDraft {
         }
         let table = find_table(catalog, &self.table)?;
         if self.instead {
-            return Err(SqlError::new(WRONG_OBJECT, format!("\"{}\" is a table", table.name))
+            return Err(SqlError::new(WRONG_OBJECT, format!("\"{}\" is a table", table.object_name()))
                 .detail("Tables cannot have INSTEAD OF triggers."));
         }
         if table.id.is_temporary() {
@@ -187,7 +187,7 @@ impl TriggerDraft {
             bind_condition(&scope, plan, trigger, condition)?;
         }
         let Some(function) = catalog.procedures.get(&trigger.function) else {
-            let message = format!("function {}() does not exist", trigger.function);
+            let message = format!("function {}() does not exist", types::as_given(&trigger.function));
             return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
         };
         let result = function.function.as_ref().map(|function| &function.result);
@@ -206,7 +206,8 @@ impl TriggerDraft {
         }
         for (position, column) in trigger.columns.iter().enumerate() {
             if table.ordinal(column).is_none() {
-                let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+                let message =
+                    format!("column \"{column}\" of relation \"{}\" does not exist", table.object_name());
                 return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
             }
             if trigger.columns[..position].contains(column) {
@@ -236,7 +237,7 @@ impl TriggerDraft {
                     .hint("Views are not changed; put the trigger on the table that the view reads.");
             }
         };
-        SqlError::new(WRONG_OBJECT, format!("\"{}\" is a view", self.table)).detail(what)
+        SqlError::new(WRONG_OBJECT, format!("\"{}\" is a view", types::object_name(&self.table))).detail(what)
     }
 
     fn check_transition_tables(&self) -> Result<(), SqlError> {

@@ -3,6 +3,7 @@
 //! A view is kept as text and bound where it is used. So that what it gives stays the same whatever becomes of the tables,
 //! every `*` is written out when the view is made, and what it depends on is noted by name.
 
+use super::names::{Qualify, rename_in_query, written};
 use super::{SchemaChange, relation_exists};
 use crate::parse::{parse_query, tokenize};
 use crate::scope::{VariableScope, name_of};
@@ -18,16 +19,18 @@ use sqlparser::tokenizer::{Span, Token};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{Catalog, ColumnSet, SqlError, SqlState, Table, View, limits};
+use types::{Catalog, ColumnSet, SearchPath, SqlError, SqlState, Table, View, limits, object_name};
 
 /// Views that may stand on one another: binding and running them takes a part of the stack each.
 const VIEWS_DEEP_MAX: usize = 16;
 
 /// A view as a statement describes it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ViewDraft {
     or_replace: bool,
-    name: String,
+    pub(super) name: String,
+    /// Where names without a schema are looked for.
+    pub(super) search_path: SearchPath,
     /// Names that the first columns get.
     columns: Vec<String>,
     query: Box<ast::Query>,
@@ -70,6 +73,7 @@ pub(super) fn bind_create_view(create: &ast::CreateView) -> Result<SchemaChange,
     Ok(SchemaChange::CreateView(ViewDraft {
         or_replace: create.or_replace,
         name: table_name(&create.name)?,
+        search_path: SearchPath::default(),
         columns,
         query: create.query.clone(),
     }))
@@ -85,8 +89,10 @@ pub(super) fn create_view(catalog: &mut Catalog, draft: &ViewDraft) -> Result<()
     if known.is_none() && relation_exists(catalog, name) {
         let is_other = draft.or_replace && !catalog.views.contains_key(name);
         let (state, message) = match is_other {
-            true => (SqlState(*b"42809"), format!("\"{name}\" is not a view")),
-            false => (SqlState::DUPLICATE_TABLE, format!("relation \"{name}\" already exists")),
+            true => (SqlState(*b"42809"), format!("\"{}\" is not a view", object_name(name))),
+            false => {
+                (SqlState::DUPLICATE_TABLE, format!("relation \"{}\" already exists", object_name(name)))
+            }
         };
         return Err(SqlError::new(state, message));
     }
@@ -104,7 +110,8 @@ pub(super) fn create_view(catalog: &mut Catalog, draft: &ViewDraft) -> Result<()
 
 /// The view that a statement describes, bound on this catalog.
 fn define(catalog: &Catalog, draft: &ViewDraft) -> Result<View, SqlError> {
-    let tables = Tables::new(catalog)?;
+    let stored = Tables::new(catalog)?;
+    let tables = stored.with_search_path(&draft.search_path);
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines()).noting();
     let mut columns = bind_query(&tables, &scope, &draft.query)?.columns.to_vec();
     if draft.columns.len() > columns.len() {
@@ -123,9 +130,15 @@ fn define(catalog: &Catalog, draft: &ViewDraft) -> Result<View, SqlError> {
         }
     }
     let noted = scope.noted();
-    let query = written_out(&draft.query, &noted);
+    let mut query = draft.query.as_ref().clone();
+    if !draft.search_path.is_default() {
+        let qualify = Qualify { catalog, path: &draft.search_path, places: &noted.places };
+        rename_in_query(&mut query, &qualify);
+    }
+    let query = written_out(query, &noted);
     // What is stored must say the same as what was given.
-    let again = parse_query(&query).and_then(|query| bind_query(&tables, &scope, &query));
+    let scope_of_text = VariableScope::for_procedure(None).with_routines(stored.routines());
+    let again = parse_query(&query).and_then(|query| bind_query(&stored, &scope_of_text, &query));
     if again.ok().is_none_or(|again| again.columns.as_ref() != found.as_slice()) {
         return Err(SqlError::unsupported("this form of query in a view")
             .hint("Name every output column once, with AS where two have the same name."));
@@ -135,7 +148,7 @@ fn define(catalog: &Catalog, draft: &ViewDraft) -> Result<View, SqlError> {
 }
 
 /// The query as text, with the columns in the place of every `*`.
-fn written_out(query: &ast::Query, noted: &Noted) -> String {
+fn written_out(mut query: ast::Query, noted: &Noted) -> String {
     struct Expand<'n>(&'n Noted);
     impl VisitorMut for Expand<'_> {
         type Break = ();
@@ -166,7 +179,6 @@ fn written_out(query: &ast::Query, noted: &Noted) -> String {
             ControlFlow::Continue(())
         }
     }
-    let mut query = query.clone();
     let _ = query.visit(&mut Expand(noted));
     query.to_string()
 }
@@ -239,14 +251,15 @@ pub(super) fn drop_views(
             continue;
         }
         if relation_exists(catalog, name) {
-            let error = SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a view"));
+            let error =
+                SqlError::new(SqlState(*b"42809"), format!("\"{}\" is not a view", object_name(name)));
             return Err(match catalog.tables.contains_key(name) {
                 true => error.hint("Use DROP TABLE to remove a table."),
                 false => error,
             });
         }
         if !if_exists {
-            let message = format!("view \"{name}\" does not exist");
+            let message = format!("view \"{}\" does not exist", object_name(name));
             return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
         }
     }
@@ -386,7 +399,7 @@ pub(super) fn rename_relation(catalog: &mut Catalog, from: &str, to: &str) -> Re
         fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
             let common = query.with.iter().flat_map(|with| &with.cte_tables);
             let mut names = common.filter_map(|common| name_of(&common.alias.name).ok());
-            match names.any(|name| name == self.from || name == self.to) {
+            match names.any(|name| name == object_name(self.from) || name == object_name(self.to)) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -394,12 +407,14 @@ pub(super) fn rename_relation(catalog: &mut Catalog, from: &str, to: &str) -> Re
 
         fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<()> {
             if let ast::TableFactor::Table { name, alias, args: None, .. } = factor
-                && table_name(name).is_ok_and(|name| name == self.from)
+                && SearchPath::default()
+                    .find(&table_name(name).unwrap_or_default(), |found| found == self.from)
+                    .is_some()
             {
-                *name = ast::ObjectName::from(vec![Ident::with_quote('"', self.to)]);
+                *name = written(self.to);
                 alias.get_or_insert_with(|| ast::TableAlias {
                     explicit: true,
-                    name: Ident::with_quote('"', self.from),
+                    name: Ident::with_quote('"', object_name(self.from)),
                     columns: Vec::new(),
                     at: None,
                 });

@@ -7,7 +7,7 @@ use super::Execution;
 use crate::polymorphic::Callee;
 use crate::sequence::is_sequence_function;
 use std::sync::Arc;
-use types::{Principal, Privileges, Securable, SqlError, SqlState};
+use types::{PUBLIC_SCHEMA, Principal, Privileges, Securable, SqlError, SqlState, schema_of};
 
 /// What running something needs, as it was bound.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +85,13 @@ impl<'a> Execution<'a> {
 
     fn require(&self, authority: &Authority, object: &Securable, wanted: Privileges) -> Result<(), SqlError> {
         let catalog = self.library.catalog();
+        if let Securable::Relation(name) | Securable::Routine(name) = object {
+            // What the role may not look for, it does not come to.
+            let schema = Securable::Schema(schema_of(name).to_string());
+            if schema_of(name) != PUBLIC_SCHEMA || catalog.roles.grants.contains_key(&schema) {
+                self.require(authority, &schema, Privileges::USAGE)?;
+            }
+        }
         let missing = wanted.without(catalog.roles.privileges(&authority.role, object));
         let Some(first) = missing.names().next() else { return Ok(()) };
         if let Securable::Relation(name) = object
@@ -93,6 +100,7 @@ impl<'a> Execution<'a> {
             return Ok(());
         }
         let (kind, name) = match object {
+            Securable::Schema(name) => ("schema", name),
             Securable::Relation(name) if catalog.views.contains_key(name) => ("view", name),
             Securable::Relation(name) => ("table", name),
             Securable::Routine(name) => match catalog.procedures.get(name) {
@@ -107,6 +115,7 @@ impl<'a> Execution<'a> {
             // PostgreSQL grants on aggregates as on functions.
             Securable::Routine(_) if kind == "aggregate" => format!("function {name}"),
             Securable::Routine(_) => format!("{kind} {name}"),
+            Securable::Schema(_) => format!("SCHEMA {name}"),
             Securable::Relation(_) => name.clone(),
         };
         let hint = match self.catalog_has(&authority.role) {

@@ -10,7 +10,7 @@ use crate::routines::CallForm;
 use crate::sequence::is_sequence_function;
 use crate::statement::StatementOutput;
 use std::sync::Arc;
-use types::{DataType, Notice, OutputColumn, Severity, SqlError, SqlState, Value, limits};
+use types::{DataType, Notice, OutputColumn, SearchPath, Severity, SqlError, SqlState, Value, limits};
 
 /// Bytes of a polymorphic function's body that a call of it pays a step for.
 const BODY_BYTES_PER_STEP: u64 = 16;
@@ -118,13 +118,14 @@ impl Execution<'_> {
     /// What is wrong in it; `0A000` for what a procedure cannot run.
     pub fn run_text(
         &mut self,
+        search_path: &SearchPath,
         sql: &str,
         values: Vec<Value>,
         types: &[DataType],
     ) -> Result<StatementOutput, SqlError> {
         self.charge(sql.len() as u64)?;
         let library = self.library;
-        let script = library.script(sql, types)?;
+        let script = library.script(&search_path.in_front_of(sql), types)?;
         let refused = match script.kind() {
             StatementKind::Read | StatementKind::Write | StatementKind::Empty => None,
             StatementKind::SchemaChange => Some("a schema change"),

@@ -300,7 +300,7 @@ impl Binder<'_> {
                 let columns = columns.map(|(ordinal, column)| {
                     (column.name.clone(), Expression::column(ordinal, column.data_type))
                 });
-                let row_type = self.types().named(&table.name).map(|known| known.data_type());
+                let row_type = self.types().named(&table.relation).map(|known| known.data_type());
                 Some((columns.collect(), row_type, false))
             }
             Source::Relations(relations) => relations

@@ -6,7 +6,7 @@ use crate::plpgsql::NameConflict;
 use crate::scope::{Variable, name_of};
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::Span;
-use types::{SqlError, SqlState};
+use types::{SqlError, SqlState, catalog_name};
 
 impl Binder<'_> {
     pub(super) fn bind_name(&self, ident: &Ident) -> Result<Expression, SqlError> {
@@ -61,6 +61,19 @@ impl Binder<'_> {
         }
     }
 
+    /// Whether this relation of the query, or of one around it, stands in this schema.
+    pub fn is_in_schema(&self, schema: &str, relation: &str) -> bool {
+        let own = match self.source {
+            Source::Table { table, name } => {
+                name == relation && table.relation == catalog_name(schema, relation)
+            }
+            Source::Relations(relations) => relations.is_in_schema(schema, relation),
+            Source::Nothing | Source::Default => false,
+        };
+        let enclosing = self.query.and_then(|(_, level)| level.parent);
+        own || enclosing.is_some_and(|parent| parent.is_in_schema(schema, relation))
+    }
+
     pub(super) fn ambiguous(&self, name: &str, span: Span) -> SqlError {
         let error =
             SqlError::new(SqlState::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous"))
@@ -96,7 +109,7 @@ impl Binder<'_> {
         let names = parts.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
         let span = parts.first().map_or(Span::empty(), |part| part.span);
         let parts: Vec<&str> = match names.as_slice() {
-            [schema, rest @ ..] if schema == "public" && rest.len() == 2 => rest,
+            [schema, rest @ ..] if rest.len() == 2 && self.is_in_schema(schema, &rest[0]) => rest,
             all => all,
         }
         .iter()
@@ -113,8 +126,15 @@ impl Binder<'_> {
             if let Some(field) = field {
                 return Ok(field);
             }
-            let what = format_args!("the qualified name {}", names.join("."));
-            return Err(self.at(SqlError::unsupported(what), span));
+            let [_, relation, _] = parts.as_slice() else {
+                let what = format_args!("the qualified name {}", names.join("."));
+                return Err(self.at(SqlError::unsupported(what), span));
+            };
+            let visible =
+                matches!(self.source, Source::Relations(known) if known.relation(relation).is_some());
+            let what = if visible { "invalid reference to" } else { "missing" };
+            let message = format!("{what} FROM-clause entry for table \"{relation}\"");
+            return Err(self.at(SqlError::new(SqlState::UNDEFINED_TABLE, message), span));
         };
         if matches!(self.source, Source::Table { name: table, .. } if table == *qualifier) {
             if let Some(column) = self.column(name)? {

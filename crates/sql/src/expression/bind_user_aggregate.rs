@@ -123,11 +123,13 @@ impl Binder<'_> {
         known: &[DataType],
     ) -> Result<Option<StateCall>, SqlError> {
         let routines = self.scope().routines();
-        let Some((routine, function)) = routines.function(name) else { return Ok(None) };
+        let Some(routine) = routines.named(name) else { return Ok(None) };
+        let Some(function) = &routine.definition.function else { return Ok(None) };
         let declared = routine.definition.inputs().map(|parameter| parameter.data_type);
         let given: Vec<(DataType, DataType)> = declared.zip(known.iter().copied()).collect();
         let Some(actual) = resolve(&given)? else { return Ok(None) };
-        let routine = routine.applied(routines.types(), actual)?;
+        let applied = routine.applied(routines.types(), actual)?;
+        let routine = &applied;
         let parameters: Vec<DataType> =
             routine.definition.inputs().map(|parameter| parameter.data_type).collect();
         let fits = |(parameter, found): (&DataType, &Option<DataType>)| {

@@ -8,6 +8,7 @@ use super::functions::{Function, Signature, refused, resolve};
 use super::{Binder, Comparison, Expression, Kind, NamedArgument};
 use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::scope::name_of;
+use crate::statement::table_name;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
 use types::{ArithmeticOperator, DataType, SqlError, SqlState, Value};
@@ -15,10 +16,11 @@ use types::{ArithmeticOperator, DataType, SqlError, SqlState, Value};
 impl Binder<'_> {
     pub(super) fn bind_function(&self, function: &ast::Function) -> Result<Expression, SqlError> {
         let span = function.name.span();
+        let is_in = |schema: &str| function.name.0[0].to_string().eq_ignore_ascii_case(schema);
         let name = match function.name.0.as_slice() {
-            [name] => name.as_ident(),
-            [schema, name] if schema.to_string().eq_ignore_ascii_case("pg_catalog") => name.as_ident(),
-            [schema, name] if schema.to_string().eq_ignore_ascii_case("public") => name.as_ident(),
+            [name] => name.as_ident().map(name_of),
+            [_, name] if is_in("pg_catalog") => name.as_ident().map(name_of),
+            [_, _] if !is_in("entente") => Some(table_name(&function.name)),
             _ => None,
         };
         let Some(name) = name else {
@@ -30,7 +32,7 @@ impl Binder<'_> {
             let what = format_args!("the qualified function name {}", function.name);
             return Err(self.at(SqlError::unsupported(what), span));
         };
-        let name = name_of(name)?;
+        let name = name.map_err(|error| self.at(error, span))?;
         if function.null_treatment.is_some() || !matches!(function.parameters, FunctionArguments::None) {
             return Err(
                 self.at(SqlError::unsupported(format_args!("this form of the function {name}")), span)

@@ -35,7 +35,7 @@ pub(crate) use bind_array::element_assigned;
 pub(crate) use bind_composite::{FieldOwner, FieldStep, all_fields_of, field_path};
 pub(crate) use describe::Names;
 pub(crate) use evaluate::{Environment, QueryEnvironment, RunSubquery, broken};
-pub(crate) use functions::{ArrayFunction, Function};
+pub(crate) use functions::{ArrayFunction, Function, is_system_function};
 pub(crate) use names::{bind_data_type, bind_routine_type, output_name};
 pub(crate) use relations::{Merged, NamedRelation, Relations};
 pub(crate) use routine::{NamedArgument, RoutineCall, shown_arguments};

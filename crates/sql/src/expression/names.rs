@@ -53,14 +53,15 @@ pub(crate) fn bind_data_type(
         Sql::Custom(name, modifiers) if modifiers.is_empty() => {
             let name = match name.0.as_slice() {
                 [ast::ObjectNamePart::Identifier(name)] => name_of(name)?,
-                [ast::ObjectNamePart::Identifier(schema), ast::ObjectNamePart::Identifier(name)]
-                    if schema.value.eq_ignore_ascii_case("public") =>
-                {
-                    name_of(name)?
+                [ast::ObjectNamePart::Identifier(schema), ast::ObjectNamePart::Identifier(name)] => {
+                    match name_of(schema)?.as_str() {
+                        "pg_catalog" => name_of(name)?,
+                        schema => format!("{schema}.{}", name_of(name)?),
+                    }
                 }
                 _ => name.to_string().to_ascii_lowercase(),
             };
-            match (name.as_str(), types.named(&name)) {
+            match (name.as_str(), types.find(&name)) {
                 ("bpchar", _) => DataType::Char(None),
                 ("record", _) => DataType::Record,
                 ("refcursor", _) => DataType::RefCursor,

@@ -19,6 +19,8 @@ pub(crate) struct NamedRelation {
     pub name: String,
     /// The table that the alias hides, where it is one.
     pub table: Option<String>,
+    /// The schema that may stand before its name.
+    pub schema: Option<String>,
     /// Names and types.
     pub columns: Vec<(String, DataType)>,
     /// Position of its first column in the row of all.
@@ -114,6 +116,11 @@ impl Relations {
     /// The relation of this name.
     pub fn relation(&self, name: &str) -> Option<&NamedRelation> {
         self.relations.iter().find(|relation| relation.name == name)
+    }
+
+    /// Whether the relation of that name may be named with this schema in front.
+    pub fn is_in_schema(&self, schema: &str, relation: &str) -> bool {
+        self.relation(relation).is_some_and(|found| found.schema.as_deref() == Some(schema))
     }
 
     /// The column of this name in the relation of that name; `None` where there is no such relation.

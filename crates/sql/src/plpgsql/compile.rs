@@ -20,7 +20,7 @@ use sqlparser::ast as sql;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use types::{DataType, Language, OutputColumn, Procedure, SqlError, SqlState};
+use types::{DataType, Language, OutputColumn, Procedure, SqlError, SqlState, object_name};
 
 /// Compiles a procedure against the tables of a catalog. Procedures that it calls are looked up when it runs.
 ///
@@ -31,8 +31,9 @@ pub(crate) fn compile(
     procedure: &Procedure,
     options: CompileOptions,
 ) -> Result<CompiledProcedure, SqlError> {
+    let tables = tables.with_search_path(&procedure.search_path);
     let named = |error| tables.routines().types().named_in(error);
-    compile_body(tables, procedure, options).map_err(named)
+    compile_body(&tables, procedure, options).map_err(named)
 }
 
 fn compile_body(
@@ -142,7 +143,8 @@ impl<'a> Compiler<'a> {
         result: ResultShape,
     ) -> Result<Compiler<'a>, SqlError> {
         let body = Arc::from(procedure.body.as_str());
-        let variables = Variables::new(&procedure.name, body, tables.routines(), procedure.language)?;
+        let variables =
+            Variables::new(object_name(&procedure.name), body, tables.routines(), procedure.language)?;
         Ok(Compiler {
             tables,
             variables,

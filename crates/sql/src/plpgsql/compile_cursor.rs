@@ -109,7 +109,7 @@ impl Compiler<'_> {
         else {
             return None;
         };
-        let known = self.tables.get(&crate::statement::table_name(name).ok()?).ok()?;
+        let known = self.tables.get(&self.tables.find(&crate::statement::table_name(name).ok()?)).ok()?;
         if !is_plain || !joins.is_empty() || known.id != scanned.table.id || known.key.is_empty() {
             return None;
         }
@@ -122,7 +122,7 @@ impl Compiler<'_> {
             let column = sql::Expr::CompoundIdentifier(vec![qualifier.clone(), column]);
             select.projection.push(sql::SelectItem::UnnamedExpr(column));
         }
-        Some((known.name.clone(), keyed))
+        Some((known.relation.clone(), keyed))
     }
 
     /// The variable of a cursor.
@@ -306,7 +306,7 @@ impl Compiler<'_> {
             let message = "syntax error at or near \"OF\"";
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(cursor.position));
         };
-        let table = self.tables.get(&name)?.clone();
+        let table = self.tables.get(&self.tables.find(&name))?.clone();
         if table.key.is_empty() {
             let what = format_args!("WHERE CURRENT OF in table \"{name}\", which has no primary key,");
             return Err(SqlError::unsupported(what).at(cursor.position));
@@ -339,7 +339,8 @@ impl Compiler<'_> {
             });
         }
         *selection = condition;
-        let current = CurrentRow { cursor: named, table: name.into(), slots: slots.into() };
+        let current =
+            CurrentRow { cursor: named, table: table.relation.as_str().into(), slots: slots.into() };
         self.emit(Instruction::CurrentRow(Box::new(current)));
         Ok(changed)
     }

@@ -28,6 +28,7 @@ pub(crate) fn compile_trigger(
     trigger: &Trigger,
     options: CompileOptions,
 ) -> Result<CompiledProcedure, SqlError> {
+    let tables = &tables.with_search_path(&procedure.search_path);
     let columns: Vec<(String, DataType)> =
         table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
     let result = ResultShape::of_trigger(columns.iter().map(|(_, data_type)| *data_type).collect());

@@ -120,8 +120,8 @@ impl Variables {
     ) -> Result<Vec<u16>, SqlError> {
         let fields = match of.parts.as_slice() {
             [table] => tables.columns_of(&table.text),
-            [schema, table] if schema.text == "public" => tables.columns_of(&table.text),
-            _ => Err(SqlError::unsupported("a schema other than public in %ROWTYPE")),
+            [schema, table] => tables.columns_of(&format!("{}.{}", schema.text, table.text)),
+            _ => Err(SqlError::unsupported("a database in %ROWTYPE")),
         };
         let fields = fields.map_err(|error| or_at(error, of.position()))?;
         self.declare_record(declaration)?;

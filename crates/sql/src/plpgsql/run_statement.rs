@@ -70,7 +70,7 @@ impl Activation<'_> {
         };
         let values = self.evaluated(&dynamic.arguments, execution)?;
         let types: Vec<DataType> = dynamic.arguments.iter().map(Expression::data_type).collect();
-        let mut output = execution.run_text(&text, values, &types)?;
+        let mut output = execution.run_text(self.procedure.types.search_path(), &text, values, &types)?;
         let Some(wanted) = &dynamic.wanted else { return Ok(output) };
         let from = |position: usize| output.columns.get(position).map_or(DataType::Unknown, |c| c.data_type);
         let coercions = wanted.iter().enumerate();

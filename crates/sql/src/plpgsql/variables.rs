@@ -233,6 +233,14 @@ impl Variables {
         if let Some(variable) = self.scope.resolve(&parts) {
             return Ok(variable.data_type);
         }
+        let of_schema;
+        let parts = match parts.as_slice() {
+            [schema, table, column] => {
+                of_schema = format!("{schema}.{table}");
+                vec![of_schema.as_str(), *column]
+            }
+            other => other.to_vec(),
+        };
         match parts.as_slice() {
             [table, column] => {
                 let columns = tables.columns_of(table)?;
@@ -246,7 +254,7 @@ impl Variables {
                 let message = format!("variable \"{}\" does not exist", target.text());
                 Err(SqlError::new(SqlState::SYNTAX_ERROR, message))
             }
-            _ => Err(SqlError::unsupported("a schema in %TYPE")),
+            _ => Err(SqlError::unsupported("a database in %TYPE")),
         }
     }
 

@@ -7,8 +7,7 @@
 use crate::ddl::{Rows, SchemaChange, bind_change_behind, bind_schema_change, change_catalog};
 use crate::execution::{Context, Execution, Suspended, refuse_schema_change};
 use crate::library::Library;
-use crate::parse::ParsedStatement;
-use crate::prepare::{StatementKind, bind_parsed};
+use crate::prepare::{Script, StatementKind, bind_parsed};
 use state::{Amended, Changes, Effects, Overlay, Snapshot, apply_command};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -173,14 +172,9 @@ impl Stage {
 }
 
 /// Runs a script of which some statements change the schema.
-pub(crate) fn run_script(
-    library: &Arc<Library>,
-    place: &Place<'_>,
-    sql: &str,
-    statements: Vec<ParsedStatement>,
-) -> Effects {
+pub(crate) fn run_script(library: &Arc<Library>, place: &Place<'_>, script: Script<'_>) -> Effects {
     let (mut stage, mut suspended) = (Stage::new(library.clone()), Suspended::default());
-    let result = run_statements(&mut stage, &mut suspended, place, sql, statements);
+    let result = run_statements(&mut stage, &mut suspended, place, script);
     stage.effects(place.snapshot.catalog(), suspended, result)
 }
 
@@ -188,17 +182,17 @@ fn run_statements(
     stage: &mut Stage,
     suspended: &mut Suspended,
     place: &Place<'_>,
-    sql: &str,
-    statements: Vec<ParsedStatement>,
+    script: Script<'_>,
 ) -> Result<Vec<StatementResult>, SqlError> {
+    let Script { search_path, source, statements } = script;
     let mut results = Vec::new();
     // Changes that follow one another are made at once: the catalog is compiled once.
     let mut waiting: Vec<Box<SchemaChange>> = Vec::new();
     for statement in statements {
-        let types = stage.library.tables().routines().types();
+        let types = stage.library.tables().routines().types().with_search_path(&search_path);
         let change = match waiting.is_empty() {
-            true => bind_schema_change(types, &statement)?,
-            false => bind_change_behind(types, &statement)?,
+            true => bind_schema_change(&types, &statement)?,
+            false => bind_change_behind(&types, &statement)?,
         };
         if let Some(change) = change {
             if change.runs_a_query() && !waiting.is_empty() {
@@ -213,7 +207,8 @@ fn run_statements(
             waiting.clear();
         }
         let now = stage.clone();
-        let script = bind_parsed(&now.library, sql, vec![statement], &[])?;
+        let only = Script { search_path: search_path.clone(), source, statements: vec![statement] };
+        let script = bind_parsed(&now.library, only, &[])?;
         if matches!(script.kind(), StatementKind::Copy { .. }) {
             return Err(SqlError::unsupported("COPY in a transaction").hint("Insert the rows."));
         }

@@ -12,7 +12,7 @@ use crate::table::{TablePlan, Tables};
 use crate::trigger::wrong_target;
 use sqlparser::ast::{Expr, Ident, ObjectName, Spanned, Statement, TableFactor, TableWithJoins};
 use std::sync::Arc;
-use types::{ColumnSet, SqlError};
+use types::{ColumnSet, SqlError, object_name};
 
 /// Binds SELECT, INSERT, UPDATE, DELETE or CALL.
 ///
@@ -51,15 +51,39 @@ fn unsupported_statement(statement: &Statement) -> SqlError {
     }
 }
 
-/// The name of a table, in the schema `public` or in none.
+/// The name that SQL gives a relation, routine or type: `t`, or `s.t` with its schema. Which one of the catalog that is, a
+/// search path tells.
+///
+/// # Errors
+/// `0A000` for a name with a dot in itself, and for what belongs to the system.
 pub(crate) fn table_name(name: &ObjectName) -> Result<String, SqlError> {
     let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
     match parts.as_slice() {
-        [name] => name_of(name),
-        [schema, name] if name_of(schema)? == "public" => name_of(name),
+        [object] if name.0.len() == 1 => plain_name(object),
+        [schema, object] if name.0.len() == 2 => {
+            let schema = plain_name(schema)?;
+            if matches!(schema.as_str(), "pg_catalog" | "information_schema" | "pg_temp" | "entente") {
+                return Err(SqlError::unsupported(format_args!("the qualified name {name}"))
+                    .hint("Only queries through a gateway, outside of routines, read what the system has."));
+            }
+            Ok(format!("{schema}.{}", plain_name(object)?))
+        }
         _ => Err(SqlError::unsupported(format_args!("the qualified name {name}"))
-            .hint("All tables are in the schema public.")),
+            .hint("A name has at most a schema in front: schema.name.")),
     }
+}
+
+/// A name of something that has a schema, or of a schema.
+///
+/// # Errors
+/// As [`name_of`]; `0A000` for one with a dot.
+pub(crate) fn plain_name(ident: &Ident) -> Result<String, SqlError> {
+    let name = name_of(ident)?;
+    if name.contains('.') {
+        return Err(SqlError::unsupported(format_args!("a dot in the name \"{name}\""))
+            .hint("A dot stands between schema and name: schema.name, or \"schema\".\"name\"."));
+    }
+    Ok(name)
 }
 
 pub(super) fn find_table<'t>(
@@ -71,7 +95,9 @@ pub(super) fn find_table<'t>(
     if scope.transition_table(&called).is_some() {
         return Err(wrong_target(&called));
     }
+    let called = tables.find(&called);
     if tables.view(&called).is_some() {
+        let called = object_name(&called);
         let error = SqlError::unsupported(format_args!("a change of the view \"{called}\""));
         return Err(scope.located(error.hint("Change the tables that it reads."), name.span()));
     }

@@ -34,9 +34,10 @@ impl BoundCall {
         procedure: String,
         arguments: Vec<NamedArgument>,
     ) -> Result<BoundCall, SqlError> {
+        let procedure = scope.routines().find_or_missing(&procedure);
         scope.note_call(&Callee::named(&procedure));
         let names: Vec<Option<String>> = arguments.iter().map(|argument| argument.name.clone()).collect();
-        let known = scope.routines().get(&procedure);
+        let known = scope.routines().named(&procedure);
         if known.is_some_and(|known| known.definition.function.is_some()) {
             let message = format!("{procedure}({}) is not a procedure", shown_arguments(&arguments));
             let error = SqlError::new(SqlState(*b"42809"), message);

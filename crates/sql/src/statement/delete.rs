@@ -33,7 +33,7 @@ pub(super) fn bind_truncate(
         return Err(SqlError::unsupported("this form of TRUNCATE").hint("Use TRUNCATE table, or DELETE."));
     }
     let table = find_table(tables, scope, &target.name)?;
-    scope.note_use(&table.name, Privileges::TRUNCATE);
+    scope.note_use(&table.relation, Privileges::TRUNCATE);
     scope.note_fired(tables.fired_by(table));
     let referenced = tables.foreign_keys().of_parent(table.id);
     if let Some(foreign_key) = referenced.iter().find(|foreign_key| foreign_key.child.id != table.id) {
@@ -72,10 +72,10 @@ pub(super) fn bind_delete(
         return Err(SqlError::unsupported("DELETE from several tables"));
     };
     let (table, known_as) = single_table(tables, scope, from)?;
-    scope.note_use(&table.name, Privileges::DELETE);
+    scope.note_use(&table.relation, Privileges::DELETE);
     scope.note_fired(tables.fired_by(table));
     if delete.selection.is_some() || delete.returning.is_some() {
-        scope.note_use(&table.name, Privileges::SELECT);
+        scope.note_use(&table.relation, Privileges::SELECT);
     }
     let returning = bind_returning(table, &known_as, scope, delete.returning.as_deref())?;
     let others = delete.using.as_deref().unwrap_or_default();

@@ -24,7 +24,9 @@ use sqlparser::ast::{
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{ColumnSet, DataType, Function, FunctionResult, Privileges, SqlError, SqlState};
+use types::{
+    ColumnSet, DataType, Function, FunctionResult, Privileges, SqlError, SqlState, object_name, schema_of,
+};
 
 /// Relations that one FROM may join.
 const RELATIONS_MAX: usize = 64;
@@ -248,13 +250,16 @@ fn bind_factor(
                 add_relation(query, names, &called, alias.as_ref(), rows.columns.clone())?;
                 return Ok(Item::Working { number: rows.number, width: rows.columns.len() });
             }
-            query.variables.note_relation(&called);
+            let called = query.tables.find(&called);
+            query.variables.note_relation(&called, name.span());
             query.variables.note_use(&called, Privileges::SELECT);
             let row_type = query.tables.routines().types().named(&called).map(|known| known.data_type());
             if let Some(view) = query.tables.view(&called) {
                 let select = bind_view(query, view)?;
-                let item = derived(query, names, select, Vec::new(), alias.as_ref(), Some(called))?;
+                let known_as = Some(object_name(&called).to_string());
+                let item = derived(query, names, select, Vec::new(), alias.as_ref(), known_as)?;
                 set_row_type(names, row_type);
+                set_schema(names, &called);
                 return Ok(item);
             }
             let table = find_table(query.tables, query.variables, name)?;
@@ -262,6 +267,7 @@ fn bind_factor(
                 table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
             add_relation(query, names, &table.name, alias.as_ref(), columns)?;
             set_row_type(names, row_type);
+            set_schema(names, &called);
             Ok(Item::Table(table.clone()))
         }
         TableFactor::Derived { lateral, subquery, alias, sample: None } => {
@@ -355,9 +361,17 @@ pub(super) fn add_relation(
     let (first, hidden) = (names.width(), Vec::new());
     let table = (!name.is_empty()).then(|| name.to_string());
     let (may_be_missing, row_type, records) = (false, None, Vec::new());
-    let relation =
-        NamedRelation { name: known_as, table, columns, first, hidden, may_be_missing, row_type, records };
-    names.relations.push(relation);
+    names.relations.push(NamedRelation {
+        name: known_as,
+        table,
+        schema: None,
+        columns,
+        first,
+        hidden,
+        may_be_missing,
+        row_type,
+        records,
+    });
     Ok(())
 }
 
@@ -365,6 +379,14 @@ pub(super) fn add_relation(
 pub(super) fn set_row_type(names: &mut Relations, row_type: Option<DataType>) {
     if let Some(relation) = names.relations.last_mut() {
         relation.row_type = row_type;
+    }
+}
+
+/// Says in which schema the last relation stands that has this name in the catalog, so that it may be named with it; one that
+/// has an alias may not.
+fn set_schema(names: &mut Relations, name: &str) {
+    if let Some(relation) = names.relations.last_mut().filter(|last| last.name == object_name(name)) {
+        relation.schema = Some(schema_of(name).to_string());
     }
 }
 
@@ -381,13 +403,14 @@ fn bind_function(
         let call = Call { name: name.to_string(), arguments: plain_arguments(arguments)?, with_ordinality };
         return bind_row_function(query, level, names, call, alias, name.span());
     }
-    let known_as = table_name(name)?;
+    let called = table_name(name)?;
+    let known_as = object_name(&called).to_string();
     let visible = names.between(0);
     let binder = query.binder(level, Source::Relations(&visible));
     binder.in_clause(Some("functions in FROM"));
     let arguments = binder.bind_arguments(arguments)?;
-    let missing = binder.no_routine(&known_as, &arguments, name.span());
-    let found = binder.routine_call(&known_as, arguments);
+    let missing = binder.no_routine(&called, &arguments, name.span());
+    let found = binder.routine_call(&called, arguments);
     let (routine, mut call) =
         found.map_err(|error| query.variables.located(error, name.span()))?.ok_or(missing)?;
     let columns = match asked_columns(query, &routine, alias)? {

@@ -15,7 +15,7 @@ use sqlparser::ast::{
 };
 use std::borrow::Cow;
 use std::sync::Arc;
-use types::{ColumnSet, DataType, Index, Privileges, SqlError, SqlState, Value};
+use types::{ColumnSet, DataType, Index, Privileges, SqlError, SqlState, Value, schema_of};
 
 pub(super) fn bind_insert(
     tables: &Tables,
@@ -27,7 +27,7 @@ pub(super) fn bind_insert(
         return Err(SqlError::unsupported("INSERT into this target"));
     };
     let table = find_table(tables, scope, name)?;
-    scope.note_use(&table.name, insert_privileges(insert));
+    scope.note_use(&table.relation, insert_privileges(insert));
     scope.note_fired(tables.fired_by(table));
     let known_as = match &insert.table_alias {
         Some(alias) => name_of(&alias.alias)?,
@@ -121,11 +121,12 @@ fn bind_on_conflict(
     let relation = |name: &str, first: usize| NamedRelation {
         name: name.to_string(),
         table: (name != table.name).then(|| table.name.clone()),
+        schema: (name == table.name).then(|| schema_of(&table.relation).to_string()),
         columns: columns.clone(),
         first,
         hidden: Vec::new(),
         may_be_missing: false,
-        row_type: tables.routines().types().named(&table.name).map(|known| known.data_type()),
+        row_type: tables.routines().types().named(&table.relation).map(|known| known.data_type()),
         records: Vec::new(),
     };
     let relations = vec![relation(known_as, 0), relation("excluded", width)];
@@ -206,7 +207,10 @@ fn conflict_target(table: &TablePlan, target: &ConflictTarget) -> Result<Arbiter
             })
         }
         ConflictTarget::OnConstraint(name) => {
-            let name = table_name(name)?;
+            let name = match name.0.as_slice() {
+                [ast::ObjectNamePart::Identifier(name)] => name_of(name)?,
+                _ => table_name(name)?,
+            };
             if !table.key.is_empty() && name == table.key_name {
                 return Ok(Arbiter::Key);
             }

@@ -21,7 +21,7 @@ mod slots;
 mod update;
 
 pub(crate) use access::{Access, Interval, KeyPart, resolve_key};
-pub(crate) use bind::{bind_statement, table_name};
+pub(crate) use bind::{bind_statement, plain_name, table_name};
 pub(crate) use change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
 };

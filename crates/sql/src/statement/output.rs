@@ -1,6 +1,6 @@
 //! Binding of output lists: SELECT and RETURNING, with `*` expanded.
 
-use super::bind::{columns_of, table_name};
+use super::bind::columns_of;
 use super::change::Returning;
 use crate::expression::{Binder, Expression, Relations, Source, all_fields_of, output_name};
 use crate::scope::{VariableScope, name_of};
@@ -101,7 +101,12 @@ pub(super) fn bind_items(
             ) => {
                 refuse_wildcard_options(options)?;
                 let relation = match name.0.as_slice() {
-                    [_] => table_name(name)?,
+                    [ast::ObjectNamePart::Identifier(relation)] => name_of(relation)?,
+                    [ast::ObjectNamePart::Identifier(schema), ast::ObjectNamePart::Identifier(relation)]
+                        if binder.is_in_schema(&name_of(schema)?, &name_of(relation)?) =>
+                    {
+                        name_of(relation)?
+                    }
                     _ => String::new(),
                 };
                 let Some(found) = wildcards.columns(Some(&relation)) else {

@@ -14,7 +14,7 @@ use sqlparser::ast::{self, Cte, Query, SetExpr, SetOperator, SetQuantifier, Span
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{DataType, OutputColumn, SqlError, SqlState, common_type};
+use types::{DataType, OutputColumn, SearchPath, SqlError, SqlState, common_type};
 
 /// Queries that one statement may consist of, each use of a WITH query counted.
 const QUERIES_MAX: usize = 256;
@@ -248,9 +248,10 @@ pub(crate) fn bind_query(
 /// # Errors
 /// As [`super::bind_statement`]: nothing, as long as nothing is altered under the view.
 pub(super) fn bind_view(scope: QueryScope<'_>, view: &ViewPlan) -> Result<BoundSelect, SqlError> {
-    let variables = VariableScope::for_procedure(None).with_routines(scope.tables.routines());
-    let inside =
-        QueryScope { tables: scope.tables, variables: &variables, common: None, queries: scope.queries };
+    // Its text has the names of the catalog.
+    let tables = scope.tables.with_search_path(&SearchPath::default());
+    let variables = VariableScope::for_procedure(None).with_routines(tables.routines());
+    let inside = QueryScope { tables: &tables, variables: &variables, common: None, queries: scope.queries };
     let (mut select, _) = bind_nested(inside, &view.query, None)?;
     variables.called().iter().for_each(|called| scope.variables.note_call(called));
     let types: Vec<DataType> = view.columns.iter().map(|column| column.data_type).collect();
@@ -414,6 +415,7 @@ fn around(scope: QueryScope<'_>, query: &Query, (columns, relation): Rows) -> Re
         relations: vec![NamedRelation {
             name: String::new(),
             table: None,
+            schema: None,
             columns: named,
             first: 0,
             hidden: Vec::new(),

@@ -122,8 +122,8 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn is_set(&self, function: &Function) -> bool {
-        let name = function.name.to_string().to_ascii_lowercase();
-        let known = self.scope.tables.routines().get(&name);
+        let known = super::table_name(&function.name).ok();
+        let known = known.and_then(|name| self.scope.tables.routines().get(&name));
         match known.and_then(|routine| routine.definition.function.as_ref()) {
             Some(function) => function.is_set,
             None => gives_rows(&function.name),

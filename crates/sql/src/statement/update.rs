@@ -1,7 +1,7 @@
 //! Binding of UPDATE and of assignments to columns.
 
 use super::Access;
-use super::bind::{bind_where, columns_of, single_table};
+use super::bind::{bind_where, columns_of, single_table, table_name};
 use super::change::BoundUpdate;
 use super::fields::{assigned_field, field_target};
 use super::from::bind_from;
@@ -63,7 +63,7 @@ pub(super) fn bind_update(
         }
     };
     let (table, known_as) = single_table(tables, scope, &update.table)?;
-    scope.note_use(&table.name, Privileges::UPDATE);
+    scope.note_use(&table.relation, Privileges::UPDATE);
     scope.note_fired(tables.fired_by(table));
     let returning = bind_returning(table, &known_as, scope, update.returning.as_deref())?;
     let parts = update.assignments.iter().map(|assignment| &assignment.value).chain(&update.selection);
@@ -91,7 +91,7 @@ pub(super) fn bind_update(
     let assignments = bind_assignments(table, &binder, &update.assignments)?;
     let reads = assignments.iter().any(|(_, value)| value.columns() != ColumnSet::EMPTY);
     if reads || update.selection.is_some() || update.returning.is_some() {
-        scope.note_use(&table.name, Privileges::SELECT);
+        scope.note_use(&table.relation, Privileges::SELECT);
     }
     let conditions = bind_where(&binder, update.selection.as_ref())?;
     let (access, rest) = Access::plan(table, conditions);
@@ -120,8 +120,10 @@ pub(super) fn key_columns(table: &TablePlan, statement: &str) -> Result<Vec<Expr
 /// True where a query or a call of a function of the ledger stands inside.
 pub(super) fn holds_query(scope: &VariableScope, expr: &Expr) -> bool {
     let is_routine = |function: &ast::Function| {
-        let name = function.name.0.last().and_then(|part| part.as_ident());
-        let name = name.and_then(|name| name_of(name).ok());
+        let name = table_name(&function.name).ok().or_else(|| {
+            let name = function.name.0.last().and_then(|part| part.as_ident());
+            name.and_then(|name| name_of(name).ok())
+        });
         name.is_some_and(|name| scope.routines().get(&name).is_some() || draws_value(&name))
     };
     let flow = ast::visit_expressions(expr, |inner| match inner {

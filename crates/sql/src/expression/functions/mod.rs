@@ -18,6 +18,7 @@ pub(crate) use array::ArrayFunction;
 pub(crate) use bytes::BytesFunction;
 pub(crate) use number::NumberFunction;
 pub(crate) use regular::RegularFunction;
+pub(crate) use resolve::is_system_function;
 pub(super) use resolve::{Signature, refused, resolve};
 pub(crate) use time::TimeFunction;
 

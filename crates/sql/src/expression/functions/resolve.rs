@@ -1,6 +1,7 @@
 //! Which function a call means, by its name and the types of its arguments.
 
 use super::{Function, array, bytes, number, regular, time};
+use crate::aggregate::AggregateFunction;
 use types::{DataType, SqlError};
 
 /// What a call of a name with some argument types means.
@@ -28,6 +29,14 @@ pub(in crate::expression) fn resolve(
         number::refuse_inexact(name, arguments)?;
     }
     Ok(found)
+}
+
+/// Whether the system has a function or an aggregate of this name.
+pub(crate) fn is_system_function(name: &str) -> bool {
+    let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count]);
+    AggregateFunction::named(name).is_some()
+        || crate::sequence::draws_value(name)
+        || (0..=4).any(|count| takes(count).map_or(true, |found| found.is_some()))
 }
 
 /// All but those of numbers.

@@ -1,0 +1,225 @@
+//! From the names that a statement gives to those of the catalog, by the search path that counts for the statement.
+
+use super::alter::TableChange;
+use super::columns::ColumnChange;
+use super::constraints::NewConstraint;
+use super::names::{Qualify, rename_in_expr, rename_in_expression_text};
+use super::tables::TableDraft;
+use super::triggers::TriggerChange;
+use super::{SchemaChange, relation_exists};
+use crate::parse_role::{Objects, RoleStatement};
+use sqlparser::ast::{ColumnDef, ColumnOption};
+use types::{Catalog, SearchPath, SqlError, object_name, split_catalog_name};
+
+/// Where the names of a statement are looked for.
+struct Resolver<'c> {
+    catalog: &'c Catalog,
+    path: &'c SearchPath,
+}
+
+/// The change with names of the catalog in the place of those that the statement gives.
+///
+/// # Errors
+/// `3F000` for a schema that is not there.
+pub(super) fn resolved(
+    catalog: &Catalog,
+    path: &SearchPath,
+    change: &SchemaChange,
+) -> Result<SchemaChange, SqlError> {
+    let mut change = change.clone();
+    Resolver { catalog, path }.resolve(&mut change)?;
+    Ok(change)
+}
+
+impl Resolver<'_> {
+    fn resolve(&self, change: &mut SchemaChange) -> Result<(), SqlError> {
+        match change {
+            SchemaChange::CreateTable { draft, .. } => self.table_draft(draft),
+            SchemaChange::CreateTableAs(draft) => {
+                draft.search_path = self.path.clone();
+                self.new_name(&mut draft.name)
+            }
+            SchemaChange::CreateIndex { table, index, .. } => {
+                self.relation(table)?;
+                if let Some(name) = &mut index.name {
+                    *name = object_name(name).to_string();
+                }
+                Ok(())
+            }
+            SchemaChange::AlterTable { if_exists, name, changes } => {
+                self.relation_if(*if_exists, name)?;
+                changes.iter_mut().try_for_each(|change| self.table_change(change))
+            }
+            SchemaChange::DropIndex { if_exists, names }
+            | SchemaChange::DropTable { if_exists, names, .. }
+            | SchemaChange::DropView { if_exists, names, .. }
+            | SchemaChange::DropSequence { if_exists, names, .. } => {
+                names.iter_mut().try_for_each(|name| self.relation_if(*if_exists, name))
+            }
+            SchemaChange::CreateView(draft) => {
+                draft.search_path = self.path.clone();
+                self.new_name(&mut draft.name)
+            }
+            SchemaChange::CreateSequence(draft) => {
+                self.new_name(&mut draft.name)?;
+                draft.owner.iter_mut().try_for_each(|(table, _)| self.relation(table))
+            }
+            SchemaChange::CreateRoutine { procedure, .. } => {
+                for default in procedure.parameters.iter_mut().filter_map(|one| one.default.as_mut()) {
+                    self.text(default)?;
+                }
+                self.new_name(&mut procedure.name)
+            }
+            SchemaChange::DropRoutine(drop) => {
+                let if_exists = drop.if_exists;
+                drop.names.iter_mut().try_for_each(|(name, _)| self.routine(if_exists, name))
+            }
+            SchemaChange::CreateType(draft) => self.new_name(&mut draft.name),
+            SchemaChange::DropType { if_exists, names, .. } => {
+                let is_there = |found: &str| {
+                    self.catalog.types.contains_key(found) || self.catalog.row_types.contains_key(found)
+                };
+                names.iter_mut().try_for_each(|name| self.find(*if_exists, name, &is_there))
+            }
+            SchemaChange::CreateAggregate { aggregate, .. } => {
+                self.routine(true, &mut aggregate.transition)?;
+                aggregate.result.iter_mut().try_for_each(|name| self.routine(true, name))?;
+                self.new_name(&mut aggregate.name)
+            }
+            SchemaChange::DropAggregate(drop) => {
+                let if_exists = drop.if_exists;
+                drop.names.iter_mut().try_for_each(|(name, _)| self.routine(if_exists, name))
+            }
+            SchemaChange::Trigger(change) => self.trigger(change),
+            SchemaChange::Role(RoleStatement::Privileges { objects, .. }) => match objects {
+                Objects::Tables(names) => names.iter_mut().try_for_each(|name| self.relation(name)),
+                Objects::Routines(names) => names.iter_mut().try_for_each(|name| self.routine(false, name)),
+                Objects::AllTables(schemas) | Objects::AllRoutines(schemas) | Objects::Schemas(schemas) => {
+                    schemas.iter().try_for_each(|schema| self.catalog.check_schema(schema))
+                }
+            },
+            SchemaChange::Role(_)
+            | SchemaChange::Schema(_)
+            | SchemaChange::Later(_)
+            | SchemaChange::InSchemas(..) => Ok(()),
+        }
+    }
+
+    fn new_name(&self, name: &mut String) -> Result<(), SqlError> {
+        *name = self.path.name_new(self.catalog, name)?;
+        Ok(())
+    }
+
+    fn find(
+        &self,
+        if_exists: bool,
+        name: &mut String,
+        is_there: &dyn Fn(&str) -> bool,
+    ) -> Result<(), SqlError> {
+        if name.contains('.') && !if_exists {
+            self.catalog.check_schema(split_catalog_name(name).0)?;
+        }
+        *name = self.path.find_or_missing(name, is_there);
+        Ok(())
+    }
+
+    fn relation(&self, name: &mut String) -> Result<(), SqlError> {
+        self.relation_if(false, name)
+    }
+
+    fn relation_if(&self, if_exists: bool, name: &mut String) -> Result<(), SqlError> {
+        if self.catalog.tables.get(name).is_some_and(|table| table.id.is_temporary()) {
+            return Ok(());
+        }
+        self.find(if_exists, name, &|found| relation_exists(self.catalog, found))
+    }
+
+    fn routine(&self, if_exists: bool, name: &mut String) -> Result<(), SqlError> {
+        self.find(if_exists, name, &|found| self.catalog.has_routine(found))
+    }
+
+    fn trigger(&self, change: &mut TriggerChange) -> Result<(), SqlError> {
+        match change {
+            TriggerChange::Create(draft) => {
+                self.relation(&mut draft.table)?;
+                self.routine(false, &mut draft.trigger.function)?;
+                if let Some(condition) = draft.condition.as_mut().filter(|_| !self.path.is_default()) {
+                    rename_in_expr(condition, &self.qualify());
+                    draft.trigger.condition = Some(condition.to_string());
+                }
+                Ok(())
+            }
+            TriggerChange::Drop { if_exists, table, .. } => self.relation_if(*if_exists, table),
+            TriggerChange::Rename { table, .. } => self.relation(table),
+        }
+    }
+
+    fn table_draft(&self, draft: &mut TableDraft) -> Result<(), SqlError> {
+        let given = draft.table.name.clone();
+        self.new_name(&mut draft.table.name)?;
+        for foreign_key in &mut draft.foreign_keys {
+            match foreign_key.parent == given {
+                true => foreign_key.parent.clone_from(&draft.table.name),
+                false => self.relation(&mut foreign_key.parent)?,
+            }
+        }
+        if let Some((relation, _)) = &mut draft.like {
+            self.relation(relation)?;
+        }
+        draft.unnamed_checks.iter_mut().try_for_each(|text| self.text(text))?;
+        draft.table.checks.iter_mut().try_for_each(|check| self.text(&mut check.condition))?;
+        let defaults = draft.table.columns.iter_mut().filter_map(|column| column.default.as_mut());
+        defaults.into_iter().try_for_each(|text| self.text(text))
+    }
+
+    fn table_change(&self, change: &mut TableChange) -> Result<(), SqlError> {
+        match change {
+            TableChange::AddConstraint(constraint) => match constraint.as_mut() {
+                NewConstraint::ForeignKey(draft) => self.relation(&mut draft.parent),
+                NewConstraint::Check(_, condition) => self.text(condition),
+                NewConstraint::Unique(_) => Ok(()),
+            },
+            TableChange::AddColumn { definition, .. } => self.column(definition),
+            TableChange::AlterColumn { change: ColumnChange::Default(Some(text)), .. } => self.text(text),
+            TableChange::AlterColumn { change: ColumnChange::Type(_, Some(using)), .. } => {
+                if !self.path.is_default() {
+                    rename_in_expr(using, &self.qualify());
+                }
+                Ok(())
+            }
+            TableChange::SetSchema(schema) => self.catalog.check_schema(schema),
+            _ => Ok(()),
+        }
+    }
+
+    fn column(&self, definition: &mut ColumnDef) -> Result<(), SqlError> {
+        for option in &mut definition.options {
+            match &mut option.option {
+                ColumnOption::Default(expr) if !self.path.is_default() => {
+                    rename_in_expr(expr, &self.qualify());
+                }
+                ColumnOption::Check(check) if !self.path.is_default() => {
+                    rename_in_expr(&mut check.expr, &self.qualify());
+                }
+                ColumnOption::ForeignKey(foreign_key) => {
+                    let mut parent = crate::statement::table_name(&foreign_key.foreign_table)?;
+                    self.relation(&mut parent)?;
+                    foreign_key.foreign_table = super::names::written(&parent);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn qualify(&self) -> Qualify<'_> {
+        Qualify { catalog: self.catalog, path: self.path, places: &[] }
+    }
+
+    fn text(&self, text: &mut String) -> Result<(), SqlError> {
+        match self.path.is_default() {
+            true => Ok(()),
+            false => rename_in_expression_text(text, &self.qualify()),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Schemas, which relations, routines and types stand in, and how their names are found.
+//!
+//! Everything that has a schema stands in the catalog under one name: `t` in the schema `public`, `s.t` in another one. No
+//! name has a dot in itself, so that this says everything, and sorts all of a schema together.
+
+use crate::{Catalog, SqlError, SqlState};
+use borsh::{BorshDeserialize, BorshSerialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// The schema that every ledger has.
+pub const PUBLIC_SCHEMA: &str = "public";
+
+/// A schema other than `public`.
+#[derive(Clone, Debug, PartialEq, Eq, Default, BorshSerialize, BorshDeserialize)]
+pub struct Schema {
+    /// The role of AUTHORIZATION, which may use it.
+    pub owner: Option<String>,
+}
+
+/// The name under which the catalog has an object of a schema.
+pub fn catalog_name(schema: &str, object: &str) -> String {
+    match schema {
+        PUBLIC_SCHEMA => object.to_string(),
+        _ => format!("{schema}.{object}"),
+    }
+}
+
+/// Schema and object of a name in the catalog.
+pub fn split_catalog_name(name: &str) -> (&str, &str) {
+    name.split_once('.').unwrap_or((PUBLIC_SCHEMA, name))
+}
+
+/// The schema of a name in the catalog.
+pub fn schema_of(name: &str) -> &str {
+    split_catalog_name(name).0
+}
+
+/// The name of an object without its schema, as most errors show it.
+pub fn object_name(name: &str) -> &str {
+    split_catalog_name(name).1
+}
+
+/// What stands in front of a name that nothing has: no object of a ledger is in that schema.
+const MISSING: &str = "pg_catalog.";
+
+/// A name that was looked for and not found as it was given.
+pub fn as_given(name: &str) -> &str {
+    name.strip_prefix(MISSING).unwrap_or(name)
+}
+
+/// A name in the catalog with its schema and in quotes where it needs them, as SQL can be given it whatever the search path.
+pub fn quoted_catalog_name(name: &str) -> String {
+    let (schema, object) = split_catalog_name(name);
+    format!("{}.{}", quoted(schema), quoted(object))
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The schemas in which names without one are looked for, in this order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub struct SearchPath(Arc<[String]>);
+
+impl Default for SearchPath {
+    /// `public`: how the names are found that the catalog itself has in texts.
+    fn default() -> SearchPath {
+        SearchPath([PUBLIC_SCHEMA.to_string()].into())
+    }
+}
+
+impl SearchPath {
+    /// Schemas that one may have.
+    pub const SCHEMAS_MAX: usize = 32;
+
+    /// Of these schemas, whether they are there or not. None of what belongs to the system: that is found first anyway.
+    ///
+    /// # Errors
+    /// `54000` for more than [`SearchPath::SCHEMAS_MAX`].
+    pub fn new(schemas: impl IntoIterator<Item = String>) -> Result<SearchPath, SqlError> {
+        let mut path: Vec<String> = Vec::new();
+        for schema in schemas {
+            if schema != "pg_catalog" && schema != "pg_temp" && !schema.is_empty() && !path.contains(&schema)
+            {
+                path.push(schema);
+            }
+        }
+        if path.len() > SearchPath::SCHEMAS_MAX {
+            let message =
+                format!("a search path has at most {} schemas (SCHEMAS_MAX)", SearchPath::SCHEMAS_MAX);
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        Ok(SearchPath(path.into()))
+    }
+
+    /// In order.
+    pub fn schemas(&self) -> &[String] {
+        &self.0
+    }
+
+    /// Whether names without a schema are the names in the catalog.
+    pub fn is_default(&self) -> bool {
+        matches!(self.schemas(), [only] if only == PUBLIC_SCHEMA)
+    }
+
+    /// The name in the catalog of what SQL calls `name`, with a schema in front or without; `None` where nothing is there.
+    pub fn find(&self, name: &str, is_there: impl Fn(&str) -> bool) -> Option<String> {
+        if let Some((schema, object)) = name.split_once('.') {
+            let found = catalog_name(schema, object);
+            return is_there(&found).then_some(found);
+        }
+        self.0.iter().map(|schema| catalog_name(schema, name)).find(|found| is_there(found))
+    }
+
+    /// As [`SearchPath::find`]; where nothing is there, a name that nothing has, by which what looks for it is told so.
+    pub fn find_or_missing(&self, name: &str, is_there: impl Fn(&str) -> bool) -> String {
+        if let Some(found) = self.find(name, &is_there) {
+            return found;
+        }
+        match is_there(name) {
+            // It is in `public`, where nobody looks.
+            true => format!("{MISSING}{name}"),
+            false => name.to_string(),
+        }
+    }
+
+    /// The name in the catalog that a new object gets.
+    ///
+    /// # Errors
+    /// `3F000` where there is no such schema, or none of the path.
+    pub fn name_new(&self, catalog: &Catalog, name: &str) -> Result<String, SqlError> {
+        if let Some((schema, object)) = name.split_once('.') {
+            catalog.check_schema(schema)?;
+            return Ok(catalog_name(schema, object));
+        }
+        let Some(schema) = self.current(catalog) else {
+            return Err(SqlError::new(SqlState(*b"3F000"), "no schema has been selected to create in"));
+        };
+        Ok(catalog_name(schema, name))
+    }
+
+    /// A script that looks for its names in these schemas.
+    pub fn in_front_of<'s>(&self, script: &'s str) -> Cow<'s, str> {
+        match self.is_default() {
+            true => Cow::Borrowed(script),
+            false => Cow::Owned(format!("SET search_path TO {self};{script}")),
+        }
+    }
+
+    /// The first schema of the path that is there: where new objects go.
+    pub fn current(&self, catalog: &Catalog) -> Option<&str> {
+        self.0.iter().map(String::as_str).find(|schema| catalog.has_schema(schema))
+    }
+}
+
+impl fmt::Display for SearchPath {
+    /// As in `SET search_path TO …`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("''");
+        }
+        let schemas: Vec<String> = self.0.iter().map(|schema| quoted(schema)).collect();
+        f.write_str(&schemas.join(", "))
+    }
+}
+
+impl Catalog {
+    /// Whether there is a schema of this name.
+    pub fn has_schema(&self, name: &str) -> bool {
+        name == PUBLIC_SCHEMA || self.schemas.contains_key(name)
+    }
+
+    /// Refuses the name of a schema that is not there.
+    ///
+    /// # Errors
+    /// `3F000`
+    pub fn check_schema(&self, name: &str) -> Result<(), SqlError> {
+        if self.has_schema(name) {
+            return Ok(());
+        }
+        Err(SqlError::new(SqlState(*b"3F000"), format!("schema \"{name}\" does not exist")))
+    }
+
+    /// Whether a table, a view or a sequence has this name in the catalog.
+    pub fn has_relation(&self, name: &str) -> bool {
+        self.tables.contains_key(name) || self.views.contains_key(name) || self.sequences.contains_key(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{decode_exactly, encode};
+
+    fn path(schemas: &[&str]) -> SearchPath {
+        SearchPath::new(schemas.iter().map(|schema| schema.to_string())).expect("a short path")
+    }
+
+    #[test]
+    fn names_are_found_in_the_order_of_the_path() {
+        let there = ["t", "s.t", "s.u", "r.v"];
+        let find = |path: &SearchPath, name: &str| path.find(name, |found| there.contains(&found));
+        let path_of_both = path(&["missing", "s", "public"]);
+        assert_eq!(find(&path_of_both, "t").as_deref(), Some("s.t"));
+        assert_eq!(find(&path_of_both, "public.t").as_deref(), Some("t"));
+        assert_eq!(find(&path_of_both, "v"), None);
+        assert_eq!(find(&path_of_both, "r.v").as_deref(), Some("r.v"));
+        assert_eq!(find(&SearchPath::default(), "t").as_deref(), Some("t"));
+        assert_eq!(find(&path(&[]), "t"), None);
+        let missing = |path: &SearchPath, name| path.find_or_missing(name, |found| there.contains(&found));
+        assert_eq!(missing(&path(&[]), "t"), "pg_catalog.t");
+        assert_eq!(as_given(&missing(&path(&["r"]), "t")), "t");
+        assert_eq!(missing(&path(&["r"]), "x"), "x");
+    }
+
+    #[test]
+    fn new_names_go_to_the_first_schema_that_is_there() {
+        let mut catalog = Catalog::default();
+        catalog.schemas.insert("s".to_string(), Schema::default());
+        assert_eq!(path(&["x", "s", "public"]).name_new(&catalog, "t").expect("there"), "s.t");
+        assert_eq!(path(&["s"]).name_new(&catalog, "public.t").expect("there"), "t");
+        let error = path(&["s"]).name_new(&catalog, "x.t").expect_err("no such schema");
+        assert_eq!((error.state.0, error.message.as_str()), (*b"3F000", "schema \"x\" does not exist"));
+        let error = path(&["x"]).name_new(&catalog, "t").expect_err("none is there");
+        assert_eq!(error.message, "no schema has been selected to create in");
+        assert_eq!(path(&["x", "s"]).current(&catalog), Some("s"));
+    }
+
+    #[test]
+    fn paths_are_encoded_in_one_way_and_written_as_sql() {
+        let written = path(&["a", "pg_catalog", "B \"c\"", "a"]);
+        assert_eq!(written.to_string(), "\"a\", \"B \"\"c\"\"\"");
+        assert_eq!(path(&[]).to_string(), "''");
+        assert_eq!(decode_exactly::<SearchPath>(&encode(&written)).expect("canonical"), written);
+        let bytes = encode(&written);
+        for length in 0..bytes.len() {
+            assert!(decode_exactly::<SearchPath>(&bytes[..length]).is_err());
+        }
+        assert!(SearchPath::new((0..33).map(|number| number.to_string())).is_err());
+        assert!(SearchPath::default().is_default() && !path(&["public", "s"]).is_default());
+    }
+
+    #[test]
+    fn names_in_the_catalog_have_their_schema_in_front() {
+        assert_eq!(split_catalog_name(&catalog_name("s", "t")), ("s", "t"));
+        assert_eq!(split_catalog_name(&catalog_name("public", "t")), ("public", "t"));
+        assert_eq!((schema_of("s.t"), object_name("s.t"), object_name("t")), ("s", "t", "t"));
+        assert_eq!(quoted_catalog_name("T"), "\"public\".\"T\"");
+    }
+}
