@@ -250,7 +250,7 @@ fn mistakes_have_postgresqls_errors() {
         ),
         ("CREATE ROLE x SUPERUSER", "0A000", "SUPERUSER of a role is not supported"),
         ("CREATE ROLE x PASSWORD 'p'", "0A000", "a password on the ledger of a role is not supported"),
-        ("GRANT USAGE ON SCHEMA public TO clerk", "0A000", "a privilege on a schema is not supported"),
+        ("GRANT USAGE ON SCHEMA nowhere TO clerk", "3F000", "schema \"nowhere\" does not exist"),
         ("CREATE ROLE x WINGS", "42601", "syntax error at or near \"WINGS\""),
     ] {
         let error = database.error(sql);
@@ -283,7 +283,7 @@ fn what_is_in_a_schema_needs_usage_of_it() {
     for sql in [
         "CREATE SCHEMA app",
         "CREATE TABLE app.item (id bigint PRIMARY KEY)",
-        "CREATE FUNCTION app.count() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT count(*) FROM app.item'",
+        "CREATE FUNCTION app.counted() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT count(*) FROM app.item'",
         "CREATE VIEW app.items AS SELECT * FROM app.item",
         "GRANT SELECT, INSERT ON app.item, app.items TO clerk",
     ] {
@@ -293,7 +293,7 @@ fn what_is_in_a_schema_needs_usage_of_it() {
         "SELECT * FROM app.item",
         "SET search_path TO app;SELECT * FROM item",
         "INSERT INTO app.item VALUES (1)",
-        "SELECT app.count()",
+        "SELECT app.counted()",
         "SELECT * FROM app.items",
     ] {
         assert_eq!(denied(&mut database, sql), "schema app", "{sql}");
@@ -301,7 +301,7 @@ fn what_is_in_a_schema_needs_usage_of_it() {
     database.run("GRANT USAGE ON SCHEMA app TO clerk").expect("granted");
     clerk(&mut database, "INSERT INTO app.item VALUES (1)").expect("allowed");
     let found =
-        clerk(&mut database, "SET search_path TO app;SELECT item.id, count(), items.id FROM item, items");
+        clerk(&mut database, "SET search_path TO app;SELECT item.id, counted(), items.id FROM item, items");
     assert_eq!(found.expect("allowed"), [["1", "1", "1"]]);
     assert_eq!(denied(&mut database, "DELETE FROM app.item"), "table app.item");
     database.run("ALTER SCHEMA app RENAME TO program").expect("renamed");

@@ -309,7 +309,7 @@ fn a_block_makes_a_schema_and_looks_for_names_there() {
             ("SET search_path TO app, public;CREATE TABLE item (id int PRIMARY KEY)", "CREATE TABLE"),
             ("SET search_path TO app;INSERT INTO item VALUES (7)", "INSERT 0 1"),
             ("SELECT * FROM app.item", "7"),
-            ("SELECT * FROM item", "42P01"),
+            ("SELECT * FROM item", "42P01 relation \"item\" does not exist"),
         ],
     );
     let mut session = begin(&database);
