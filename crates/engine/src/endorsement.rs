@@ -41,7 +41,7 @@ impl EndorsementRules {
     pub(crate) fn check(&self, catalog: &Catalog) -> Result<(), SqlError> {
         let members: Vec<&str> = self.names.iter().map(String::as_str).collect();
         let procedures =
-            catalog.procedures.values().filter_map(|one| Some((&one.name, one.endorsement.as_ref()?)));
+            catalog.procedures.iter().filter_map(|(key, one)| Some((key, one.endorsement.as_ref()?)));
         let tables = catalog.tables.values().filter_map(|one| Some((&one.name, one.endorsement.as_ref()?)));
         for (name, text) in procedures.chain(tables) {
             Policy::parse(text).and_then(|policy| policy.check(&members)).map_err(|error| {

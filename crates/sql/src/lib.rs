@@ -26,6 +26,7 @@ mod expand_rows;
 mod expression;
 mod footprint;
 mod library;
+mod overload;
 mod parse;
 mod parse_aggregate;
 mod parse_create_as;

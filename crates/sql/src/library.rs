@@ -1,10 +1,12 @@
 //! A catalog with everything compiled.
 
 use crate::execution::no_procedure;
+use crate::overload::{Argument, choose_for_inputs};
 use crate::parse::is_schema_change;
 use crate::plpgsql::{self, CompiledProcedure};
 use crate::polymorphic::{Actual, Callee, is_polymorphic};
 use crate::prepare::{Prepared, bind_script};
+use crate::routines::Routine;
 use crate::sequence::NEXT_VALUE;
 use crate::table::{Tables, stored_policy};
 use crate::trigger::{CompiledTrigger, Triggers};
@@ -107,7 +109,7 @@ impl Library {
     /// More than 256 procedures; what is wrong with a script.
     pub fn involved(&self, payload: &Payload) -> Result<Involvement, SqlError> {
         let procedure = match payload {
-            Payload::Call { procedure, .. } => procedure,
+            Payload::Call { procedure, arguments } => &self.called_procedure(procedure, arguments)?,
             Payload::Script { sql, parameters } => {
                 let (called, statements) = self.called_by_script(sql, parameters)?;
                 return Ok(Involvement { procedures: self.find_involved(&called)?, statements });
@@ -255,6 +257,31 @@ impl Library {
     /// The triggers that fire at changes of a table, in the order of their names.
     pub(crate) fn triggers_of(&self, table: TableId) -> &[Arc<CompiledTrigger>] {
         self.triggers.of(table)
+    }
+
+    /// The name in the catalog of the procedure that a call of a name with these values means.
+    ///
+    /// # Errors
+    /// `42725` where it may be several.
+    pub(crate) fn called_procedure(&self, name: &str, arguments: &[Value]) -> Result<String, SqlError> {
+        let candidates = self.tables.routines().candidates(name);
+        let given = |value: &Value| Argument {
+            name: None,
+            is_variadic: false,
+            // A text may be a literal of unknown type, as psql sends it.
+            data_type: match value.data_type() {
+                DataType::Text(_) => DataType::Unknown,
+                known => known,
+            },
+        };
+        let given: Vec<Argument> = arguments.iter().map(given).collect();
+        let of_inputs = |routine: &Arc<Routine>| routine.definition.function.is_none();
+        let procedures: Vec<Arc<Routine>> = candidates.into_iter().filter(of_inputs).collect();
+        match procedures.as_slice() {
+            [] | [_] => Ok(name.to_string()),
+            several => Ok(choose_for_inputs(name, several, &given)?
+                .map_or_else(|| name.to_string(), |found| found.definition.key())),
+        }
     }
 
     pub(crate) fn definition(&self, name: &str) -> Option<&Arc<Procedure>> {

@@ -2,7 +2,6 @@
 
 use crate::polymorphic::{resolve, variadic_element};
 use crate::routines::{Given, Routine, assign_arguments, takes};
-use std::cmp::Reverse;
 use std::sync::Arc;
 use types::{DataType, Parameter, ParameterMode, SqlError, SqlState};
 
@@ -38,11 +37,33 @@ pub(crate) fn choose(
     routines: &[Arc<Routine>],
     arguments: &[Argument],
 ) -> Result<Option<Arc<Routine>>, SqlError> {
+    choose_by(kind, name, routines, arguments, false)
+}
+
+/// The same of procedures that get arguments for what goes in only.
+///
+/// # Errors
+/// As [`choose`].
+pub(crate) fn choose_for_inputs(
+    name: &str,
+    routines: &[Arc<Routine>],
+    arguments: &[Argument],
+) -> Result<Option<Arc<Routine>>, SqlError> {
+    choose_by("procedure", name, routines, arguments, true)
+}
+
+fn choose_by(
+    kind: &str,
+    name: &str,
+    routines: &[Arc<Routine>],
+    arguments: &[Argument],
+    inputs_only: bool,
+) -> Result<Option<Arc<Routine>>, SqlError> {
     if let [only] = routines {
         return Ok(Some(only.clone()));
     }
     let mut candidates: Vec<Candidate> =
-        routines.iter().filter_map(|routine| candidate(routine, arguments)).collect();
+        routines.iter().filter_map(|routine| candidate(routine, arguments, inputs_only)).collect();
     // Of those that take the same, the one that needs the fewest of its defaults, and no array made for it.
     candidates.sort_by_key(|candidate| (candidate.collects, candidate.defaults));
     let mut distinct: Vec<Candidate> = Vec::new();
@@ -69,20 +90,20 @@ pub(crate) fn choose(
 }
 
 fn not_unique(kind: &str, name: &str, arguments: &[Argument]) -> SqlError {
-    let types: Vec<String> = arguments.iter().map(|argument| argument.data_type.family().to_string()).collect();
+    let types: Vec<String> =
+        arguments.iter().map(|argument| argument.data_type.family().to_string()).collect();
     let message = format!("{kind} {name}({}) is not unique", types.join(", "));
-    SqlError::new(SqlState(*b"42725"), message).hint(format!(
-        "Could not choose a best candidate {kind}. You might need to add explicit type casts."
-    ))
+    SqlError::new(SqlState(*b"42725"), message)
+        .hint(format!("Could not choose a best candidate {kind}. You might need to add explicit type casts."))
 }
 
 /// The routine with the types that the arguments become, where it takes them.
-fn candidate(routine: &Arc<Routine>, arguments: &[Argument]) -> Option<Candidate> {
-    let is_function = routine.definition.function.is_some();
+fn candidate(routine: &Arc<Routine>, arguments: &[Argument], inputs_only: bool) -> Option<Candidate> {
+    let inputs_only = inputs_only || routine.definition.function.is_some();
     let parameters = routine.definition.parameters.iter();
     // CALL names what comes back too.
     let parameters: Vec<&Parameter> =
-        parameters.filter(|parameter| !is_function || parameter.mode.is_input()).collect();
+        parameters.filter(|parameter| !inputs_only || parameter.mode.is_input()).collect();
     let takes_rest = parameters.last().is_some_and(|last| last.mode == ParameterMode::Variadic);
     let is_variadic = arguments.iter().any(|argument| argument.is_variadic);
     if is_variadic && !takes_rest {
@@ -161,11 +182,7 @@ fn category(data_type: DataType) -> Category {
 fn is_preferred(data_type: DataType) -> bool {
     matches!(
         data_type,
-        DataType::Boolean
-            | DataType::Double
-            | DataType::Text(_)
-            | DataType::TimestampTz
-            | DataType::Interval
+        DataType::Boolean | DataType::Double | DataType::Text(_) | DataType::TimestampTz | DataType::Interval
     )
 }
 
@@ -197,7 +214,8 @@ fn keep_closest(candidates: &mut Vec<Candidate>, given: &[DataType]) {
     if candidates.len() <= 1 || unknown.is_empty() {
         return;
     }
-    if let Some(wanted) = unknown.iter().map(|at| wanted_by_all(candidates, *at)).collect::<Option<Vec<_>>>() {
+    if let Some(wanted) = unknown.iter().map(|at| wanted_by_all(candidates, *at)).collect::<Option<Vec<_>>>()
+    {
         let has = |candidate: &Candidate| {
             unknown.iter().zip(&wanted).all(|(at, (wanted, preferred))| {
                 let found = candidate.types[*at];
@@ -221,7 +239,6 @@ fn keep_closest(candidates: &mut Vec<Candidate>, given: &[DataType]) {
             candidates.retain(fits);
         }
     }
-    candidates.sort_by_key(|candidate| Reverse(candidate.types.len()));
 }
 
 /// The kind of type that a literal is taken for, and whether one of the candidates has the one that is preferred; text where

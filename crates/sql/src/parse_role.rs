@@ -1,7 +1,9 @@
 //! CREATE, ALTER and DROP ROLE, GRANT and REVOKE, which sqlparser reads in other databases' forms.
 
 use crate::parse::{expect_end, located, parser_error, unexpected};
+use crate::parse_routine::parse_parameters;
 use crate::scope::name_of;
+use sqlparser::ast::DataType;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
@@ -63,11 +65,20 @@ pub(crate) enum Objects {
     /// All of these schemas.
     AllTables(Vec<String>),
     /// Functions and procedures.
-    Routines(Vec<String>),
+    Routines(Vec<NamedRoutine>),
     /// All of these schemas.
     AllRoutines(Vec<String>),
     /// Schemas.
     Schemas(Vec<String>),
+}
+
+/// A routine, and the types of its arguments where they are given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedRoutine {
+    /// Its name.
+    pub name: String,
+    /// The types of what goes in.
+    pub types: Option<Vec<DataType>>,
 }
 
 /// Whether the statement's first words say that it is one of these.
@@ -341,20 +352,13 @@ pub(crate) fn relation(parser: &mut Parser<'_>, sql: &str) -> Result<String, Sql
     crate::statement::table_name(&parts)
 }
 
-/// A name, and the types of its arguments or not: no two routines have the same name.
-fn routine(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
+/// A name, and the types of its arguments or not.
+fn routine(parser: &mut Parser<'_>, sql: &str) -> Result<NamedRoutine, SqlError> {
     let name = relation(parser, sql)?;
-    if parser.consume_token(&Token::LParen) {
-        let mut open = 1;
-        while open > 0 {
-            let token = parser.next_token();
-            match token.token {
-                Token::LParen => open += 1,
-                Token::RParen => open -= 1,
-                Token::EOF => return Err(unexpected(&token, sql)),
-                _ => {}
-            }
-        }
+    if parser.peek_token().token != Token::LParen {
+        return Ok(NamedRoutine { name, types: None });
     }
-    Ok(name)
+    let parameters = parse_parameters(parser, sql)?.into_iter();
+    let inputs = parameters.filter(|parameter| parameter.mode.is_input());
+    Ok(NamedRoutine { name, types: Some(inputs.map(|parameter| parameter.data_type).collect()) })
 }

@@ -309,7 +309,7 @@ fn parse_returns(
             return Ok(ParsedReturns { is_set: true, result: ParsedResult::Table });
         }
         _ => {
-            let data_type = parser.parse_data_type().map_err(|error| parser_error(error, parser, sql))?;
+            let data_type = parse_type(parser, sql)?;
             return Ok(ParsedReturns { is_set, result: ParsedResult::Named(data_type) });
         }
     };
@@ -359,7 +359,7 @@ fn parse_body(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
 }
 
 /// `(parameter, …)`
-fn parse_parameters(parser: &mut Parser<'_>, sql: &str) -> Result<Vec<ParsedParameter>, SqlError> {
+pub(crate) fn parse_parameters(parser: &mut Parser<'_>, sql: &str) -> Result<Vec<ParsedParameter>, SqlError> {
     expect(parser, &Token::LParen, sql)?;
     let mut parameters = Vec::new();
     if !parser.consume_token(&Token::RParen) {
@@ -391,7 +391,7 @@ fn parse_parameter(parser: &mut Parser<'_>, sql: &str) -> Result<ParsedParameter
     if mode.is_none() && name.is_some() {
         mode = parse_mode(parser);
     }
-    let data_type = parser.parse_data_type().map_err(|error| parser_error(error, parser, sql))?;
+    let data_type = parse_type(parser, sql)?;
     let token = parser.peek_token();
     let has_default = match &token.token {
         Token::Word(word) => word.keyword == Keyword::DEFAULT,
@@ -407,6 +407,25 @@ fn parse_parameter(parser: &mut Parser<'_>, sql: &str) -> Result<ParsedParameter
         false => None,
     };
     Ok(ParsedParameter { mode: mode.unwrap_or(ParameterMode::In), name, data_type, default })
+}
+
+/// What stands behind the name of a column whose type is meant.
+pub(crate) const TYPE_OF_COLUMN: &str = "%TYPE";
+
+/// A type, or `table.column%TYPE`.
+fn parse_type(parser: &mut Parser<'_>, sql: &str) -> Result<DataType, SqlError> {
+    let data_type = parser.parse_data_type().map_err(|error| parser_error(error, parser, sql))?;
+    match data_type {
+        DataType::Custom(name, modifiers)
+            if modifiers.is_empty()
+                && parser.peek_token().token == Token::Mod
+                && word_ahead(parser, 1) == "type" =>
+        {
+            skip_words(parser, 2);
+            Ok(DataType::Custom(name, vec![TYPE_OF_COLUMN.to_string()]))
+        }
+        other => Ok(other),
+    }
 }
 
 /// Whether the first of two tokens is the name of a parameter whose type the second begins.

@@ -363,6 +363,7 @@ fn bind_block(
         endorsement: None,
         security_definer: false,
         search_path: tables.routines().search_path().clone(),
+        overload: false,
     };
     let compiled = plpgsql::compile(library.tables(), &procedure, library.options())?;
     compiled.needs.called.iter().for_each(|called| scope.note_call(called));

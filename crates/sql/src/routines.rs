@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
     Catalog, CompositeTypes, DataType, Function, FunctionResult, OutputColumn, Parameter, Procedure,
-    SearchPath, SqlError, SqlState, UserAggregate, Value, Volatility, can_cast_implicitly, object_name,
+    SearchPath, SqlError, SqlState, UserAggregate, Value, Volatility, can_cast_implicitly, catalog_name,
+    object_name, overload_range,
 };
 
 /// A procedure or function.
@@ -96,9 +97,33 @@ impl Routines {
         self.aggregates.get(&self.find(name)?)
     }
 
-    /// The procedure or function that SQL calls by this name.
+    /// A procedure or function that SQL calls by this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Routine>> {
-        self.named(&self.find(name)?)
+        self.of_name(&self.find(name)?).next()
+    }
+
+    /// The procedures and functions that are called by this name, schema in front as in the catalog.
+    fn of_name<'r>(&'r self, name: &str) -> impl Iterator<Item = &'r Arc<Routine>> + use<'r> {
+        let first = self.by_name.get(name).into_iter();
+        first.chain(self.by_name.range(overload_range(name)).map(|(_, routine)| routine))
+    }
+
+    /// All that SQL may mean by this name: of two that take the same, the one whose schema comes first.
+    pub fn candidates(&self, name: &str) -> Vec<Arc<Routine>> {
+        let mut found: Vec<Arc<Routine>> = Vec::new();
+        let mut add = |name: &str| {
+            for routine in self.of_name(name) {
+                let types = routine.definition.input_types();
+                if found.iter().all(|known| known.definition.input_types() != types) {
+                    found.push(routine.clone());
+                }
+            }
+        };
+        match name.split_once('.') {
+            Some((schema, object)) => add(&catalog_name(schema, object)),
+            None => self.search_path().schemas().iter().for_each(|schema| add(&catalog_name(schema, name))),
+        }
+        found
     }
 
     /// The procedure or function of this name in the catalog.
@@ -107,7 +132,7 @@ impl Routines {
     }
 
     fn has(&self, name: &str) -> bool {
-        self.by_name.contains_key(name) || self.aggregates.contains_key(name)
+        self.aggregates.contains_key(name) || self.of_name(name).next().is_some()
     }
 
     fn find(&self, name: &str) -> Option<String> {

@@ -76,6 +76,7 @@ impl Invocation {
         name: &str,
         arguments: &[Value],
     ) -> Result<Vec<StatementResult>, SqlError> {
+        let name = &self.library.called_procedure(name, arguments)?;
         let (mut values, defaults) = self.call_arguments(name, arguments)?;
         execution.authorise_call(name)?;
         for default in &defaults {

@@ -303,7 +303,7 @@ fn what_is_in_a_schema_needs_usage_of_it() {
     let found =
         clerk(&mut database, "SET search_path TO app;SELECT item.id, counted(), items.id FROM item, items");
     assert_eq!(found.expect("allowed"), [["1", "1", "1"]]);
-    assert_eq!(denied(&mut database, "DELETE FROM app.item"), "table app.item");
+    assert_eq!(denied(&mut database, "DELETE FROM app.item"), "table item");
     database.run("ALTER SCHEMA app RENAME TO program").expect("renamed");
     clerk(&mut database, "SELECT * FROM program.item").expect("grants go along");
     database.run("REVOKE ALL ON SCHEMA program FROM clerk").expect("revoked");

@@ -79,6 +79,11 @@ fn schemas() {
 }
 
 #[test]
+fn overloads() {
+    run("overloads");
+}
+
+#[test]
 fn tables() {
     run("tables");
 }

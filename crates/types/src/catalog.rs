@@ -314,7 +314,7 @@ pub struct Function {
 /// A stored procedure or function. Plans are made from `body` when it is created or loaded.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Procedure {
-    /// Its name.
+    /// Its name, with its schema as in the catalog.
     pub name: String,
     /// Its parameters, in order.
     pub parameters: Vec<Parameter>,
@@ -330,6 +330,8 @@ pub struct Procedure {
     pub security_definer: bool,
     /// Where names without a schema are looked for in the body: as when it was created, or as its SET search_path says.
     pub search_path: SearchPath,
+    /// Another routine had its name already: in the catalog the types of its arguments stand behind the name.
+    pub overload: bool,
 }
 
 impl Procedure {
@@ -387,7 +389,7 @@ pub struct Catalog {
     pub views: BTreeMap<String, Arc<View>>,
     /// Sequences by name.
     pub sequences: BTreeMap<String, Arc<Sequence>>,
-    /// Procedures and functions by name; one per name.
+    /// Procedures and functions by name, and by the types of their arguments where several have one ([`Procedure::key`]).
     pub procedures: BTreeMap<String, Arc<Procedure>>,
     /// Aggregates by name.
     pub aggregates: BTreeMap<String, Arc<UserAggregate>>,
@@ -453,7 +455,9 @@ impl Catalog {
 
     /// Whether there is a procedure, a function or an aggregate of this name.
     pub fn has_routine(&self, name: &str) -> bool {
-        self.procedures.contains_key(name) || self.aggregates.contains_key(name)
+        self.procedures.contains_key(name)
+            || self.aggregates.contains_key(name)
+            || self.overloads(name).next().is_some()
     }
 
     /// The table with this number.

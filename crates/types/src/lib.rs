@@ -27,6 +27,7 @@ mod execution_model;
 mod identity;
 mod key;
 mod numeric;
+mod overload;
 mod policy;
 mod polymorphic;
 mod proposal;
@@ -79,6 +80,7 @@ pub use execution_model::{EndorsementOptions, ExecutionModel, Pipeline};
 pub use identity::{Identity, IdentityError};
 pub use key::Key;
 pub use numeric::{Numeric, NumericDeviations, NumericSum};
+pub use overload::{is_overload_of, overload_range};
 pub use policy::{Policy, PolicyError};
 pub use polymorphic::Polymorphic;
 pub use proposal::{

@@ -40,7 +40,10 @@ impl Procedure {
 
 impl Catalog {
     /// The procedures and functions that are called by this name, schema in front, with their names in the catalog.
-    pub fn overloads<'c>(&'c self, name: &str) -> impl Iterator<Item = (&'c String, &'c Arc<Procedure>)> + use<'c> {
+    pub fn overloads<'c>(
+        &'c self,
+        name: &str,
+    ) -> impl Iterator<Item = (&'c String, &'c Arc<Procedure>)> + use<'c> {
         let first = self.procedures.get_key_value(name);
         first.into_iter().chain(self.procedures.range(overload_range(name)))
     }

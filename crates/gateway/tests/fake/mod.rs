@@ -90,6 +90,7 @@ pub fn catalog() -> Catalog {
         function: None,
         language: Language::PlPgSql,
         search_path: types::SearchPath::default(),
+        overload: false,
         body: "\nBEGIN\n  UPDATE accounts SET balance = balance - amount WHERE id = source;\nEND\n".into(),
         endorsement: None,
         security_definer: false,

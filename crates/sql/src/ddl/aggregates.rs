@@ -97,7 +97,7 @@ pub(crate) fn create_aggregate(
 ) -> Result<(), SqlError> {
     let name = &draft.name;
     let known = catalog.aggregates.get(name).cloned();
-    let types_of_function = catalog.procedures.get(name).map(|procedure| {
+    let types_of_function = catalog.overloads(name).next().map(|(_, procedure)| {
         procedure.inputs().map(|parameter| Some(parameter.data_type)).collect::<Vec<Option<DataType>>>()
     });
     let known_types = types_of_function.as_ref().or(known.as_ref().map(|known| &known.arguments));
@@ -115,7 +115,7 @@ pub(crate) fn create_aggregate(
         let message = format!("a ledger has at most {} procedures (PROCEDURES_MAX)", limits::PROCEDURES_MAX);
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
-    if let Some(procedure) = catalog.procedures.get(name) {
+    if let Some((_, procedure)) = catalog.overloads(name).next() {
         let kind = if procedure.function.is_some() { "function" } else { "procedure" };
         let error = SqlError::new(WRONG_OBJECT, "cannot change routine kind");
         return Err(error.detail(format!("\"{name}\" is a {kind}.")));
@@ -215,7 +215,7 @@ impl AggregateDrop {
                 drop_aggregate(catalog, &known, self.cascade)?;
                 continue;
             }
-            let is_routine = catalog.procedures.get(name).is_some_and(|procedure| {
+            let is_routine = catalog.overloads(name).any(|(_, procedure)| {
                 procedure.inputs().map(|parameter| Some(parameter.data_type)).eq(types.iter().copied())
             });
             if is_routine {

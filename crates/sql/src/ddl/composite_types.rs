@@ -231,12 +231,8 @@ fn remove_users(catalog: &mut Catalog, what: &str, cascade: bool) -> Result<(), 
     let has_column = |view: &types::View| view.columns.iter().any(|column| is_gone(column.data_type));
     drop_dependents(catalog, what, cascade, &[], &has_column)?;
     let uses = |procedure: &Arc<Procedure>| types_of(procedure).any(|id| !known.contains(&id));
-    let users: Vec<String> = catalog
-        .procedures
-        .values()
-        .filter(|procedure| uses(procedure))
-        .map(|user| user.name.clone())
-        .collect();
+    let users: Vec<String> =
+        catalog.procedures.values().filter(|procedure| uses(procedure)).map(|user| user.key()).collect();
     for user in users {
         if !cascade {
             return Err(depends(what, &format!("function {user}"), what));

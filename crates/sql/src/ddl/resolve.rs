@@ -7,9 +7,12 @@ use super::names::{Qualify, rename_in_expr, rename_in_expression_text};
 use super::tables::TableDraft;
 use super::triggers::TriggerChange;
 use super::{SchemaChange, relation_exists};
-use crate::parse_role::{Objects, RoleStatement};
+use crate::expression::bind_routine_type;
+use crate::parse_role::{NamedRoutine, Objects, RoleStatement};
 use sqlparser::ast::{ColumnDef, ColumnOption};
-use types::{Catalog, SearchPath, SqlError, object_name, split_catalog_name};
+use types::{
+    Catalog, CompositeTypes, DataType, SearchPath, SqlError, SqlState, object_name, split_catalog_name,
+};
 
 /// Where the names of a statement are looked for.
 struct Resolver<'c> {
@@ -93,7 +96,7 @@ impl Resolver<'_> {
             SchemaChange::Trigger(change) => self.trigger(change),
             SchemaChange::Role(RoleStatement::Privileges { objects, .. }) => match objects {
                 Objects::Tables(names) => names.iter_mut().try_for_each(|name| self.relation(name)),
-                Objects::Routines(names) => names.iter_mut().try_for_each(|name| self.routine(false, name)),
+                Objects::Routines(routines) => routines.iter_mut().try_for_each(|one| self.one_of(one)),
                 Objects::AllTables(schemas) | Objects::AllRoutines(schemas) | Objects::Schemas(schemas) => {
                     schemas.iter().try_for_each(|schema| self.catalog.check_schema(schema))
                 }
@@ -138,11 +141,41 @@ impl Resolver<'_> {
         self.find(if_exists, name, &|found| self.catalog.has_routine(found))
     }
 
+    /// A routine by its name, and by the types of its arguments where they are given.
+    fn one_of(&self, routine: &mut NamedRoutine) -> Result<(), SqlError> {
+        self.routine(false, &mut routine.name)?;
+        let Some(types) = &routine.types else {
+            let count = self.catalog.overloads(&routine.name).count();
+            if count > 1 {
+                let message = format!("function name \"{}\" is not unique", routine.name);
+                return Err(SqlError::new(SqlState(*b"42725"), message)
+                    .hint("Specify the argument list to select the function unambiguously."));
+            }
+            if let Some((key, _)) = self.catalog.overloads(&routine.name).next() {
+                routine.name = key.clone();
+            }
+            return Ok(());
+        };
+        let known = CompositeTypes::new(self.catalog).with_search_path(self.path);
+        let types = types.iter().map(|one| bind_routine_type(&known, one).map(DataType::family));
+        let types = types.collect::<Result<Vec<DataType>, SqlError>>()?;
+        let mut overloads = self.catalog.overloads(&routine.name);
+        if let Some((key, _)) = overloads.find(|(_, one)| one.input_types() == types) {
+            routine.name = key.clone();
+        }
+        Ok(())
+    }
+
     fn trigger(&self, change: &mut TriggerChange) -> Result<(), SqlError> {
         match change {
             TriggerChange::Create(draft) => {
                 self.relation(&mut draft.table)?;
-                self.routine(false, &mut draft.trigger.function)?;
+                let function = &mut draft.trigger.function;
+                self.routine(false, function)?;
+                let mut overloads = self.catalog.overloads(function);
+                if let Some((key, _)) = overloads.find(|(_, one)| one.inputs().next().is_none()) {
+                    *function = key.clone();
+                }
                 if let Some(condition) = draft.condition.as_mut().filter(|_| !self.path.is_default()) {
                     rename_in_expr(condition, &self.qualify());
                     draft.trigger.condition = Some(condition.to_string());

@@ -176,9 +176,10 @@ fn securables(catalog: &Catalog, objects: &Objects) -> Result<(Vec<Securable>, P
         Objects::Schemas(names) => {
             (names.iter().map(|name| Securable::Schema(name.clone())).collect(), Privileges::OF_SCHEMAS)
         }
-        Objects::Routines(names) => {
-            (names.iter().map(routine).collect::<Result<_, SqlError>>()?, Privileges::OF_ROUTINES)
-        }
+        Objects::Routines(names) => (
+            names.iter().map(|one| routine(&one.name)).collect::<Result<_, SqlError>>()?,
+            Privileges::OF_ROUTINES,
+        ),
         Objects::AllRoutines(schemas) => {
             let all = catalog.procedures.keys().chain(catalog.aggregates.keys());
             let all = all.filter(|name| schemas.iter().any(|schema| schema == schema_of(name)));

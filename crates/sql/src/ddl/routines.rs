@@ -46,6 +46,9 @@ pub(crate) fn bind_create_routine(
     create: &CreateRoutine,
 ) -> Result<SchemaChange, SqlError> {
     let name = table_name(&ast::ObjectName::from(create.name.clone()))?;
+    if name.contains('(') {
+        return Err(SqlError::unsupported("a parenthesis in the name of a routine"));
+    }
     if create.parameters.len() > limits::ARGUMENTS_MAX {
         return Err(SqlError::new(
             SqlState(*b"54023"),
@@ -64,8 +67,17 @@ pub(crate) fn bind_create_routine(
     }
     let security_definer = create.security_definer;
     let search_path = create.search_path.as_ref().unwrap_or(types.search_path()).clone();
-    let procedure =
-        Procedure { name, parameters, function, language, body, endorsement, security_definer, search_path };
+    let procedure = Procedure {
+        name,
+        parameters,
+        function,
+        language,
+        body,
+        endorsement,
+        security_definer,
+        search_path,
+        overload: false,
+    };
     Ok(SchemaChange::CreateRoutine { or_replace: create.or_replace, procedure })
 }
 
@@ -205,8 +217,16 @@ pub(crate) fn create_routine(
         let detail = format!("\"{}\" is an aggregate function.", procedure.name);
         return Err(SqlError::new(WRONG_OBJECT, "cannot change routine kind").detail(detail));
     }
-    match catalog.procedures.get(&procedure.name) {
-        Some(known) => check_replacement(known, procedure, or_replace)?,
+    let types = procedure.input_types();
+    let known = catalog.overloads(&procedure.name).find(|(_, known)| known.input_types() == types);
+    let known = known.map(|(_, known)| known.clone());
+    let overload = match &known {
+        Some(known) => known.overload,
+        None => catalog.procedures.contains_key(&procedure.name),
+    };
+    let procedure = &Procedure { overload, ..procedure.clone() };
+    match known {
+        Some(known) => check_replacement(&known, procedure, or_replace)?,
         None if catalog.procedures.len() >= limits::PROCEDURES_MAX => {
             let message =
                 format!("a ledger has at most {} procedures (PROCEDURES_MAX)", limits::PROCEDURES_MAX);
@@ -216,7 +236,8 @@ pub(crate) fn create_routine(
     }
     polymorphic::check_definition(procedure)?;
     // It may call itself.
-    catalog.procedures.insert(procedure.name.clone(), Arc::new(procedure.clone()));
+    let key = procedure.key();
+    catalog.procedures.insert(key.clone(), Arc::new(procedure.clone()));
     let routines = Routines::new(catalog);
     for parameter in procedure.parameters.iter().filter(|parameter| parameter.default.is_some()) {
         routines.default_of(parameter)?;
@@ -228,7 +249,7 @@ pub(crate) fn create_routine(
         // It is bound to the tables of its triggers; there may be none yet.
         (true, _) => {
             plpgsql::check_trigger_function(procedure)?;
-            check_triggers(catalog, &tables, &|_, trigger| trigger.function == procedure.name)?;
+            check_triggers(catalog, &tables, &|_, trigger| trigger.function == key)?;
         }
         (false, false) => drop(plpgsql::compile(&tables, procedure, CompileOptions::default())?),
         (false, true) => check_polymorphic_body(&tables, procedure)?,
@@ -263,12 +284,6 @@ fn check_replacement(known: &Procedure, new: &Procedure, or_replace: bool) -> Re
     let types = |procedure: &Procedure| {
         procedure.inputs().map(|parameter| parameter.data_type).collect::<Vec<DataType>>()
     };
-    if types(known) != types(new) {
-        let what = if new.function.is_some() { "function" } else { "procedure" };
-        let error =
-            SqlError::unsupported(format_args!("a second {what} \"{}\" with other parameters", new.name));
-        return Err(error.hint("Drop the first one, or choose another name."));
-    }
     if !or_replace {
         let message =
             format!("function \"{}\" already exists with same argument types", object_name(&new.name));
@@ -363,10 +378,16 @@ impl DropRoutine {
                 inputs.eq(types.iter().copied()) || all.eq(types.iter().copied())
             })
         };
-        let known = catalog.procedures.get(name).filter(|procedure| fits(procedure));
-        match known {
+        let fitting = catalog.overloads(name).filter(|(_, procedure)| fits(procedure));
+        let fitting: Vec<Arc<Procedure>> = fitting.map(|(_, procedure)| procedure.clone()).collect();
+        if types.is_none() && fitting.len() > 1 {
+            let message = format!("{kind} name \"{}\" is not unique", as_given(name));
+            return Err(SqlError::new(SqlState(*b"42725"), message)
+                .hint(format!("Specify the argument list to select the {kind} unambiguously.")));
+        }
+        match fitting.first() {
             Some(known) if known.function.is_some() == self.is_function => {
-                return remove_routine(catalog, name, self.cascade);
+                return remove_routine(catalog, &known.key(), self.cascade);
             }
             Some(_) if types.is_some() => {
                 let message = format!("{} is not a {kind}", signature(name, types.unwrap_or_default()));
@@ -387,16 +408,16 @@ impl DropRoutine {
 ///
 /// # Errors
 /// `2BP01` for what others need, without CASCADE.
-pub(super) fn remove_routine(catalog: &mut Catalog, name: &str, cascade: bool) -> Result<(), SqlError> {
-    let Some(known) = catalog.procedures.get(name) else { return Ok(()) };
-    let types: Vec<DataType> = known.inputs().map(|parameter| parameter.data_type).collect();
+pub(super) fn remove_routine(catalog: &mut Catalog, key: &str, cascade: bool) -> Result<(), SqlError> {
+    let Some(known) = catalog.procedures.get(key).cloned() else { return Ok(()) };
+    let (name, types) = (&known.name, known.input_types());
     let kind = if known.function.is_some() { "function" } else { "procedure" };
     // PostgreSQL names what is dropped without blanks between the types.
     let what = format!("{kind} {}", signature(name, &types).replace(", ", ","));
     drop_aggregates_of(catalog, name, &what, cascade)?;
-    drop_dependents(catalog, &what, cascade, &[], &|view| view.functions.contains(name))?;
-    drop_calling(catalog, name, &what, cascade)?;
-    catalog.procedures.remove(name);
+    drop_dependents(catalog, &what, cascade, &[], &|view| view.functions.contains(key))?;
+    drop_calling(catalog, key, &what, cascade)?;
+    catalog.procedures.remove(key);
     Ok(())
 }
 

@@ -334,7 +334,7 @@ fn move_objects(catalog: &mut Catalog, moved: &dyn Fn(&str) -> Option<String>) -
         for default in new.parameters.iter_mut().filter_map(|parameter| parameter.default.as_mut()) {
             rename_in_expression_text(default, &follow)?;
         }
-        procedures.insert(procedure.name.clone(), procedure);
+        procedures.insert(procedure.key(), procedure);
     }
     catalog.procedures = procedures;
     let mut aggregates = BTreeMap::new();

@@ -7,7 +7,7 @@ use super::Execution;
 use crate::polymorphic::Callee;
 use crate::sequence::is_sequence_function;
 use std::sync::Arc;
-use types::{PUBLIC_SCHEMA, Principal, Privileges, Securable, SqlError, SqlState, schema_of};
+use types::{PUBLIC_SCHEMA, Principal, Privileges, Securable, SqlError, SqlState, object_name, schema_of};
 
 /// What running something needs, as it was bound.
 #[derive(Clone, Debug, Default)]
@@ -122,7 +122,11 @@ impl<'a> Execution<'a> {
             true => format!("An administrator may GRANT {first} ON {on} TO {}.", authority.role),
             false => format!("The role \"{}\" has been dropped.", authority.role),
         };
-        let message = format!("permission denied for {kind} {name}");
+        let shown = match object {
+            Securable::Routine(name) => catalog.procedures.get(name).map_or(name, |routine| &routine.name),
+            _ => name,
+        };
+        let message = format!("permission denied for {kind} {}", object_name(shown));
         Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message).hint(hint))
     }
 

@@ -8,7 +8,7 @@ use crate::polymorphic::{Callee, resolve};
 use crate::routines::{is_volatile, takes};
 use crate::scope::VariableScope;
 use sqlparser::tokenizer::Span;
-use types::{DataType, FunctionResult, SqlError, SqlState, UserAggregate, Value, parse_value};
+use types::{DataType, FunctionResult, SearchPath, SqlError, SqlState, UserAggregate, Value, parse_value};
 
 /// A function of an aggregate, called with its state.
 pub(crate) struct StateCall {
@@ -123,7 +123,10 @@ impl Binder<'_> {
         known: &[DataType],
     ) -> Result<Option<StateCall>, SqlError> {
         let routines = self.scope().routines();
-        let Some(routine) = routines.named(name) else { return Ok(None) };
+        // A name of the catalog, whatever the search path.
+        let candidates = routines.with_search_path(&SearchPath::default()).candidates(name);
+        let exact = candidates.iter().find(|routine| routine.definition.input_types() == known);
+        let Some(routine) = exact.or(candidates.first()) else { return Ok(None) };
         let Some(function) = &routine.definition.function else { return Ok(None) };
         let declared = routine.definition.inputs().map(|parameter| parameter.data_type);
         let given: Vec<(DataType, DataType)> = declared.zip(known.iter().copied()).collect();
@@ -153,7 +156,7 @@ impl Binder<'_> {
         let Some(data_type) = data_type.filter(|_| !function.is_set) else {
             return Err(SqlError::unsupported(format_args!("{name}(), which gives rows, in an aggregate")));
         };
-        let callee = Callee { name: name.into(), actual };
+        let callee = Callee { name: routine.definition.key().into(), actual };
         self.scope().note_call(&callee);
         let arguments = known.iter().enumerate().map(|(at, data_type)| state(at, *data_type));
         let call = RoutineCall {

@@ -1,7 +1,9 @@
 //! Names in SQL: of types, and of the columns of a result.
 
 use super::shortened;
+use crate::parse_routine::TYPE_OF_COLUMN;
 use crate::scope::name_of;
+use crate::statement::table_name;
 use sqlparser::ast::{self, Expr};
 use types::{CompositeTypes, DataType, ElementType, Polymorphic, SqlError, SqlState, limits};
 
@@ -91,6 +93,9 @@ pub(crate) fn bind_routine_type(
     data_type: &ast::DataType,
 ) -> Result<DataType, SqlError> {
     let ast::DataType::Custom(name, modifiers) = data_type else { return bind_data_type(types, data_type) };
+    if modifiers.first().is_some_and(|modifier| modifier == TYPE_OF_COLUMN) {
+        return type_of_column(types, name);
+    }
     let name = name.to_string().to_ascii_lowercase();
     match (Polymorphic::named(&name), name.as_str()) {
         (Some(polymorphic), _) if modifiers.is_empty() => Ok(DataType::Polymorphic(polymorphic)),
@@ -105,6 +110,25 @@ pub(crate) fn bind_routine_type(
         ) => Err(SqlError::unsupported(format_args!("the type {name}"))),
         _ => bind_data_type(types, data_type),
     }
+}
+
+/// `table.column%TYPE`
+fn type_of_column(types: &CompositeTypes, name: &ast::ObjectName) -> Result<DataType, SqlError> {
+    let mut parts = name.0.clone();
+    let column = parts.pop();
+    let column = column.as_ref().and_then(|part| part.as_ident()).filter(|_| !parts.is_empty());
+    let Some(column) = column else {
+        let message = format!("improper %TYPE reference (too few dotted names): {name}");
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+    };
+    let (relation, column) = (table_name(&ast::ObjectName(parts))?, name_of(column)?);
+    let known = types.find(&relation).ok_or_else(|| {
+        SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{relation}\" does not exist"))
+    })?;
+    known.field(&column).map(|(_, data_type)| data_type).ok_or_else(|| {
+        let message = format!("column \"{column}\" of relation \"{relation}\" does not exist");
+        SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+    })
 }
 
 fn numeric_type(info: &ast::ExactNumberInfo) -> Result<DataType, SqlError> {

@@ -4,6 +4,7 @@ use super::bind_composite::all_fields_of;
 use super::call::variadic_operand;
 use super::evaluate::broken;
 use super::{ArrayFunction, Binder, Environment, Expression, Kind, row_value};
+use crate::overload::{Argument, choose};
 use crate::polymorphic::{Callee, resolve, variadic_element};
 use crate::routines::{CallForm, Given, Routine, Routines, assign_arguments, is_volatile, takes};
 use crate::scope::name_of;
@@ -73,6 +74,12 @@ pub(crate) struct NamedArgument {
 }
 
 impl NamedArgument {
+    /// What tells which routine is meant.
+    pub fn given(&self) -> Argument {
+        let (name, is_variadic) = (self.name.clone(), self.is_variadic);
+        Argument { name, is_variadic, data_type: self.value.data_type }
+    }
+
     /// An argument given by its position.
     pub fn positional(value: Expression) -> NamedArgument {
         NamedArgument { name: None, value, is_variadic: false }
@@ -160,7 +167,12 @@ impl Binder<'_> {
         name: &str,
         arguments: Vec<NamedArgument>,
     ) -> Result<Option<(Arc<Routine>, RoutineCall)>, SqlError> {
-        let Some(routine) = self.scope().routines().get(name) else { return Ok(None) };
+        let candidates = self.scope().routines().candidates(name);
+        if candidates.is_empty() {
+            return Ok(None);
+        }
+        let given: Vec<Argument> = arguments.iter().map(NamedArgument::given).collect();
+        let Some(routine) = choose("function", name, &candidates, &given)? else { return Ok(None) };
         let Some(assigned) = self.assigned(&routine.definition, &arguments)? else { return Ok(None) };
         let declared = routine.definition.inputs().map(|parameter| parameter.data_type);
         let types = given_types(declared.clone(), &assigned, &arguments);
@@ -184,7 +196,7 @@ impl Binder<'_> {
             let message = "trigger functions can only be called as triggers";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
-        let callee = Callee { name: routine.definition.name.as_str().into(), actual };
+        let callee = Callee { name: routine.definition.key().into(), actual };
         self.scope().note_call(&callee);
         let total = arguments.len();
         let mut values: Vec<Option<Expression>> =

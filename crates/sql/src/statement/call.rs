@@ -3,6 +3,7 @@
 use super::BoundCall;
 use super::bind::table_name;
 use crate::expression::{Binder, Expression, NamedArgument, Source, shown_arguments};
+use crate::overload::choose;
 use crate::polymorphic::Callee;
 use crate::routines::{Given, Routines, assign_arguments};
 use crate::scope::VariableScope;
@@ -34,10 +35,16 @@ impl BoundCall {
         procedure: String,
         arguments: Vec<NamedArgument>,
     ) -> Result<BoundCall, SqlError> {
-        let procedure = scope.routines().find_or_missing(&procedure);
+        let candidates = scope.routines().candidates(&procedure);
+        let all: Vec<_> = arguments.iter().map(NamedArgument::given).collect();
+        let chosen = choose("procedure", &procedure, &candidates, &all)?;
+        let procedure = match &chosen {
+            Some(known) => known.definition.key(),
+            None => scope.routines().find_or_missing(&procedure),
+        };
         scope.note_call(&Callee::named(&procedure));
         let names: Vec<Option<String>> = arguments.iter().map(|argument| argument.name.clone()).collect();
-        let known = scope.routines().named(&procedure);
+        let known = chosen.as_ref();
         if known.is_some_and(|known| known.definition.function.is_some()) {
             let message = format!("{procedure}({}) is not a procedure", shown_arguments(&arguments));
             let error = SqlError::new(SqlState(*b"42809"), message);
