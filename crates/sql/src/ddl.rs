@@ -3,6 +3,7 @@
 mod aggregates;
 mod alter;
 mod columns;
+mod comments;
 mod composite_types;
 mod constraints;
 mod create_as;
@@ -20,10 +21,12 @@ mod triggers;
 mod views;
 
 use crate::parse::ParsedStatement;
+use crate::parse_comment::CommentOn;
 use crate::parse_role::RoleStatement;
 use crate::statement::table_name;
 use aggregates::{AggregateDrop, bind_create_aggregate, create_aggregate};
 use alter::{TableChange, alter_table, bind_alter_table};
+use comments::{comment_on, forget_dropped};
 use composite_types::{TypeDraft, bind_create_type, create_type, drop_types, settle};
 use create_as::{TableOfQuery, bind_create_table_as, create_table_as};
 use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
@@ -144,6 +147,8 @@ pub(crate) enum SchemaChange {
     Role(RoleStatement),
     /// CREATE, ALTER and DROP TRIGGER.
     Trigger(TriggerChange),
+    /// COMMENT ON.
+    Comment(CommentOn),
     /// CREATE, ALTER and DROP SCHEMA.
     Schema(ChangeOfSchemas),
     /// One whose names are looked for by another search path than `public`.
@@ -242,6 +247,9 @@ fn bind_change(
         ParsedStatement::Role(statement) => return Ok(Some(SchemaChange::Role(statement.as_ref().clone()))),
         ParsedStatement::Trigger(statement) => {
             return bind_trigger(statement).map(|change| Some(SchemaChange::Trigger(change)));
+        }
+        ParsedStatement::Comment(comment) => {
+            return Ok(Some(SchemaChange::Comment(comment.as_ref().clone())));
         }
         ParsedStatement::SetSchema(statement) => {
             let changes = vec![TableChange::SetSchema(statement.schema.clone())];
@@ -444,6 +452,10 @@ fn change_all<'c>(
                 "DROP TYPE"
             }
             SchemaChange::Schema(change) => change.apply(&mut catalog)?,
+            SchemaChange::Comment(comment) => {
+                comment_on(&mut catalog, comment)?;
+                "COMMENT"
+            }
             SchemaChange::Later(_) | SchemaChange::InSchemas(..) => {
                 return Err(SqlError::unsupported("this statement"));
             }
@@ -451,6 +463,7 @@ fn change_all<'c>(
         };
         settle(&previous, &mut catalog, change.cascades())?;
         results.push(StatementResult { tag: tag.to_string(), ..StatementResult::default() });
+        forget_dropped(&mut catalog);
         catalog.roles = std::mem::take(&mut catalog.roles).without_dropped(&catalog);
     }
     if catalog == *before {

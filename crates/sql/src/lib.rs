@@ -29,6 +29,7 @@ mod library;
 mod overload;
 mod parse;
 mod parse_aggregate;
+mod parse_comment;
 mod parse_create_as;
 mod parse_role;
 mod parse_routine;

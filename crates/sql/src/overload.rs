@@ -1,9 +1,9 @@
 //! Which of several routines of one name a call means, by PostgreSQL's rules.
 
-use crate::polymorphic::{resolve, variadic_element};
+use crate::polymorphic::{Actual, resolve, variadic_element};
 use crate::routines::{Given, Routine, assign_arguments, takes};
 use std::sync::Arc;
-use types::{DataType, Parameter, ParameterMode, SqlError, SqlState};
+use types::{DataType, Parameter, ParameterMode, SqlError, SqlState, schema_of};
 
 /// An argument of a call, as far as it tells which routine is meant.
 #[derive(Clone, Debug)]
@@ -19,12 +19,12 @@ pub(crate) struct Argument {
 /// A routine that takes the arguments.
 struct Candidate {
     routine: Arc<Routine>,
-    /// By argument, the type that it becomes.
+    /// By argument, the type that it becomes, as the parameter says it.
     types: Vec<DataType>,
-    /// Parameters that get their DEFAULT.
-    defaults: usize,
     /// Arguments become the elements of an array.
     collects: bool,
+    /// Another one takes the same, with the DEFAULTs of its own.
+    is_ambiguous: bool,
 }
 
 /// The routine of these that a call means; `None` where none takes the arguments. `kind`: what the error calls it.
@@ -62,29 +62,32 @@ fn choose_by(
     if let [only] = routines {
         return Ok(Some(only.clone()));
     }
-    let mut candidates: Vec<Candidate> =
+    let found: Vec<Candidate> =
         routines.iter().filter_map(|routine| candidate(routine, arguments, inputs_only)).collect();
-    // Of those that take the same, the one that needs the fewest of its defaults, and no array made for it.
-    candidates.sort_by_key(|candidate| (candidate.collects, candidate.defaults));
+    // Of those that take the same, the one whose schema comes first, and the one that has no array made for it.
     let mut distinct: Vec<Candidate> = Vec::new();
-    for candidate in candidates {
-        if let Some(known) = distinct.iter().find(|known| known.types == candidate.types) {
-            if (known.collects, known.defaults) == (candidate.collects, candidate.defaults) {
-                return Err(not_unique(kind, name, arguments));
-            }
+    for candidate in found {
+        let Some(known) = distinct.iter_mut().find(|known| known.types == candidate.types) else {
+            distinct.push(candidate);
             continue;
+        };
+        let schema = |candidate: &Candidate| schema_of(&candidate.routine.definition.name).to_string();
+        match (known.collects, candidate.collects) {
+            _ if schema(known) != schema(&candidate) => {}
+            (true, false) => *known = candidate,
+            (false, true) => {}
+            _ => known.is_ambiguous = true,
         }
-        distinct.push(candidate);
     }
     let mut candidates = distinct;
     let given: Vec<DataType> = arguments.iter().map(|argument| argument.data_type.family()).collect();
-    if let Some(exact) = candidates.iter().find(|candidate| candidate.types == given) {
-        return Ok(Some(exact.routine.clone()));
+    if candidates.iter().any(|candidate| candidate.types == given) {
+        candidates.retain(|candidate| candidate.types == given);
     }
     keep_closest(&mut candidates, &given);
     match candidates.as_slice() {
         [] => Ok(None),
-        [only] => Ok(Some(only.routine.clone())),
+        [only] if !only.is_ambiguous => Ok(Some(only.routine.clone())),
         _ => Err(not_unique(kind, name, arguments)),
     }
 }
@@ -111,7 +114,6 @@ fn candidate(routine: &Arc<Routine>, arguments: &[Argument], inputs_only: bool) 
     }
     let collects = takes_rest && !is_variadic && arguments.len() >= parameters.len();
     let mut types = vec![DataType::Unknown; arguments.len()];
-    let mut defaults = 0;
     if collects {
         if arguments.iter().any(|argument| argument.name.is_some()) {
             return None;
@@ -128,24 +130,25 @@ fn candidate(routine: &Arc<Routine>, arguments: &[Argument], inputs_only: bool) 
         for (parameter, given) in parameters.iter().zip(given) {
             match given {
                 Given::Argument(at) => types[at] = parameter.data_type,
-                Given::Default => defaults += 1,
+                Given::Default => {}
             }
         }
     }
     let given: Vec<(DataType, DataType)> =
         types.iter().copied().zip(arguments.iter().map(|argument| argument.data_type)).collect();
     // What polymorphic types stand for where only literals are given is said when the call is bound.
-    if let Ok(actual) = resolve(&given) {
-        let actual = actual?;
-        for data_type in &mut types {
-            *data_type = actual.stands_for(*data_type).ok()?;
+    let actual = match resolve(&given) {
+        Ok(actual) => actual?,
+        Err(_) => Actual::default(),
+    };
+    let types: Vec<DataType> = types.into_iter().map(DataType::family).collect();
+    for (wanted, argument) in types.iter().zip(arguments) {
+        let wanted = actual.stands_for(*wanted).ok()?;
+        if !matches!(wanted, DataType::Polymorphic(_)) && !takes(wanted, argument.data_type) {
+            return None;
         }
     }
-    let types: Vec<DataType> = types.into_iter().map(DataType::family).collect();
-    let fits = types.iter().zip(arguments).all(|(wanted, argument)| {
-        matches!(wanted, DataType::Polymorphic(_)) || takes(*wanted, argument.data_type)
-    });
-    fits.then(|| Candidate { routine: routine.clone(), types, defaults, collects })
+    Some(Candidate { routine: routine.clone(), types, collects, is_ambiguous: false })
 }
 
 /// PostgreSQL's kinds of types, within which it prefers one.

@@ -4,6 +4,7 @@ use crate::expression::{OPERATORS_MAX, too_deep};
 use crate::parse_aggregate::{
     CreateAggregate, DropAggregate, is_about_aggregates, parse_create_aggregate, parse_drop_aggregate,
 };
+use crate::parse_comment::{CommentOn, parse_comment};
 use crate::parse_create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
 use crate::parse_role::{RoleStatement, is_about_roles, parse_role};
 use crate::parse_routine::{CreateRoutine, parse_create_routine, parse_do};
@@ -43,6 +44,8 @@ pub(crate) enum ParsedStatement {
     Role(Box<RoleStatement>),
     /// CREATE, ALTER and DROP TRIGGER.
     Trigger(Box<TriggerStatement>),
+    /// COMMENT ON.
+    Comment(Box<CommentOn>),
     /// ALTER TABLE … SET SCHEMA.
     SetSchema(SetSchema),
     /// DO: the text of its block.
@@ -217,6 +220,9 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     if about_triggers {
         return Ok(ParsedStatement::Trigger(Box::new(parse_trigger(&mut parser, sql)?)));
     }
+    if first == Keyword::COMMENT {
+        return parse_comment(&mut parser, sql).map(|comment| ParsedStatement::Comment(Box::new(comment)));
+    }
     if moves_table {
         return parse_set_schema(&mut parser, sql).map(ParsedStatement::SetSchema);
     }
@@ -296,6 +302,7 @@ pub(crate) fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlErr
         ParsedStatement::DropAggregate(_) => Err(SqlError::unsupported("DROP in a function")),
         ParsedStatement::Trigger(_) => Err(SqlError::unsupported("a statement about triggers in a function")),
         ParsedStatement::Role(_) => Err(SqlError::unsupported("a statement about roles in a function")),
+        ParsedStatement::Comment(_) => Err(SqlError::unsupported("COMMENT ON in a function")),
         ParsedStatement::SetSchema(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };
@@ -366,7 +373,7 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
     let contains =
         |word: &[u8]| sql.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     let selects_into = contains(b"into") && contains(b"select");
-    let words = [b"create".as_slice(), b"drop", b"alter", b"truncate", b"grant", b"revoke"];
+    let words = [b"create".as_slice(), b"drop", b"alter", b"truncate", b"grant", b"revoke", b"comment"];
     if !selects_into && !words.into_iter().any(contains) {
         return false;
     }
@@ -400,6 +407,7 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
                             | Keyword::TRUNCATE
                             | Keyword::GRANT
                             | Keyword::REVOKE
+                            | Keyword::COMMENT
                     ))
         }
         other => {

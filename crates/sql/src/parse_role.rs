@@ -353,7 +353,7 @@ pub(crate) fn relation(parser: &mut Parser<'_>, sql: &str) -> Result<String, Sql
 }
 
 /// A name, and the types of its arguments or not.
-fn routine(parser: &mut Parser<'_>, sql: &str) -> Result<NamedRoutine, SqlError> {
+pub(crate) fn routine(parser: &mut Parser<'_>, sql: &str) -> Result<NamedRoutine, SqlError> {
     let name = relation(parser, sql)?;
     if parser.peek_token().token != Token::LParen {
         return Ok(NamedRoutine { name, types: None });

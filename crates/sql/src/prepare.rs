@@ -314,6 +314,7 @@ fn bind_step(
         | ParsedStatement::DropAggregate(_)
         | ParsedStatement::Role(_)
         | ParsedStatement::SetSchema(_)
+        | ParsedStatement::Comment(_)
         | ParsedStatement::Trigger(_) => {
             return Err(SqlError::unsupported("this statement"));
         }

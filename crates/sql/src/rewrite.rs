@@ -13,6 +13,7 @@ pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), 
     name_sort_operators(tokens);
     mark_variadic(tokens, sql)?;
     select_tables(tokens);
+    name_joins(tokens);
     nest_joins(tokens);
     name_records(tokens);
     name_all_fields(tokens);
@@ -101,6 +102,36 @@ fn select_tables(tokens: &mut Vec<TokenWithSpan>) {
             at += 2;
         }
         at += 1;
+    }
+}
+
+/// What stands in front of the name of a join among the columns of its USING.
+pub(crate) const JOIN_NAME: &str = "join name";
+
+/// `USING (a, b) AS x`, which sqlparser does not read, becomes `USING (a, b, "join name".x)`.
+fn name_joins(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at + 1 < tokens.len() {
+        at += 1;
+        if keyword(&tokens[at - 1].token) != Keyword::USING || tokens[at].token != Token::LParen {
+            continue;
+        }
+        let is_column = |token: &TokenWithSpan| matches!(token.token, Token::Word(_) | Token::Comma);
+        let length = tokens[at + 1..].iter().take_while(|token| is_column(token)).count();
+        let end = at + 1 + length;
+        let [close, keyword_as, name, ..] = &tokens[end..] else { continue };
+        let is_named = close.token == Token::RParen
+            && length > 0
+            && keyword(&keyword_as.token) == Keyword::AS
+            && matches!(name.token, Token::Word(_));
+        if !is_named {
+            continue;
+        }
+        let (close, name) = (close.clone(), name.clone());
+        let marked = |token| TokenWithSpan { token, span: name.span };
+        let mark = Word { value: JOIN_NAME.to_string(), quote_style: Some('"'), keyword: Keyword::NoKeyword };
+        let named = [Token::Comma, Token::Word(mark), Token::Period].map(marked);
+        tokens.splice(end..end + 3, named.into_iter().chain([name.clone(), close]));
     }
 }
 

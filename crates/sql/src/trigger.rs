@@ -332,7 +332,11 @@ pub(crate) fn bind_condition(
         row_type: None,
         records: Vec::new(),
     };
-    let names = Relations { relations: vec![relation("old", 0), relation("new", width)], merged: Vec::new() };
+    let names = Relations {
+        relations: vec![relation("old", 0), relation("new", width)],
+        merged: Vec::new(),
+        joins: Vec::new(),
+    };
     let binder = Binder::new(scope, Source::Relations(&names));
     let bound = binder.in_clause(Some("trigger WHEN conditions")).bind_condition(&written_out, "WHEN")?;
     let looks_at = |new: bool| {

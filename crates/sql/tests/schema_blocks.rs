@@ -6,7 +6,7 @@ use sql::{Context, Session};
 use state::PlainState;
 use std::sync::Arc;
 use support::{Database, START_MS, STEP_LIMIT, texts};
-use types::{Payload, SessionStep, SqlError, SqlState, StatementResult, TransactionId};
+use types::{Commented, Payload, SessionStep, SqlError, SqlState, StatementResult, TransactionId};
 
 fn database() -> Database {
     Database::with(&[
@@ -331,4 +331,58 @@ fn a_block_makes_a_schema_and_looks_for_names_there() {
     let script = "SET search_path TO app;CREATE TABLE other (a int);INSERT INTO other VALUES (1);CREATE VIEW seen AS SELECT * FROM other";
     database.run(script).expect("a script");
     assert_eq!(database.rows("SELECT * FROM app.seen"), [["1"]]);
+}
+
+#[test]
+fn comments_follow_what_they_are_about_and_go_with_it() {
+    let mut database = database();
+    for sql in [
+        "CREATE SCHEMA app",
+        "CREATE TABLE app.item (id integer PRIMARY KEY, name text CONSTRAINT named CHECK (name <> ''))",
+        "CREATE INDEX by_name ON app.item (name)",
+        "CREATE FUNCTION app.f(a integer) RETURNS integer LANGUAGE sql AS 'SELECT a'",
+        "COMMENT ON SCHEMA app IS 'schema'",
+        "COMMENT ON TABLE app.item IS 'table'",
+        "COMMENT ON COLUMN app.item.name IS 'column'",
+        "COMMENT ON CONSTRAINT named ON app.item IS 'constraint'",
+        "COMMENT ON INDEX app.by_name IS 'index'",
+        "COMMENT ON FUNCTION app.f(integer) IS 'function'",
+        "COMMENT ON TABLE account IS 'account'",
+        "ALTER TABLE app.item RENAME COLUMN name TO called",
+        "ALTER TABLE app.item RENAME TO thing",
+        "ALTER SCHEMA app RENAME TO program",
+    ] {
+        database.run(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+    let comments = |database: &Database| -> Vec<(Commented, String)> {
+        let comments = database.library.catalog().comments.clone();
+        comments.into_iter().collect()
+    };
+    let name = |text: &str| text.to_string();
+    let expected = [
+        (Commented::Relation(name("account")), name("account")),
+        (Commented::Relation(name("program.by_name")), name("index")),
+        (Commented::Relation(name("program.thing")), name("table")),
+        (Commented::Column(name("program.thing"), name("called")), name("column")),
+        (Commented::Routine(name("program.f")), name("function")),
+        (Commented::Schema(name("program")), name("schema")),
+        (Commented::Constraint(name("program.thing"), name("named")), name("constraint")),
+    ];
+    assert_eq!(comments(&database), expected);
+    database.run("ALTER TABLE program.thing SET SCHEMA public").expect("moved");
+    let moved = comments(&database);
+    assert!(moved.contains(&(Commented::Relation(name("by_name")), name("index"))), "{moved:?}");
+    assert!(moved.contains(&(Commented::Column(name("thing"), name("called")), name("column"))), "{moved:?}");
+    database.run("ALTER TABLE thing DROP COLUMN called").expect("dropped");
+    database.run("DROP SCHEMA program CASCADE").expect("dropped");
+    let left = [
+        (Commented::Relation(name("account")), name("account")),
+        (Commented::Relation(name("thing")), name("table")),
+    ];
+    assert_eq!(comments(&database), left);
+    database.run("COMMENT ON TABLE thing IS NULL").expect("forgotten");
+    assert_eq!(comments(&database).len(), 1);
+    let long = "x".repeat(types::limits::COMMENT_BYTES_MAX + 1);
+    let error = database.run(&format!("COMMENT ON TABLE thing IS '{long}'")).expect_err("too long");
+    assert_eq!(error.state, SqlState::PROGRAM_LIMIT_EXCEEDED);
 }

@@ -79,6 +79,11 @@ fn schemas() {
 }
 
 #[test]
+fn comments() {
+    run("comments");
+}
+
+#[test]
 fn overloads() {
     run("overloads");
 }

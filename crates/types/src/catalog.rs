@@ -1,6 +1,6 @@
 use crate::{
-    ColumnSet, CompositeType, DataType, Generated, Key, OutputColumn, Roles, Schema, SearchPath, Sequence,
-    SqlError, Trigger, TypeId, Value, catalog_name, object_name, schema_of,
+    ColumnSet, Commented, CompositeType, DataType, Generated, Key, OutputColumn, Roles, Schema, SearchPath,
+    Sequence, SqlError, Trigger, TypeId, Value, catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
@@ -401,6 +401,8 @@ pub struct Catalog {
     pub types: BTreeMap<String, Arc<CompositeType>>,
     /// Numbers of the types of the rows of tables and views, by the relation's name.
     pub row_types: BTreeMap<String, TypeId>,
+    /// What COMMENT ON says.
+    pub comments: BTreeMap<Commented, String>,
 }
 
 impl Catalog {

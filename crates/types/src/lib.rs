@@ -15,6 +15,7 @@ mod cast;
 mod catalog;
 mod charter;
 mod columns;
+mod comment;
 mod composite;
 mod composite_text;
 mod composite_type;
@@ -64,6 +65,7 @@ pub use catalog::{
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use columns::ColumnSet;
+pub use comment::Commented;
 pub use composite::{Composite, TypeId};
 pub use composite_type::{CompositeType, CompositeTypes};
 pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};

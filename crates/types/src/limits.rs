@@ -14,6 +14,8 @@ pub const COLUMNS_MAX: usize = 250;
 pub const ROLES_MAX: usize = 10_000;
 /// Tables of a ledger.
 pub const TABLES_MAX: usize = 10_000;
+/// Bytes of what COMMENT ON says.
+pub const COMMENT_BYTES_MAX: usize = 16 * 1024;
 /// Schemas of a ledger besides `public`.
 pub const SCHEMAS_MAX: usize = 1_000;
 /// Procedures of a ledger.

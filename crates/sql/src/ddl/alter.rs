@@ -3,6 +3,7 @@
 use super::columns::{
     ColumnChange, add_column, alter_column, bind_alter_column, drop_column, rename_column, rename_table,
 };
+use super::comments::rename_comments;
 use super::constraints::{NewConstraint, add_check, bind_new_constraint, drop_constraint};
 use super::foreign_keys::create_foreign_key;
 use super::indexes::create_index;
@@ -14,7 +15,7 @@ use crate::scope::name_of;
 use crate::statement::table_name;
 use sqlparser::ast::{self, AlterTableOperation, Ident, RenameTableNameKind};
 use std::sync::Arc;
-use types::{Catalog, CompositeTypes, Securable, SqlError, SqlState, catalog_name, schema_of};
+use types::{Catalog, Commented, CompositeTypes, Securable, SqlError, SqlState, catalog_name, schema_of};
 
 /// One part of an ALTER TABLE.
 #[derive(Clone, Debug)]
@@ -202,13 +203,23 @@ pub(super) fn alter_table(
                     drop_column(catalog, &table, name, *cascade, rows)?;
                 }
             }
-            TableChange::RenameColumn { from, to } => rename_column(catalog, &table, from, to)?,
+            TableChange::RenameColumn { from, to } => {
+                rename_column(catalog, &table, from, to)?;
+                rename_comments(catalog, &|about| match about {
+                    Commented::Column(relation, column) if relation == table.name && column == *from => {
+                        Commented::Column(relation, to.clone())
+                    }
+                    other => other,
+                });
+            }
             TableChange::Rename(to) => {
                 let to = catalog_name(schema_of(&table.name), to);
                 rename_table(catalog, &table, &to)?;
                 let (before, after) =
                     (Securable::Relation(table.name.clone()), Securable::Relation(to.clone()));
                 catalog.roles.rename(&before, after);
+                let moved = |name: &str| (*name == table.name).then(|| to.clone());
+                rename_comments(catalog, &|about| about.moved(&moved));
                 name = to;
             }
             TableChange::SetSchema(schema) => name = move_table(catalog, &table, schema)?,

@@ -8,6 +8,7 @@ use super::tables::TableDraft;
 use super::triggers::TriggerChange;
 use super::{SchemaChange, relation_exists};
 use crate::expression::bind_routine_type;
+use crate::parse_comment::CommentedObject;
 use crate::parse_role::{NamedRoutine, Objects, RoleStatement};
 use sqlparser::ast::{ColumnDef, ColumnOption};
 use types::{
@@ -100,6 +101,17 @@ impl Resolver<'_> {
                 Objects::AllTables(schemas) | Objects::AllRoutines(schemas) | Objects::Schemas(schemas) => {
                     schemas.iter().try_for_each(|schema| self.catalog.check_schema(schema))
                 }
+            },
+            SchemaChange::Comment(comment) => match &mut comment.object {
+                CommentedObject::Relation(_, name)
+                | CommentedObject::Column(name, _)
+                | CommentedObject::Constraint(name, _)
+                | CommentedObject::Trigger(name, _) => self.relation(name),
+                CommentedObject::Routine(_, routine) => self.one_of(routine),
+                CommentedObject::Type(name) => {
+                    self.find(false, name, &|found| self.catalog.types.contains_key(found))
+                }
+                CommentedObject::Schema(_) => Ok(()),
             },
             SchemaChange::Role(_)
             | SchemaChange::Schema(_)

@@ -1,6 +1,7 @@
 //! CREATE, ALTER and DROP SCHEMA, and what moves from one schema to another.
 
 use super::aggregates::remove_aggregate;
+use super::comments::rename_comments;
 use super::composite_types::drop_types;
 use super::names::{Follow, rename_in_expression_text, rename_in_query};
 use super::routines::remove_routine;
@@ -16,8 +17,8 @@ use sqlparser::ast::{self, AlterSchemaOperation, ObjectName, SchemaName, Stateme
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    Catalog, Grantee, PUBLIC_SCHEMA, Privileges, Schema, SearchPath, Securable, SqlError, SqlState, Table,
-    catalog_name, limits, object_name, schema_of, split_catalog_name,
+    Catalog, Commented, Grantee, PUBLIC_SCHEMA, Privileges, Schema, SearchPath, Securable, SqlError,
+    SqlState, Table, catalog_name, limits, object_name, schema_of, split_catalog_name,
 };
 
 /// A change of the schemas.
@@ -237,6 +238,10 @@ fn rename_schema(catalog: &mut Catalog, from: &str, to: &str) -> Result<(), SqlE
     if let Some(schema) = catalog.schemas.remove(from) {
         catalog.schemas.insert(to.to_string(), schema);
     }
+    rename_comments(catalog, &|about| match about {
+        Commented::Schema(name) if name == from => Commented::Schema(to.to_string()),
+        other => other,
+    });
     catalog.roles.rename(&Securable::Schema(from.to_string()), Securable::Schema(to.to_string()));
     move_objects(catalog, &|name| match split_catalog_name(name) {
         (schema, object) if schema == from => Some(catalog_name(to, object)),
@@ -277,6 +282,10 @@ pub(super) fn move_table(catalog: &mut Catalog, table: &Table, schema: &str) -> 
     if let Some(taken) = moved.values().chain(&indexes).find(|name| relation_exists(catalog, name)) {
         let message = format!("relation \"{}\" already exists in schema \"{schema}\"", object_name(taken));
         return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
+    }
+    // What is said of its indexes goes along.
+    for index in indexes {
+        moved.insert(table.index_name(object_name(&index)), index);
     }
     move_objects(catalog, &|name| moved.get(name).cloned())?;
     Ok(to)
@@ -362,6 +371,7 @@ fn move_objects(catalog: &mut Catalog, moved: &dyn Fn(&str) -> Option<String>) -
             rename_in_expression_text(condition, &follow)?;
         }
     }
+    rename_comments(catalog, &|about| about.moved(moved));
     let objects: Vec<Securable> = catalog.roles.grants.keys().cloned().collect();
     for object in objects {
         let new = match &object {

@@ -13,7 +13,8 @@ use sqlparser::ast::Expr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    Catalog, FunctionResult, SqlError, SqlState, Table, TableId, Trigger, TriggerEvent, TriggerTime, limits,
+    Catalog, Commented, FunctionResult, SqlError, SqlState, Table, TableId, Trigger, TriggerEvent,
+    TriggerTime, limits,
 };
 
 /// `duplicate_object`
@@ -133,6 +134,12 @@ impl TriggerChange {
                     return Err(already_there(&table, to));
                 }
                 catalog.triggers.entry(table.id).or_default().insert(to.clone(), trigger);
+                super::comments::rename_comments(catalog, &|about| match about {
+                    Commented::Trigger(of, known) if of == table.name && known == *name => {
+                        Commented::Trigger(of, to.clone())
+                    }
+                    other => other,
+                });
                 Ok("ALTER TRIGGER")
             }
         }

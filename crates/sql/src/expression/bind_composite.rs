@@ -303,9 +303,10 @@ impl Binder<'_> {
                 let row_type = self.types().named(&table.relation).map(|known| known.data_type());
                 Some((columns.collect(), row_type, false))
             }
-            Source::Relations(relations) => relations
-                .relation(name)
-                .map(|relation| (relation.all(false), relation.row_type, relation.may_be_missing)),
+            Source::Relations(relations) => match relations.relation(name) {
+                Some(relation) => Some((relation.all(false), relation.row_type, relation.may_be_missing)),
+                None => relations.columns_of_join(name).map(|columns| (columns, None, false)),
+            },
             _ => None,
         };
         if let Some((columns, row_type, may_be_missing)) = own {

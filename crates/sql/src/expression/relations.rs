@@ -10,6 +10,17 @@ pub(crate) struct Relations {
     pub relations: Vec<NamedRelation>,
     /// Columns that USING has made one of two.
     pub merged: Vec<Merged>,
+    /// Names that joins have by `USING (…) AS name`.
+    pub joins: Vec<NamedJoin>,
+}
+
+/// A join with a name, under which what its USING has merged is known.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedJoin {
+    name: String,
+    columns: Vec<(String, Expression)>,
+    /// The first relation of the join.
+    entry: usize,
 }
 
 /// A relation of FROM.
@@ -76,7 +87,13 @@ impl Relations {
     pub fn between(&self, entry: usize) -> Relations {
         let merged = self.merged.iter().filter(|merged| merged.entry >= entry);
         let merged = merged.map(|merged| Merged { entry: merged.entry - entry, ..merged.clone() });
-        Relations { relations: self.relations[entry..].to_vec(), merged: merged.collect() }
+        let joins = self.joins.iter().filter(|join| join.entry >= entry);
+        let joins = joins.map(|join| NamedJoin { entry: join.entry - entry, ..join.clone() });
+        Relations {
+            relations: self.relations[entry..].to_vec(),
+            merged: merged.collect(),
+            joins: joins.collect(),
+        }
     }
 
     /// The column of this name.
@@ -128,7 +145,14 @@ impl Relations {
     /// # Errors
     /// `42703` where the relation does not have it.
     pub fn qualified(&self, relation: &str, name: &str) -> Option<Result<Expression, SqlError>> {
-        let found = self.relation(relation)?;
+        let Some(found) = self.relation(relation) else {
+            let columns = self.columns_of_join(relation)?;
+            let column = columns.into_iter().find(|(known, _)| known == name);
+            return Some(column.map(|(_, column)| column).ok_or_else(|| {
+                let message = format!("column {relation}.{name} does not exist");
+                SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+            }));
+        };
         Some(match found.named(name) {
             Ok(Some(position)) => Ok(found.column(position)),
             Ok(None) => {
@@ -137,6 +161,30 @@ impl Relations {
             }
             Err(error) => Err(error),
         })
+    }
+
+    /// Gives the join of the relations from `entry` on a name for these columns, which its USING has merged.
+    ///
+    /// # Errors
+    /// `42712` where something has the name.
+    pub fn name_join(&mut self, name: String, entry: usize, columns: &[String]) -> Result<(), SqlError> {
+        if self.relation(&name).is_some() || self.joins.iter().any(|join| join.name == name) {
+            let message = format!("table name \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState(*b"42712"), message));
+        }
+        let merged = |column: &String| {
+            let mut merged = self.merged.iter();
+            let found = merged.find(|merged| merged.entry == entry && merged.name == *column)?;
+            Some((column.clone(), found.expression.clone()))
+        };
+        let columns = columns.iter().filter_map(merged).collect();
+        self.joins.push(NamedJoin { name, columns, entry });
+        Ok(())
+    }
+
+    /// The columns of the join of this name.
+    pub fn columns_of_join(&self, name: &str) -> Option<Vec<(String, Expression)>> {
+        self.joins.iter().find(|join| join.name == name).map(|join| join.columns.clone())
     }
 
     /// Names that relations before and from `middle` on share: those of NATURAL.

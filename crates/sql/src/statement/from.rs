@@ -15,6 +15,7 @@ use crate::expression::{
 };
 use crate::parse::parse_plain_statements;
 use crate::predicate::{Condition, conjunction};
+use crate::rewrite::JOIN_NAME;
 use crate::routines::CallForm;
 use crate::scope::name_of;
 use crate::table::TablePlan;
@@ -118,8 +119,13 @@ fn bind_joined(
                 binder.bind_condition(condition, "JOIN/ON")?.into_conjuncts()
             }
             Some(JoinConstraint::Using(columns)) => {
+                let (columns, name) = split_name(columns)?;
                 let columns = columns.iter().map(using_column).collect::<Result<Vec<_>, _>>()?;
-                merge(query, names, kind, (entry, right_entry), &columns)?
+                let on = merge(query, names, kind, (entry, right_entry), &columns)?;
+                if let Some(name) = name {
+                    names.name_join(name_of(name)?, entry, &columns)?;
+                }
+                on
             }
             Some(JoinConstraint::Natural) => {
                 let columns = names.common_columns(entry, right_entry);
@@ -141,6 +147,18 @@ fn bind_joined(
         left = Item::Join { kind, sides: Box::new([left, right]), on };
     }
     Ok(left)
+}
+
+/// The columns of USING, and the name that AS gives the join.
+fn split_name(columns: &[ast::ObjectName]) -> Result<(&[ast::ObjectName], Option<&ast::Ident>), SqlError> {
+    if let [columns @ .., last] = columns
+        && let [ast::ObjectNamePart::Identifier(mark), ast::ObjectNamePart::Identifier(name)] =
+            last.0.as_slice()
+        && mark.value == JOIN_NAME
+    {
+        return Ok((columns, Some(name)));
+    }
+    Ok((columns, None))
 }
 
 fn using_column(name: &ast::ObjectName) -> Result<String, SqlError> {

@@ -130,7 +130,7 @@ fn bind_on_conflict(
         records: Vec::new(),
     };
     let relations = vec![relation(known_as, 0), relation("excluded", width)];
-    let names = Relations { relations, merged: Vec::new() };
+    let names = Relations { relations, merged: Vec::new(), joins: Vec::new() };
     in_statement(tables, scope, |query, level| {
         let binder = query.binder(level, Source::Relations(&names));
         let assignments = bind_assignments(table, &binder, &update.assignments)?;

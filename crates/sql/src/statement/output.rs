@@ -46,7 +46,10 @@ impl Wildcards<'_> {
             (Wildcards::Relations(relations), None) => {
                 (!relations.relations.is_empty()).then(|| relations.all())
             }
-            (Wildcards::Relations(relations), Some(of)) => Some(relations.relation(of)?.all(false)),
+            (Wildcards::Relations(relations), Some(of)) => match relations.relation(of) {
+                Some(relation) => Some(relation.all(false)),
+                None => relations.columns_of_join(of),
+            },
         }
     }
 
@@ -56,6 +59,9 @@ impl Wildcards<'_> {
             (Wildcards::Table(..), _) => Vec::new(),
             (Wildcards::Relations(relations), None) => relations.paths(),
             (Wildcards::Relations(relations), Some(of)) => {
+                if let Some(columns) = relations.columns_of_join(of) {
+                    return columns.into_iter().map(|(column, _)| vec![of.to_string(), column]).collect();
+                }
                 relations.relation(of).map_or_else(Vec::new, |relation| relation.paths(false))
             }
         }

@@ -424,6 +424,7 @@ fn around(scope: QueryScope<'_>, query: &Query, (columns, relation): Rows) -> Re
             records: Vec::new(),
         }],
         merged: Vec::new(),
+        joins: Vec::new(),
     };
     let binder = Binder::new(scope.variables, Source::Relations(&names));
     let output = Outputs { projection: &projection, columns: &columns };
