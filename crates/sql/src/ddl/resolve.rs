@@ -12,7 +12,8 @@ use crate::parse_comment::CommentedObject;
 use crate::parse_role::{NamedRoutine, Objects, RoleStatement};
 use sqlparser::ast::{ColumnDef, ColumnOption};
 use types::{
-    Catalog, CompositeTypes, DataType, SearchPath, SqlError, SqlState, object_name, split_catalog_name,
+    Catalog, CompositeTypes, DataType, SearchPath, SqlError, SqlState, as_given, object_name,
+    split_catalog_name,
 };
 
 /// Where the names of a statement are looked for.
@@ -172,8 +173,15 @@ impl Resolver<'_> {
         let types = types.iter().map(|one| bind_routine_type(&known, one).map(DataType::family));
         let types = types.collect::<Result<Vec<DataType>, SqlError>>()?;
         let mut overloads = self.catalog.overloads(&routine.name);
-        if let Some((key, _)) = overloads.find(|(_, one)| one.input_types() == types) {
-            routine.name = key.clone();
+        match overloads.find(|(_, one)| one.input_types() == types) {
+            Some((key, _)) => routine.name = key.clone(),
+            None if self.catalog.aggregates.contains_key(&routine.name) => {}
+            None => {
+                let types: Vec<String> = types.iter().map(|one| known.name_of(*one)).collect();
+                let message =
+                    format!("function {}({}) does not exist", as_given(&routine.name), types.join(", "));
+                return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
+            }
         }
         Ok(())
     }
