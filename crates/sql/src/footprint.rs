@@ -11,6 +11,7 @@
 //! | SELECT | reads the columns of WHERE and output |
 //! | UPDATE by key | reads what the command uses, writes what it assigns |
 //! | UPDATE over a range | the same for every row of it, and reads the columns of WHERE |
+//! | UPDATE of the primary key | reads and writes every column of the old key, and of the new one |
 //! | DELETE | writes every column |
 //! | INSERT | writes every column of the new key; a hidden key begins with height and position |
 //! | RETURNING | reads its columns |
@@ -42,7 +43,8 @@ use crate::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
 use types::{
-    ColumnSet, DataType, Key, ReferentialAction, SqlError, TableId, TriggerEvent, Value, format_value, limits,
+    ColumnSet, DataType, Key, ReferentialAction, SqlError, TableId, TriggerEvent, Value, cast, format_value,
+    limits,
 };
 
 /// Instructions that the analysis of one transaction may walk, those of called procedures included. Nobody is charged
@@ -324,8 +326,12 @@ impl<'a> Analysis<'a> {
             ConflictAction::Update { plan, .. } => (ColumnSet::ALL, written(plan)),
             ConflictAction::Nothing => (ColumnSet::EXISTS, ColumnSet::EMPTY),
         };
-        // What row has a key of a unique index is not known before the rows are.
-        if on_conflict.arbiters.iter().any(|arbiter| matches!(arbiter, Arbiter::Unique(_))) {
+        let moves = match &on_conflict.action {
+            ConflictAction::Update { plan, .. } => may_move(plan),
+            ConflictAction::Nothing => false,
+        };
+        // What row has a key of a unique index is not known before the rows are, nor where rows are moved to.
+        if moves || on_conflict.arbiters.iter().any(|arbiter| matches!(arbiter, Arbiter::Unique(_))) {
             self.read(table, KeyRange::ALL, looks);
             self.write(table, KeyRange::ALL, changes);
         }
@@ -446,11 +452,7 @@ impl<'a> Analysis<'a> {
         for foreign_key in referenced {
             let child = &foreign_key.child;
             let cascades = foreign_key.on_delete == ReferentialAction::Cascade;
-            let writes = match &foreign_key.assign {
-                _ if cascades => ColumnSet::ALL,
-                Some(assign) => written(assign),
-                None => ColumnSet::EMPTY,
-            };
+            let writes = if cascades { ColumnSet::ALL } else { written(&foreign_key.assign) };
             self.write(child, KeyRange::ALL, writes);
             self.constraints(child, writes, done)?;
             self.triggers(child, TriggerEvent::Delete)?;
@@ -468,14 +470,49 @@ impl<'a> Analysis<'a> {
         self.triggers(&plan.table, TriggerEvent::Update)?;
         let Some(range) = self.range(&update.access, frame) else { return Ok(()) };
         let given = plan.table.triggers.at(TriggerEvent::Update).rows;
-        let shown = if plan.may_show_row() || given { ColumnSet::ALL } else { ColumnSet::EMPTY };
+        let shown =
+            if plan.may_show_row() || plan.moves || given { ColumnSet::ALL } else { ColumnSet::EMPTY };
         let writes = written(plan);
+        if may_move(plan) {
+            let range = self.moved_to(update, frame);
+            self.read(&plan.table, range.clone(), ColumnSet::EXISTS);
+            self.write(&plan.table, range, ColumnSet::ALL);
+        }
         let columns = plan.uses | update.filter_columns | returned(&update.returning) | shown;
         let constrained =
             if writes.intersects(plan.table.constrained) { plan.table.constrained } else { ColumnSet::EMPTY };
         self.read(&plan.table, range.clone(), columns | constrained | ColumnSet::EXISTS);
         self.write(&plan.table, range, writes);
         self.constraints(&plan.table, writes, &mut Vec::new())
+    }
+
+    /// The keys that the rows of an UPDATE may get.
+    fn moved_to(&self, update: &BoundUpdate, frame: &KnownFrame) -> KeyRange {
+        let plan = &update.plan;
+        // A trigger may make any row of it.
+        if plan.table.triggers.at(TriggerEvent::Update).before_row {
+            return KeyRange::ALL;
+        }
+        let stays = match &update.access {
+            Access::Key(parts) => parts.as_slice(),
+            _ => &[],
+        };
+        let known = |(position, ordinal): (usize, &u16)| match plan.assigns(*ordinal) {
+            true => {
+                let (_, value) = plan.known().iter().find(|(assigned, _)| assigned == ordinal)?;
+                self.evaluate(value, frame)
+            }
+            false => {
+                let part = stays.get(position)?;
+                cast(self.evaluate(&part.value, frame)?, part.data_type.family()).ok()
+            }
+        };
+        let values: Vec<Value> = plan.table.key.iter().enumerate().map_while(known).collect();
+        match Key::encode(&values) {
+            Ok(key) if values.len() == plan.table.key.len() => single(key),
+            Ok(key) if !values.is_empty() => KeyRange::prefix(key),
+            _ => KeyRange::ALL,
+        }
     }
 
     fn delete(&mut self, delete: &BoundDelete, frame: &KnownFrame) -> Result<(), SqlError> {
@@ -622,9 +659,14 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// What an UPDATE may write: with triggers that may change the row, all of it but its key.
+/// What an UPDATE may write: with triggers that may change the row, or where it moves, all of it.
 fn written(plan: &UpdatePlan) -> ColumnSet {
-    if plan.table.triggers.at(TriggerEvent::Update).before_row { ColumnSet::ALL } else { plan.writes }
+    if may_move(plan) { ColumnSet::ALL } else { plan.writes }
+}
+
+/// Whether an UPDATE may give rows another key.
+fn may_move(plan: &UpdatePlan) -> bool {
+    plan.moves || plan.table.triggers.at(TriggerEvent::Update).before_row
 }
 
 fn single(key: Key) -> KeyRange {

@@ -89,6 +89,16 @@ fn changes() {
 }
 
 #[test]
+fn keyless_changes() {
+    run("keyless_changes");
+}
+
+#[test]
+fn key_updates() {
+    run("key_updates");
+}
+
+#[test]
 fn queries() {
     run("queries");
 }

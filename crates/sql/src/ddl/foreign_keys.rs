@@ -118,16 +118,6 @@ pub(super) fn create_foreign_key(
     };
     check_types(table, &parent, &name, &columns, &referenced)?;
     let (on_delete, on_update) = (draft.on_delete, draft.on_update);
-    let assigns = |action: ReferentialAction| {
-        matches!(action, ReferentialAction::SetNull | ReferentialAction::SetDefault)
-    };
-    let changes_key = assigns(on_delete) || assigns(on_update) || on_update == ReferentialAction::Cascade;
-    // Columns of a primary key do not change, so neither do the rows that reference one.
-    let may_change = assigns(on_delete) || index.is_some();
-    if changes_key && may_change && columns.iter().any(|ordinal| table.primary_key.contains(ordinal)) {
-        return Err(SqlError::unsupported("a FOREIGN KEY that assigns columns of the primary key")
-            .hint("Use ON DELETE NO ACTION, RESTRICT or CASCADE, and ON UPDATE NO ACTION or RESTRICT."));
-    }
     let number = take_number(catalog)?;
     let foreign_key =
         ForeignKey { number, name, columns, parent: parent.id, referenced, index, on_delete, on_update };

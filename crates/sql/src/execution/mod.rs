@@ -7,6 +7,7 @@ mod constraint;
 mod cursor;
 mod function;
 mod fused;
+mod moving;
 mod own;
 mod protect;
 mod relation;

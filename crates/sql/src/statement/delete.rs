@@ -4,16 +4,16 @@ use super::Access;
 use super::Interval;
 use super::bind::{bind_where, columns_of, find_table, single_table};
 use super::change::BoundDelete;
-use super::from::bind_from;
+use super::from::bind_from_target;
 use super::output::bind_returning;
 use super::query::{finding, in_statement};
-use super::update::{holds_query, key_columns};
+use super::update::holds_query;
 use crate::command::DeletePlan;
 use crate::expression::{Binder, Source};
 use crate::predicate::Condition;
 use crate::scope::VariableScope;
 use crate::table::Tables;
-use sqlparser::ast::{self, FromTable, TableWithJoins};
+use sqlparser::ast::{self, FromTable};
 use std::sync::Arc;
 use types::{ColumnSet, Privileges, SqlError, SqlState};
 
@@ -81,12 +81,10 @@ pub(super) fn bind_delete(
     let others = delete.using.as_deref().unwrap_or_default();
     if !others.is_empty() || delete.selection.iter().any(|part| holds_query(scope, part)) {
         return in_statement(tables, scope, |query, level| {
-            let from: Vec<TableWithJoins> = [from].into_iter().chain(others).cloned().collect();
-            let (item, names) = bind_from(query, level, &from)?;
+            let (item, names, key) = bind_from_target(query, level, (&from.relation, table), others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let conditions = bind_where(&binder, delete.selection.as_ref())?;
-            let item = item.expect("there is a table at least");
-            let access = Access::Found(Box::new(finding(item, conditions, key_columns(table, "DELETE")?)));
+            let access = Access::Found(Box::new(finding(item, conditions, vec![key])));
             let plan = Arc::new(DeletePlan::new(table.clone(), Vec::new()));
             Ok(BoundDelete {
                 plan,

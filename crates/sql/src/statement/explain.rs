@@ -40,7 +40,8 @@ pub(crate) fn explain(statement: &BoundStatement) -> Option<Vec<String>> {
         BoundStatement::Update(update) => {
             let table = &update.plan.table;
             let writes = columns(table, update.plan.writes);
-            plan.line(format!("Update {}: commands that write {writes}", table.name));
+            let moves = if update.plan.moves { ", and move the row to another key" } else { "" };
+            plan.line(format!("Update {}: commands that write {writes}{moves}", table.name));
             plan.change(table, &update.access, update.filter.as_ref(), TriggerEvent::Update);
         }
         BoundStatement::Delete(delete) => {

@@ -1,6 +1,7 @@
 //! Statements bound to tables, ordinals and slots.
 
 mod access;
+mod assignments;
 mod bind;
 mod call;
 mod change;
@@ -21,6 +22,7 @@ mod slots;
 mod update;
 
 pub(crate) use access::{Access, Interval, KeyPart, resolve_key};
+pub(crate) use assignments::no_column;
 pub(crate) use bind::{bind_statement, table_name};
 pub(crate) use change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
@@ -32,7 +34,6 @@ pub(crate) use relation::{Join, JoinKind, Relation, SetOperation};
 pub(crate) use row_function::{RowFunction, RowKind, goes_up};
 pub(crate) use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
 pub(crate) use slots::VisitSlot;
-pub(crate) use update::no_column;
 
 use crate::expression::Expression;
 use crate::table::TablePlan;
