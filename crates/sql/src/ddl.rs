@@ -8,6 +8,7 @@ mod constraints;
 mod create_as;
 mod foreign_keys;
 mod indexes;
+mod primary_key;
 mod roles;
 mod routines;
 mod rows;

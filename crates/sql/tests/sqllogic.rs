@@ -94,6 +94,11 @@ fn keyless_changes() {
 }
 
 #[test]
+fn primary_keys() {
+    run("primary_keys");
+}
+
+#[test]
 fn key_updates() {
     run("key_updates");
 }

@@ -234,6 +234,13 @@ pub(super) fn refuse_needed(
     refuse_dependents(catalog, &needs, what, depends_on, None)
 }
 
+/// Refuses to drop a primary key that a FOREIGN KEY references.
+pub(super) fn refuse_key_needed(catalog: &Catalog, table: &Table) -> Result<(), SqlError> {
+    let needs = |foreign_key: &ForeignKey| foreign_key.parent == table.id && foreign_key.index.is_none();
+    let what = format!("constraint {} on table {}", table.primary_key_name, table.name);
+    refuse_dependents(catalog, &needs, &what, &format!("index {}", table.primary_key_name), None)
+}
+
 /// Refuses to drop a table that a FOREIGN KEY of another one references.
 pub(super) fn refuse_referenced(
     catalog: &Catalog,

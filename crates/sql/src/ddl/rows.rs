@@ -86,15 +86,30 @@ impl<'e, 'x> Rows<'e, 'x> {
         &mut self,
         from: TableId,
         to: TableId,
-        change: &mut dyn FnMut(&Row) -> Result<Row, SqlError>,
+        change: &mut dyn FnMut(&Key, &Row) -> Result<(Key, Row), SqlError>,
     ) -> Result<(), SqlError> {
         let mut rows = Vec::new();
         self.visit(from, &mut |_, key, row| {
-            rows.push((key.clone(), change(row)?));
+            rows.push(change(key, row)?);
             Ok(())
         })?;
         self.made.tables.remove(&from);
         rows.into_iter().try_for_each(|(key, row)| self.put(to, key, row))
+    }
+
+    /// The same under hidden keys, in the order of the rows.
+    pub(super) fn rewrite_hidden(&mut self, from: TableId, to: TableId) -> Result<(), SqlError> {
+        let mut rows = Vec::new();
+        self.visit(from, &mut |_, _, row| {
+            rows.push(row.clone());
+            Ok(())
+        })?;
+        self.made.tables.remove(&from);
+        for row in rows {
+            let key = self.execution.draw_key()?;
+            self.put(to, key, row)?;
+        }
+        Ok(())
     }
 
     /// Puts a row into a table that is made.
