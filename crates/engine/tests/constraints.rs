@@ -16,11 +16,12 @@ const HISTORIES: u64 = 400;
 const BATCHES: usize = 3;
 const TRANSACTIONS: u32 = 6;
 
-const TABLES: [&str; 4] = [
+const TABLES: [&str; 5] = [
     "CREATE TABLE p (id int PRIMARY KEY, code text UNIQUE, a int, b int, UNIQUE (a, b))",
     "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE, code text REFERENCES p (code), n int)",
     "CREATE TABLE h (u int UNIQUE, v int, p int DEFAULT 1 REFERENCES p ON DELETE SET NULL ON UPDATE SET DEFAULT)",
     "CREATE TABLE k (p int REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE, n int, v int, PRIMARY KEY (p, n))",
+    "CREATE SEQUENCE drawn START WITH 10 INCREMENT BY 3 MAXVALUE 60 CYCLE",
 ];
 const INDEXES: [&str; 5] = [
     "CREATE INDEX p_b ON p (b, code)",
@@ -97,6 +98,10 @@ fn statement(random: &mut StdRng) -> String {
         "INSERT INTO h VALUES (#, #, #), (NULL, #, #)",
         "INSERT INTO h VALUES (#, #, #) ON CONFLICT (u) DO UPDATE SET v = h.v + excluded.v RETURNING u, v",
         "UPDATE h SET u = u + 1 WHERE v = #",
+        "INSERT INTO h (u, v) VALUES (nextval('drawn'), #) RETURNING u",
+        "UPDATE h SET u = nextval('drawn') WHERE v = #",
+        "SELECT nextval('drawn')",
+        "SELECT setval('drawn', 10 + #, #::int > 2)",
         "UPDATE h SET v = v + 1 WHERE u = #",
         "DELETE FROM h WHERE v > #",
         "SELECT id FROM c WHERE n = # ORDER BY id",

@@ -34,7 +34,7 @@ use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use crate::library::Library;
 use crate::plpgsql::{self, CompiledProcedure, FusedStatement};
 use crate::polymorphic::Actual;
-use crate::sequence::is_sequence_function;
+use crate::sequence::{is_sequence_function, sequence_name};
 use crate::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
     ConflictAction, InsertSource, Interval, KeyPart, OnConflict, Returning, resolve_key,
@@ -43,8 +43,8 @@ use crate::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
 use types::{
-    ColumnSet, DataType, Key, ReferentialAction, SqlError, TableId, TriggerEvent, Value, cast, format_value,
-    limits,
+    ColumnSet, DataType, Key, ReferentialAction, Sequence, SqlError, TableId, TriggerEvent, Value, cast,
+    format_value, limits,
 };
 
 /// Instructions that the analysis of one transaction may walk, those of called procedures included. Nobody is charged
@@ -222,8 +222,11 @@ impl<'a> Analysis<'a> {
 
     /// What functions may touch that a statement calls, any number of times.
     fn calls_of(&mut self, calls: &[RoutineCall], frame: &KnownFrame) -> Result<(), SqlError> {
-        // Drawing from a sequence touches nothing.
-        for call in calls.iter().filter(|call| !is_sequence_function(&call.callee.name)) {
+        for call in calls {
+            if is_sequence_function(&call.callee.name) {
+                self.counters_of(call);
+                continue;
+            }
             let known = |argument: &Expression| match argument.is_row_independent() {
                 true => self.evaluate(argument, frame),
                 false => None,
@@ -232,6 +235,27 @@ impl<'a> Analysis<'a> {
             self.call(&call.callee.name, call.callee.actual, arguments)?;
         }
         Ok(())
+    }
+
+    /// Drawing from a sequence touches its row where it counts, and nothing else.
+    fn counters_of(&mut self, call: &RoutineCall) {
+        let named = match call.arguments.first().map(|argument| &argument.kind) {
+            Some(Kind::Constant(Value::Text(text))) => sequence_name(text).ok(),
+            _ => None,
+        };
+        self.counters(&|sequence| named.as_ref().is_none_or(|named| *named == sequence.name));
+    }
+
+    fn counters(&mut self, is_meant: &dyn Fn(&Sequence) -> bool) {
+        let library = self.library;
+        for sequence in library.catalog().sequences.values() {
+            let Some(counter) = &sequence.counter else { continue };
+            if is_meant(sequence) {
+                let region = |columns| Region { table: counter.table, range: KeyRange::ALL, columns };
+                self.footprint.read(region(ColumnSet::ALL));
+                self.footprint.write(region(ColumnSet::ALL));
+            }
+        }
     }
 
     fn insert(&mut self, insert: &BoundInsert, frame: &KnownFrame) -> Result<(), SqlError> {
@@ -517,11 +541,19 @@ impl<'a> Analysis<'a> {
 
     fn delete(&mut self, delete: &BoundDelete, frame: &KnownFrame) -> Result<(), SqlError> {
         let plan = &delete.plan;
+        for other in delete.truncation.iter().flat_map(|truncation| &truncation.also) {
+            self.delete(other, frame)?;
+        }
+        if delete.truncation.as_ref().is_some_and(|truncation| truncation.restarts) {
+            self.counters(&|sequence| {
+                sequence.owner.as_ref().is_some_and(|owner| owner.table == plan.table.id)
+            });
+        }
         if let Access::Found(select) = &delete.access {
             self.select(select, frame)?;
         }
         self.returning(&delete.returning, frame)?;
-        let event = if delete.truncates { TriggerEvent::Truncate } else { TriggerEvent::Delete };
+        let event = if delete.truncation.is_some() { TriggerEvent::Truncate } else { TriggerEvent::Delete };
         self.triggers(&plan.table, event)?;
         let Some(range) = self.range(&delete.access, frame) else { return Ok(()) };
         let given = plan.table.triggers.at(event).rows;

@@ -31,6 +31,7 @@ mod parse_aggregate;
 mod parse_create_as;
 mod parse_role;
 mod parse_routine;
+mod parse_sequence;
 mod parse_trigger;
 mod plpgsql;
 mod polymorphic;

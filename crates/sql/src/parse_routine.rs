@@ -27,6 +27,9 @@ pub(crate) struct CreateRoutine {
     pub endorsement: Option<String>,
     /// SECURITY DEFINER.
     pub security_definer: bool,
+    /// What `SET check_function_bodies` says, as PostgreSQL's dumps say it of a session: without it the body may name what
+    /// comes later.
+    pub checks_body: bool,
 }
 
 /// What is said of functions only.
@@ -95,7 +98,7 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
     let name = name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
     let mut parameters = parse_parameters(parser, sql)?;
     let (mut language, mut body, mut endorsement) = (None, None, None);
-    let mut security_definer = None;
+    let (mut security_definer, mut checks_body) = (None, None);
     loop {
         let token = parser.peek_token();
         let Token::Word(word) = &token.token else {
@@ -123,6 +126,10 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
                 };
                 parser.next_token();
                 set_once(&mut security_definer, definer)?;
+            }
+            ("set", _) if word_ahead(parser, 1) == CHECK_BODIES => {
+                skip_words(parser, 2);
+                set_once(&mut checks_body, parse_switch(parser, sql)?)?;
             }
             ("set", _) if endorsement.is_none() => {
                 parser.next_token();
@@ -172,7 +179,29 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
         body,
         endorsement,
         security_definer,
+        checks_body: checks_body.unwrap_or(true),
     })
+}
+
+/// The setting that says whether bodies are checked when they are created.
+const CHECK_BODIES: &str = "check_function_bodies";
+
+/// `TO on`, `= off`
+fn parse_switch(parser: &mut Parser<'_>, sql: &str) -> Result<bool, SqlError> {
+    if !parser.consume_token(&Token::Eq) {
+        match word_ahead(parser, 0).as_str() {
+            "to" => skip_words(parser, 1),
+            _ => return Err(unexpected(&parser.peek_token(), sql)),
+        }
+    }
+    let token = parser.peek_token();
+    let switch = match word_ahead(parser, 0).as_str() {
+        "on" | "true" => true,
+        "off" | "false" => false,
+        _ => return Err(unexpected(&token, sql)),
+    };
+    skip_words(parser, 1);
+    Ok(switch)
 }
 
 /// `DO [LANGUAGE plpgsql] 'block'`, in any order. Gives the block.

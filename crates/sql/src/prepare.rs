@@ -289,6 +289,7 @@ fn bind_step(
         | ParsedStatement::CreateAggregate(_)
         | ParsedStatement::DropAggregate(_)
         | ParsedStatement::Role(_)
+        | ParsedStatement::Sequence(_)
         | ParsedStatement::Trigger(_) => {
             return Err(SqlError::unsupported("this statement"));
         }

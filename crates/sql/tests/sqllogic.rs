@@ -284,6 +284,21 @@ fn alter_table() {
 }
 
 #[test]
+fn truncate() {
+    run("truncate");
+}
+
+#[test]
+fn dump() {
+    run("dump");
+}
+
+#[test]
+fn counting() {
+    run("counting");
+}
+
+#[test]
 fn sequences() {
     run("sequences");
 }

@@ -84,7 +84,7 @@ pub use proposal::{
 };
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
 pub use role::{Grantee, Principal, Privileges, Role, Roles, Securable};
-pub use sequence::{Generated, Sequence, SequenceOwner};
+pub use sequence::{Counter, Generated, Sequence, SequenceOwner};
 pub use session::{SessionResults, SessionStep, results_have_changed};
 pub use submission::{
     FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,

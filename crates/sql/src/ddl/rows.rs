@@ -6,6 +6,7 @@
 
 use crate::execution::{Execution, check_row_bytes};
 use state::{Command, CommandKind, KeyRange, PlainState, RowChange, RowFunction, RowId, Snapshot};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{Catalog, ColumnSet, Key, Row, SqlError, TableId};
@@ -121,8 +122,9 @@ impl<'e, 'x> Rows<'e, 'x> {
 
     /// Leaves the rows of the tables that were made in the execution.
     pub(super) fn finish(self, catalog: &Catalog) {
+        let kept: BTreeSet<TableId> = catalog.row_tables().collect();
         for (table, rows) in self.made.tables {
-            if catalog.table(table).is_none() {
+            if !kept.contains(&table) {
                 continue;
             }
             for (key, row) in rows {

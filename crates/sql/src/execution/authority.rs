@@ -74,6 +74,15 @@ impl<'a> Execution<'a> {
         self.require(authority, &Securable::Relation(table.to_string()), Privileges::INSERT)
     }
 
+    /// Refuses to set the last value of a sequence, if the role may not.
+    ///
+    /// # Errors
+    /// `42501`
+    pub fn authorise_setting(&self, sequence: &str) -> Result<(), SqlError> {
+        let Some(authority) = &self.authority else { return Ok(()) };
+        self.require(authority, &Securable::Relation(sequence.to_string()), Privileges::UPDATE)
+    }
+
     /// Refuses to call a routine, if the role may not.
     ///
     /// # Errors
@@ -94,6 +103,7 @@ impl<'a> Execution<'a> {
         }
         let (kind, name) = match object {
             Securable::Relation(name) if catalog.views.contains_key(name) => ("view", name),
+            Securable::Relation(name) if catalog.sequences.contains_key(name) => ("sequence", name),
             Securable::Relation(name) => ("table", name),
             Securable::Routine(name) => match catalog.procedures.get(name) {
                 Some(routine) if routine.function.is_some() => ("function", name),
@@ -107,6 +117,7 @@ impl<'a> Execution<'a> {
             // PostgreSQL grants on aggregates as on functions.
             Securable::Routine(_) if kind == "aggregate" => format!("function {name}"),
             Securable::Routine(_) => format!("{kind} {name}"),
+            Securable::Relation(_) if kind == "sequence" => format!("sequence {name}"),
             Securable::Relation(_) => name.clone(),
         };
         let hint = match self.catalog_has(&authority.role) {

@@ -319,7 +319,14 @@ impl Execution<'_> {
     ) -> Result<StatementOutput, SqlError> {
         self.begin_change();
         let table = &delete.plan.table;
-        if delete.truncates {
+        if let Some(truncation) = &delete.truncation {
+            for other in &truncation.also {
+                self.delete(other, frame)?;
+            }
+            if truncation.restarts {
+                self.restart_counters(table.id)?;
+            }
+            self.begin_change();
             self.begin_statement(table, Event::Truncate)?;
         } else if table.triggers.at(TriggerEvent::Delete).any {
             return self.delete_firing(delete, frame);
@@ -341,7 +348,7 @@ impl Execution<'_> {
                 output.rows.push(row.to_vec());
             }
         }
-        if delete.truncates {
+        if delete.truncation.is_some() {
             self.end_statement(table, Event::Truncate)?;
         }
         self.finish_change(&delete.returning, output, frame)

@@ -4,6 +4,7 @@ mod authority;
 mod change;
 mod change_firing;
 mod constraint;
+mod counter;
 mod cursor;
 mod function;
 mod fused;

@@ -47,7 +47,8 @@ pub(crate) fn explain(statement: &BoundStatement) -> Option<Vec<String>> {
         BoundStatement::Delete(delete) => {
             let table = &delete.plan.table;
             plan.line(format!("Delete from {}: commands", table.name));
-            let event = if delete.truncates { TriggerEvent::Truncate } else { TriggerEvent::Delete };
+            let event =
+                if delete.truncation.is_some() { TriggerEvent::Truncate } else { TriggerEvent::Delete };
             plan.change(table, &delete.access, delete.filter.as_ref(), event);
         }
         BoundStatement::Call(_) | BoundStatement::Explain(_) => return None,

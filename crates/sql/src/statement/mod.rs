@@ -19,6 +19,7 @@ mod select;
 mod select_query;
 mod set_functions;
 mod slots;
+mod truncate;
 mod update;
 
 pub(crate) use access::{Access, Interval, KeyPart, resolve_key};
@@ -123,7 +124,7 @@ impl BoundStatement {
         match self {
             BoundStatement::Insert(insert) => Some((&insert.table, TriggerEvent::Insert)),
             BoundStatement::Update(update) => Some((&update.plan.table, TriggerEvent::Update)),
-            BoundStatement::Delete(delete) if delete.truncates => {
+            BoundStatement::Delete(delete) if delete.truncation.is_some() => {
                 Some((&delete.plan.table, TriggerEvent::Truncate))
             }
             BoundStatement::Delete(delete) => Some((&delete.plan.table, TriggerEvent::Delete)),
@@ -137,7 +138,7 @@ impl BoundStatement {
             BoundStatement::Select(_) => format!("SELECT {affected}"),
             BoundStatement::Insert(_) => format!("INSERT 0 {affected}"),
             BoundStatement::Update(_) => format!("UPDATE {affected}"),
-            BoundStatement::Delete(delete) if delete.truncates => "TRUNCATE TABLE".to_string(),
+            BoundStatement::Delete(delete) if delete.truncation.is_some() => "TRUNCATE TABLE".to_string(),
             BoundStatement::Delete(_) => format!("DELETE {affected}"),
             BoundStatement::Call(_) => "CALL".to_string(),
             BoundStatement::Explain(_) => "EXPLAIN".to_string(),
