@@ -16,10 +16,12 @@ const HISTORIES: u64 = 400;
 const BATCHES: usize = 3;
 const TRANSACTIONS: u32 = 6;
 
-const TABLES: [&str; 3] = [
+const TABLES: [&str; 5] = [
     "CREATE TABLE p (id int PRIMARY KEY, code text UNIQUE, a int, b int, UNIQUE (a, b))",
-    "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE, code text REFERENCES p (code), n int)",
-    "CREATE TABLE h (u int UNIQUE, v int, p int DEFAULT 1 REFERENCES p ON DELETE SET NULL)",
+    "CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE, code text REFERENCES p (code), n int)",
+    "CREATE TABLE h (u int UNIQUE, v int, p int DEFAULT 1 REFERENCES p ON DELETE SET NULL ON UPDATE SET DEFAULT)",
+    "CREATE TABLE k (p int REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE, n int, v int, PRIMARY KEY (p, n))",
+    "CREATE SEQUENCE drawn START WITH 10 INCREMENT BY 3 MAXVALUE 60 CYCLE",
 ];
 const INDEXES: [&str; 5] = [
     "CREATE INDEX p_b ON p (b, code)",
@@ -67,6 +69,9 @@ fn statement(random: &mut StdRng) -> String {
         "UPDATE p SET a = a + 1, b = # WHERE id = #",
         "UPDATE p SET b = b + 1 WHERE b = #",
         "UPDATE p SET a = # WHERE code = @",
+        "UPDATE p SET id = # WHERE id = #",
+        "UPDATE p SET id = id + 1 WHERE b = #",
+        "INSERT INTO p VALUES (#, @, #, #) ON CONFLICT (code) DO UPDATE SET id = excluded.id, a = # RETURNING id",
         "DELETE FROM p WHERE id = #",
         "DELETE FROM p WHERE b = # AND code = @",
         "INSERT INTO c VALUES (#, #, @, #)",
@@ -77,12 +82,26 @@ fn statement(random: &mut StdRng) -> String {
         "UPDATE c SET n = n + 1 WHERE n = #",
         "UPDATE c SET n = n + 1 WHERE id = #",
         "UPDATE c SET code = @ WHERE p = # AND n < #",
+        "UPDATE c SET id = # WHERE id = #",
+        "UPDATE c SET id = id + 1, n = n + id WHERE n < # RETURNING id, n",
+        "UPDATE c SET id = 5 - id WHERE p = #",
+        "UPDATE c SET id = p.id + 4 FROM p WHERE c.code = p.code AND p.b = #",
+        "INSERT INTO k VALUES (#, #, #)",
+        "INSERT INTO k VALUES (#, #, #), (#, #, #)",
+        "UPDATE k SET n = n + 1, v = v + # WHERE p = #",
+        "UPDATE k SET p = # WHERE p = # AND n = #",
+        "UPDATE k SET v = v + 1 WHERE p = # AND n = #",
+        "SELECT p, n, v FROM k WHERE p = #",
         "DELETE FROM c WHERE n = #",
         "DELETE FROM c WHERE code = @",
         "INSERT INTO h (u, v) VALUES (#, #)",
         "INSERT INTO h VALUES (#, #, #), (NULL, #, #)",
         "INSERT INTO h VALUES (#, #, #) ON CONFLICT (u) DO UPDATE SET v = h.v + excluded.v RETURNING u, v",
         "UPDATE h SET u = u + 1 WHERE v = #",
+        "INSERT INTO h (u, v) VALUES (nextval('drawn'), #) RETURNING u",
+        "UPDATE h SET u = nextval('drawn') WHERE v = #",
+        "SELECT nextval('drawn')",
+        "SELECT setval('drawn', 10 + #, #::int > 2)",
         "UPDATE h SET v = v + 1 WHERE u = #",
         "DELETE FROM h WHERE v > #",
         "SELECT id FROM c WHERE n = # ORDER BY id",

@@ -59,6 +59,8 @@ pub(crate) struct UpdatePlan {
     pub uses: ColumnSet,
     /// Columns that it writes.
     pub writes: ColumnSet,
+    /// It assigns a column of the primary key: the row goes from its key to another one, by two commands.
+    pub moves: bool,
     /// False only if nothing but the known values can make it fail.
     can_fail: bool,
     /// The only assignment is `column = column ± amount` on an integer column; the flag: minus.
@@ -92,6 +94,7 @@ impl UpdatePlan {
                 })
             })
             .collect();
+        let moves = assignments.iter().any(|(ordinal, _)| table.key.contains(ordinal));
         let mut uses = ColumnSet::EXISTS;
         for index in &checks {
             table.checks[*index].condition.any(&mut |expression| {
@@ -143,6 +146,7 @@ impl UpdatePlan {
             capture,
             uses,
             writes,
+            moves,
             can_fail,
             addition,
         }

@@ -53,8 +53,8 @@ pub(crate) struct ForeignKeyPlan {
     pub filter_columns: ColumnSet,
     /// Removes one of them.
     pub delete: Arc<DeletePlan>,
-    /// Assigns values to `columns`, in their order; `None` where one of them is in the primary key.
-    pub assign: Option<Arc<UpdatePlan>>,
+    /// Assigns values to `columns`, in their order.
+    pub assign: Arc<UpdatePlan>,
 }
 
 impl ForeignKeyPlan {
@@ -91,7 +91,6 @@ impl ForeignKeyPlan {
         }
         let (access, rest) = Access::plan(child, conditions);
         let filter_columns = rest.iter().fold(access.columns(), |set, condition| set | condition.columns());
-        let in_key = foreign_key.columns.iter().any(|ordinal| child.key.contains(ordinal));
         Ok(ForeignKeyPlan {
             number: foreign_key.number,
             name: foreign_key.name.clone(),
@@ -107,7 +106,7 @@ impl ForeignKeyPlan {
             access,
             filter_columns,
             delete: Arc::new(DeletePlan::new(child.clone(), Vec::new())),
-            assign: (!in_key).then(|| Arc::new(UpdatePlan::new(child.clone(), Vec::new(), assignments))),
+            assign: Arc::new(UpdatePlan::new(child.clone(), Vec::new(), assignments)),
         })
     }
 

@@ -6,10 +6,12 @@ mod columns;
 mod comments;
 mod composite_types;
 mod constraints;
+mod counters;
 mod create_as;
 mod foreign_keys;
 mod indexes;
 mod names;
+mod primary_key;
 mod resolve;
 mod roles;
 mod routines;
@@ -23,11 +25,13 @@ mod views;
 use crate::parse::ParsedStatement;
 use crate::parse_comment::CommentOn;
 use crate::parse_role::RoleStatement;
+use crate::parse_sequence::SequenceStatement;
 use crate::statement::table_name;
 use aggregates::{AggregateDrop, bind_create_aggregate, create_aggregate};
 use alter::{TableChange, alter_table, bind_alter_table};
 use comments::{comment_on, forget_dropped};
 use composite_types::{TypeDraft, bind_create_type, create_type, drop_types, settle};
+pub(crate) use counters::counter_key;
 use create_as::{TableOfQuery, bind_create_table_as, create_table_as};
 use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
 use resolve::resolved;
@@ -35,7 +39,7 @@ use roles::change_roles;
 use routines::{DropRoutine, bind_create_routine, create_routine};
 pub(crate) use rows::Rows;
 use schemas::{ChangeOfSchemas, bind_schema_statement};
-use sequences::{SequenceDraft, bind_create_sequence, create_sequence, drop_sequences};
+use sequences::{change_sequence, drop_sequences};
 use sqlparser::ast::{ObjectType, Statement};
 use std::sync::Arc;
 use tables::{TableDraft, bind_create_table, create_table, drop_tables};
@@ -103,8 +107,8 @@ pub(crate) enum SchemaChange {
         /// The views.
         names: Vec<String>,
     },
-    /// CREATE SEQUENCE.
-    CreateSequence(SequenceDraft),
+    /// CREATE SEQUENCE and its kind.
+    Sequence(Box<SequenceStatement>),
     /// DROP SEQUENCE.
     DropSequence {
         /// IF EXISTS.
@@ -118,6 +122,8 @@ pub(crate) enum SchemaChange {
     CreateRoutine {
         /// OR REPLACE.
         or_replace: bool,
+        /// False: the body may name what comes later.
+        checks_body: bool,
         /// The procedure or function.
         procedure: Procedure,
     },
@@ -245,6 +251,7 @@ fn bind_change(
         }
         ParsedStatement::CreateTableAs(create) => return bind_create_table_as(create).map(Some),
         ParsedStatement::Role(statement) => return Ok(Some(SchemaChange::Role(statement.as_ref().clone()))),
+        ParsedStatement::Sequence(statement) => return Ok(Some(SchemaChange::Sequence(statement.clone()))),
         ParsedStatement::Trigger(statement) => {
             return bind_trigger(statement).map(|change| Some(SchemaChange::Trigger(change)));
         }
@@ -292,7 +299,6 @@ fn bind_change(
             let names = names.iter().map(table_name).collect::<Result<_, _>>()?;
             Ok(Some(SchemaChange::DropIndex { if_exists: *if_exists, names }))
         }
-        Statement::CreateSequence { .. } => bind_create_sequence(statement),
         Statement::Drop { object_type: ObjectType::Sequence, if_exists, names, cascade, .. } => {
             let names = names.iter().map(table_name).collect::<Result<_, _>>()?;
             Ok(Some(SchemaChange::DropSequence { if_exists: *if_exists, cascade: *cascade, names }))
@@ -422,16 +428,13 @@ fn change_all<'c>(
                 drop_views(&mut catalog, *if_exists, *cascade, names)?;
                 "DROP VIEW"
             }
-            SchemaChange::CreateSequence(draft) => {
-                create_sequence(&mut catalog, draft)?;
-                "CREATE SEQUENCE"
-            }
+            SchemaChange::Sequence(statement) => change_sequence(&mut catalog, statement, rows)?,
             SchemaChange::DropSequence { if_exists, cascade, names } => {
                 drop_sequences(&mut catalog, *if_exists, *cascade, names)?;
                 "DROP SEQUENCE"
             }
-            SchemaChange::CreateRoutine { or_replace, procedure } => {
-                create_routine(&mut catalog, *or_replace, procedure)?
+            SchemaChange::CreateRoutine { or_replace, checks_body, procedure } => {
+                create_routine(&mut catalog, *or_replace, *checks_body, procedure)?
             }
             SchemaChange::DropRoutine(drop) => drop.apply(&mut catalog)?,
             SchemaChange::Trigger(change) => change.apply(&mut catalog)?,

@@ -1,6 +1,7 @@
 //! Effects that endorsers signed, held against the schema: whoever has signed them, no row may be what no execution
 //! could have made it.
 
+use crate::ddl::counter_key;
 use crate::execution::sized;
 use crate::expression::Environment;
 use crate::library::Library;
@@ -10,8 +11,8 @@ use state::{
 };
 use std::sync::Arc;
 use types::{
-    ColumnSet, CompositeTypes, DataType, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite, Index,
-    Key, Row, RowWrite, SqlError, SqlState, TableId, Value,
+    ColumnSet, CompositeTypes, Counter, DataType, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite,
+    Index, Key, Row, RowWrite, SqlError, SqlState, TableId, Value,
 };
 
 /// The effects as validation works on them. Their commands check what the row is at its place: NOT NULL, CHECK, length.
@@ -21,7 +22,7 @@ use types::{
 /// on this catalog gives.
 pub fn bind_endorsed(library: &Library, endorsed: &EndorsedEffects) -> Result<Effects, SqlError> {
     for EndorsedRead { table, .. } in &endorsed.reads {
-        if library.tables().unique_index(*table).is_none() {
+        if library.tables().unique_index(*table).is_none() && counter(library, *table).is_none() {
             plan(library, *table)?;
         }
     }
@@ -32,10 +33,40 @@ pub fn bind_endorsed(library: &Library, endorsed: &EndorsedEffects) -> Result<Ef
         }
     }
     let types = library.tables().routines().types();
-    effects_of(endorsed, |write| match library.tables().unique_index(write.table) {
-        Some((table, index)) => unique_command(table, index, write),
-        None => command(types, plan(library, write.table)?, write),
+    effects_of(endorsed, |write| {
+        if let Some((table, index)) = library.tables().unique_index(write.table) {
+            return unique_command(table, index, write);
+        }
+        match counter(library, write.table) {
+            Some(counter) => counter_command(counter, write),
+            None => command(types, plan(library, write.table)?, write),
+        }
     })
+}
+
+/// The sequence that counts under this number.
+fn counter(library: &Library, table: TableId) -> Option<&Counter> {
+    library.catalog().counters().find(|counter| counter.table == table)
+}
+
+/// The last value of a sequence.
+fn counter_command(counter: &Counter, endorsed: &EndorsedWrite) -> Result<Command, SqlError> {
+    let is_value = |value: &Value, is_drawn: &Value| {
+        matches!(value, Value::BigInt(value) if (counter.smallest..=counter.largest).contains(value))
+            && matches!(is_drawn, Value::Boolean(_))
+    };
+    let fits = endorsed.key == counter_key()
+        && match &endorsed.write {
+            RowWrite::Put(row) => matches!(&row[..], [value, is_drawn] if is_value(value, is_drawn)),
+            RowWrite::Assign(values) => {
+                matches!(&values[..], [(0, value), (1, is_drawn)] if is_value(value, is_drawn))
+            }
+            RowWrite::Add { .. } | RowWrite::Delete => false,
+        };
+    match fits {
+        true => Ok(write_command(endorsed)),
+        false => Err(broken("a sequence has come to no value of it".to_string())),
+    }
 }
 
 /// A key of a unique index that is taken or freed. Which row takes it is not looked at: whoever endorses decides what

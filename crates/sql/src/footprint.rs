@@ -11,6 +11,7 @@
 //! | SELECT | reads the columns of WHERE and output |
 //! | UPDATE by key | reads what the command uses, writes what it assigns |
 //! | UPDATE over a range | the same for every row of it, and reads the columns of WHERE |
+//! | UPDATE of the primary key | reads and writes every column of the old key, and of the new one |
 //! | DELETE | writes every column |
 //! | INSERT | writes every column of the new key; a hidden key begins with height and position |
 //! | RETURNING | reads its columns |
@@ -33,7 +34,7 @@ use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use crate::library::Library;
 use crate::plpgsql::{self, CompiledProcedure, FusedStatement};
 use crate::polymorphic::Actual;
-use crate::sequence::is_sequence_function;
+use crate::sequence::{is_sequence_function, sequence_name};
 use crate::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
     ConflictAction, InsertSource, Interval, KeyPart, OnConflict, Returning, resolve_key,
@@ -42,7 +43,8 @@ use crate::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
 use types::{
-    ColumnSet, DataType, Key, ReferentialAction, SqlError, TableId, TriggerEvent, Value, format_value, limits,
+    ColumnSet, DataType, Key, ReferentialAction, Sequence, SqlError, TableId, TriggerEvent, Value, cast,
+    format_value, limits,
 };
 
 /// Instructions that the analysis of one transaction may walk, those of called procedures included. Nobody is charged
@@ -220,8 +222,11 @@ impl<'a> Analysis<'a> {
 
     /// What functions may touch that a statement calls, any number of times.
     fn calls_of(&mut self, calls: &[RoutineCall], frame: &KnownFrame) -> Result<(), SqlError> {
-        // Drawing from a sequence touches nothing.
-        for call in calls.iter().filter(|call| !is_sequence_function(&call.callee.name)) {
+        for call in calls {
+            if is_sequence_function(&call.callee.name) {
+                self.counters_of(call);
+                continue;
+            }
             let known = |argument: &Expression| match argument.is_row_independent() {
                 true => self.evaluate(argument, frame),
                 false => None,
@@ -230,6 +235,27 @@ impl<'a> Analysis<'a> {
             self.call(&call.callee.name, call.callee.actual, arguments)?;
         }
         Ok(())
+    }
+
+    /// Drawing from a sequence touches its row where it counts, and nothing else.
+    fn counters_of(&mut self, call: &RoutineCall) {
+        let named = match call.arguments.first().map(|argument| &argument.kind) {
+            Some(Kind::Constant(Value::Text(text))) => sequence_name(text).ok(),
+            _ => None,
+        };
+        self.counters(&|sequence| named.as_ref().is_none_or(|named| *named == sequence.name));
+    }
+
+    fn counters(&mut self, is_meant: &dyn Fn(&Sequence) -> bool) {
+        let library = self.library;
+        for sequence in library.catalog().sequences.values() {
+            let Some(counter) = &sequence.counter else { continue };
+            if is_meant(sequence) {
+                let region = |columns| Region { table: counter.table, range: KeyRange::ALL, columns };
+                self.footprint.read(region(ColumnSet::ALL));
+                self.footprint.write(region(ColumnSet::ALL));
+            }
+        }
     }
 
     fn insert(&mut self, insert: &BoundInsert, frame: &KnownFrame) -> Result<(), SqlError> {
@@ -324,8 +350,12 @@ impl<'a> Analysis<'a> {
             ConflictAction::Update { plan, .. } => (ColumnSet::ALL, written(plan)),
             ConflictAction::Nothing => (ColumnSet::EXISTS, ColumnSet::EMPTY),
         };
-        // What row has a key of a unique index is not known before the rows are.
-        if on_conflict.arbiters.iter().any(|arbiter| matches!(arbiter, Arbiter::Unique(_))) {
+        let moves = match &on_conflict.action {
+            ConflictAction::Update { plan, .. } => may_move(plan),
+            ConflictAction::Nothing => false,
+        };
+        // What row has a key of a unique index is not known before the rows are, nor where rows are moved to.
+        if moves || on_conflict.arbiters.iter().any(|arbiter| matches!(arbiter, Arbiter::Unique(_))) {
             self.read(table, KeyRange::ALL, looks);
             self.write(table, KeyRange::ALL, changes);
         }
@@ -446,11 +476,7 @@ impl<'a> Analysis<'a> {
         for foreign_key in referenced {
             let child = &foreign_key.child;
             let cascades = foreign_key.on_delete == ReferentialAction::Cascade;
-            let writes = match &foreign_key.assign {
-                _ if cascades => ColumnSet::ALL,
-                Some(assign) => written(assign),
-                None => ColumnSet::EMPTY,
-            };
+            let writes = if cascades { ColumnSet::ALL } else { written(&foreign_key.assign) };
             self.write(child, KeyRange::ALL, writes);
             self.constraints(child, writes, done)?;
             self.triggers(child, TriggerEvent::Delete)?;
@@ -468,8 +494,14 @@ impl<'a> Analysis<'a> {
         self.triggers(&plan.table, TriggerEvent::Update)?;
         let Some(range) = self.range(&update.access, frame) else { return Ok(()) };
         let given = plan.table.triggers.at(TriggerEvent::Update).rows;
-        let shown = if plan.may_show_row() || given { ColumnSet::ALL } else { ColumnSet::EMPTY };
+        let shown =
+            if plan.may_show_row() || plan.moves || given { ColumnSet::ALL } else { ColumnSet::EMPTY };
         let writes = written(plan);
+        if may_move(plan) {
+            let range = self.moved_to(update, frame);
+            self.read(&plan.table, range.clone(), ColumnSet::EXISTS);
+            self.write(&plan.table, range, ColumnSet::ALL);
+        }
         let columns = plan.uses | update.filter_columns | returned(&update.returning) | shown;
         let constrained =
             if writes.intersects(plan.table.constrained) { plan.table.constrained } else { ColumnSet::EMPTY };
@@ -478,13 +510,50 @@ impl<'a> Analysis<'a> {
         self.constraints(&plan.table, writes, &mut Vec::new())
     }
 
+    /// The keys that the rows of an UPDATE may get.
+    fn moved_to(&self, update: &BoundUpdate, frame: &KnownFrame) -> KeyRange {
+        let plan = &update.plan;
+        // A trigger may make any row of it.
+        if plan.table.triggers.at(TriggerEvent::Update).before_row {
+            return KeyRange::ALL;
+        }
+        let stays = match &update.access {
+            Access::Key(parts) => parts.as_slice(),
+            _ => &[],
+        };
+        let known = |(position, ordinal): (usize, &u16)| match plan.assigns(*ordinal) {
+            true => {
+                let (_, value) = plan.known().iter().find(|(assigned, _)| assigned == ordinal)?;
+                self.evaluate(value, frame)
+            }
+            false => {
+                let part = stays.get(position)?;
+                cast(self.evaluate(&part.value, frame)?, part.data_type.family()).ok()
+            }
+        };
+        let values: Vec<Value> = plan.table.key.iter().enumerate().map_while(known).collect();
+        match Key::encode(&values) {
+            Ok(key) if values.len() == plan.table.key.len() => single(key),
+            Ok(key) if !values.is_empty() => KeyRange::prefix(key),
+            _ => KeyRange::ALL,
+        }
+    }
+
     fn delete(&mut self, delete: &BoundDelete, frame: &KnownFrame) -> Result<(), SqlError> {
         let plan = &delete.plan;
+        for other in delete.truncation.iter().flat_map(|truncation| &truncation.also) {
+            self.delete(other, frame)?;
+        }
+        if delete.truncation.as_ref().is_some_and(|truncation| truncation.restarts) {
+            self.counters(&|sequence| {
+                sequence.owner.as_ref().is_some_and(|owner| owner.table == plan.table.id)
+            });
+        }
         if let Access::Found(select) = &delete.access {
             self.select(select, frame)?;
         }
         self.returning(&delete.returning, frame)?;
-        let event = if delete.truncates { TriggerEvent::Truncate } else { TriggerEvent::Delete };
+        let event = if delete.truncation.is_some() { TriggerEvent::Truncate } else { TriggerEvent::Delete };
         self.triggers(&plan.table, event)?;
         let Some(range) = self.range(&delete.access, frame) else { return Ok(()) };
         let given = plan.table.triggers.at(event).rows;
@@ -622,9 +691,14 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// What an UPDATE may write: with triggers that may change the row, all of it but its key.
+/// What an UPDATE may write: with triggers that may change the row, or where it moves, all of it.
 fn written(plan: &UpdatePlan) -> ColumnSet {
-    if plan.table.triggers.at(TriggerEvent::Update).before_row { ColumnSet::ALL } else { plan.writes }
+    if may_move(plan) { ColumnSet::ALL } else { plan.writes }
+}
+
+/// Whether an UPDATE may give rows another key.
+fn may_move(plan: &UpdatePlan) -> bool {
+    plan.moves || plan.table.triggers.at(TriggerEvent::Update).before_row
 }
 
 fn single(key: Key) -> KeyRange {

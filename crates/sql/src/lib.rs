@@ -33,6 +33,7 @@ mod parse_comment;
 mod parse_create_as;
 mod parse_role;
 mod parse_routine;
+mod parse_sequence;
 mod parse_set_schema;
 mod parse_trigger;
 mod plpgsql;

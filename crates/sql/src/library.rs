@@ -7,7 +7,7 @@ use crate::plpgsql::{self, CompiledProcedure};
 use crate::polymorphic::{Actual, Callee, is_polymorphic};
 use crate::prepare::{Prepared, bind_script};
 use crate::routines::Routine;
-use crate::sequence::NEXT_VALUE;
+use crate::sequence::{NEXT_VALUE, SET_VALUE};
 use crate::table::{Tables, stored_policy};
 use crate::trigger::{CompiledTrigger, Triggers};
 use rustc_hash::FxHashMap;
@@ -210,7 +210,7 @@ impl Library {
         let mut waiting = vec![callee.clone()];
         let mut seen: BTreeSet<Callee> = BTreeSet::new();
         while let Some(next) = waiting.pop() {
-            if next.name.as_ref() == NEXT_VALUE {
+            if matches!(next.name.as_ref(), NEXT_VALUE | SET_VALUE) {
                 return true;
             }
             // What does not compile ends with an error before it changes anything.

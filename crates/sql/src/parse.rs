@@ -6,8 +6,9 @@ use crate::parse_aggregate::{
 };
 use crate::parse_comment::{CommentOn, parse_comment};
 use crate::parse_create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
-use crate::parse_role::{RoleStatement, is_about_roles, parse_role};
+use crate::parse_role::{RoleStatement, changes_owner, is_about_roles, parse_role};
 use crate::parse_routine::{CreateRoutine, parse_create_routine, parse_do};
+use crate::parse_sequence::{SequenceStatement, is_about_sequences, parse_sequence};
 use crate::parse_set_schema::{SetSchema, parse_set_schema, sets_schema};
 use crate::parse_trigger::{TriggerStatement, is_about_triggers, parse_trigger};
 use crate::rewrite::rewrite;
@@ -42,6 +43,8 @@ pub(crate) enum ParsedStatement {
     CreateTableAs(Box<CreateTableAs>),
     /// CREATE ROLE, GRANT and their kind.
     Role(Box<RoleStatement>),
+    /// CREATE and ALTER SEQUENCE, and identity columns of tables that exist.
+    Sequence(Box<SequenceStatement>),
     /// CREATE, ALTER and DROP TRIGGER.
     Trigger(Box<TriggerStatement>),
     /// COMMENT ON.
@@ -194,13 +197,17 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
         && (is_routine(keyword(1)) || (keyword(1) == Keyword::OR && is_routine(keyword(3))));
     let is_block = keyword(0) == Keyword::DO;
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
-    let about_roles = is_about_roles(keyword(0), keyword(1));
+    let about_roles = is_about_roles(keyword(0), keyword(1)) || changes_owner(&tokens);
     let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
     let about_aggregates =
         is_about_aggregates(&tokens.iter().take(4).map(|token| &token.token).collect::<Vec<_>>());
     let moves_table = keyword(0) == Keyword::ALTER && keyword(1) == Keyword::TABLE && sets_schema(&tokens);
     let first = keyword(0);
+    let about_sequences = !about_roles && is_about_sequences(&tokens);
     let mut parser = parser(tokens);
+    if about_sequences {
+        return Ok(ParsedStatement::Sequence(Box::new(parse_sequence(&mut parser, sql)?)));
+    }
     if about_aggregates {
         return match first {
             Keyword::CREATE => {
@@ -300,6 +307,9 @@ pub(crate) fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlErr
         | ParsedStatement::CreateTableAs(_)
         | ParsedStatement::CreateAggregate(_) => Err(SqlError::unsupported("CREATE in a function")),
         ParsedStatement::DropAggregate(_) => Err(SqlError::unsupported("DROP in a function")),
+        ParsedStatement::Sequence(_) => {
+            Err(SqlError::unsupported("a statement about sequences in a function"))
+        }
         ParsedStatement::Trigger(_) => Err(SqlError::unsupported("a statement about triggers in a function")),
         ParsedStatement::Role(_) => Err(SqlError::unsupported("a statement about roles in a function")),
         ParsedStatement::Comment(_) => Err(SqlError::unsupported("COMMENT ON in a function")),

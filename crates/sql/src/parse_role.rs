@@ -6,7 +6,7 @@ use crate::scope::name_of;
 use sqlparser::ast::DataType;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{Grantee, Privileges, SqlError, SqlState};
 
 /// A statement about roles or privileges.
@@ -46,6 +46,15 @@ pub(crate) enum RoleStatement {
         /// To or from whom.
         grantees: Vec<Grantee>,
     },
+    /// ALTER … OWNER TO.
+    Owner {
+        /// What gets another owner; `None`: something on which there are no privileges.
+        objects: Option<Objects>,
+        /// The owner; `None`: the role that connects.
+        role: Option<String>,
+        /// The command's tag.
+        tag: &'static str,
+    },
     /// GRANT and REVOKE of memberships.
     Memberships {
         /// REVOKE.
@@ -64,6 +73,12 @@ pub(crate) enum Objects {
     Tables(Vec<String>),
     /// All of these schemas.
     AllTables(Vec<String>),
+    /// Sequences.
+    Sequences(Vec<String>),
+    /// All of these schemas.
+    AllSequences(Vec<String>),
+    /// Tables, views and sequences.
+    Relations(Vec<String>),
     /// Functions and procedures.
     Routines(Vec<NamedRoutine>),
     /// All of these schemas.
@@ -83,12 +98,63 @@ pub(crate) struct NamedRoutine {
 
 /// Whether the statement's first words say that it is one of these.
 pub(crate) fn is_about_roles(first: Keyword, second: Keyword) -> bool {
-    let is_role = matches!(second, Keyword::ROLE | Keyword::USER | Keyword::GROUP);
     match first {
         Keyword::GRANT | Keyword::REVOKE => true,
-        Keyword::CREATE | Keyword::ALTER | Keyword::DROP => is_role,
+        Keyword::CREATE | Keyword::ALTER | Keyword::DROP => is_role(second),
         _ => false,
     }
+}
+
+fn is_role(keyword: Keyword) -> bool {
+    matches!(keyword, Keyword::ROLE | Keyword::USER | Keyword::GROUP)
+}
+
+/// Whether the statement's last words are `OWNER TO role`.
+pub(crate) fn changes_owner(tokens: &[TokenWithSpan]) -> bool {
+    let is_word = |from_end: usize, expected: &str| {
+        let token = tokens.len().checked_sub(from_end).and_then(|at| tokens.get(at));
+        matches!(token.map(|token| &token.token), Some(Token::Word(word))
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected))
+    };
+    let end = usize::from(tokens.last().is_some_and(|token| token.token == Token::EOF));
+    is_word(tokens.len(), "alter") && is_word(end + 3, "owner") && is_word(end + 2, "to")
+}
+
+/// `ALTER kind name OWNER TO role`
+fn owner(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> {
+    let token = parser.peek_token();
+    let kind = next_word(parser, sql)?;
+    let tag = match kind.as_str() {
+        "table" => "ALTER TABLE",
+        "view" => "ALTER VIEW",
+        "sequence" => "ALTER SEQUENCE",
+        "function" => "ALTER FUNCTION",
+        "procedure" => "ALTER PROCEDURE",
+        "routine" => "ALTER ROUTINE",
+        "aggregate" => "ALTER AGGREGATE",
+        "type" => "ALTER TYPE",
+        "schema" => "ALTER SCHEMA",
+        other => {
+            let what = format_args!("an owner of a {other}");
+            return Err(located(SqlError::unsupported(what), sql, token.span.start));
+        }
+    };
+    let objects = match kind.as_str() {
+        "table" | "view" | "sequence" => {
+            accept(parser, "only");
+            Some(Objects::Relations(vec![relation(parser, sql)?]))
+        }
+        "schema" => Some(Objects::Schemas(vec![name(parser, sql)?])),
+        "type" => {
+            relation(parser, sql)?;
+            None
+        }
+        _ => Some(Objects::Routines(vec![routine(parser, sql)?])),
+    };
+    expect_word(parser, "owner", sql)?;
+    expect_word(parser, "to", sql)?;
+    let itself = ["current_user", "session_user", "current_role"].iter().any(|word| accept(parser, word));
+    Ok(RoleStatement::Owner { objects, role: if itself { None } else { Some(name(parser, sql)?) }, tag })
 }
 
 /// Reads the whole statement.
@@ -98,7 +164,13 @@ pub(crate) fn is_about_roles(first: Keyword, second: Keyword) -> bool {
 pub(crate) fn parse_role(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> {
     let statement = match next_word(parser, sql)?.as_str() {
         "create" => create(parser, sql)?,
-        "alter" => alter(parser, sql)?,
+        "alter" => {
+            let kind = parser.peek_token().token;
+            match matches!(&kind, Token::Word(word) if is_role(word.keyword)) {
+                true => alter(parser, sql)?,
+                false => owner(parser, sql)?,
+            }
+        }
         "drop" => drop_roles(parser, sql)?,
         first => grant(parser, sql, first == "revoke")?,
     };
@@ -287,12 +359,19 @@ fn grantee(parser: &mut Parser<'_>, sql: &str) -> Result<Grantee, SqlError> {
 
 fn privileges(names: &[String], objects: &Objects) -> Result<Privileges, SqlError> {
     let (allowed, kind) = match objects {
-        Objects::Tables(_) | Objects::AllTables(_) => (Privileges::OF_TABLES, "relation"),
+        Objects::Tables(_) | Objects::Relations(_) | Objects::AllTables(_) => {
+            (Privileges::OF_TABLES, "relation")
+        }
+        Objects::Sequences(_) | Objects::AllSequences(_) => (Privileges::OF_SEQUENCES, "sequence"),
         Objects::Routines(_) | Objects::AllRoutines(_) => (Privileges::OF_ROUTINES, "function"),
         Objects::Schemas(_) => (Privileges::OF_SCHEMAS, "schema"),
     };
     names.iter().try_fold(Privileges::NONE, |all, name| {
         let upper = name.to_ascii_uppercase();
+        if upper == "USAGE" && kind == "sequence" {
+            // Everybody may draw.
+            return Ok(all);
+        }
         if let Some(one) = Privileges::named(&upper) {
             return match allowed.contains(one) {
                 true => Ok(all | one),
@@ -317,15 +396,16 @@ fn privileges(names: &[String], objects: &Objects) -> Result<Privileges, SqlErro
 fn objects(parser: &mut Parser<'_>, sql: &str) -> Result<Objects, SqlError> {
     if accept(parser, "all") {
         let token = parser.peek_token();
-        let are_tables = match next_word(parser, sql)?.as_str() {
-            "tables" => true,
-            "functions" | "procedures" | "routines" => false,
+        let objects: fn(Vec<String>) -> Objects = match next_word(parser, sql)?.as_str() {
+            "tables" => Objects::AllTables,
+            "sequences" => Objects::AllSequences,
+            "functions" | "procedures" | "routines" => Objects::AllRoutines,
             _ => return Err(unexpected(&token, sql)),
         };
         expect_word(parser, "in", sql)?;
         expect_word(parser, "schema", sql)?;
         let schemas = list(parser, sql, name)?;
-        return Ok(if are_tables { Objects::AllTables(schemas) } else { Objects::AllRoutines(schemas) });
+        return Ok(objects(schemas));
     }
     let token = parser.peek_token();
     for kind in ["function", "procedure", "routine"] {
@@ -336,7 +416,10 @@ fn objects(parser: &mut Parser<'_>, sql: &str) -> Result<Objects, SqlError> {
     if accept(parser, "schema") {
         return list(parser, sql, name).map(Objects::Schemas);
     }
-    for kind in ["database", "sequence", "language", "type", "domain", "tablespace", "parameter"] {
+    if accept(parser, "sequence") {
+        return list(parser, sql, relation).map(Objects::Sequences);
+    }
+    for kind in ["database", "language", "type", "domain", "tablespace", "parameter"] {
         if accept(parser, kind) {
             let what = format!("a privilege on a {kind}");
             return Err(located(SqlError::unsupported(what), sql, token.span.start));

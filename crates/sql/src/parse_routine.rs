@@ -30,6 +30,9 @@ pub(crate) struct CreateRoutine {
     pub security_definer: bool,
     /// What `SET search_path` says.
     pub search_path: Option<SearchPath>,
+    /// What `SET check_function_bodies` says, as PostgreSQL's dumps say it of a session: without it the body may name what
+    /// comes later.
+    pub checks_body: bool,
 }
 
 /// What is said of functions only.
@@ -98,7 +101,7 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
     let name = name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
     let mut parameters = parse_parameters(parser, sql)?;
     let (mut language, mut body, mut endorsement) = (None, None, None);
-    let (mut security_definer, mut search_path) = (None, None);
+    let (mut security_definer, mut search_path, mut checks_body) = (None, None, None);
     loop {
         let token = parser.peek_token();
         let Token::Word(word) = &token.token else {
@@ -130,6 +133,10 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
             ("set", _) if word_ahead(parser, 1) == "search_path" => {
                 skip_words(parser, 2);
                 search_path = Some(parse_names_of_path(parser, sql)?);
+            }
+            ("set", _) if word_ahead(parser, 1) == CHECK_BODIES => {
+                skip_words(parser, 2);
+                set_once(&mut checks_body, parse_switch(parser, sql)?)?;
             }
             ("set", _) if endorsement.is_none() => {
                 parser.next_token();
@@ -180,6 +187,7 @@ pub(crate) fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result
         endorsement,
         security_definer,
         search_path,
+        checks_body: checks_body.unwrap_or(true),
     })
 }
 
@@ -200,6 +208,27 @@ fn parse_names_of_path(parser: &mut Parser<'_>, sql: &str) -> Result<SearchPath,
             return SearchPath::new(names);
         }
     }
+}
+
+/// The setting that says whether bodies are checked when they are created.
+const CHECK_BODIES: &str = "check_function_bodies";
+
+/// `TO on`, `= off`
+fn parse_switch(parser: &mut Parser<'_>, sql: &str) -> Result<bool, SqlError> {
+    if !parser.consume_token(&Token::Eq) {
+        match word_ahead(parser, 0).as_str() {
+            "to" => skip_words(parser, 1),
+            _ => return Err(unexpected(&parser.peek_token(), sql)),
+        }
+    }
+    let token = parser.peek_token();
+    let switch = match word_ahead(parser, 0).as_str() {
+        "on" | "true" => true,
+        "off" | "false" => false,
+        _ => return Err(unexpected(&token, sql)),
+    };
+    skip_words(parser, 1);
+    Ok(switch)
 }
 
 /// `DO [LANGUAGE plpgsql] 'block'`, in any order. Gives the block.

@@ -315,6 +315,7 @@ fn bind_step(
         | ParsedStatement::Role(_)
         | ParsedStatement::SetSchema(_)
         | ParsedStatement::Comment(_)
+        | ParsedStatement::Sequence(_)
         | ParsedStatement::Trigger(_) => {
             return Err(SqlError::unsupported("this statement"));
         }

@@ -18,6 +18,8 @@ pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), 
     name_records(tokens);
     name_all_fields(tokens);
     spell_null_tests(tokens);
+    name_sequences(tokens);
+    order_identity_options(tokens);
     Ok(())
 }
 
@@ -42,6 +44,68 @@ fn name_sort_operators(tokens: &mut Vec<TokenWithSpan>) {
         tokens[at - 1].token = Token::make_keyword(direction);
         tokens[at].token = Token::Whitespace(Whitespace::Space);
         named = true;
+    }
+    if named {
+        tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    }
+}
+
+/// `AS IDENTITY (START 1 INCREMENT 2)` is `AS IDENTITY (INCREMENT 2 START 1)`: sqlparser reads the options in one order only.
+fn order_identity_options(tokens: &mut [TokenWithSpan]) {
+    let place = |words: &[TokenWithSpan], at: usize| {
+        let word = |at: usize| match words.get(at).map(|token| &token.token) {
+            Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_ascii_uppercase(),
+            _ => String::new(),
+        };
+        let order = ["INCREMENT", "MINVALUE", "MAXVALUE", "START", "CACHE", "CYCLE"];
+        let found = |word: String| order.iter().position(|known| *known == word);
+        match word(at).as_str() {
+            "NO" => found(word(at + 1)),
+            _ if at > 0 && word(at - 1) == "NO" => None,
+            _ => found(word(at)),
+        }
+    };
+    let mut start = 1;
+    while start < tokens.len() {
+        let opens = tokens[start].token == Token::LParen
+            && matches!(&tokens[start - 1].token, Token::Word(word) if word.value.eq_ignore_ascii_case("identity"));
+        start += 1;
+        if !opens {
+            continue;
+        }
+        let length = tokens[start..].iter().take_while(|token| token.token != Token::RParen).count();
+        let options = &mut tokens[start..start + length];
+        // Every token with the place of the option that it belongs to.
+        let mut placed: Vec<(usize, TokenWithSpan)> = Vec::with_capacity(length);
+        for at in 0..length {
+            let last = placed.last().map_or(0, |(place, _)| *place);
+            placed.push((place(options, at).unwrap_or(last), options[at].clone()));
+        }
+        placed.sort_by_key(|(place, _)| *place);
+        for (option, (_, token)) in options.iter_mut().zip(placed) {
+            *option = token;
+        }
+        start += length;
+    }
+}
+
+/// `nextval('s'::regclass)`, as PostgreSQL's dumps write it, is `nextval('s')`: the name of a sequence is a text here.
+fn name_sequences(tokens: &mut Vec<TokenWithSpan>) {
+    let is_word = |token: &Token, words: &[&str]| matches!(token, Token::Word(word) if words.iter().any(|known| word.value.eq_ignore_ascii_case(known)));
+    let (mut at, mut named) = (2, false);
+    while at + 2 < tokens.len() {
+        let drawn = is_word(&tokens[at - 2].token, &["nextval", "currval", "setval"])
+            && tokens[at - 1].token == Token::LParen
+            && matches!(tokens[at].token, Token::SingleQuotedString(_))
+            && tokens[at + 1].token == Token::DoubleColon
+            && is_word(&tokens[at + 2].token, &["regclass"]);
+        if drawn {
+            for token in &mut tokens[at + 1..at + 3] {
+                token.token = Token::Whitespace(Whitespace::Space);
+            }
+            named = true;
+        }
+        at += 1;
     }
     if named {
         tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));

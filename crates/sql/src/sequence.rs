@@ -1,7 +1,7 @@
-//! `nextval`, `currval` and `lastval`: functions that run in the execution of their statement.
+//! `nextval`, `setval`, `currval` and `lastval`: functions that run in the execution of their statement.
 
 use crate::execution::Execution;
-use crate::expression::{Binder, Expression, Kind, RoutineCall};
+use crate::expression::{Binder, Expression, Kind, RoutineCall, broken};
 use crate::parse::tokenize;
 use crate::polymorphic::Callee;
 use crate::routines::CallForm;
@@ -13,17 +13,19 @@ use types::{
 
 /// The name under which a call of nextval() stands; no function of the ledger has it.
 pub(crate) const NEXT_VALUE: &str = "pg_catalog.nextval";
+/// The same of setval().
+pub(crate) const SET_VALUE: &str = "pg_catalog.setval";
 const CURRENT_VALUE: &str = "pg_catalog.currval";
 const LAST_VALUE: &str = "pg_catalog.lastval";
 
 /// Whether a call of this name is one of these functions.
 pub(crate) fn is_sequence_function(name: &str) -> bool {
-    matches!(name, NEXT_VALUE | CURRENT_VALUE | LAST_VALUE)
+    matches!(name, NEXT_VALUE | SET_VALUE | CURRENT_VALUE | LAST_VALUE)
 }
 
 /// Whether a function of this name looks at a sequence.
 pub(crate) fn draws_value(name: &str) -> bool {
-    matches!(name, "nextval" | "currval" | "lastval")
+    matches!(name, "nextval" | "setval" | "currval" | "lastval")
 }
 
 /// The name in the catalog of the sequence that a text names where no search path is at hand.
@@ -78,16 +80,17 @@ impl Binder<'_> {
             ("nextval", 1) => NEXT_VALUE,
             ("currval", 1) => CURRENT_VALUE,
             ("lastval", 0) => LAST_VALUE,
-            ("setval", 2 | 3) => {
-                return Err(SqlError::unsupported("setval()").hint(
-                    "A sequence has no state: its values are made of the block's height and the place in it.",
-                ));
-            }
+            ("setval", 2 | 3) => SET_VALUE,
             _ => return Ok(None),
         };
         let mut cast = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            let Some(mut argument) = self.argument(argument.clone(), DataType::Text(None)) else {
+        for (position, argument) in arguments.iter().enumerate() {
+            let expected = match position {
+                0 => DataType::Text(None),
+                1 => DataType::BigInt,
+                _ => DataType::Boolean,
+            };
+            let Some(mut argument) = self.argument(argument.clone(), expected) else {
                 return Ok(None);
             };
             if let Kind::Constant(Value::Text(text)) = &argument.kind {
@@ -132,7 +135,7 @@ impl Execution<'_> {
     pub fn sequence_value(&mut self, function: &str, arguments: &[Value]) -> Result<i64, SqlError> {
         let undrawn = |message: String| SqlError::new(SqlState(*b"55000"), message);
         let name = match arguments {
-            [Value::Text(text)] => stored_sequence_name(text)?,
+            [Value::Text(text), ..] => stored_sequence_name(text)?,
             _ => {
                 let last = self.drawn.last.last();
                 return last
@@ -151,15 +154,44 @@ impl Execution<'_> {
             let message = format!("currval of sequence \"{name}\" is not yet defined in this session");
             return known.map(|known| self.drawn.last[known].1).ok_or_else(|| undrawn(message));
         }
-        let sequence = self.library().catalog().sequences.get(&name).and_then(|one| one.owner.as_ref());
-        if self.is_local() && !sequence.is_some_and(|owner| owner.table.is_temporary()) {
+        let sequence = self.library().catalog().sequences.get(&name).cloned();
+        let owner = sequence.as_ref().and_then(|one| one.owner.as_ref());
+        if self.is_local() && !owner.is_some_and(|owner| owner.table.is_temporary()) {
             return Err(SqlError::unsupported("a value of the ledger's sequence in a temporary table")
                 .hint("Only a transaction of the ledger has a place to make a value of."));
         }
-        if self.asks_oracles() && self.session_place().is_none() {
+        let counter = sequence.as_ref().and_then(|one| one.counter.as_ref());
+        if self.asks_oracles() && self.session_place().is_none() && counter.is_none() {
             // The same for every endorser, whatever its height: then there is no height to make a value of.
-            return Err(SqlError::unsupported("nextval() on a ledger that executes before it orders")
-                .hint("Choose keys in the client."));
+            return Err(SqlError::unsupported("nextval() on a ledger that executes before it orders").hint(
+                "Choose keys in the client, or make a sequence that counts: CREATE SEQUENCE … START WITH 1.",
+            ));
+        }
+        if function == SET_VALUE {
+            self.authorise_setting(&name)?;
+            let counter = counter.ok_or_else(|| does_not_count("setval()"))?;
+            let (value, is_drawn) = match arguments {
+                [_, Value::BigInt(value)] => (*value, true),
+                [_, Value::BigInt(value), Value::Boolean(is_drawn)] => (*value, *is_drawn),
+                _ => return Err(broken("setval() of no value")),
+            };
+            if !(counter.smallest..=counter.largest).contains(&value) {
+                let (smallest, largest) = (counter.smallest, counter.largest);
+                let message = format!(
+                    "setval: value {value} is out of bounds for sequence \"{name}\" ({smallest}..{largest})"
+                );
+                return Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
+            }
+            self.set_counter(counter, value, is_drawn)?;
+            if is_drawn {
+                self.drawn.note(name, value);
+            }
+            return Ok(value);
+        }
+        if let Some(counter) = counter {
+            let value = self.count(counter, &name)?;
+            self.drawn.note(name, value);
+            return Ok(value);
         }
         let (context, draw) = (self.context(), self.drawn.count);
         let value = match self.session_place() {
@@ -175,10 +207,22 @@ impl Execution<'_> {
             SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Split it.")
         })?;
         self.drawn.count += 1;
-        if let Some(known) = known {
-            self.drawn.last.remove(known);
-        }
-        self.drawn.last.push((name, value));
+        self.drawn.note(name, value);
         Ok(value)
     }
+}
+
+impl Drawn {
+    /// This value has been drawn last, from this sequence.
+    fn note(&mut self, name: String, value: i64) {
+        self.last.retain(|(known, _)| *known != name);
+        self.last.push((name, value));
+    }
+}
+
+/// The refusal of what only a sequence that counts can do.
+pub(crate) fn does_not_count(what: &str) -> SqlError {
+    SqlError::unsupported(format_args!("{what} of a sequence that does not count")).hint(
+        "Its values are made of the block's height and the place in it, so that nobody waits for anybody. One that is created with START, INCREMENT or AS integer counts.",
+    )
 }

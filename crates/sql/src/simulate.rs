@@ -216,6 +216,11 @@ impl Invocation {
         let types = self.library.tables().routines().types();
         let defaults = default_row(table);
         let nothing = KnownFrame::new(Vec::new());
+        for (ordinal, default) in defaults.iter().enumerate() {
+            if !columns.contains(&table.columns[ordinal].name) {
+                analysis.expression(default, &nothing)?;
+            }
+        }
         for values in rows {
             let known = |analysis: &Analysis<'_>, ordinal: u16| {
                 let column = &table.columns[usize::from(ordinal)];

@@ -328,6 +328,7 @@ pub(crate) fn bind_condition(
         columns: columns.clone(),
         first,
         hidden: Vec::new(),
+        keyed: false,
         may_be_missing: false,
         row_type: None,
         records: Vec::new(),

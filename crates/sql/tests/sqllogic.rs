@@ -109,6 +109,21 @@ fn changes() {
 }
 
 #[test]
+fn keyless_changes() {
+    run("keyless_changes");
+}
+
+#[test]
+fn primary_keys() {
+    run("primary_keys");
+}
+
+#[test]
+fn key_updates() {
+    run("key_updates");
+}
+
+#[test]
 fn queries() {
     run("queries");
 }
@@ -286,6 +301,21 @@ fn tables_of_queries() {
 #[test]
 fn alter_table() {
     run("alter_table");
+}
+
+#[test]
+fn truncate() {
+    run("truncate");
+}
+
+#[test]
+fn dump() {
+    run("dump");
+}
+
+#[test]
+fn counting() {
+    run("counting");
 }
 
 #[test]

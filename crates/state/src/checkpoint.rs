@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{Catalog, ClientId, Key, Row, TableId, TransactionId, decode_exactly, encode, limits};
+use types::{Catalog, ClientId, Counter, Key, Row, TableId, TransactionId, decode_exactly, encode, limits};
 
 // The stream; integers are little-endian, everything in the one order that all nodes share:
 //
@@ -233,6 +233,7 @@ fn read_tables(source: &mut Source<impl Read>, state: &State) -> Result<(), Chec
     // Rows of the keys that a unique index has taken have no columns.
     let mut columns: BTreeMap<TableId, usize> = catalog.row_tables().map(|table| (table, 0)).collect();
     columns.extend(catalog.tables.values().map(|table| (table.id, table.columns.len())));
+    columns.extend(catalog.counters().map(|counter| (counter.table, Counter::COLUMNS)));
     columns.retain(|table, _| !table.is_index());
     let mut rows: Vec<AfterImage> = Vec::new();
     let (mut loaded, mut last): (u64, Option<RowId>) = (0, None);

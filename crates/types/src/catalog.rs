@@ -1,6 +1,6 @@
 use crate::{
-    ColumnSet, Commented, CompositeType, DataType, Generated, Key, OutputColumn, Roles, Schema, SearchPath,
-    Sequence, SqlError, Trigger, TypeId, Value, catalog_name, object_name, schema_of,
+    ColumnSet, Commented, CompositeType, Counter, DataType, Generated, Key, OutputColumn, Roles, Schema,
+    SearchPath, Sequence, SqlError, Trigger, TypeId, Value, catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
@@ -428,13 +428,19 @@ impl Catalog {
         self.triggers.get(&table).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// Numbers under which rows stand: those of tables, and those of the entries of indexes.
+    /// Numbers under which rows stand: those of tables, of sequences that count, and of the entries of indexes.
     pub fn row_tables(&self) -> impl Iterator<Item = TableId> {
         let indexes = self.indexes.values().flatten();
         let entries = indexes.flat_map(|index| {
             [Some(index.entries()), index.unique.then(|| index.unique_entries())].into_iter().flatten()
         });
-        self.tables.values().map(|table| table.id).chain(entries)
+        let counters = self.counters().map(|counter| counter.table);
+        self.tables.values().map(|table| table.id).chain(entries).chain(counters)
+    }
+
+    /// Those of the sequences that count.
+    pub fn counters(&self) -> impl Iterator<Item = &Counter> {
+        self.sequences.values().filter_map(|sequence| sequence.counter.as_ref())
     }
 
     /// The columns of the table or view of this name.

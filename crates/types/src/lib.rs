@@ -95,7 +95,7 @@ pub use schema::{
     split_catalog_name,
 };
 pub use search_path_text::{parse_search_path, split_search_path};
-pub use sequence::{Generated, Sequence, SequenceOwner};
+pub use sequence::{Counter, Generated, Sequence, SequenceOwner};
 pub use session::{SessionResults, SessionStep, results_have_changed};
 pub use submission::{
     FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,

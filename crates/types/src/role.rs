@@ -32,6 +32,8 @@ impl Privileges {
     pub const USAGE: Privileges = Privileges(1 << 6);
     /// What can be granted on a table.
     pub const OF_TABLES: Privileges = Privileges(0b1_1111);
+    /// What can be granted on a sequence; drawing from it needs no privilege.
+    pub const OF_SEQUENCES: Privileges = Privileges(0b101);
     /// What can be granted on a function or procedure.
     pub const OF_ROUTINES: Privileges = Privileges::EXECUTE;
 
@@ -221,7 +223,9 @@ impl Roles {
     pub fn without_dropped(mut self, catalog: &Catalog) -> Roles {
         self.grants.retain(|object, _| match object {
             Securable::Relation(name) => {
-                catalog.tables.contains_key(name) || catalog.views.contains_key(name)
+                catalog.tables.contains_key(name)
+                    || catalog.views.contains_key(name)
+                    || catalog.sequences.contains_key(name)
             }
             Securable::Routine(name) => catalog.has_routine(name),
             Securable::Schema(name) => catalog.has_schema(name),

@@ -1,8 +1,8 @@
-use crate::TableId;
+use crate::{DataType, Row, TableId, Value};
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// A sequence. Drawing a value needs no state and is no conflict: it is made of the place where it is drawn
-/// ([`Sequence::value`]), or, in a transaction block, of what is known before there is a place
+/// A sequence. Unless it counts, drawing a value needs no state and is no conflict: it is made of the place where it is
+/// drawn ([`Sequence::value`]), or, in a transaction block, of what is known before there is a place
 /// ([`Sequence::session_value`]). Values are unique and have gaps.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Sequence {
@@ -10,6 +10,50 @@ pub struct Sequence {
     pub name: String,
     /// The column that it belongs to, and goes with.
     pub owner: Option<SequenceOwner>,
+    /// It counts: 1, 2, 3. Whoever draws reads and writes the last value, and is in conflict with all others who do.
+    pub counter: Option<Counter>,
+}
+
+/// How a sequence counts. Its last value stands in a row, like data.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Counter {
+    /// The number under which the row stands.
+    pub table: TableId,
+    /// `smallint`, `integer` or `bigint`.
+    pub data_type: DataType,
+    /// The first value.
+    pub start: i64,
+    /// What is added from one value to the next; not 0.
+    pub increment: i64,
+    /// The least value.
+    pub smallest: i64,
+    /// The greatest value.
+    pub largest: i64,
+    /// Behind the last value comes the first one of the other end.
+    pub cycles: bool,
+}
+
+impl Counter {
+    /// Columns of the row: the last value, and whether it has been drawn.
+    pub const COLUMNS: usize = 2;
+
+    /// The row of a counter whose next value is this one, or, where it has been drawn, the one behind it.
+    pub fn row(value: i64, is_drawn: bool) -> Row {
+        Row::from([Value::BigInt(value), Value::Boolean(is_drawn)])
+    }
+
+    /// The value that is drawn next; `None` where it has come to its end. `row`: as it stands; `None` before the first draw.
+    pub fn next(&self, row: Option<&Row>) -> Option<i64> {
+        let last = match row.map(|row| &row[..]) {
+            Some([Value::BigInt(last), Value::Boolean(true)]) => *last,
+            Some([Value::BigInt(next), ..]) => return Some(*next),
+            _ => return Some(self.start),
+        };
+        let next = last.checked_add(self.increment);
+        let next = next.filter(|next| (self.smallest..=self.largest).contains(next));
+        let other_end = if self.increment > 0 { self.smallest } else { self.largest };
+        next.or_else(|| self.cycles.then_some(other_end))
+    }
 }
 
 /// The column that a sequence belongs to.
@@ -92,6 +136,35 @@ mod tests {
         assert_eq!(Sequence::value(largest + 1, 0, 0), None);
         assert_eq!(Sequence::value(0, 1 << 16, 0), None);
         assert_eq!(Sequence::value(0, 0, Sequence::DRAWS_MAX), None);
+    }
+
+    #[test]
+    fn counters_count_within_their_bounds() {
+        let counter = |increment, cycles| Counter {
+            table: TableId(1),
+            data_type: DataType::SmallInt,
+            start: 3,
+            increment,
+            smallest: 1,
+            largest: 5,
+            cycles,
+        };
+        let draw = |counter: &Counter, count: usize| {
+            let mut row = None;
+            let mut values = Vec::new();
+            for _ in 0..count {
+                let value = counter.next(row.as_ref());
+                values.push(value);
+                row = value.map(|value| Counter::row(value, true)).or(row);
+            }
+            values
+        };
+        assert_eq!(draw(&counter(2, false), 3), [Some(3), Some(5), None]);
+        assert_eq!(draw(&counter(2, true), 4), [Some(3), Some(5), Some(1), Some(3)]);
+        assert_eq!(draw(&counter(-2, true), 4), [Some(3), Some(1), Some(5), Some(3)]);
+        assert_eq!(counter(1, false).next(Some(&Counter::row(4, false))), Some(4));
+        let far = Counter { largest: i64::MAX, increment: i64::MAX, ..counter(1, false) };
+        assert_eq!(far.next(Some(&Counter::row(4, true))), None);
     }
 
     #[test]

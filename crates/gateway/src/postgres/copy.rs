@@ -242,6 +242,11 @@ fn read_options(reader: &mut Reader<'_>) -> Result<Options, SqlError> {
                     );
                 }
             }
+            // How PostgreSQL marks the rows; they are the same.
+            "freeze" if list => {
+                reader.take("on");
+                reader.take("true");
+            }
             "freeze" | "force_quote" | "force_not_null" | "force_null" | "force" | "on_error" | "default"
             | "where" => {
                 return Err(SqlError::unsupported(format!("COPY with {}", option.to_uppercase())));

@@ -216,6 +216,13 @@ impl Statement<'_> {
     pub(crate) fn end(&self) -> usize {
         self.start + self.text.len()
     }
+
+    /// Whether it is CREATE FUNCTION or CREATE PROCEDURE.
+    pub(crate) fn creates_routine(&self) -> bool {
+        let is = |at: usize, word: &str| self.lexemes.get(at).is_some_and(|lexeme| lexeme.is(word));
+        let at = if is(1, "or") { 3 } else { 1 };
+        is(0, "create") && (is(at, "function") || is(at, "procedure"))
+    }
 }
 
 /// Splits a query string at its semicolons; empty statements are left out.

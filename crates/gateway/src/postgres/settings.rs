@@ -205,6 +205,12 @@ impl Settings {
         (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
     }
 
+    /// Whether the bodies of functions are checked when they are created.
+    pub(super) fn checks_bodies(&self) -> bool {
+        let value = self.get("check_function_bodies").unwrap_or_default();
+        !["off", "false", "no", "0"].contains(&value.to_ascii_lowercase().as_str())
+    }
+
     /// The height that reads wait for.
     pub(super) fn min_height(&self) -> u64 {
         self.changed.get(MIN_HEIGHT).and_then(|height| height.parse().ok()).unwrap_or_default()

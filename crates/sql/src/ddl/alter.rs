@@ -7,6 +7,7 @@ use super::comments::rename_comments;
 use super::constraints::{NewConstraint, add_check, bind_new_constraint, drop_constraint};
 use super::foreign_keys::create_foreign_key;
 use super::indexes::create_index;
+use super::primary_key::add_primary_key;
 use super::schemas::{move_table, schema_name};
 use super::tables::{TableDraft, table_endorsement};
 use super::triggers::enable_triggers;
@@ -183,6 +184,7 @@ pub(super) fn alter_table(
                 catalog.tables.insert(name.clone(), table);
             }
             TableChange::AddConstraint(constraint) => match constraint.as_ref() {
+                NewConstraint::PrimaryKey(draft) => add_primary_key(catalog, &table, draft, rows)?,
                 NewConstraint::Unique(draft) => create_index(catalog, &table, draft, rows)?,
                 NewConstraint::ForeignKey(draft) => create_foreign_key(catalog, &table, draft, rows)?,
                 NewConstraint::Check(name, condition) => {
@@ -190,7 +192,7 @@ pub(super) fn alter_table(
                 }
             },
             TableChange::DropConstraint { if_exists, cascade, name } => {
-                drop_constraint(catalog, &table, name, *if_exists, *cascade)?;
+                drop_constraint(catalog, &table, name, *if_exists, *cascade, rows)?;
             }
             TableChange::AddColumn { if_not_exists, definition } => {
                 let known = table.ordinal(&name_of(&definition.name)?).is_some();

@@ -4,6 +4,7 @@ use super::composite_types::rename_row_type;
 use super::constraints::name_checks;
 use super::foreign_keys::{create_foreign_key, remove_foreign_keys};
 use super::indexes::{check_unique, create_index, remove_index};
+use super::primary_key::{distinct_key, drop_primary_key};
 use super::sequences::{change_owners, drop_owned};
 use super::tables::TableDraft;
 use super::triggers::{drop_using_column, using_column};
@@ -15,7 +16,7 @@ use crate::routines::Routines;
 use crate::scope::{VariableScope, name_of};
 use crate::table::TablePlan;
 use sqlparser::ast::{self, AlterColumnOperation, Expr, Ident};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
@@ -55,7 +56,7 @@ pub(super) fn bind_alter_column(
 }
 
 /// The number that a table and its indexes get together with rows of another shape. Gives the table with it.
-fn renumber(catalog: &mut Catalog, table: &Table) -> Result<Table, SqlError> {
+pub(super) fn renumber(catalog: &mut Catalog, table: &Table) -> Result<Table, SqlError> {
     let id = TableId(take_number(catalog)?);
     let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
     if let Some(mut indexes) = catalog.indexes.remove(&table.id) {
@@ -87,7 +88,7 @@ fn plan(catalog: &Catalog, table: &Table) -> Result<TablePlan, SqlError> {
     TablePlan::new(table, catalog, &Routines::new(catalog))
 }
 
-fn contains_nulls(table: &str, column: &str) -> SqlError {
+pub(super) fn contains_nulls(table: &str, column: &str) -> SqlError {
     let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
     SqlError::new(SqlState::NOT_NULL_VIOLATION, message)
 }
@@ -123,8 +124,8 @@ pub(super) fn add_column(
     let types = CompositeTypes::new(catalog);
     draft.add_column(&types, definition)?;
     if draft.table.primary_key != before.primary_key {
-        return Err(SqlError::unsupported("PRIMARY KEY on a table that exists")
-            .hint("Say PRIMARY KEY in CREATE TABLE; a unique index serves a table that exists."));
+        return Err(SqlError::unsupported("ADD COLUMN with PRIMARY KEY")
+            .hint("Add the column, fill it, and then ADD PRIMARY KEY."));
     }
     if !draft.sequences.is_empty() {
         return Err(SqlError::unsupported("ADD COLUMN with a sequence")
@@ -145,8 +146,8 @@ pub(super) fn add_column(
     if column.not_null && value.is_null() && rows.are_in(before.id) {
         return Err(contains_nulls(before.object_name(), &name));
     }
-    rows.rewrite(before.id, table.id, &mut |row| {
-        Ok(row.iter().cloned().chain([value.clone()]).collect::<Row>())
+    rows.rewrite(before.id, table.id, &mut |key, row| {
+        Ok((key.clone(), row.iter().cloned().chain([value.clone()]).collect::<Row>()))
     })?;
     name_checks(&mut table, &draft.unnamed_checks, &Routines::new(catalog))?;
     let table = Arc::new(table);
@@ -187,10 +188,10 @@ fn check_rows(
     })
 }
 
-/// DROP COLUMN: the constraints and indexes that it is part of go with it.
+/// DROP COLUMN: the primary key, the constraints and the indexes that it is part of go with it.
 ///
 /// # Errors
-/// A column of the primary key; what depends on it, without CASCADE.
+/// What depends on it, without CASCADE.
 pub(super) fn drop_column(
     catalog: &mut Catalog,
     table: &Table,
@@ -200,10 +201,6 @@ pub(super) fn drop_column(
 ) -> Result<(), SqlError> {
     let gone = ordinal_of(table, name)?;
     let number = gone as u16;
-    if table.primary_key.contains(&number) {
-        return Err(SqlError::unsupported("dropping a column of the primary key")
-            .hint("Make a table with another key, and insert the rows there."));
-    }
     if table.columns.len() == 1 {
         return Err(SqlError::unsupported("dropping the only column of a table"));
     }
@@ -218,6 +215,11 @@ pub(super) fn drop_column(
         let child = catalog.table(child).map(|child| child.name.clone()).unwrap_or_default();
         return Err(depends(&what, &format!("constraint {constraint} on table {child}"), &what));
     }
+    let keyless = match table.primary_key.contains(&number) {
+        true => Some(drop_primary_key(catalog, table, true, rows)?),
+        false => None,
+    };
+    let table = keyless.as_deref().unwrap_or(table);
     let without = |checks: &dyn Fn(&Check) -> bool| Table {
         columns: table.columns.iter().filter(|column| column.name != name).cloned().collect(),
         checks: table.checks.iter().filter(|check| checks(check)).cloned().collect(),
@@ -260,9 +262,9 @@ pub(super) fn drop_column(
         })
     };
     let new = renumber(catalog, &without(&|check| !uses(check)))?;
-    rows.rewrite(table.id, new.id, &mut |row| {
+    rows.rewrite(table.id, new.id, &mut |key, row| {
         let kept = row.iter().enumerate().filter(|(ordinal, _)| *ordinal != gone);
-        Ok(kept.map(|(_, value)| value.clone()).collect::<Row>())
+        Ok((key.clone(), kept.map(|(_, value)| value.clone()).collect::<Row>()))
     })?;
     catalog.tables.insert(new.name.clone(), Arc::new(new));
     Ok(())
@@ -421,9 +423,11 @@ fn change_type(
         };
         foreign_keys.iter().any(meets)
     });
-    if referenced || table.primary_key.contains(&number) {
-        return Err(SqlError::unsupported("another type for a column of a primary or foreign key")
-            .hint("Make a table with the other type, and insert the rows there."));
+    if referenced {
+        return Err(SqlError::unsupported(
+            "another type for a column of a foreign key, or that one references",
+        )
+        .hint("Make a table with the other type, and insert the rows there."));
     }
     let without = Table {
         columns: table.columns.iter().filter(|column| column.name != *name).cloned().collect(),
@@ -458,13 +462,18 @@ fn change_type(
         false => error,
     })?;
     let now = rows.execution.now();
-    rows.rewrite(table.id, new.id, &mut |row| {
+    let (in_key, mut keys) = (table.primary_key.contains(&number), BTreeSet::new());
+    rows.rewrite(table.id, new.id, &mut |key, row| {
         let mut values: Vec<Value> = row.to_vec();
         values[ordinal] = value.evaluate(&Environment::new(row, &[], now))?;
         if new.columns[ordinal].not_null && values[ordinal].is_null() {
             return Err(contains_nulls(new.object_name(), name));
         }
-        Ok(Row::from(values))
+        let key = match in_key {
+            true => distinct_key(&new, &values, &mut keys)?,
+            false => key.clone(),
+        };
+        Ok((key, Row::from(values)))
     })?;
     let new = Arc::new(new);
     catalog.tables.insert(new.name.clone(), new.clone());

@@ -2,6 +2,7 @@
 
 use super::foreign_keys::{ForeignKeyDraft, bind_foreign_key, refuse_needed, remove_foreign_keys};
 use super::indexes::{IndexDraft, bind_unique, remove_index};
+use super::primary_key::{KeyDraft, drop_primary_key};
 use super::{Rows, generated_name};
 use crate::expression::Environment;
 use crate::routines::Routines;
@@ -14,6 +15,8 @@ use types::{Catalog, Check, Column, SqlError, SqlState, Table};
 /// A constraint that is added to a table.
 #[derive(Clone, Debug)]
 pub(crate) enum NewConstraint {
+    /// PRIMARY KEY
+    PrimaryKey(KeyDraft),
     /// CHECK, with its name if it has one.
     Check(Option<String>, String),
     /// UNIQUE
@@ -35,10 +38,7 @@ pub(super) fn bind_new_constraint(constraint: &TableConstraint) -> Result<NewCon
         TableConstraint::Check(check) if check.enforced != Some(false) => {
             NewConstraint::Check(check.name.as_ref().map(name_of).transpose()?, check.expr.to_string())
         }
-        TableConstraint::PrimaryKey(_) => {
-            return Err(SqlError::unsupported("PRIMARY KEY on a table that exists")
-                .hint("Say PRIMARY KEY in CREATE TABLE; a unique index serves a table that exists."));
-        }
+        TableConstraint::PrimaryKey(key) => NewConstraint::PrimaryKey(KeyDraft::bind(key)?),
         other => return Err(SqlError::unsupported(format_args!("the constraint {other}"))),
     })
 }
@@ -101,6 +101,7 @@ pub(super) fn drop_constraint(
     name: &str,
     if_exists: bool,
     cascade: bool,
+    rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
     if table.checks.iter().any(|check| check.name == name) {
         let mut new = Table::clone(table);
@@ -123,8 +124,7 @@ pub(super) fn drop_constraint(
         return Ok(());
     }
     if !table.primary_key.is_empty() && table.primary_key_name == name {
-        return Err(SqlError::unsupported("dropping the primary key")
-            .hint("Make a table with another key, and insert the rows there."));
+        return drop_primary_key(catalog, table, cascade, rows).map(drop);
     }
     if if_exists {
         return Ok(());

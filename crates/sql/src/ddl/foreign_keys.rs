@@ -120,16 +120,6 @@ pub(super) fn create_foreign_key(
     };
     check_types(table, &parent, &name, &columns, &referenced)?;
     let (on_delete, on_update) = (draft.on_delete, draft.on_update);
-    let assigns = |action: ReferentialAction| {
-        matches!(action, ReferentialAction::SetNull | ReferentialAction::SetDefault)
-    };
-    let changes_key = assigns(on_delete) || assigns(on_update) || on_update == ReferentialAction::Cascade;
-    // Columns of a primary key do not change, so neither do the rows that reference one.
-    let may_change = assigns(on_delete) || index.is_some();
-    if changes_key && may_change && columns.iter().any(|ordinal| table.primary_key.contains(ordinal)) {
-        return Err(SqlError::unsupported("a FOREIGN KEY that assigns columns of the primary key")
-            .hint("Use ON DELETE NO ACTION, RESTRICT or CASCADE, and ON UPDATE NO ACTION or RESTRICT."));
-    }
     let number = take_number(catalog)?;
     let foreign_key =
         ForeignKey { number, name, columns, parent: parent.id, referenced, index, on_delete, on_update };
@@ -244,6 +234,13 @@ pub(super) fn refuse_needed(
 ) -> Result<(), SqlError> {
     let needs = |foreign_key: &ForeignKey| foreign_key.index == Some(index.number);
     refuse_dependents(catalog, &needs, what, depends_on, None)
+}
+
+/// Refuses to drop a primary key that a FOREIGN KEY references.
+pub(super) fn refuse_key_needed(catalog: &Catalog, table: &Table) -> Result<(), SqlError> {
+    let needs = |foreign_key: &ForeignKey| foreign_key.parent == table.id && foreign_key.index.is_none();
+    let what = format!("constraint {} on table {}", table.primary_key_name, table.name);
+    refuse_dependents(catalog, &needs, &what, &format!("index {}", table.primary_key_name), None)
 }
 
 /// Refuses to drop a table that a FOREIGN KEY of another one references.

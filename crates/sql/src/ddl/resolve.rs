@@ -10,6 +10,7 @@ use super::{SchemaChange, relation_exists};
 use crate::expression::bind_routine_type;
 use crate::parse_comment::CommentedObject;
 use crate::parse_role::{NamedRoutine, Objects, RoleStatement};
+use crate::parse_sequence::SequenceStatement;
 use sqlparser::ast::{ColumnDef, ColumnOption};
 use types::{
     Catalog, CompositeTypes, DataType, SearchPath, SqlError, SqlState, as_given, object_name,
@@ -65,10 +66,7 @@ impl Resolver<'_> {
                 draft.search_path = self.path.clone();
                 self.new_name(&mut draft.name)
             }
-            SchemaChange::CreateSequence(draft) => {
-                self.new_name(&mut draft.name)?;
-                draft.owner.iter_mut().try_for_each(|(table, _)| self.relation(table))
-            }
+            SchemaChange::Sequence(statement) => self.sequence(statement),
             SchemaChange::CreateRoutine { procedure, .. } => {
                 for default in procedure.parameters.iter_mut().filter_map(|one| one.default.as_mut()) {
                     self.text(default)?;
@@ -96,13 +94,10 @@ impl Resolver<'_> {
                 drop.names.iter_mut().try_for_each(|(name, _)| self.routine(if_exists, name))
             }
             SchemaChange::Trigger(change) => self.trigger(change),
-            SchemaChange::Role(RoleStatement::Privileges { objects, .. }) => match objects {
-                Objects::Tables(names) => names.iter_mut().try_for_each(|name| self.relation(name)),
-                Objects::Routines(routines) => routines.iter_mut().try_for_each(|one| self.one_of(one)),
-                Objects::AllTables(schemas) | Objects::AllRoutines(schemas) | Objects::Schemas(schemas) => {
-                    schemas.iter().try_for_each(|schema| self.catalog.check_schema(schema))
-                }
-            },
+            SchemaChange::Role(
+                RoleStatement::Privileges { objects, .. }
+                | RoleStatement::Owner { objects: Some(objects), .. },
+            ) => self.objects(objects),
             SchemaChange::Comment(comment) => match &mut comment.object {
                 CommentedObject::Relation(_, name)
                 | CommentedObject::Column(name, _)
@@ -119,6 +114,40 @@ impl Resolver<'_> {
             | SchemaChange::Later(_)
             | SchemaChange::InSchemas(..) => Ok(()),
         }
+    }
+
+    fn objects(&self, objects: &mut Objects) -> Result<(), SqlError> {
+        match objects {
+            Objects::Tables(names) | Objects::Relations(names) | Objects::Sequences(names) => {
+                names.iter_mut().try_for_each(|name| self.relation(name))
+            }
+            Objects::Routines(routines) => routines.iter_mut().try_for_each(|one| self.one_of(one)),
+            Objects::AllTables(schemas)
+            | Objects::AllSequences(schemas)
+            | Objects::AllRoutines(schemas)
+            | Objects::Schemas(schemas) => {
+                schemas.iter().try_for_each(|schema| self.catalog.check_schema(schema))
+            }
+        }
+    }
+
+    fn sequence(&self, statement: &mut SequenceStatement) -> Result<(), SqlError> {
+        let options = match statement {
+            SequenceStatement::Create { name, options, .. } => {
+                self.new_name(name)?;
+                options
+            }
+            SequenceStatement::Alter { if_exists, name, options } => {
+                self.relation_if(*if_exists, name)?;
+                options
+            }
+            SequenceStatement::Rename { if_exists, name, .. } => return self.relation_if(*if_exists, name),
+            SequenceStatement::AddIdentity { table, options, .. } => {
+                self.relation(table)?;
+                options
+            }
+        };
+        options.owner.iter_mut().flatten().try_for_each(|(table, _)| self.relation(table))
     }
 
     fn new_name(&self, name: &mut String) -> Result<(), SqlError> {
@@ -230,7 +259,7 @@ impl Resolver<'_> {
             TableChange::AddConstraint(constraint) => match constraint.as_mut() {
                 NewConstraint::ForeignKey(draft) => self.relation(&mut draft.parent),
                 NewConstraint::Check(_, condition) => self.text(condition),
-                NewConstraint::Unique(_) => Ok(()),
+                NewConstraint::Unique(_) | NewConstraint::PrimaryKey(_) => Ok(()),
             },
             TableChange::AddColumn { definition, .. } => self.column(definition),
             TableChange::AlterColumn { change: ColumnChange::Default(Some(text)), .. } => self.text(text),

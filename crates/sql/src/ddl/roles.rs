@@ -1,9 +1,11 @@
 //! Roles and privileges in the catalog. PostgreSQL 15's rules and messages, but for who may change what: the administrators of
 //! the organisations, each its own roles.
 
+use super::relation_exists;
 use crate::parse_role::{Objects, RoleStatement};
 use types::{
-    Catalog, Grantee, Privileges, Role, Roles, Securable, SqlError, SqlState, as_given, limits, schema_of,
+    Catalog, Grantee, Privileges, Role, Roles, Securable, SqlError, SqlState, as_given, limits, object_name,
+    schema_of,
 };
 
 /// `0LP01` a grant that cannot be.
@@ -89,6 +91,23 @@ pub(super) fn change_roles(
             }
             Ok(if *revoke { "REVOKE ROLE" } else { "GRANT ROLE" })
         }
+        RoleStatement::Owner { objects, role, tag } => {
+            if let Some(role) = role
+                && !catalog.roles.by_name.contains_key(role)
+            {
+                return Err(undefined(role));
+            }
+            let objects = match objects {
+                Some(objects) => securables(catalog, objects)?.0,
+                None => Vec::new(),
+            };
+            // Nobody owns anything: who is named here gets what an owner has, all that can be granted.
+            for (object, role) in objects.into_iter().zip(role.iter().cycle()) {
+                let all = all_privileges(catalog, &object);
+                catalog.roles.grant(object, Grantee::Role(role.clone()), all);
+            }
+            Ok(tag)
+        }
         RoleStatement::Privileges { revoke, privileges, objects, grantees } => {
             let (objects, all) = securables(catalog, objects)?;
             let privileges = privileges.unwrap_or(all);
@@ -136,15 +155,24 @@ fn drop_role(catalog: &mut Catalog, name: &str, organisation: u16) -> Result<(),
 fn described(catalog: &Catalog, object: &Securable) -> String {
     match object {
         Securable::Schema(name) => format!("schema {name}"),
-        Securable::Relation(name) => match catalog.views.contains_key(name) {
-            true => format!("view {name}"),
-            false => format!("table {name}"),
-        },
+        Securable::Relation(name) if catalog.views.contains_key(name) => format!("view {name}"),
+        Securable::Relation(name) if catalog.sequences.contains_key(name) => format!("sequence {name}"),
+        Securable::Relation(name) => format!("table {name}"),
         Securable::Routine(name) => match catalog.procedures.get(name) {
             Some(routine) if routine.function.is_some() => format!("function {name}"),
             None if catalog.aggregates.contains_key(name) => format!("function {name}"),
             _ => format!("procedure {name}"),
         },
+    }
+}
+
+/// All privileges that there are on something.
+fn all_privileges(catalog: &Catalog, object: &Securable) -> Privileges {
+    match object {
+        Securable::Relation(name) if catalog.sequences.contains_key(name) => Privileges::OF_SEQUENCES,
+        Securable::Relation(_) => Privileges::OF_TABLES,
+        Securable::Routine(_) => Privileges::OF_ROUTINES,
+        Securable::Schema(_) => Privileges::OF_SCHEMAS,
     }
 }
 
@@ -167,6 +195,29 @@ fn securables(catalog: &Catalog, objects: &Objects) -> Result<(Vec<Securable>, P
     Ok(match objects {
         Objects::Tables(names) => {
             (names.iter().map(table).collect::<Result<_, SqlError>>()?, Privileges::OF_TABLES)
+        }
+        Objects::Relations(names) => {
+            let relation = |name: &String| match catalog.sequences.contains_key(name) {
+                true => Ok(Securable::Relation(name.clone())),
+                false => table(name),
+            };
+            (names.iter().map(relation).collect::<Result<_, SqlError>>()?, Privileges::OF_TABLES)
+        }
+        Objects::Sequences(names) => {
+            let sequence = |name: &String| match catalog.sequences.contains_key(name) {
+                true => Ok(Securable::Relation(name.clone())),
+                false if relation_exists(catalog, name) => {
+                    let message = format!("\"{}\" is not a sequence", object_name(name));
+                    Err(SqlError::new(SqlState(*b"42809"), message))
+                }
+                false => table(name),
+            };
+            (names.iter().map(sequence).collect::<Result<_, SqlError>>()?, Privileges::OF_SEQUENCES)
+        }
+        Objects::AllSequences(schemas) => {
+            let all = catalog.sequences.keys();
+            let all = all.filter(|name| schemas.iter().any(|schema| schema == schema_of(name)));
+            (all.map(|name| Securable::Relation(name.clone())).collect(), Privileges::OF_SEQUENCES)
         }
         Objects::AllTables(schemas) => {
             let all = catalog.tables.keys().chain(catalog.views.keys());

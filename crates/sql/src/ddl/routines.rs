@@ -78,7 +78,8 @@ pub(crate) fn bind_create_routine(
         search_path,
         overload: false,
     };
-    Ok(SchemaChange::CreateRoutine { or_replace: create.or_replace, procedure })
+    let (or_replace, checks_body) = (create.or_replace, create.checks_body);
+    Ok(SchemaChange::CreateRoutine { or_replace, checks_body, procedure })
 }
 
 fn bind_parameters(types: &CompositeTypes, create: &CreateRoutine) -> Result<Vec<Parameter>, SqlError> {
@@ -203,6 +204,7 @@ fn bind_trigger_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> R
 pub(crate) fn create_routine(
     catalog: &mut Catalog,
     or_replace: bool,
+    checks_body: bool,
     procedure: &Procedure,
 ) -> Result<&'static str, SqlError> {
     if let Some(known) = catalog.aggregates.get(&procedure.name) {
@@ -251,7 +253,10 @@ pub(crate) fn create_routine(
             plpgsql::check_trigger_function(procedure)?;
             check_triggers(catalog, &tables, &|_, trigger| trigger.function == key)?;
         }
-        (false, false) => drop(plpgsql::compile(&tables, procedure, CompileOptions::default())?),
+        (false, false) if checks_body => {
+            drop(plpgsql::compile(&tables, procedure, CompileOptions::default())?)
+        }
+        (false, false) => check_syntax(&tables, procedure)?,
         (false, true) => check_polymorphic_body(&tables, procedure)?,
     }
     Ok(match procedure.function {
@@ -262,8 +267,15 @@ pub(crate) fn create_routine(
 
 /// What is wrong in the body of a polymorphic function whatever it is called with: its syntax.
 fn check_polymorphic_body(tables: &Tables, procedure: &Procedure) -> Result<(), SqlError> {
-    let Ok(applied) = Actual::FOR_VALIDATION.applied_to(procedure) else { return Ok(()) };
-    match plpgsql::compile(tables, &applied, CompileOptions::default()) {
+    match Actual::FOR_VALIDATION.applied_to(procedure) {
+        Ok(applied) => check_syntax(tables, &applied),
+        Err(_) => Ok(()),
+    }
+}
+
+/// What is wrong in a body whatever its names stand for.
+fn check_syntax(tables: &Tables, procedure: &Procedure) -> Result<(), SqlError> {
+    match plpgsql::compile(tables, procedure, CompileOptions::default()) {
         Err(error)
             if error.state == SqlState::SYNTAX_ERROR || error.state == SqlState::FEATURE_NOT_SUPPORTED =>
         {

@@ -6,6 +6,7 @@
 
 use crate::execution::{Execution, check_row_bytes};
 use state::{Command, CommandKind, KeyRange, PlainState, RowChange, RowFunction, RowId, Snapshot};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{Catalog, ColumnSet, Key, Row, SqlError, TableId};
@@ -86,15 +87,30 @@ impl<'e, 'x> Rows<'e, 'x> {
         &mut self,
         from: TableId,
         to: TableId,
-        change: &mut dyn FnMut(&Row) -> Result<Row, SqlError>,
+        change: &mut dyn FnMut(&Key, &Row) -> Result<(Key, Row), SqlError>,
     ) -> Result<(), SqlError> {
         let mut rows = Vec::new();
         self.visit(from, &mut |_, key, row| {
-            rows.push((key.clone(), change(row)?));
+            rows.push(change(key, row)?);
             Ok(())
         })?;
         self.made.tables.remove(&from);
         rows.into_iter().try_for_each(|(key, row)| self.put(to, key, row))
+    }
+
+    /// The same under hidden keys, in the order of the rows.
+    pub(super) fn rewrite_hidden(&mut self, from: TableId, to: TableId) -> Result<(), SqlError> {
+        let mut rows = Vec::new();
+        self.visit(from, &mut |_, _, row| {
+            rows.push(row.clone());
+            Ok(())
+        })?;
+        self.made.tables.remove(&from);
+        for row in rows {
+            let key = self.execution.draw_key()?;
+            self.put(to, key, row)?;
+        }
+        Ok(())
     }
 
     /// Puts a row into a table that is made.
@@ -106,8 +122,9 @@ impl<'e, 'x> Rows<'e, 'x> {
 
     /// Leaves the rows of the tables that were made in the execution.
     pub(super) fn finish(self, catalog: &Catalog) {
+        let kept: BTreeSet<TableId> = catalog.row_tables().collect();
         for (table, rows) in self.made.tables {
-            if catalog.table(table).is_none() {
+            if !kept.contains(&table) {
                 continue;
             }
             for (key, row) in rows {

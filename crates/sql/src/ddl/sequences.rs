@@ -1,112 +1,167 @@
-//! CREATE SEQUENCE, DROP SEQUENCE, and the sequences of columns.
+//! Sequences, and those of columns.
 
+use super::counters::{counter, restart, sequence_type};
 use super::names::written;
 use super::views::depends;
-use super::{SchemaChange, check_free, generated_name, relation_exists};
+use super::{Rows, check_free, generated_name, relation_exists};
 use crate::parse::parse_expression;
-use crate::scope::name_of;
-use crate::sequence::stored_sequence_name;
-use crate::statement::table_name;
-use sqlparser::ast::{self, Expr, ObjectName, SequenceOptions, Statement};
+use crate::parse_sequence::{CountingOptions, SequenceStatement};
+use crate::sequence::{does_not_count, no_sequence, stored_sequence_name};
+use sqlparser::ast::{self, Expr};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, Generated, Sequence, SequenceOwner, SqlError, SqlState, Table, TableId, limits, object_name,
+    Catalog, DataType, Generated, Sequence, SequenceOwner, SqlError, SqlState, Table, TableId, as_given,
+    catalog_name, limits, object_name, schema_of,
 };
 
-/// A sequence as a statement describes it.
-#[derive(Clone, Debug)]
-pub(crate) struct SequenceDraft {
-    if_not_exists: bool,
-    pub(super) name: String,
-    /// OWNED BY: table and column.
-    pub(super) owner: Option<(String, String)>,
-}
-
-fn counts(what: &str) -> SqlError {
-    SqlError::unsupported(format_args!("{what} of a sequence")).hint(
-        "Leave it out: values are unique and ascending, made of the block's height and the place in it, so that nobody waits for anybody.",
-    )
-}
-
-/// CREATE SEQUENCE.
+/// Makes, changes or renames a sequence. Gives the command's tag.
 ///
 /// # Errors
-/// Options that are not supported.
-pub(super) fn bind_create_sequence(statement: &Statement) -> Result<Option<SchemaChange>, SqlError> {
-    let Statement::CreateSequence { temporary, if_not_exists, name, data_type, sequence_options, owned_by } =
-        statement
-    else {
-        return Ok(None);
-    };
-    if *temporary {
-        return Err(SqlError::unsupported("CREATE TEMPORARY SEQUENCE"));
-    }
-    if let Some(data_type) = data_type
-        && !matches!(data_type, ast::DataType::BigInt(None) | ast::DataType::Int8(None))
-    {
-        return Err(counts(&format!("the type {data_type}")));
-    }
-    refuse_options(sequence_options)?;
-    let owner = match owned_by {
-        None => None,
-        Some(owner) if owner.to_string().eq_ignore_ascii_case("none") => None,
-        Some(owner) => Some(bind_owner(owner)?),
-    };
-    let draft = SequenceDraft { if_not_exists: *if_not_exists, name: table_name(name)?, owner };
-    Ok(Some(SchemaChange::CreateSequence(draft)))
-}
-
-fn bind_owner(owner: &ObjectName) -> Result<(String, String), SqlError> {
-    let mut parts = owner.0.clone();
-    let column = parts.pop();
-    let Some(column) = column.as_ref().and_then(|part| part.as_ident()).filter(|_| !parts.is_empty()) else {
-        let error = SqlError::new(SqlState::SYNTAX_ERROR, "invalid OWNED BY option");
-        return Err(error.hint("Specify OWNED BY table.column or OWNED BY NONE."));
-    };
-    Ok((table_name(&ObjectName(parts))?, name_of(column)?))
-}
-
-/// Options that say how a sequence counts, which ours do not.
-pub(super) fn refuse_options(options: &[SequenceOptions]) -> Result<(), SqlError> {
-    for option in options {
-        return Err(counts(match option {
-            // How many a session keeps for itself is nothing that anybody sees.
-            SequenceOptions::Cache(_) | SequenceOptions::MinValue(None) | SequenceOptions::MaxValue(None) => {
-                continue;
+/// A name that is taken, an owner that is not there; bounds that hold no value.
+pub(super) fn change_sequence(
+    catalog: &mut Catalog,
+    statement: &SequenceStatement,
+    rows: &mut Rows<'_, '_>,
+) -> Result<&'static str, SqlError> {
+    match statement {
+        SequenceStatement::Create { if_not_exists, name, options } => {
+            if !(*if_not_exists && relation_exists(catalog, name)) {
+                create_sequence(catalog, name, options)?;
             }
-            SequenceOptions::IncrementBy(..) => "INCREMENT",
-            SequenceOptions::MinValue(_) => "MINVALUE",
-            SequenceOptions::MaxValue(_) => "MAXVALUE",
-            SequenceOptions::StartWith(..) => "START",
-            SequenceOptions::Cycle(_) => "CYCLE",
-        }));
+            Ok("CREATE SEQUENCE")
+        }
+        SequenceStatement::Alter { if_exists, name, options } => {
+            if !(*if_exists && !relation_exists(catalog, name)) {
+                alter_sequence(catalog, name, options, rows)?;
+            }
+            Ok("ALTER SEQUENCE")
+        }
+        SequenceStatement::Rename { if_exists, name, to } => {
+            if !(*if_exists && !relation_exists(catalog, name)) {
+                rename_sequence(catalog, name, to)?;
+            }
+            Ok("ALTER SEQUENCE")
+        }
+        SequenceStatement::AddIdentity { table, column, generated, options } => {
+            add_identity(catalog, table, column, *generated, options)?;
+            Ok("ALTER TABLE")
+        }
     }
+}
+
+fn find(catalog: &Catalog, name: &str) -> Result<Sequence, SqlError> {
+    catalog.sequences.get(name).map(|found| Sequence::clone(found)).ok_or_else(|| {
+        match relation_exists(catalog, name) {
+            true => {
+                SqlError::new(SqlState(*b"42809"), format!("\"{}\" is not a sequence", object_name(name)))
+            }
+            false => no_sequence(as_given(name)),
+        }
+    })
+}
+
+fn create_sequence(catalog: &mut Catalog, name: &str, options: &CountingOptions) -> Result<(), SqlError> {
+    check_free(catalog, name)?;
+    if let Some(what) = options.restart.map(|_| "RESTART").or(options.name.as_ref().map(|_| "SEQUENCE")) {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{what}\"")));
+    }
+    let owner = options.owner.clone().flatten();
+    let owner = owner.map(|(table, column)| owner_of(catalog, &table, &column)).transpose()?;
+    let data_type = sequence_type(catalog, options)?.unwrap_or(DataType::BigInt);
+    let counter = counter(catalog, data_type, options, None)?;
+    insert(catalog, Sequence { name: name.to_string(), owner, counter })
+}
+
+fn owner_of(catalog: &Catalog, table: &str, column: &str) -> Result<SequenceOwner, SqlError> {
+    let table = super::find_table(catalog, table)?;
+    let ordinal = table.ordinal(column).ok_or_else(|| {
+        let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.object_name());
+        SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+    })?;
+    Ok(SequenceOwner { table: table.id, column: ordinal as u16, identity: None })
+}
+
+fn alter_sequence(
+    catalog: &mut Catalog,
+    name: &str,
+    options: &CountingOptions,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let mut sequence = find(catalog, name)?;
+    if let Some(owner) = &options.owner {
+        if sequence.owner.as_ref().is_some_and(|owner| owner.identity.is_some()) {
+            let message = "cannot change ownership of identity sequence";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        sequence.owner = match owner {
+            None => None,
+            Some((table, column)) => Some(owner_of(catalog, table, column)?),
+        };
+    }
+    let counts_already = sequence.counter.as_ref().map(|counter| counter.data_type);
+    let data_type = sequence_type(catalog, options)?.or(counts_already).unwrap_or(DataType::BigInt);
+    sequence.counter = counter(catalog, data_type, options, sequence.counter.as_ref())?;
+    if let Some(value) = options.restart {
+        let counter = sequence.counter.take().ok_or_else(|| does_not_count("RESTART"))?;
+        sequence.counter = Some(restart(catalog, counter, value, rows)?);
+    }
+    catalog.sequences.insert(name.to_string(), Arc::new(sequence));
     Ok(())
 }
 
-/// Adds a sequence to the catalog.
-///
-/// # Errors
-/// A name that is taken, an owner that is not there.
-pub(super) fn create_sequence(catalog: &mut Catalog, draft: &SequenceDraft) -> Result<(), SqlError> {
-    if draft.if_not_exists && relation_exists(catalog, &draft.name) {
-        return Ok(());
-    }
-    check_free(catalog, &draft.name)?;
-    let owner = match &draft.owner {
-        None => None,
-        Some((table, column)) => {
-            let table = super::find_table(catalog, table)?;
-            let ordinal = table.ordinal(column).ok_or_else(|| {
-                let message =
-                    format!("column \"{column}\" of relation \"{}\" does not exist", table.object_name());
-                SqlError::new(SqlState::UNDEFINED_COLUMN, message)
-            })?;
-            Some(SequenceOwner { table: table.id, column: ordinal as u16, identity: None })
-        }
+fn rename_sequence(catalog: &mut Catalog, name: &str, to: &str) -> Result<(), SqlError> {
+    let mut sequence = find(catalog, name)?;
+    let to = &catalog_name(schema_of(name), object_name(to));
+    check_free(catalog, to)?;
+    let drawn = catalog.tables.values().find_map(|table| {
+        let draws = |column: &&types::Column| {
+            column.default.as_ref().is_some_and(|default| draws_from(default, name))
+        };
+        Some((table.name.clone(), table.columns.iter().find(draws)?.name.clone()))
+    });
+    let Some((table, column)) = drawn else {
+        catalog.sequences.remove(name);
+        sequence.name = to.to_string();
+        return insert(catalog, sequence);
     };
-    insert(catalog, Sequence { name: draft.name.clone(), owner })
+    let what = format_args!("renaming a sequence that the default of \"{column}\" of \"{table}\" draws from");
+    Err(SqlError::unsupported(what).hint("Drop the default, rename the sequence, and set the default again."))
+}
+
+/// ADD GENERATED … AS IDENTITY.
+fn add_identity(
+    catalog: &mut Catalog,
+    table: &str,
+    column: &str,
+    generated: Generated,
+    options: &CountingOptions,
+) -> Result<(), SqlError> {
+    let mut table = Table::clone(&*super::find_table(catalog, table)?);
+    let owner = owner_of(catalog, &table.name, column)?;
+    let found = &table.columns[usize::from(owner.column)];
+    let refused = |what: &str| {
+        let message = format!("column \"{column}\" of relation \"{}\" {what}", table.object_name());
+        Err(SqlError::new(SqlState(*b"55000"), message))
+    };
+    if catalog.identity(table.id, usize::from(owner.column)).is_some() {
+        return refused("is already an identity column");
+    }
+    if found.default.is_some() {
+        return refused("already has a default value");
+    }
+    if !found.not_null {
+        return refused("must be declared NOT NULL before identity can be added");
+    }
+    if !found.data_type.is_integer() {
+        let message = "identity column type must be smallint, integer, or bigint";
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
+    let sequence =
+        ColumnSequence { column: owner.column, identity: Some(generated), options: options.clone() };
+    create_owned(catalog, &mut table, &[sequence])?;
+    catalog.tables.insert(table.name.clone(), Arc::new(table));
+    Ok(())
 }
 
 fn insert(catalog: &mut Catalog, sequence: Sequence) -> Result<(), SqlError> {
@@ -118,6 +173,17 @@ fn insert(catalog: &mut Catalog, sequence: Sequence) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// A column with a sequence of its own.
+#[derive(Clone, Debug)]
+pub(super) struct ColumnSequence {
+    /// Its ordinal.
+    pub column: u16,
+    /// What it takes, if it is an identity column.
+    pub identity: Option<Generated>,
+    /// How the sequence counts.
+    pub options: CountingOptions,
+}
+
 /// Makes the sequences of a table's columns: their defaults draw from them.
 ///
 /// # Errors
@@ -125,10 +191,13 @@ fn insert(catalog: &mut Catalog, sequence: Sequence) -> Result<(), SqlError> {
 pub(super) fn create_owned(
     catalog: &mut Catalog,
     table: &mut Table,
-    columns: &[(u16, Option<Generated>)],
+    columns: &[ColumnSequence],
 ) -> Result<(), SqlError> {
-    for (column, identity) in columns {
-        let name = table.columns[usize::from(*column)].name.clone();
+    for ColumnSequence { column, identity, options } in columns {
+        let (name, data_type) = {
+            let definition = &table.columns[usize::from(*column)];
+            (definition.name.clone(), definition.data_type)
+        };
         let candidates = (0..).map(|number: u32| {
             let label = if number == 0 { "seq".to_string() } else { format!("seq{number}") };
             generated_name(table.object_name(), &name, &label)
@@ -136,11 +205,19 @@ pub(super) fn create_owned(
         let mut free = candidates
             .map(|name| table.index_name(&name))
             .filter(|name| !relation_exists(catalog, name) && *name != table.name);
-        let name = free.next().unwrap_or_default();
+        let name = match &options.name {
+            Some(name) => {
+                let name = table.index_name(object_name(name));
+                check_free(catalog, &name)?;
+                name
+            }
+            None => free.next().unwrap_or_default(),
+        };
         let quoted = written(&name).to_string().replace('\'', "''");
         table.columns[usize::from(*column)].default = Some(format!("nextval('{quoted}')"));
         let owner = SequenceOwner { table: table.id, column: *column, identity: *identity };
-        insert(catalog, Sequence { name, owner: Some(owner) })?;
+        let counter = counter(catalog, data_type, options, None)?;
+        insert(catalog, Sequence { name, owner: Some(owner), counter })?;
     }
     Ok(())
 }

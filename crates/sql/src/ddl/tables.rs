@@ -5,10 +5,11 @@ use super::foreign_keys::{
     ForeignKeyDraft, bind_foreign_key, create_foreign_key, refuse_referenced, remove_foreign_keys,
 };
 use super::indexes::{IndexDraft, bind_unique, create_index};
-use super::sequences::{create_owned, drop_owned, refuse_options};
+use super::sequences::{ColumnSequence, create_owned, drop_owned};
 use super::views::drop_dependents;
 use super::{Rows, SchemaChange, bind_policy, generated_name, relation_exists, take_number};
 use crate::expression::bind_data_type;
+use crate::parse_sequence::CountingOptions;
 use crate::routines::Routines;
 use crate::scope::name_of;
 use crate::statement::table_name;
@@ -25,14 +26,28 @@ use types::{
 
 /// What `endorsement_policy` says among a table's options; an empty text means none.
 pub(super) fn table_endorsement(options: &[ast::SqlOption]) -> Result<Option<String>, SqlError> {
-    let [ast::SqlOption::KeyValue { key, value: Expr::Value(value) }] = options else {
-        return Err(SqlError::unsupported("an option of a table but endorsement_policy"));
-    };
-    match (name_of(key)?.as_str(), &value.value) {
-        ("endorsement_policy", ast::Value::SingleQuotedString(text)) => bind_policy(text),
-        (other, _) => Err(SqlError::unsupported(format_args!("the option {other} of a table"))
-            .hint("endorsement_policy = 'policy' says who must endorse what writes to it.")),
+    let mut endorsement = None;
+    for option in options {
+        let ast::SqlOption::KeyValue { key, value } = option else {
+            return Err(SqlError::unsupported("an option of a table but endorsement_policy"));
+        };
+        match (name_of(key)?.as_str(), value) {
+            ("endorsement_policy", Expr::Value(value)) => {
+                let ast::Value::SingleQuotedString(text) = &value.value else {
+                    return Err(SqlError::unsupported("an endorsement_policy that is no text"));
+                };
+                endorsement = bind_policy(text)?;
+            }
+            // How PostgreSQL stores the rows and plans queries, not what they give.
+            ("fillfactor" | "parallel_workers" | "toast_tuple_target", _) => {}
+            (other, _) if other.starts_with("autovacuum_") => {}
+            (other, _) => {
+                return Err(SqlError::unsupported(format_args!("the option {other} of a table"))
+                    .hint("endorsement_policy = 'policy' says who must endorse what writes to it."));
+            }
+        }
     }
+    Ok(endorsement)
 }
 
 pub(super) fn bind_create_table(
@@ -109,8 +124,8 @@ pub(crate) struct TableDraft {
     pub(super) unnamed_checks: Vec<String>,
     pub(super) unique: Vec<IndexDraft>,
     pub(super) foreign_keys: Vec<ForeignKeyDraft>,
-    /// Columns with a sequence of their own, and what identity columns take.
-    pub(super) sequences: Vec<(u16, Option<Generated>)>,
+    /// Columns with a sequence of their own.
+    pub(super) sequences: Vec<ColumnSequence>,
     /// LIKE: the relation whose columns come first, and whether their defaults come along.
     pub(super) like: Option<(String, bool)>,
 }
@@ -150,14 +165,15 @@ impl TableDraft {
             return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
         }
         let ordinal = self.table.columns.len() as u16;
-        let is_serial = is_serial(&definition.data_type)?;
-        let data_type = match is_serial {
-            true => DataType::BigInt,
-            false => bind_data_type(types, &definition.data_type)?,
+        let serial = serial_type(&definition.data_type);
+        let data_type = match serial {
+            Some(data_type) => {
+                let options = CountingOptions::default();
+                self.sequences.push(ColumnSequence { column: ordinal, identity: None, options });
+                data_type
+            }
+            None => bind_data_type(types, &definition.data_type)?,
         };
-        if is_serial {
-            self.sequences.push((ordinal, None));
-        }
         self.table.columns.push(Column { name: name.clone(), data_type, not_null: false, default: None });
         let mut nullable = None;
         for option in &definition.options {
@@ -209,7 +225,7 @@ impl TableDraft {
                 other => refuse_column_option(other)?,
             }
         }
-        if is_serial && nullable != Some(true) {
+        if serial.is_some() && nullable != Some(true) {
             nullable = Some(false);
         }
         self.table.columns[usize::from(ordinal)].not_null = nullable == Some(false);
@@ -224,15 +240,11 @@ impl TableDraft {
         options: &[SequenceOptions],
     ) -> Result<(), SqlError> {
         let column = &self.table.columns[usize::from(ordinal)];
-        if !matches!(column.data_type, DataType::BigInt) {
-            if matches!(column.data_type, DataType::SmallInt | DataType::Integer) {
-                return Err(too_small("an identity column", &column.data_type.to_string()));
-            }
+        if !column.data_type.is_integer() {
             let message = "identity column type must be smallint, integer, or bigint";
             return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
         }
-        refuse_options(options)?;
-        if self.sequences.iter().any(|(known, _)| *known == ordinal) {
+        if self.sequences.iter().any(|known| known.column == ordinal) {
             let message = format!(
                 "multiple identity specifications for column \"{}\" of table \"{}\"",
                 column.name,
@@ -244,7 +256,8 @@ impl TableDraft {
             GeneratedAs::Always => Generated::Always,
             _ => Generated::ByDefault,
         };
-        self.sequences.push((ordinal, Some(generated)));
+        let (identity, options) = (Some(generated), CountingOptions::of(options)?);
+        self.sequences.push(ColumnSequence { column: ordinal, identity, options });
         Ok(())
     }
 
@@ -330,22 +343,16 @@ impl TableDraft {
     }
 }
 
-/// Whether a type stands for a column with a sequence of its own.
-fn is_serial(data_type: &ast::DataType) -> Result<bool, SqlError> {
-    let ast::DataType::Custom(name, modifiers) = data_type else { return Ok(false) };
+/// The type of the values of a column that has a sequence of its own because of how its type is written.
+fn serial_type(data_type: &ast::DataType) -> Option<DataType> {
+    let ast::DataType::Custom(name, modifiers) = data_type else { return None };
     let name = name.to_string().to_ascii_lowercase();
     match name.as_str() {
-        "bigserial" | "serial8" if modifiers.is_empty() => Ok(true),
-        "serial" | "serial4" => Err(too_small(&name, "integer")),
-        "smallserial" | "serial2" => Err(too_small(&name, "smallint")),
-        _ => Ok(false),
+        "bigserial" | "serial8" if modifiers.is_empty() => Some(DataType::BigInt),
+        "serial" | "serial4" if modifiers.is_empty() => Some(DataType::Integer),
+        "smallserial" | "serial2" if modifiers.is_empty() => Some(DataType::SmallInt),
+        _ => None,
     }
-}
-
-fn too_small(what: &str, data_type: &str) -> SqlError {
-    SqlError::unsupported(format_args!("{what} of type {data_type}")).hint(
-        "Use bigserial, or bigint GENERATED … AS IDENTITY: values are made of the block's height and the place in it, and are too large for smaller types.",
-    )
 }
 
 fn refuse_key_forms(characteristics: &Option<ast::ConstraintCharacteristics>) -> Result<(), SqlError> {
@@ -421,9 +428,9 @@ pub(super) fn create_table(
     }
     let routines = Routines::new(catalog);
     name_checks(&mut table, &draft.unnamed_checks, &routines)?;
-    table.id = TableId(catalog.next_table);
-    for (ordinal, identity) in &draft.sequences {
-        let column = &table.columns[usize::from(*ordinal)];
+    table.id = TableId(take_number(catalog)?);
+    for ColumnSequence { column, identity, .. } in &draft.sequences {
+        let column = &table.columns[usize::from(*column)];
         if column.default.is_some() {
             let what =
                 if identity.is_some() { "both default and identity" } else { "multiple default values" };
@@ -439,7 +446,6 @@ pub(super) fn create_table(
     let routines = Routines::new(catalog);
     // Binds defaults and checks: what is wrong in them is said now.
     TablePlan::new(&table, catalog, &routines)?;
-    take_number(catalog)?;
     let table = Arc::new(table);
     catalog.tables.insert(table.name.clone(), table.clone());
     for unique in &draft.unique {

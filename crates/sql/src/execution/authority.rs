@@ -74,6 +74,15 @@ impl<'a> Execution<'a> {
         self.require(authority, &Securable::Relation(table.to_string()), Privileges::INSERT)
     }
 
+    /// Refuses to set the last value of a sequence, if the role may not.
+    ///
+    /// # Errors
+    /// `42501`
+    pub fn authorise_setting(&self, sequence: &str) -> Result<(), SqlError> {
+        let Some(authority) = &self.authority else { return Ok(()) };
+        self.require(authority, &Securable::Relation(sequence.to_string()), Privileges::UPDATE)
+    }
+
     /// Refuses to call a routine, if the role may not.
     ///
     /// # Errors
@@ -102,6 +111,7 @@ impl<'a> Execution<'a> {
         let (kind, name) = match object {
             Securable::Schema(name) => ("schema", name),
             Securable::Relation(name) if catalog.views.contains_key(name) => ("view", name),
+            Securable::Relation(name) if catalog.sequences.contains_key(name) => ("sequence", name),
             Securable::Relation(name) => ("table", name),
             Securable::Routine(name) => match catalog.procedures.get(name) {
                 Some(routine) if routine.function.is_some() => ("function", name),
@@ -116,6 +126,7 @@ impl<'a> Execution<'a> {
             Securable::Routine(_) if kind == "aggregate" => format!("function {name}"),
             Securable::Routine(_) => format!("{kind} {name}"),
             Securable::Schema(_) => format!("SCHEMA {name}"),
+            Securable::Relation(_) if kind == "sequence" => format!("sequence {name}"),
             Securable::Relation(_) => name.clone(),
         };
         let hint = match self.catalog_has(&authority.role) {

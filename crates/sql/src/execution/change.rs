@@ -1,10 +1,11 @@
 //! INSERT, UPDATE and DELETE.
 
 use super::Execution;
+use super::moving::Updated;
 use super::select::Given;
 use super::trigger::Event;
 use crate::command::insert_command;
-use crate::expression::long_bytes;
+use crate::expression::{broken, long_bytes};
 use crate::statement::{
     Access, Arbiter, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, ConflictAction, InsertSource,
     OnConflict, Returning, StatementOutput, resolve_key,
@@ -156,7 +157,17 @@ impl Execution<'_> {
         let known = plan.known_values(&environment);
         let planned = plan.planned(key.clone(), &known, &environment)?;
         let seen = self.seen(table, &key);
-        let row = self.update_found(plan, planned, seen)?;
+        let row = match self.update_found(plan, planned, seen)? {
+            Updated::Left => None,
+            Updated::Row(row) => Some(row),
+            // There is no other row that could go.
+            Updated::Waits(row) => Some(self.end_waiting(*row)?),
+        };
+        if plan.moves
+            && let Some(row) = &row
+        {
+            touched.insert(Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?);
+        }
         if let Some(returning) = &insert.returning {
             self.register_read(table.id, &key, returning.uses);
         }
@@ -208,7 +219,7 @@ impl Execution<'_> {
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
         self.begin_change();
-        if update.plan.table.triggers.at(TriggerEvent::Update).any {
+        if update.plan.moves || update.plan.table.triggers.at(TriggerEvent::Update).any {
             return self.update_firing(update, frame);
         }
         let mut output = StatementOutput::default();
@@ -224,7 +235,7 @@ impl Execution<'_> {
             return self.finish_change(&update.returning, output, frame);
         }
         if let Access::Found(select) = &update.access {
-            for (key, row) in self.found(table, select, frame)? {
+            for (key, row) in self.found(select, frame)? {
                 // The values to assign stand in the row that was found.
                 let environment = self.environment(&[], &row);
                 let known = update.plan.known_values(&environment);
@@ -308,7 +319,14 @@ impl Execution<'_> {
     ) -> Result<StatementOutput, SqlError> {
         self.begin_change();
         let table = &delete.plan.table;
-        if delete.truncates {
+        if let Some(truncation) = &delete.truncation {
+            for other in &truncation.also {
+                self.delete(other, frame)?;
+            }
+            if truncation.restarts {
+                self.restart_counters(table.id)?;
+            }
+            self.begin_change();
             self.begin_statement(table, Event::Truncate)?;
         } else if table.triggers.at(TriggerEvent::Delete).any {
             return self.delete_firing(delete, frame);
@@ -330,7 +348,7 @@ impl Execution<'_> {
                 output.rows.push(row.to_vec());
             }
         }
-        if delete.truncates {
+        if delete.truncation.is_some() {
             self.end_statement(table, Event::Truncate)?;
         }
         self.finish_change(&delete.returning, output, frame)
@@ -346,9 +364,7 @@ impl Execution<'_> {
         let environment = self.environment(&[], frame);
         Ok(match &delete.access {
             Access::Key(parts) => resolve_key(parts, &environment)?.into_iter().collect(),
-            Access::Found(select) => {
-                self.found(table, select, frame)?.into_iter().map(|(key, _)| key).collect()
-            }
+            Access::Found(select) => self.found(select, frame)?.into_iter().map(|(key, _)| key).collect(),
             access => self.matching_keys(table, access, &delete.filter, delete.filter_columns, frame)?,
         })
     }
@@ -356,14 +372,14 @@ impl Execution<'_> {
     /// What a query has found, by the key that its rows begin with; of several with the same key the first.
     pub(super) fn found(
         &mut self,
-        table: &TablePlan,
         select: &BoundSelect,
         frame: &[Value],
     ) -> Result<Vec<(Key, Vec<Value>)>, SqlError> {
         let mut seen = BTreeSet::new();
         let mut found = Vec::new();
         for row in self.select(select, frame, None)? {
-            let key = Key::encode(&row[..table.key.len()])?;
+            let Some(Value::Bytea(key)) = row.first() else { return Err(broken("a row without its key")) };
+            let key = Key::from_bytes(key);
             if seen.insert(key.clone()) {
                 found.push((key, row));
             }

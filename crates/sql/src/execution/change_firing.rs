@@ -1,6 +1,8 @@
-//! UPDATE and DELETE of tables with triggers: all rows are found first, then BEFORE STATEMENT fires, then row by row.
+//! UPDATE and DELETE of tables with triggers, and UPDATE of primary keys: all rows are found first, then BEFORE STATEMENT
+//! fires, then row by row.
 
 use super::Execution;
+use super::moving::Updated;
 use super::trigger::Event;
 use crate::command::PlannedUpdate;
 use crate::statement::{Access, BoundDelete, BoundUpdate, StatementOutput, resolve_key};
@@ -8,7 +10,7 @@ use state::{Command, RowChange};
 use types::{SqlError, Value};
 
 impl Execution<'_> {
-    /// An UPDATE of a table with triggers.
+    /// An UPDATE of a table with triggers, or of the primary key.
     pub(super) fn update_firing(
         &mut self,
         update: &BoundUpdate,
@@ -35,7 +37,7 @@ impl Execution<'_> {
                 }
             }
             Access::Found(select) => {
-                for (key, row) in self.found(table, select, frame)? {
+                for (key, row) in self.found(select, frame)? {
                     // The values to assign stand in the row that was found.
                     let environment = self.environment(&[], &row);
                     let known = plan.known_values(&environment);
@@ -53,15 +55,29 @@ impl Execution<'_> {
             }
         }
         let mut output = StatementOutput::default();
+        let mut waiting = Vec::new();
         self.begin_statement(table, Event::Update(plan))?;
         for (planned, seen) in found {
             self.charge(1)?;
             let key = planned.command.row.key.clone();
-            let Some(row) = self.update_found(plan, planned, seen)? else { continue };
+            let row = match self.update_found(plan, planned, seen)? {
+                Updated::Left => continue,
+                Updated::Row(row) => row.to_vec(),
+                Updated::Waits(row) => {
+                    waiting.push((output.rows.len(), row));
+                    Vec::new()
+                }
+            };
             output.affected += 1;
             if let Some(returning) = &update.returning {
                 self.register_read(table.id, &key, returning.uses);
-                output.rows.push(row.to_vec());
+                output.rows.push(row);
+            }
+        }
+        for (position, row) in waiting {
+            let row = self.end_waiting(*row)?;
+            if let Some(output) = output.rows.get_mut(position) {
+                *output = row.to_vec();
             }
         }
         self.end_statement(table, Event::Update(plan))?;

@@ -1,6 +1,7 @@
 //! Changes of rows in tables with UNIQUE or FOREIGN KEY constraints.
 
 use super::Execution;
+use super::moving::Updated;
 use super::trigger::{Event, Firing};
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::constraint::{ForeignKeyPlan, free_key, take_key};
@@ -165,7 +166,8 @@ impl Execution<'_> {
             }
         };
         let keys = self.referencing(foreign_key, old)?;
-        let Some(assign) = &foreign_key.assign else { return Ok(()) };
+        let assign = &foreign_key.assign;
+        let mut waiting = Vec::new();
         let environment = Environment::new(&[], &values, self.now);
         let known = assign.known_values(&environment);
         self.begin_statement(&foreign_key.child, Event::Update(assign))?;
@@ -173,7 +175,12 @@ impl Execution<'_> {
             self.charge(1)?;
             let seen = self.seen(&foreign_key.child, &key);
             let planned = assign.planned(key, &known, &environment)?;
-            self.update_found(assign, planned, seen)?;
+            if let Updated::Waits(row) = self.update_found(assign, planned, seen)? {
+                waiting.push(row);
+            }
+        }
+        for row in waiting {
+            self.end_waiting(*row)?;
         }
         self.end_statement(&foreign_key.child, Event::Update(assign))?;
         // A default may be the very key that has gone: such a row has not changed.

@@ -9,7 +9,6 @@ use crate::prepare::{StatementKind, Step};
 use crate::routines::CallForm;
 use crate::sequence::is_sequence_function;
 use crate::statement::StatementOutput;
-use std::sync::Arc;
 use types::{DataType, Notice, OutputColumn, SearchPath, Severity, SqlError, SqlState, Value, limits};
 
 /// Bytes of a polymorphic function's body that a call of it pays a step for.
@@ -98,17 +97,7 @@ impl Execution<'_> {
             let value = Value::BigInt(self.sequence_value(name, &arguments)?);
             return Ok(CallResult { values: vec![value], rows: None });
         }
-        let seen = self.own.clone();
-        self.see_newer();
-        let matched = std::mem::take(&mut self.last_matched);
-        let remaining = std::mem::take(&mut self.remaining);
-        let result = self.call(name, callee.actual, arguments);
-        (self.last_matched, self.remaining) = (matched, remaining);
-        self.see_newer();
-        if !Arc::ptr_eq(&seen, &self.own) {
-            self.newer = Some(std::mem::replace(&mut self.own, seen));
-        }
-        result
+        self.beside_statement(|execution| execution.call(name, callee.actual, arguments))
     }
 
     /// Runs a text of SQL that a procedure has made, and gives what its last statement gave. It is bound once as long as

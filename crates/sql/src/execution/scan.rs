@@ -57,7 +57,9 @@ impl Execution<'_> {
     ) -> Result<(), SqlError> {
         match &select.source {
             From::Nothing => visit(&[]).map(drop),
-            From::Table(scanned) => self.visit_table(scanned, given, select.reverse, visit),
+            From::Table(scanned) => {
+                self.visit_table(scanned, given, select.reverse, &mut |_, row| visit(row))
+            }
             From::Relation(_) => Err(broken("the rows of several relations are gathered first")),
         }
     }
@@ -69,8 +71,12 @@ impl Execution<'_> {
         given: Given<'_>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
         let mut rows = Vec::new();
-        self.visit_table(scanned, given, false, &mut |row| {
-            rows.push(row.to_vec());
+        self.visit_table(scanned, given, false, &mut |key, row| {
+            let mut row = row.to_vec();
+            if scanned.keyed {
+                row.push(Value::Bytea(key.as_bytes().into()));
+            }
+            rows.push(row);
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(rows)
@@ -81,7 +87,7 @@ impl Execution<'_> {
         scanned: &Scanned,
         given: Given<'_>,
         reverse: bool,
-        visit: &mut Visit<'_>,
+        visit: &mut VisitKeyed<'_>,
     ) -> Result<(), SqlError> {
         if let Access::Key(parts) = &scanned.access {
             let key = self.with_subqueries(&[], given, |environment| resolve_key(parts, environment))?;
@@ -94,7 +100,7 @@ impl Execution<'_> {
             {
                 return Ok(());
             }
-            return visit(&row).map(drop);
+            return visit(&key, &row).map(drop);
         }
         let Some(place) = self.place(&scanned.access, given)? else { return Ok(()) };
         let filter = match &scanned.filter {
@@ -111,7 +117,7 @@ impl Execution<'_> {
             filter_columns: scanned.filter_columns,
             filter,
         };
-        self.search(search, &mut |_, row| visit(row))
+        self.search(search, visit)
     }
 
     /// Keys of the rows that the filter is true for: what UPDATE and DELETE change.

@@ -11,6 +11,7 @@
 
 use super::Execution;
 use super::constraint::Unsettled;
+use super::moving::Updated;
 use crate::command::{DeletePlan, PlannedUpdate, UpdatePlan};
 use crate::expression::{Environment, Expression};
 use crate::footprint::is_same;
@@ -189,7 +190,7 @@ impl Execution<'_> {
     }
 
     /// A row has changed: notes which triggers fire when the statement ends.
-    fn after_row(
+    pub(super) fn after_row(
         &mut self,
         table: &TablePlan,
         event: Event<'_>,
@@ -321,40 +322,45 @@ impl Execution<'_> {
         self.changes_of(table.id, key)
     }
 
-    /// Updates a row that a statement has found, with its triggers. Gives the row as it is then; `None` where a trigger has
-    /// left it out.
+    /// Updates a row that a statement has found, with its triggers. A row that waits for its key is to be given to
+    /// [`Execution::end_waiting`] when the statement is through with the others.
     pub(super) fn update_found(
         &mut self,
         plan: &Arc<UpdatePlan>,
         planned: PlannedUpdate,
         seen: u32,
-    ) -> Result<Option<Row>, SqlError> {
+    ) -> Result<Updated, SqlError> {
         let table = &plan.table;
         let row = planned.command.row.clone();
         let fires = table.triggers.at(TriggerEvent::Update);
-        if fires.rows {
+        if fires.rows || plan.moves {
             self.register_read(row.table, &row.key, ColumnSet::ALL);
         }
         self.refuse_changed(&row, seen, "updated")?;
-        let Some(old) = self.current(row.table, &row.key) else { return Ok(None) };
+        let Some(old) = self.current(row.table, &row.key) else { return Ok(Updated::Left) };
         let event = Event::Update(plan);
-        if fires.before_row {
-            let Some(new) = planned.function.new_row(&old)? else { return Ok(None) };
-            let Some(new) = self.before_row(table, event, Some(&old), Some(new))? else { return Ok(None) };
-            self.refuse_changed(&row, seen, "updated")?;
-            self.assign_row(plan, &row.key, &old, &new)?;
-        } else if !self.apply_update(plan, planned.command)? {
-            return Ok(None);
+        let updated = if fires.before_row || plan.moves {
+            let Some(mut new) = planned.function.new_row(&old)? else { return Ok(Updated::Left) };
+            if fires.before_row {
+                let left = self.before_row(table, event, Some(&old), Some(new))?;
+                let Some(left) = left else { return Ok(Updated::Left) };
+                new = left;
+                self.refuse_changed(&row, seen, "updated")?;
+            }
+            self.replace_row(plan, &row.key, &old, new)?
+        } else if self.apply_update(plan, planned.command)? {
+            self.current(row.table, &row.key).map_or(Updated::Left, Updated::Row)
+        } else {
+            Updated::Left
+        };
+        if let (Updated::Row(new), true) = (&updated, fires.rows) {
+            self.after_row(table, event, Some(&old), Some(new))?;
         }
-        let new = self.current(row.table, &row.key);
-        if fires.rows {
-            self.after_row(table, event, Some(&old), new.as_ref())?;
-        }
-        Ok(new)
+        Ok(updated)
     }
 
-    /// Makes a row what BEFORE ROW has made of it.
-    fn assign_row(
+    /// Assigns what an UPDATE and BEFORE ROW have made of a row that keeps its key.
+    pub(super) fn assign_row(
         &mut self,
         plan: &Arc<UpdatePlan>,
         key: &Key,
@@ -365,14 +371,8 @@ impl Execution<'_> {
         let (mut assignments, mut values) = (Vec::new(), Vec::new());
         for (ordinal, (before, after)) in old.iter().zip(new.iter()).enumerate() {
             let number = ordinal as u16;
-            let same = is_same(before, after);
-            if !same && table.key.contains(&number) {
-                let column = &table.columns[ordinal].name;
-                let what = format_args!("a trigger that changes \"{column}\", a column of the primary key,");
-                return Err(SqlError::unsupported(what)
-                    .hint("Let the trigger DELETE the row, INSERT the other one and return NULL."));
-            }
-            if !same || plan.assigns(number) {
+            let assigned = plan.assigns(number) && !table.key.contains(&number);
+            if assigned || !is_same(before, after) {
                 assignments.push((number, Expression::slot(values.len(), table.columns[ordinal].data_type)));
                 values.push(after.clone());
             }

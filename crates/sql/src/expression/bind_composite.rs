@@ -55,7 +55,7 @@ impl Expression {
     }
 
     /// The operands and the form of a row that is written out or the whole row of something.
-    pub(super) fn as_row(&self) -> Option<(&RowForm, &[Expression])> {
+    pub(crate) fn as_row(&self) -> Option<(&RowForm, &[Expression])> {
         match &self.kind {
             Kind::Row(operation, operands) => match operation.as_ref() {
                 RowOperation::Build(form) => Some((form, operands)),

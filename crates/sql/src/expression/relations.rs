@@ -42,6 +42,8 @@ pub(crate) struct NamedRelation {
     pub may_be_missing: bool,
     /// The composite type of its rows.
     pub row_type: Option<DataType>,
+    /// Behind the columns stands the row's key, which has no name.
+    pub keyed: bool,
     /// Positions of columns of the type `record` whose fields are known, and the fields.
     pub records: Vec<(usize, Vec<OutputColumn>)>,
 }
@@ -80,7 +82,7 @@ fn ambiguous(name: &str) -> SqlError {
 impl Relations {
     /// Columns of the row of all.
     pub fn width(&self) -> usize {
-        self.relations.last().map_or(0, |last| last.first + last.columns.len())
+        self.relations.last().map_or(0, |last| last.first + last.columns.len() + usize::from(last.keyed))
     }
 
     /// The relations from this one on.

@@ -163,8 +163,9 @@ impl Stage {
         let known: BTreeSet<TableId> = before.row_tables().collect();
         let catalog = self.library.catalog();
         let kept = catalog.row_tables();
-        let kept: BTreeSet<TableId> =
-            kept.filter(|table| catalog.table(*table).is_some() || known.contains(table)).collect();
+        let counters: BTreeSet<TableId> = catalog.counters().map(|counter| counter.table).collect();
+        let has_rows = |table: &TableId| catalog.table(*table).is_some() || counters.contains(table);
+        let kept: BTreeSet<TableId> = kept.filter(|table| has_rows(table) || known.contains(table)).collect();
         commands.retain(|command| kept.contains(&command.row.table));
         let catalog = self.changed_catalog().filter(|_| result.is_ok()).cloned();
         Effects { reads: Vec::new(), scans: Vec::new(), commands, result, steps, catalog }

@@ -17,7 +17,7 @@ pub(crate) enum Access {
     Range(Interval),
     /// The rows in an interval of an index.
     Index(Box<IndexAccess>),
-    /// Of UPDATE and DELETE: a query finds them. Its rows have the columns of the key first, then whatever the change
+    /// Of UPDATE and DELETE: a query finds them. Its rows have the key first, in its encoding, then whatever the change
     /// needs; of several rows with the same key the first one counts.
     Found(Box<BoundSelect>),
 }

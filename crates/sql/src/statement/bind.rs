@@ -2,9 +2,10 @@
 
 use super::BoundStatement;
 use super::call::bind_call;
-use super::delete::{bind_delete, bind_truncate};
+use super::delete::bind_delete;
 use super::insert::bind_insert;
 use super::query::bind_query;
+use super::truncate::bind_truncate;
 use super::update::bind_update;
 use crate::expression::{Binder, Expression};
 use crate::scope::{VariableScope, name_of};

@@ -95,7 +95,16 @@ pub(crate) struct BoundDelete {
     /// RETURNING
     pub returning: Option<Returning>,
     /// It is written as TRUNCATE.
-    pub truncates: bool,
+    pub truncation: Option<Truncation>,
+}
+
+/// What TRUNCATE does besides deleting all rows.
+#[derive(Debug)]
+pub(crate) struct Truncation {
+    /// RESTART IDENTITY.
+    pub restarts: bool,
+    /// What is truncated before: tables that reference this one, and others.
+    pub also: Vec<BoundDelete>,
 }
 
 /// RETURNING: over the row inserted, updated or deleted.

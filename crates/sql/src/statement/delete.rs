@@ -1,57 +1,20 @@
-//! Binding of DELETE and TRUNCATE.
+//! Binding of DELETE.
 
 use super::Access;
-use super::Interval;
-use super::bind::{bind_where, columns_of, find_table, single_table};
+use super::bind::{bind_where, columns_of, single_table};
 use super::change::BoundDelete;
-use super::from::bind_from;
+use super::from::bind_from_target;
 use super::output::bind_returning;
 use super::query::{finding, in_statement};
-use super::update::{holds_query, key_columns};
+use super::update::holds_query;
 use crate::command::DeletePlan;
 use crate::expression::{Binder, Source};
 use crate::predicate::Condition;
 use crate::scope::VariableScope;
 use crate::table::Tables;
-use sqlparser::ast::{self, FromTable, TableWithJoins};
+use sqlparser::ast::{self, FromTable};
 use std::sync::Arc;
 use types::{ColumnSet, Privileges, SqlError, SqlState};
-
-pub(super) fn bind_truncate(
-    tables: &Tables,
-    scope: &VariableScope,
-    truncate: &ast::Truncate,
-) -> Result<BoundDelete, SqlError> {
-    let plain = truncate.partitions.is_none()
-        && !truncate.if_exists
-        && truncate.on_cluster.is_none()
-        && !matches!(truncate.cascade, Some(ast::CascadeOption::Cascade));
-    let [target] = truncate.table_names.as_slice() else {
-        return Err(SqlError::unsupported("TRUNCATE of several tables").hint("Truncate one after the other."));
-    };
-    if !plain {
-        return Err(SqlError::unsupported("this form of TRUNCATE").hint("Use TRUNCATE table, or DELETE."));
-    }
-    let table = find_table(tables, scope, &target.name)?;
-    scope.note_use(&table.relation, Privileges::TRUNCATE);
-    scope.note_fired(tables.fired_by(table));
-    let referenced = tables.foreign_keys().of_parent(table.id);
-    if let Some(foreign_key) = referenced.iter().find(|foreign_key| foreign_key.child.id != table.id) {
-        let (child, parent) = (&foreign_key.child.name, &table.name);
-        let message = "cannot truncate a table referenced in a foreign key constraint";
-        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-            .detail(format!("Table \"{child}\" references \"{parent}\"."))
-            .hint(format!("Use DELETE, or truncate \"{child}\" and drop the constraint first.")));
-    }
-    Ok(BoundDelete {
-        plan: Arc::new(DeletePlan::new(table.clone(), Vec::new())),
-        access: Access::Range(Interval::default()),
-        filter: None,
-        filter_columns: ColumnSet::EMPTY,
-        returning: None,
-        truncates: true,
-    })
-}
 
 pub(super) fn bind_delete(
     tables: &Tables,
@@ -81,12 +44,10 @@ pub(super) fn bind_delete(
     let others = delete.using.as_deref().unwrap_or_default();
     if !others.is_empty() || delete.selection.iter().any(|part| holds_query(scope, part)) {
         return in_statement(tables, scope, |query, level| {
-            let from: Vec<TableWithJoins> = [from].into_iter().chain(others).cloned().collect();
-            let (item, names) = bind_from(query, level, &from)?;
+            let (item, names, key) = bind_from_target(query, level, (&from.relation, table), others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let conditions = bind_where(&binder, delete.selection.as_ref())?;
-            let item = item.expect("there is a table at least");
-            let access = Access::Found(Box::new(finding(item, conditions, key_columns(table, "DELETE")?)));
+            let access = Access::Found(Box::new(finding(item, conditions, vec![key])));
             let plan = Arc::new(DeletePlan::new(table.clone(), Vec::new()));
             Ok(BoundDelete {
                 plan,
@@ -94,7 +55,7 @@ pub(super) fn bind_delete(
                 filter: None,
                 filter_columns: ColumnSet::EMPTY,
                 returning,
-                truncates: false,
+                truncation: None,
             })
         });
     }
@@ -107,5 +68,5 @@ pub(super) fn bind_delete(
         Access::Range(_) | Access::Index(_) | Access::Found(_) => (Vec::new(), Condition::all(rest)),
     };
     let plan = Arc::new(DeletePlan::new(table.clone(), asked_by_command));
-    Ok(BoundDelete { plan, access, filter, filter_columns, returning, truncates: false })
+    Ok(BoundDelete { plan, access, filter, filter_columns, returning, truncation: None })
 }

@@ -40,13 +40,15 @@ pub(crate) fn explain(statement: &BoundStatement) -> Option<Vec<String>> {
         BoundStatement::Update(update) => {
             let table = &update.plan.table;
             let writes = columns(table, update.plan.writes);
-            plan.line(format!("Update {}: commands that write {writes}", table.name));
+            let moves = if update.plan.moves { ", and move the row to another key" } else { "" };
+            plan.line(format!("Update {}: commands that write {writes}{moves}", table.name));
             plan.change(table, &update.access, update.filter.as_ref(), TriggerEvent::Update);
         }
         BoundStatement::Delete(delete) => {
             let table = &delete.plan.table;
             plan.line(format!("Delete from {}: commands", table.name));
-            let event = if delete.truncates { TriggerEvent::Truncate } else { TriggerEvent::Delete };
+            let event =
+                if delete.truncation.is_some() { TriggerEvent::Truncate } else { TriggerEvent::Delete };
             plan.change(table, &delete.access, delete.filter.as_ref(), event);
         }
         BoundStatement::Call(_) | BoundStatement::Explain(_) => return None,

@@ -24,11 +24,6 @@ pub(super) fn field_target(
     let owner = FieldOwner::Column(column);
     let path = field_path(binder.types(), owner, table.columns[ordinal].data_type, &fields);
     let path = path.map_err(|error| binder.at(error, target.span()))?;
-    if table.key.contains(&(ordinal as u16)) {
-        let what = format_args!("UPDATE of \"{column}\", a column of the primary key,");
-        let error = SqlError::unsupported(what).hint("Use DELETE and INSERT.");
-        return Err(binder.at(error, target.span()));
-    }
     Ok(Some((ordinal, path)))
 }
 

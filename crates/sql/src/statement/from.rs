@@ -34,19 +34,39 @@ const RELATIONS_MAX: usize = 64;
 
 /// A relation of FROM before it is planned.
 pub(super) enum Item {
-    Table(Arc<TablePlan>),
-    Query { query: Arc<BoundSelect>, arguments: Vec<Expression> },
-    Working { number: usize, width: usize },
-    Function { function: RowFunction, arguments: Vec<Expression> },
-    Call { call: RoutineCall, width: usize },
-    Join { kind: JoinKind, sides: Box<[Item; 2]>, on: Vec<Expression> },
+    /// `keyed`: with the row's key behind its columns.
+    Table {
+        table: Arc<TablePlan>,
+        keyed: bool,
+    },
+    Query {
+        query: Arc<BoundSelect>,
+        arguments: Vec<Expression>,
+    },
+    Working {
+        number: usize,
+        width: usize,
+    },
+    Function {
+        function: RowFunction,
+        arguments: Vec<Expression>,
+    },
+    Call {
+        call: RoutineCall,
+        width: usize,
+    },
+    Join {
+        kind: JoinKind,
+        sides: Box<[Item; 2]>,
+        on: Vec<Expression>,
+    },
 }
 
 impl Item {
     /// How many columns it has.
     fn width(&self) -> usize {
         match self {
-            Item::Table(table) => table.columns.len(),
+            Item::Table { table, keyed } => table.columns.len() + usize::from(*keyed),
             Item::Query { query, .. } => query.columns.len(),
             Item::Working { width, .. } | Item::Call { width, .. } => *width,
             Item::Function { function, .. } => function.width(),
@@ -57,7 +77,7 @@ impl Item {
     /// Whether its rows depend on columns before this one.
     fn looks_before(&self, first: usize) -> bool {
         match self {
-            Item::Table(_) | Item::Working { .. } => false,
+            Item::Table { .. } | Item::Working { .. } => false,
             Item::Query { arguments, .. } => arguments.iter().any(|argument| looks_left(argument, first)),
             Item::Function { arguments, .. } => arguments.iter().any(|argument| looks_left(argument, first)),
             Item::Call { call, .. } => call.arguments.iter().any(|argument| looks_left(argument, first)),
@@ -75,8 +95,42 @@ pub(super) fn bind_from(
     level: &Level<'_>,
     from: &[TableWithJoins],
 ) -> Result<(Option<Item>, Relations), SqlError> {
+    bind_list(query, level, Relations::default(), None, from)
+}
+
+/// The same for UPDATE and DELETE: behind the columns of `target`, the table that is changed, stands the key of its row.
+/// Gives the column that it is.
+///
+/// # Errors
+/// As [`bind_from`].
+pub(super) fn bind_from_target(
+    query: QueryScope<'_>,
+    level: &Level<'_>,
+    (target, table): (&TableFactor, &Arc<TablePlan>),
+    others: &[TableWithJoins],
+) -> Result<(Item, Relations, Expression), SqlError> {
     let mut names = Relations::default();
-    let mut whole: Option<Item> = None;
+    let columns = table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    let TableFactor::Table { alias, .. } = target else { return Err(SqlError::unsupported("this target")) };
+    add_relation(query, &mut names, &table.name, alias.as_ref(), columns)?;
+    let row_type = query.tables.routines().types().named(&table.relation).map(|known| known.data_type());
+    set_row_type(&mut names, row_type);
+    set_schema(&mut names, &table.relation);
+    names.relations[0].keyed = true;
+    let key = Expression::column(table.columns.len(), DataType::Bytea);
+    let item = Item::Table { table: table.clone(), keyed: true };
+    let (item, names) = bind_list(query, level, names, Some(item), others)?;
+    let item = item.ok_or_else(|| broken("a change of no table"))?;
+    Ok((item, names, key))
+}
+
+fn bind_list(
+    query: QueryScope<'_>,
+    level: &Level<'_>,
+    mut names: Relations,
+    mut whole: Option<Item>,
+    from: &[TableWithJoins],
+) -> Result<(Option<Item>, Relations), SqlError> {
     for tables in from {
         let first = names.width();
         let item = bind_joined(query, level, &mut names, tables, first)?;
@@ -286,7 +340,7 @@ fn bind_factor(
             add_relation(query, names, &table.name, alias.as_ref(), columns)?;
             set_row_type(names, row_type);
             set_schema(names, &called);
-            Ok(Item::Table(table.clone()))
+            Ok(Item::Table { table: table.clone(), keyed: false })
         }
         TableFactor::Derived { lateral, subquery, alias, sample: None } => {
             if alias.is_none() {
@@ -378,7 +432,7 @@ pub(super) fn add_relation(
     }
     let (first, hidden) = (names.width(), Vec::new());
     let table = (!name.is_empty()).then(|| name.to_string());
-    let (may_be_missing, row_type, records) = (false, None, Vec::new());
+    let (may_be_missing, row_type, keyed, records) = (false, None, false, Vec::new());
     names.relations.push(NamedRelation {
         name: known_as,
         table,
@@ -388,6 +442,7 @@ pub(super) fn add_relation(
         hidden,
         may_be_missing,
         row_type,
+        keyed,
         records,
     });
     Ok(())
@@ -511,7 +566,7 @@ fn plan(
     let (mine, mut rest): (Vec<Expression>, Vec<Expression>) =
         conditions.into_iter().partition(|condition| looks_at_no_more_than(condition, end));
     let (relation, left_over) = match item {
-        Item::Table(table) => plan_table(table, first, mine, used),
+        Item::Table { table, keyed } => plan_table(table, keyed, first, mine, used),
         Item::Query { query, arguments } => {
             arguments.iter().for_each(|argument| note(argument, used));
             let arguments = arguments.iter().map(|argument| relative(argument, first)).collect();
@@ -624,6 +679,7 @@ fn equality(condition: &Expression, first: usize, middle: usize) -> Option<(&Exp
 /// to find its rows.
 fn plan_table(
     table: Arc<TablePlan>,
+    keyed: bool,
     first: usize,
     conditions: Vec<Expression>,
     used: &mut BTreeSet<u16>,
@@ -659,7 +715,7 @@ fn plan_table(
     let filter_columns = super::bind::columns_of(&rest) | access.columns();
     let columns = filter_columns | ColumnSet::EXISTS;
     let filter = Condition::all(rest);
-    (Relation::Table(Scanned { table, access, filter, columns, filter_columns }), later)
+    (Relation::Table(Scanned { table, access, filter, columns, filter_columns, keyed }), later)
 }
 
 /// Whether all columns that it looks at stand before this one.

@@ -1,11 +1,11 @@
 //! Binding of INSERT and ON CONFLICT.
 
+use super::assignments::{bind_assignments, target_column};
 use super::bind::{find_table, table_name};
 use super::change::{Arbiter, BoundInsert, ConflictAction, InsertSource, OnConflict};
 use super::fields::{InsertFields, insert_fields, written_out};
 use super::output::bind_returning;
 use super::query::{bind_query, close_literals, in_statement};
-use super::update::{bind_assignments, target_column};
 use crate::command::UpdatePlan;
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
 use crate::scope::{VariableScope, name_of};
@@ -125,6 +125,7 @@ fn bind_on_conflict(
         columns: columns.clone(),
         first,
         hidden: Vec::new(),
+        keyed: false,
         may_be_missing: false,
         row_type: tables.routines().types().named(&table.relation).map(|known| known.data_type()),
         records: Vec::new(),

@@ -1,6 +1,7 @@
 //! Statements bound to tables, ordinals and slots.
 
 mod access;
+mod assignments;
 mod bind;
 mod call;
 mod change;
@@ -18,9 +19,11 @@ mod select;
 mod select_query;
 mod set_functions;
 mod slots;
+mod truncate;
 mod update;
 
 pub(crate) use access::{Access, Interval, KeyPart, resolve_key};
+pub(crate) use assignments::no_column;
 pub(crate) use bind::{bind_statement, plain_name, table_name};
 pub(crate) use change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
@@ -32,7 +35,6 @@ pub(crate) use relation::{Join, JoinKind, Relation, SetOperation};
 pub(crate) use row_function::{RowFunction, RowKind, goes_up};
 pub(crate) use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
 pub(crate) use slots::VisitSlot;
-pub(crate) use update::no_column;
 
 use crate::expression::Expression;
 use crate::table::TablePlan;
@@ -122,7 +124,7 @@ impl BoundStatement {
         match self {
             BoundStatement::Insert(insert) => Some((&insert.table, TriggerEvent::Insert)),
             BoundStatement::Update(update) => Some((&update.plan.table, TriggerEvent::Update)),
-            BoundStatement::Delete(delete) if delete.truncates => {
+            BoundStatement::Delete(delete) if delete.truncation.is_some() => {
                 Some((&delete.plan.table, TriggerEvent::Truncate))
             }
             BoundStatement::Delete(delete) => Some((&delete.plan.table, TriggerEvent::Delete)),
@@ -136,7 +138,7 @@ impl BoundStatement {
             BoundStatement::Select(_) => format!("SELECT {affected}"),
             BoundStatement::Insert(_) => format!("INSERT 0 {affected}"),
             BoundStatement::Update(_) => format!("UPDATE {affected}"),
-            BoundStatement::Delete(delete) if delete.truncates => "TRUNCATE TABLE".to_string(),
+            BoundStatement::Delete(delete) if delete.truncation.is_some() => "TRUNCATE TABLE".to_string(),
             BoundStatement::Delete(_) => format!("DELETE {affected}"),
             BoundStatement::Call(_) => "CALL".to_string(),
             BoundStatement::Explain(_) => "EXPLAIN".to_string(),

@@ -419,6 +419,7 @@ fn around(scope: QueryScope<'_>, query: &Query, (columns, relation): Rows) -> Re
             columns: named,
             first: 0,
             hidden: Vec::new(),
+            keyed: false,
             may_be_missing: false,
             row_type: None,
             records: Vec::new(),

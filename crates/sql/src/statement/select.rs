@@ -106,6 +106,8 @@ pub(crate) struct Scanned {
     pub columns: ColumnSet,
     /// Columns of the filter.
     pub filter_columns: ColumnSet,
+    /// The row's key stands behind its columns.
+    pub keyed: bool,
 }
 
 /// GROUP BY. A row of the grouping has the keys first, then the aggregates.

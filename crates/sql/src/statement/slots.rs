@@ -125,7 +125,7 @@ impl BoundSelect {
 impl Scanned {
     /// Visits the expressions that say which rows are read.
     pub fn visit_expressions(&self, visit: &mut VisitExpression<'_>) {
-        let Scanned { table: _, access, filter, columns: _, filter_columns: _ } = self;
+        let Scanned { table: _, access, filter, columns: _, filter_columns: _, keyed: _ } = self;
         access.parts().for_each(|part| visit(&part.value));
         filter.iter().flat_map(|filter| &filter.capture.sources).for_each(visit);
     }

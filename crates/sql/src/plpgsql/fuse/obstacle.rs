@@ -9,7 +9,7 @@ pub(crate) enum Obstacle {
     TooLong,
     /// It reads an interval, not one row by its whole primary key.
     NotByKey,
-    /// It changes columns in a UNIQUE or FOREIGN KEY constraint, whose values must be known at simulation.
+    /// It changes columns in a PRIMARY KEY, UNIQUE or FOREIGN KEY constraint, whose values must be known at simulation.
     Constrained,
     /// It changes a table with triggers, which get the row.
     Triggers(String),
@@ -68,7 +68,7 @@ impl Obstacle {
             Obstacle::TooLong => "the procedure is too long to be analysed".to_string(),
             Obstacle::NotByKey => "it does not give the whole primary key".to_string(),
             Obstacle::Constrained => {
-                "it changes columns in a UNIQUE or FOREIGN KEY constraint, whose values must be known"
+                "it changes columns in a PRIMARY KEY, UNIQUE or FOREIGN KEY constraint, whose values must be known"
                     .to_string()
             }
             Obstacle::Triggers(table) => {

@@ -134,7 +134,7 @@ pub(super) fn named_row(instruction: &Instruction) -> Result<NamedRow<'_>, Obsta
                 return Err(Obstacle::Triggers(delete.plan.table.name.clone()));
             }
             BoundStatement::Update(update)
-                if update.plan.writes.intersects(update.plan.table.constrained) =>
+                if update.plan.moves || update.plan.writes.intersects(update.plan.table.constrained) =>
             {
                 return Err(Obstacle::Constrained);
             }

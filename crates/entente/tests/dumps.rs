@@ -1,0 +1,99 @@
+//! What PostgreSQL 15's own programs make of a network of four organisations: psql loads a dump of pg_dump, pgbench fills its
+//! tables and runs. Left out where they are not installed.
+
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Output};
+use support::TestNetwork;
+
+/// Runs a program of PostgreSQL against the first node; `None` where it is not installed.
+fn run(network: &TestNetwork, program: &str, arguments: &[&str]) -> Option<Output> {
+    let mut command = Command::new(program);
+    command
+        .args(["-h", "127.0.0.1", "-U", "org1", "-p", &(network.port_base + 100).to_string()])
+        .args(arguments)
+        .env("PGCONNECT_TIMEOUT", "10")
+        .env("PGDATABASE", "entente")
+        .env("LC_ALL", "C.UTF-8");
+    let output = tokio::task::block_in_place(|| command.output()).ok();
+    if output.is_none() {
+        println!("left out: {program} is not on this machine");
+    }
+    output
+}
+
+fn printed(output: &Output) -> String {
+    let [out, errors] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    assert!(output.status.success(), "{}\n{out}\n{errors}", output.status);
+    out
+}
+
+/// What a query gives, without a header.
+fn query(network: &TestNetwork, sql: &str) -> String {
+    let output = run(network, "psql", &["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql]);
+    output.map(|output| printed(&output).trim_end().to_string()).unwrap_or_default()
+}
+
+async fn load(dump: &str) {
+    let mut network = TestNetwork::create(|_| {});
+    network.start_all().await;
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumps").join(dump);
+    let path = path.to_str().expect("a path in UTF-8");
+    let Some(made) = run(&network, "psql", &["-X", "-q", "-c", "CREATE ROLE keeper"]) else { return };
+    printed(&made);
+    let loaded = run(&network, "psql", &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", path]);
+    printed(&loaded.expect("psql is there"));
+    let cases = [
+        (
+            "SELECT id, name, price, tags FROM item ORDER BY id",
+            "1|pen|1.50|{a,b}\n2|ink|12.00|\n3|tab\tback\\slash|0.00|{}",
+        ),
+        ("SELECT id, line, note FROM orders ORDER BY id, line", "1|1|FIRST\n1|2|\n2|1|TWO\nLINES"),
+        ("SELECT at, data FROM log ORDER BY at", "2026-02-03|\\xdeadbeef\n|"),
+        ("SELECT * FROM totals ORDER BY customer", "100|16.50\n110|7.50"),
+        ("SELECT total_of(100), add(2, 3)", "16.50|5"),
+        ("INSERT INTO item (name) VALUES ('new') RETURNING id, price", "4|0.00"),
+        ("INSERT INTO customer (email) VALUES ('new@b.c') RETURNING id", "120"),
+        ("SELECT nextval('tickets')", "15"),
+        ("UPDATE item SET id = 50 WHERE id = 1; SELECT DISTINCT item FROM orders ORDER BY item", "2\n50"),
+        ("DELETE FROM customer WHERE id = 100; SELECT count(*) FROM orders", "1"),
+        ("CALL rename_item(50, 'renamed'); SELECT name FROM item WHERE id = 50", "renamed"),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(query(&network, sql), expected, "{sql}");
+    }
+    let refused = run(&network, "psql", &["-X", "-q", "-c", "INSERT INTO orders VALUES (3, 1, 999, 1)"]);
+    let refused = String::from_utf8_lossy(&refused.expect("psql is there").stderr).into_owned();
+    assert!(refused.contains("violates foreign key constraint \"orders_customer_fkey\""), "{refused}");
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dump_is_loaded() {
+    load("shop.sql").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dump_of_inserts_is_loaded() {
+    load("shop_inserts.sql").await;
+}
+
+/// The rows are made at the nodes (`G`): those that pgbench sends by itself (`g`) are one transaction, which is too long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pgbench_fills_its_tables_and_runs() {
+    let mut network = TestNetwork::create(|_| {});
+    network.start_all().await;
+    let Some(filled) = run(&network, "pgbench", &["-i", "-I", "dtGvpf", "-q", "entente"]) else { return };
+    printed(&filled);
+    assert_eq!(query(&network, "SELECT count(*), sum(abalance) FROM pgbench_accounts"), "100000|0");
+    let ran = run(&network, "pgbench", &["-n", "-c", "2", "-t", "5", "entente"]);
+    let ran = printed(&ran.expect("pgbench is there"));
+    assert!(ran.contains("number of transactions actually processed: 10/10"), "{ran}");
+    assert_eq!(query(&network, "SELECT count(*) FROM pgbench_history"), "10");
+    let sums =
+        "SELECT (SELECT sum(abalance) FROM pgbench_accounts) = (SELECT sum(delta) FROM pgbench_history)";
+    assert_eq!(query(&network, sums), "t");
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}

@@ -1,0 +1,173 @@
+//! How sequences count: what START, INCREMENT and their kind come to.
+//!
+//! A sequence counts where one of them is said, or where its values must fit into `integer` or `smallint`. Otherwise its values
+//! are made of the place where they are drawn, and nobody waits for anybody.
+
+use super::{Rows, take_number};
+use crate::expression::bind_data_type;
+use crate::parse_sequence::CountingOptions;
+use sqlparser::ast::{Expr, SequenceOptions, UnaryOperator, Value as Literal};
+use types::{Catalog, CompositeTypes, Counter, DataType, Key, SqlError, SqlState, TableId};
+
+/// The key of the only row of a counter.
+pub(crate) fn counter_key() -> Key {
+    Key::from_bytes(&[0])
+}
+
+impl CountingOptions {
+    /// Whether it says anything about how a sequence counts.
+    fn count(&self) -> bool {
+        self.start.is_some()
+            || self.increment.is_some()
+            || self.cycles.is_some()
+            || matches!(self.smallest, Some(Some(_)))
+            || matches!(self.largest, Some(Some(_)))
+    }
+
+    /// As sqlparser has read them, of an identity column.
+    ///
+    /// # Errors
+    /// What is no whole number.
+    pub(super) fn of(read: &[SequenceOptions]) -> Result<CountingOptions, SqlError> {
+        let mut options = CountingOptions::default();
+        for option in read {
+            match option {
+                SequenceOptions::IncrementBy(value, _) => options.increment = Some(integer(value)?),
+                SequenceOptions::StartWith(value, _) => options.start = Some(integer(value)?),
+                SequenceOptions::MinValue(value) => {
+                    options.smallest = Some(value.as_ref().map(integer).transpose()?);
+                }
+                SequenceOptions::MaxValue(value) => {
+                    options.largest = Some(value.as_ref().map(integer).transpose()?);
+                }
+                SequenceOptions::Cycle(no) => options.cycles = Some(!no),
+                // How many a session keeps for itself is nothing that anybody sees.
+                SequenceOptions::Cache(_) => {}
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn integer(value: &Expr) -> Result<i64, SqlError> {
+    let (minus, digits) = match value {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (true, expr.as_ref()),
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => (false, expr.as_ref()),
+        other => (false, other),
+    };
+    let Expr::Value(literal) = digits else {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{value}\"")));
+    };
+    let text = match &literal.value {
+        Literal::Number(digits, _) => digits.as_str(),
+        other => {
+            return Err(SqlError::new(
+                SqlState::SYNTAX_ERROR,
+                format!("syntax error at or near \"{other}\""),
+            ));
+        }
+    };
+    let text = if minus { format!("-{text}") } else { text.to_string() };
+    text.parse().map_err(|_| {
+        let message = format!("value \"{text}\" is out of range for type bigint");
+        SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message)
+    })
+}
+
+/// The type of a sequence's values: what AS says.
+///
+/// # Errors
+/// `22023` for what is no integer.
+pub(super) fn sequence_type(
+    catalog: &Catalog,
+    options: &CountingOptions,
+) -> Result<Option<DataType>, SqlError> {
+    let Some(data_type) = &options.data_type else { return Ok(None) };
+    let data_type = bind_data_type(&CompositeTypes::new(catalog), data_type)?;
+    if !data_type.is_integer() {
+        return Err(invalid("sequence type must be smallint, integer, or bigint".to_string()));
+    }
+    Ok(Some(data_type))
+}
+
+/// How a sequence counts whose values are of this type; `None`: it does not. `before`: how it has counted so far.
+///
+/// # Errors
+/// Bounds that hold no value, or not the first one.
+pub(super) fn counter(
+    catalog: &mut Catalog,
+    data_type: DataType,
+    options: &CountingOptions,
+    before: Option<&Counter>,
+) -> Result<Option<Counter>, SqlError> {
+    if before.is_none() && data_type == DataType::BigInt && !options.count() {
+        return Ok(None);
+    }
+    let (least, greatest) = data_type.integer_range().unwrap_or((i64::MIN, i64::MAX));
+    let increment = options.increment.or(before.map(|before| before.increment)).unwrap_or(1);
+    if increment == 0 {
+        return Err(invalid("INCREMENT must not be zero".to_string()));
+    }
+    let same_type = before.filter(|before| before.data_type == data_type);
+    let bound = |said: Option<Option<i64>>, known: Option<i64>, unsaid: i64| match said {
+        Some(Some(value)) => value,
+        Some(None) => unsaid,
+        None => known.unwrap_or(unsaid),
+    };
+    let largest = if increment > 0 { greatest } else { -1 };
+    let largest = bound(options.largest, same_type.map(|before| before.largest), largest);
+    let smallest = if increment > 0 { 1 } else { least };
+    let smallest = bound(options.smallest, same_type.map(|before| before.smallest), smallest);
+    for (name, value) in [("MAXVALUE", largest), ("MINVALUE", smallest)] {
+        if !(least..=greatest).contains(&value) {
+            let message = format!("{name} ({value}) is out of range for sequence data type {data_type}");
+            return Err(invalid(message));
+        }
+    }
+    if smallest >= largest {
+        return Err(invalid(format!("MINVALUE ({smallest}) must be less than MAXVALUE ({largest})")));
+    }
+    let first = if increment > 0 { smallest } else { largest };
+    let start = options.start.or(before.map(|before| before.start)).unwrap_or(first);
+    if start < smallest {
+        return Err(invalid(format!("START value ({start}) cannot be less than MINVALUE ({smallest})")));
+    }
+    if start > largest {
+        return Err(invalid(format!("START value ({start}) cannot be greater than MAXVALUE ({largest})")));
+    }
+    let cycles = options.cycles.or(before.map(|before| before.cycles)).unwrap_or(false);
+    let table = match before {
+        Some(before) => before.table,
+        None => TableId(take_number(catalog)?),
+    };
+    Ok(Some(Counter { table, data_type, start, increment, smallest, largest, cycles }))
+}
+
+/// RESTART: the counter goes on from this value. Its row stands under another number then, because rows that stay are never
+/// changed by a schema change.
+///
+/// # Errors
+/// A value beyond its bounds.
+pub(super) fn restart(
+    catalog: &mut Catalog,
+    counter: Counter,
+    value: Option<i64>,
+    rows: &mut Rows<'_, '_>,
+) -> Result<Counter, SqlError> {
+    let value = value.unwrap_or(counter.start);
+    if value < counter.smallest {
+        let smallest = counter.smallest;
+        return Err(invalid(format!("RESTART value ({value}) cannot be less than MINVALUE ({smallest})")));
+    }
+    if value > counter.largest {
+        let largest = counter.largest;
+        return Err(invalid(format!("RESTART value ({value}) cannot be greater than MAXVALUE ({largest})")));
+    }
+    let counter = Counter { table: TableId(take_number(catalog)?), ..counter };
+    rows.put(counter.table, counter_key(), Counter::row(value, false))?;
+    Ok(counter)
+}
+
+fn invalid(message: String) -> SqlError {
+    SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
