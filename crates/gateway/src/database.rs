@@ -5,6 +5,7 @@ use serde::Serialize;
 use std::any::Any;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 use types::{
     Catalog, DataType, ExecutionModel, OutputColumn, Payload, ProposalReply, ProposalRequest, Receipt,
@@ -203,6 +204,9 @@ pub trait TransactionBlock: Send {
     /// A temporary table has the name of a table of the ledger.
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError>;
 
+    /// What ends the step that runs soon after it is set; nothing more is asked of the block then.
+    fn interrupt(&self) -> Arc<AtomicBool>;
+
     /// From now on it may only read (or write again).
     ///
     /// # Errors
@@ -241,6 +245,9 @@ pub trait TemporaryTables: Any + Send {
     /// One has the name of a table of the ledger.
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError>;
 
+    /// What ends the next run soon after it is set.
+    fn interrupt(&mut self) -> Arc<AtomicBool>;
+
     /// Runs what concerns them, in the name of `role`, and ends its transaction; `None` where the ledger has to run it.
     fn run(&mut self, role: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>>;
 
@@ -271,7 +278,7 @@ pub trait Database: Send + Sync + 'static {
     fn prepare(&self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError>;
 
     /// Runs a [`StatementKind::Read`] on the newest applied snapshot. `parameters` has one value, of the right type or
-    /// NULL, for each of [`Prepared::parameters`].
+    /// NULL, for each of [`Prepared::parameters`]. It ends soon after `interrupt` is set: nobody waits any more.
     ///
     /// # Errors
     /// As PostgreSQL's Execute message.
@@ -280,6 +287,7 @@ pub trait Database: Send + Sync + 'static {
         role: &str,
         prepared: &Prepared,
         parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
     ) -> Result<StatementResult, SqlError>;
 
     /// Signs with the session's key, orders, and waits until the transaction is final and recorded here. The result has

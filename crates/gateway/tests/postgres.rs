@@ -296,7 +296,7 @@ async fn prepared_statements_survive_a_change_of_the_catalog() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancel_ends_the_wait() {
-    let (_, client) = started().await;
+    let (fake, client) = started().await;
     let cancel = client.cancel_token();
     let started = std::time::Instant::now();
     let waiting = tokio::spawn(async move { (client.simple_query("select slow").await.map(drop), client) });
@@ -306,6 +306,11 @@ async fn cancel_ends_the_wait() {
     assert_eq!(code(&result.expect_err("cancelled")), "57014");
     assert!(started.elapsed() < Duration::from_millis(1_200));
     assert_eq!(simple(&client, "select 1").await.1, [1]);
+    // Not only the wait has ended, but also the work.
+    while fake.interrupted.load(Ordering::Relaxed) == 0 {
+        assert!(started.elapsed() < Duration::from_secs(10), "the query goes on");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,7 +17,7 @@ use state::Snapshot;
 use std::any::Any;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::{self, AtomicU64};
+use std::sync::atomic::{self, AtomicBool, AtomicU64};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use types::{
@@ -169,6 +169,10 @@ impl TransactionBlock for NodeBlock {
         self.session.run(step)
     }
 
+    fn interrupt(&self) -> Arc<AtomicBool> {
+        self.session.interrupt()
+    }
+
     fn finish(self: Box<Self>) -> FinishedBlock {
         let sql::Finished { payload, temporary } = self.session.finish();
         let (published, organisation) = (self.published, self.organisation);
@@ -194,6 +198,10 @@ impl TemporaryTables for NodeTemporaryTables {
 
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
         self.tables.visible(&self.published.library())
+    }
+
+    fn interrupt(&mut self) -> Arc<AtomicBool> {
+        self.tables.interrupt()
     }
 
     fn run(&mut self, role: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
@@ -245,6 +253,7 @@ impl Database for NodeDatabase {
         role: &str,
         prepared: &Prepared,
         parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
     ) -> Result<StatementResult, SqlError> {
         self.serving()?;
         let plan = prepared.plan.downcast_ref::<sql::Prepared>().ok_or_else(|| {
@@ -256,7 +265,8 @@ impl Database for NodeDatabase {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Prepare it again."));
         }
         let principal = self.principal(role);
-        let results = plan.query_as(&principal, snapshot.as_ref(), parameters, QUERY_STEPS_MAX, now_ms())?;
+        let results =
+            plan.query_as(&principal, snapshot.as_ref(), parameters, QUERY_STEPS_MAX, now_ms(), interrupt)?;
         Ok(results.into_iter().next_back().unwrap_or_default())
     }
 

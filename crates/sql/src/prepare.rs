@@ -13,6 +13,7 @@ use crate::table::Tables;
 use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement};
 use state::Snapshot;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use types::{
     CompositeTypes, DataType, Function, FunctionResult, Language, OutputColumn, Principal, Procedure,
     SearchPath, SqlError, SqlState, StatementResult, TransactionId, Value, Volatility, limits,
@@ -123,11 +124,12 @@ impl Prepared {
         step_limit: u64,
         timestamp_ms: u64,
     ) -> Result<Vec<StatementResult>, SqlError> {
-        self.query_as(&Principal::default(), snapshot, parameters, step_limit, timestamp_ms)
+        let interrupt = Arc::default();
+        self.query_as(&Principal::default(), snapshot, parameters, step_limit, timestamp_ms, &interrupt)
     }
 
     /// Runs a script of [`StatementKind::Read`] or [`StatementKind::Empty`] on a snapshot, outside of any transaction. `timestamp_ms` is `now()`,
-    /// in milliseconds since 1970-01-01 00:00 UTC.
+    /// in milliseconds since 1970-01-01 00:00 UTC. It ends soon after `interrupt` is set.
     ///
     /// # Errors
     /// What a statement ends with; `25006` where the script does not only read.
@@ -138,6 +140,7 @@ impl Prepared {
         parameters: &[Value],
         step_limit: u64,
         timestamp_ms: u64,
+        interrupt: &Arc<AtomicBool>,
     ) -> Result<Vec<StatementResult>, SqlError> {
         let reads = matches!(self.kind, StatementKind::Read | StatementKind::Empty);
         let Some(library) = self.library.as_ref().filter(|_| reads) else {
@@ -147,7 +150,7 @@ impl Prepared {
         let context =
             Context { height: 0, timestamp_ms, index: 0, transaction: TransactionId::default(), step_limit };
         let execution = Execution::new(library, snapshot, context).without_registration();
-        let mut execution = execution.acting_as(principal);
+        let mut execution = execution.acting_as(principal).interrupted_by(interrupt);
         let frame = self.frame(parameters)?;
         self.run_steps(&mut execution, &frame, false)
     }

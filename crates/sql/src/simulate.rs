@@ -162,7 +162,7 @@ impl Invocation {
     /// What a transaction does that changes the schema; `None` where it does not.
     fn change_schema(&self, snapshot: &dyn Snapshot) -> Option<Effects> {
         let (context, principal) = (self.context, &self.principal);
-        let place = |session_ms| Place { snapshot, context, principal, session_ms };
+        let place = |session_ms| Place { snapshot, context, principal, session_ms, interrupt: None };
         match self.payload.as_ref() {
             Payload::Script { .. } => {
                 let script = self.script_with_schema_change()?;

@@ -18,6 +18,7 @@ use state::{
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use types::{
     Catalog, DataType, Key, PUBLIC_SCHEMA, Payload, Principal, Row, SqlError, SqlState, StatementResult,
     TableId, TransactionId, TypeId,
@@ -56,6 +57,7 @@ pub struct TemporaryTables {
     /// The ledger's library that `combined` was made from.
     ledger: Option<Arc<Library>>,
     combined: Option<Arc<Library>>,
+    interrupt: Arc<AtomicBool>,
 }
 
 impl Default for TemporaryTables {
@@ -72,6 +74,7 @@ impl Default for TemporaryTables {
             statements: 0,
             ledger: None,
             combined: None,
+            interrupt: Arc::default(),
         }
     }
 }
@@ -211,6 +214,17 @@ impl TemporaryTables {
         Ok(Some(prepared.on(&combined)))
     }
 
+    /// What ends the next run soon after it is set.
+    pub fn interrupt(&mut self) -> Arc<AtomicBool> {
+        self.interrupt = Arc::default();
+        Arc::clone(&self.interrupt)
+    }
+
+    /// Runs end soon after this is set.
+    pub(crate) fn be_interrupted_by(&mut self, interrupt: &Arc<AtomicBool>) {
+        self.interrupt = Arc::clone(interrupt);
+    }
+
     /// Runs what concerns temporary tables, in the name of `principal`, who may do everything with them; `None` where it does
     /// not, and the ledger has to run it.
     ///
@@ -323,7 +337,10 @@ impl TemporaryTables {
     ) -> Result<Option<LocalResults>, SqlError> {
         let combined = self.combined(ledger)?;
         let both = Both { catalog: combined.catalog(), ledger: snapshot, temporary: &self.state };
-        let mut execution = Execution::new(&combined, &both, context).locally().acting_as(principal);
+        let mut execution = Execution::new(&combined, &both, context)
+            .locally()
+            .acting_as(principal)
+            .interrupted_by(&self.interrupt);
         let mut results = Vec::new();
         let (before, rows) = (combined.catalog(), Rows::new(&mut execution));
         let changed = change_catalog(before, changes, principal.organisation, rows, &mut results);

@@ -3,8 +3,10 @@
 mod support;
 
 use sql::{StatementKind, is_schema_change, prepare};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use support::Database;
-use types::{DataType, Payload, Value};
+use types::{DataType, Payload, Principal, Value};
 
 fn database() -> Database {
     Database::with(&[
@@ -128,4 +130,35 @@ fn every_statement_of_a_script_has_its_tag() {
         .expect("a script");
     let tags: Vec<&str> = results.iter().map(|result| result.tag.as_str()).collect();
     assert_eq!(tags, ["INSERT 0 2", "UPDATE 2", "DELETE 0", "SELECT 4", "CALL"]);
+}
+
+/// What runs for minutes if nobody stops it: scans, joins, functions, blocks and temporary tables.
+#[test]
+fn an_interrupt_ends_what_runs() {
+    let queries = [
+        "SELECT count(*) FROM generate_series(1, 3000) AS a JOIN generate_series(1, 3000) AS b ON a + b < 0",
+        "SELECT count(*) FROM generate_series(1, 3000) AS a, LATERAL (SELECT count(*) FROM generate_series(1, 3000) AS b WHERE b < a) AS c",
+        "SELECT turn()",
+        "SELECT (SELECT count(*) FROM account AS x WHERE x.id > a) FROM generate_series(1, 100000000) AS a",
+    ];
+    let database = Database::with(&[
+        "CREATE TABLE account (id bigint PRIMARY KEY)",
+        "INSERT INTO account SELECT generate_series(1, 1000)",
+        "CREATE FUNCTION turn() RETURNS integer LANGUAGE plpgsql AS $$
+         DECLARE n integer := 0; BEGIN LOOP n := (n + 1) % 10; END LOOP; END $$",
+    ]);
+    for sql in queries {
+        let prepared = prepare(&database.library, sql, &[]).expect("a query");
+        let interrupt = Arc::<AtomicBool>::default();
+        let result = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                interrupt.store(true, Ordering::Relaxed);
+            });
+            prepared.query_as(&Principal::default(), &database.state, &[], u64::MAX, 0, &interrupt)
+        });
+        let error = result.expect_err("interrupted");
+        assert_eq!(error.state.to_string(), "57014", "{sql}: {error:?}");
+        assert!(error.message.contains("nobody waits"), "{sql}: {error:?}");
+    }
 }

@@ -12,6 +12,8 @@ use crate::{Prepared, StatementKind, TemporaryTables, limits};
 use parking_lot::{Mutex, MutexGuard};
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use types::{
     Catalog, DataType, OutputColumn, Payload, SearchPath, SessionStep, SqlError, SqlState, StatementResult,
     Value,
@@ -223,7 +225,11 @@ impl Session {
         drop(self.temporary()?);
         self.wait_for_min_height().await?;
         let (temporary, role) = (Arc::clone(&self.temporary), self.identity.role.clone());
-        self.wait(blocking(move || temporary.lock().run(&role, &payload).transpose()), false).await
+        let interrupt = self.temporary()?.interrupt();
+        let result =
+            self.wait(blocking(move || temporary.lock().run(&role, &payload).transpose()), false).await;
+        interrupt.store(true, Relaxed);
+        result
     }
 
     /// Parses and binds; long statements on another thread.
@@ -252,7 +258,12 @@ impl Session {
     ) -> Result<StatementResult, SqlError> {
         self.wait_for_min_height().await?;
         let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
-        self.wait(blocking(move || database.query(&role, &prepared, &parameters)), false).await
+        let interrupt = Arc::<AtomicBool>::default();
+        let given = Arc::clone(&interrupt);
+        let work = blocking(move || database.query(&role, &prepared, &parameters, &given));
+        let result = self.wait(work, false).await;
+        interrupt.store(true, Relaxed);
+        result
     }
 
     /// Has a transaction ordered and waits until it is final; the client is told at which height.

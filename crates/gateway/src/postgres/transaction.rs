@@ -16,6 +16,7 @@ use crate::{FinishedBlock, TransactionBlock, limits};
 use parking_lot::Mutex;
 use pgwire::messages::response::TransactionStatus;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use types::{SessionStep, SqlError, SqlState, StatementResult};
 
 /// The statements of a block, where a thread may run one of them.
@@ -205,6 +206,7 @@ impl Session {
     pub(super) async fn run_in_block(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
         let running = self.running().await?;
         let mut done = false;
+        let interrupt = running.lock().as_ref().map(|block| block.interrupt());
         let work = blocking(move || {
             let mut guard = running.lock();
             let Some(block) = guard.as_mut() else { return Ok(StatementResult::default()) };
@@ -217,8 +219,11 @@ impl Session {
         };
         let result = self.wait(work, false).await;
         if !done && let Some(block) = &mut self.block {
-            // The thread may go on for a while; what it comes to is not the client's any more.
+            // The thread may go on for a little; what it comes to is not the client's any more.
             block.run = Run::Lost;
+            if let Some(interrupt) = interrupt {
+                interrupt.store(true, Relaxed);
+            }
         }
         result
     }

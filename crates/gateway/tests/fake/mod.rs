@@ -43,6 +43,8 @@ pub struct Fake {
     pub begun: AtomicUsize,
     pub not_serving: Mutex<Option<String>>,
     pub pages: AtomicUsize,
+    /// Queries that were ended early.
+    pub interrupted: AtomicUsize,
 }
 
 fn column(name: &str, data_type: DataType, not_null: bool, default: Option<&str>) -> Column {
@@ -281,6 +283,10 @@ impl TransactionBlock for FakeBlock {
         Ok(())
     }
 
+    fn interrupt(&self) -> Arc<AtomicBool> {
+        Arc::default()
+    }
+
     fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
         self.steps.push(step.clone());
         let result = |tag: &str| Ok(StatementResult { tag: tag.into(), ..StatementResult::default() });
@@ -366,6 +372,10 @@ impl TemporaryTables for SlowTemporaryTables {
         Ok(self.catalog.lock().unwrap().clone())
     }
 
+    fn interrupt(&mut self) -> Arc<AtomicBool> {
+        Arc::default()
+    }
+
     fn run(&mut self, _: &str, _: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
         std::thread::sleep(Duration::from_millis(1_500));
         Some(Ok(vec![StatementResult { tag: "SLOW".into(), ..StatementResult::default() }]))
@@ -430,14 +440,26 @@ impl Database for Fake {
         }
     }
 
-    fn query(&self, _: &str, prepared: &Prepared, parameters: &[Value]) -> Result<StatementResult, SqlError> {
+    fn query(
+        &self,
+        _: &str,
+        prepared: &Prepared,
+        parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<StatementResult, SqlError> {
         let plan = prepared.plan.downcast_ref::<Plan>().expect("our own plan");
         let rows = match plan {
             Plan::EveryType => every_type().1,
             Plan::Echo => vec![parameters.to_vec()],
             Plan::Series(count) => (1..=*count).map(|n| vec![Value::Integer(n)]).collect(),
             Plan::Slow => {
-                std::thread::sleep(Duration::from_millis(1_500));
+                for _ in 0..150 {
+                    if interrupt.load(Ordering::Relaxed) {
+                        self.interrupted.fetch_add(1, Ordering::Relaxed);
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(10));
+                }
                 Vec::new()
             }
             Plan::Write => panic!("a write was given to query"),

@@ -39,6 +39,8 @@ use select::{Given, KnownSubqueries};
 use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use trigger::Remaining;
 use types::{
     ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, Row, SqlError, SqlState,
@@ -121,6 +123,8 @@ pub(crate) struct Execution<'a> {
     last_matched: Vec<(usize, bool)>,
     steps: u64,
     long_values: Rc<LongValues>,
+    /// Set when nobody wants the result any more; never where a transaction of a block runs.
+    interrupt: Option<Arc<AtomicBool>>,
     depth: usize,
     /// What the role may do; `None`: everything.
     authority: Option<Authority>,
@@ -169,6 +173,7 @@ impl<'a> Execution<'a> {
             last_matched: Vec::new(),
             steps: 0,
             long_values: Rc::new(LongValues::new(context.step_limit, 0)),
+            interrupt: None,
             depth: 0,
             authority: None,
             queries: 0,
@@ -269,14 +274,26 @@ impl<'a> Execution<'a> {
         self
     }
 
+    /// For a client that may lose interest: it ends soon after `interrupt` is set.
+    pub fn interrupted_by(mut self, interrupt: &Arc<AtomicBool>) -> Execution<'a> {
+        self.interrupt = Some(Arc::clone(interrupt));
+        self
+    }
+
     /// Takes logical steps off the limit.
     ///
     /// # Errors
-    /// `57014` where there are none left.
+    /// `57014` where there are none left, and where nobody wants the result any more.
     #[inline]
     pub fn charge(&mut self, steps: u64) -> Result<(), SqlError> {
         self.steps = self.steps.saturating_add(steps);
-        if self.steps > self.context.step_limit { Err(self.out_of_steps()) } else { Ok(()) }
+        if self.steps > self.context.step_limit {
+            return Err(self.out_of_steps());
+        }
+        match &self.interrupt {
+            Some(interrupt) if interrupt.load(Relaxed) => Err(interrupted()),
+            _ => Ok(()),
+        }
     }
 
     #[cold]
@@ -575,4 +592,9 @@ pub(crate) fn no_procedure(name: &str, types: &str) -> SqlError {
     SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("procedure {name}({types}) does not exist")).hint(
         "No procedure matches the given name and argument types. You might need to add explicit type casts.",
     )
+}
+
+#[cold]
+fn interrupted() -> SqlError {
+    SqlError::new(SqlState::QUERY_CANCELED, "canceling statement: nobody waits for its result any more")
 }

@@ -10,6 +10,8 @@ use state::{KeyRange, RowPredicate, Scan};
 use std::cmp::Ordering;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use types::{ColumnSet, Index, Key, Row, SqlError, Value};
 
 /// What is done with a matching row: its values; gives whether to go on.
@@ -172,6 +174,7 @@ impl Execution<'_> {
             registers: self.registers,
             examined: 0,
             examined_max: self.context.step_limit.saturating_sub(self.steps),
+            interrupt: self.interrupt.clone(),
             outcome: Ok(ControlFlow::Continue(())),
         };
         let searched = match &search.place {
@@ -375,6 +378,7 @@ struct Walk<'b, 'v> {
     registers: bool,
     examined: u64,
     examined_max: u64,
+    interrupt: Option<Arc<AtomicBool>>,
     outcome: Result<ControlFlow<()>, SqlError>,
 }
 
@@ -432,9 +436,12 @@ impl Walk<'_, '_> {
         self.search.filter.as_ref().map_or(Ok(true), |filter| filter.is_true(row))
     }
 
-    /// The scan ends where the visitor says so, at an error, and where the steps have run out (which the caller sees).
+    /// The scan ends where the visitor says so, at an error, and where the steps have run out or nobody waits any more
+    /// (which the caller sees).
     fn go_on(&mut self, key: &Key, result: Result<ControlFlow<()>, SqlError>) -> ControlFlow<()> {
-        let stop = !matches!(result, Ok(ControlFlow::Continue(()))) || self.examined > self.examined_max;
+        let stop = !matches!(result, Ok(ControlFlow::Continue(())))
+            || self.examined > self.examined_max
+            || self.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Relaxed));
         if !stop {
             return ControlFlow::Continue(());
         }

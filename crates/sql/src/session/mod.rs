@@ -22,6 +22,7 @@ use crate::temporary::TemporaryTables;
 use progress::Progress;
 use state::Snapshot;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use temporary::Temporary;
 use types::{
     Catalog, DataType, Payload, Principal, SessionResults, SessionStep, SqlError, SqlState, StatementResult,
@@ -47,6 +48,7 @@ pub struct Session {
     results: SessionResults,
     /// Changes of a schema since it began, undone ones too.
     schema_changes: u64,
+    interrupt: Arc<AtomicBool>,
 }
 
 /// What a block leaves that is committed.
@@ -84,7 +86,14 @@ impl Session {
             bytes: 0,
             results: SessionResults::default(),
             schema_changes: 0,
+            interrupt: Arc::default(),
         }
+    }
+
+    /// What ends the step that runs soon after it is set. The block is lost then: steps that its client has not seen the end of
+    /// must not be committed.
+    pub fn interrupt(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.interrupt)
     }
 
     /// The catalog that its statements are bound to: the snapshot's version as long as it has not changed the schema, and
@@ -158,6 +167,7 @@ impl Session {
             context,
             principal: &self.principal,
             session_ms: Some(context.timestamp_ms),
+            interrupt: Some(&self.interrupt),
         };
         let mut result = self.progress.run_at(&place, &mut self.suspended, &step);
         let changes_schema = !Arc::ptr_eq(&catalog, &self.progress.stage().library);

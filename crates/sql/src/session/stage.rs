@@ -11,6 +11,7 @@ use crate::prepare::{Script, StatementKind, bind_parsed};
 use state::{Amended, Changes, Effects, Overlay, Snapshot, apply_command};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use types::{Catalog, Principal, SqlError, StatementResult, TableId};
 
 /// Steps that compiling one table or routine of the catalog again counts as.
@@ -24,6 +25,8 @@ pub(crate) struct Place<'p> {
     pub principal: &'p Principal,
     /// The time of a transaction block, in milliseconds since 1970-01-01 00:00 UTC.
     pub session_ms: Option<u64>,
+    /// Ends what runs here, where that is for a client alone.
+    pub interrupt: Option<&'p Arc<AtomicBool>>,
 }
 
 impl Place<'_> {
@@ -36,6 +39,9 @@ impl Place<'_> {
     ) -> Execution<'a> {
         let suspended = std::mem::take(suspended);
         let mut execution = Execution::resume(library, snapshot, self.context, self.principal, suspended);
+        if let Some(interrupt) = self.interrupt {
+            execution = execution.interrupted_by(interrupt);
+        }
         if let Some(now_ms) = self.session_ms {
             execution.be_session(now_ms, self.principal.organisation);
         }

@@ -100,6 +100,7 @@ impl Session {
         let stage = self.progress.stage().clone();
         let seen = stage.seen(self.snapshot.as_ref());
         let catalog = self.temporary.tables.catalog().clone();
+        self.temporary.tables.be_interrupted_by(&self.interrupt);
         let ran = self.temporary.tables.run(
             &self.principal,
             &stage.library,

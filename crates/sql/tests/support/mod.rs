@@ -173,6 +173,7 @@ impl Database {
                 &[],
                 STEP_LIMIT,
                 START_MS + 1000 * self.height,
+                &Arc::default(),
             ),
             StatementKind::Empty => Ok(Vec::new()),
             _ => self.run(sql),
