@@ -78,6 +78,21 @@ pub fn prepare(
     Ok(bind_script(library, sql, parameter_types)?.on(library))
 }
 
+/// Binds a query whose syntax tree somebody has changed after [`crate::parse_only_statement`] read it from `sql`, where errors have
+/// their positions.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_query(
+    library: &Arc<Library>,
+    sql: &str,
+    statement: Statement,
+    parameter_types: &[DataType],
+) -> Result<Prepared, SqlError> {
+    let statements = vec![ParsedStatement::Sql(Box::new(statement))];
+    Ok(bind_parsed(library, sql, statements, parameter_types)?.on(library))
+}
+
 impl Prepared {
     /// With the library that it was bound on.
     pub(crate) fn on(mut self, library: &Arc<Library>) -> Prepared {

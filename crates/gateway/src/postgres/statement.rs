@@ -29,7 +29,7 @@ pub(super) enum Body {
     Session(SessionStatement),
     /// Begins, ends or divides a transaction block.
     Transaction(TransactionCommand),
-    /// Answered by DataFusion.
+    /// Answered by the catalogue.
     Catalogue,
     /// COPY FROM STDIN.
     Copy(Arc<CopyStatement>),
@@ -86,7 +86,7 @@ impl Session {
                 ParsedStatement { sql, body, given, parameters, columns, returns_rows }
             }
             Class::Catalogue => {
-                let query = self.catalogue.prepare(&sql, &self.facts(), &types).await?;
+                let query = self.catalogue.prepare(&sql, &self.facts(), &types)?;
                 let (parameters, columns) = (query.parameters().to_vec(), query.columns().to_vec());
                 ParsedStatement { sql, body: Body::Catalogue, given, parameters, columns, returns_rows: true }
             }
@@ -126,10 +126,8 @@ impl Session {
                 let types: Vec<DataType> = statement.given.iter().map(|oid| type_of_oid(*oid)).collect();
                 let catalogue = Arc::clone(&self.catalogue);
                 let facts = self.facts();
-                let work = async {
-                    let query = catalogue.prepare(&statement.sql, &facts, &types).await?;
-                    catalogue.run(query, parameters).await
-                };
+                let sql = statement.sql.clone();
+                let work = blocking(move || catalogue.run(&sql, &facts, &types, &parameters));
                 self.wait(work, false).await?
             }
             Body::Database(prepared) => {

@@ -36,7 +36,8 @@ pub(crate) use bind_composite::{FieldOwner, FieldStep, all_fields_of, field_path
 pub(crate) use describe::Names;
 pub(crate) use evaluate::{Environment, QueryEnvironment, RunSubquery, broken};
 pub(crate) use functions::{ArrayFunction, Function};
-pub(crate) use names::{bind_data_type, bind_routine_type, output_name};
+pub use names::output_name;
+pub(crate) use names::{bind_data_type, bind_routine_type};
 pub(crate) use relations::{Merged, NamedRelation, Relations};
 pub(crate) use routine::{NamedArgument, RoutineCall, shown_arguments};
 pub(crate) use row::{RowForm, RowOperation, row_value};

@@ -1,7 +1,7 @@
 //! Triggers as `pg_trigger`, `information_schema.triggers` and `pg_get_triggerdef` show them.
 
-use super::batch::{Cell, NamedRow};
-use super::objects::{
+use crate::cell::{Cell, NamedRow};
+use crate::objects::{
     DATABASE, Objects, Relation, object_identifier, quoted, routine_identifier, without_parentheses,
 };
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use types::{Catalog, Table, Trigger, TriggerEvent, TriggerTime};
 
 /// A trigger.
 #[derive(Clone, Debug)]
-pub(super) struct TriggerObject {
-    pub(super) oid: i32,
-    pub(super) definition: String,
+pub(crate) struct TriggerObject {
+    pub(crate) oid: i32,
+    pub(crate) definition: String,
     trigger: Arc<Trigger>,
     /// What it runs, as SQL.
     statement: String,
@@ -21,7 +21,7 @@ pub(super) struct TriggerObject {
 }
 
 /// The triggers of a table.
-pub(super) fn of_table(table: &Table, catalog: &Catalog) -> Vec<TriggerObject> {
+pub(crate) fn of_table(table: &Table, catalog: &Catalog) -> Vec<TriggerObject> {
     let object = |(number, trigger): (usize, &Arc<Trigger>)| {
         let function = catalog.procedures.keys().position(|name| *name == trigger.function);
         let columns = trigger.columns.iter().filter_map(|column| table.ordinal(column));
@@ -73,7 +73,7 @@ fn definition(table: &Table, trigger: &Trigger) -> String {
 }
 
 /// The rows of `pg_trigger`.
-pub(super) fn system_rows(objects: &Objects) -> Vec<NamedRow> {
+pub(crate) fn system_rows(objects: &Objects) -> Vec<NamedRow> {
     let row = |relation: &Relation, object: &TriggerObject| {
         let trigger = &object.trigger;
         let events = trigger.events.iter().map(|event| match event {
@@ -106,7 +106,7 @@ pub(super) fn system_rows(objects: &Objects) -> Vec<NamedRow> {
 }
 
 /// The rows of `information_schema.triggers`: one for every event of a trigger.
-pub(super) fn information_rows(objects: &Objects) -> Vec<NamedRow> {
+pub(crate) fn information_rows(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in &objects.relations {
         for object in &relation.triggers {

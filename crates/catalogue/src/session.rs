@@ -1,0 +1,51 @@
+//! What queries ask about their session.
+
+use crate::cell::{Cell, NamedRow};
+use crate::objects::{DATABASE, DATABASE_OID};
+
+/// What a query may ask about its session.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFacts {
+    /// The user that it connected as.
+    pub user: String,
+    /// Its process number.
+    pub process: i32,
+    /// Names and values of its settings.
+    pub settings: Vec<(String, String)>,
+    /// The version that the server says it has.
+    pub server_version: String,
+}
+
+impl SessionFacts {
+    /// The rows of `pg_settings`.
+    pub(crate) fn setting_rows(&self) -> Vec<NamedRow> {
+        let row = |(name, value): &(String, String)| {
+            vec![
+                ("name", Cell::from(name.clone())),
+                ("setting", value.clone().into()),
+                ("category", "Entente".into()),
+                ("context", "user".into()),
+                ("vartype", "string".into()),
+                ("source", "session".into()),
+                ("boot_val", value.clone().into()),
+                ("reset_val", value.clone().into()),
+                ("pending_restart", false.into()),
+            ]
+        };
+        self.settings.iter().map(row).collect()
+    }
+
+    /// The rows of `pg_stat_activity`: the session itself.
+    pub(crate) fn activity(&self) -> Vec<NamedRow> {
+        let application = self.settings.iter().find(|(name, _)| name == "application_name");
+        vec![vec![
+            ("datid", DATABASE_OID.into()),
+            ("datname", DATABASE.into()),
+            ("pid", self.process.into()),
+            ("usename", self.user.clone().into()),
+            ("application_name", application.map(|(_, value)| value.clone()).into()),
+            ("state", "active".into()),
+            ("backend_type", "client backend".into()),
+        ]]
+    }
+}

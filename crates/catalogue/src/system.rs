@@ -1,0 +1,572 @@
+//! The relations of `pg_catalog` that describe a ledger's own objects.
+
+use crate::cell::{Cell, NamedRow};
+use crate::fixed;
+use crate::objects::{
+    Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, PUBLIC, ROLE, ROLE_OID, References, Relation, SCHEMAS, quoted,
+    schema_name,
+};
+use crate::relations::{RELATIONS, SystemRelation};
+use crate::triggers;
+use types::{Grantee, Privileges, ReferentialAction, Securable};
+
+/// The rows of a relation of `pg_catalog`.
+pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
+    match name {
+        "pg_namespace" => namespaces(),
+        "pg_class" => classes(objects),
+        "pg_attribute" => attributes(objects),
+        "pg_attrdef" => defaults(objects),
+        "pg_type" => [fixed::types(), row_types(objects)].concat(),
+        "pg_constraint" => constraints(objects),
+        "pg_index" => indexes(objects),
+        "pg_indexes" => index_list(objects),
+        "pg_trigger" => triggers::system_rows(objects),
+        "pg_proc" => [fixed::functions(), procedures(objects)].concat(),
+        "pg_aggregate" => aggregates(objects),
+        "pg_depend" => dependencies(objects),
+        "pg_sequence" => sequences(objects),
+        "pg_sequences" => sequence_list(objects),
+        "pg_rewrite" => rules(objects),
+        "pg_tables" => table_list(objects),
+        "pg_views" => view_list(objects),
+        "pg_language" => fixed::languages(),
+        "pg_am" => fixed::access_methods(),
+        "pg_collation" => fixed::collations(),
+        "pg_opclass" => fixed::operator_classes(),
+        "pg_tablespace" => fixed::tablespaces(),
+        "pg_database" => fixed::databases(),
+        "pg_authid" => fixed::roles(objects, Cell::Null),
+        "pg_roles" => fixed::roles(objects, "********".into()),
+        "pg_user" => fixed::users(objects),
+        "pg_auth_members" => fixed::members(objects),
+        "entente_definition" => definitions(objects),
+        "entente_keyword" => fixed::keywords(),
+        "entente_privilege" => fixed::privileges(objects),
+        _ => Vec::new(),
+    }
+}
+
+fn namespaces() -> Vec<NamedRow> {
+    let row = |(name, oid): &(&'static str, i32)| {
+        vec![("oid", Cell::from(*oid)), ("nspname", Cell::from(*name)), ("nspowner", Cell::from(ROLE_OID))]
+    };
+    SCHEMAS.iter().map(row).collect()
+}
+
+/// What was granted, as `relacl` and `proacl` show it; NULL where nothing was.
+fn privileges(objects: &Objects, object: &Securable) -> Cell {
+    let Some(granted) = objects.grants.grants.get(object) else { return Cell::Null };
+    let all = match object {
+        Securable::Relation(_) => Privileges::OF_TABLES,
+        Securable::Routine(_) => Privileges::OF_ROUTINES,
+    };
+    let item = |who: &str, what: Privileges| format!("{who}={}/{ROLE}", what.letters());
+    let others = granted.iter().map(|(grantee, what)| match grantee {
+        Grantee::Public => item("", *what),
+        Grantee::Role(name) => item(&quoted(name), *what),
+    });
+    Cell::Texts([item(ROLE, all)].into_iter().chain(others).collect())
+}
+
+fn relation_row(relation: &Relation) -> NamedRow {
+    vec![
+        ("oid", relation.oid.into()),
+        ("relname", relation.name.clone().into()),
+        ("relnamespace", relation.schema.into()),
+        ("reltype", relation.row_type.into()),
+        ("relowner", ROLE_OID.into()),
+        ("relam", if relation.kind == "r" { 2.into() } else { 0.into() }),
+        ("relfilenode", relation.oid.into()),
+        ("reltuples", Cell::Integer(-1)),
+        ("relhasindex", (!relation.indexes.is_empty()).into()),
+        ("relpersistence", "p".into()),
+        ("relkind", relation.kind.into()),
+        ("relnatts", (relation.attributes.len() as i32).into()),
+        ("relchecks", (relation.constraints.iter().filter(|c| c.kind == "c").count() as i32).into()),
+        ("relhastriggers", (!relation.triggers.is_empty()).into()),
+        ("relispopulated", true.into()),
+        ("relreplident", "d".into()),
+        ("relhasrules", (relation.kind == "v").into()),
+    ]
+}
+
+/// PostgreSQL's own relations.
+fn described() -> impl Iterator<Item = &'static SystemRelation> {
+    RELATIONS.iter().filter(|relation| relation.oid != 0 && !relation.is_history())
+}
+
+fn schema_of(relation: &SystemRelation) -> i32 {
+    if relation.is_information() { INFORMATION_SCHEMA } else { PG_CATALOG }
+}
+
+fn classes(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in &objects.relations {
+        let mut row = relation_row(relation);
+        row.push(("relacl", privileges(objects, &Securable::Relation(relation.name.clone()))));
+        rows.push(row);
+        for index in &relation.indexes {
+            rows.push(vec![
+                ("oid", index.oid.into()),
+                ("relname", index.name.clone().into()),
+                ("relnamespace", relation.schema.into()),
+                ("relowner", ROLE_OID.into()),
+                ("relam", 403.into()),
+                ("relfilenode", index.oid.into()),
+                ("relpersistence", "p".into()),
+                ("relkind", "i".into()),
+                ("relnatts", (index.columns.len() as i32).into()),
+                ("relispopulated", true.into()),
+                ("relreplident", "n".into()),
+            ]);
+        }
+    }
+    rows.extend(described().map(|relation| {
+        vec![
+            ("oid", relation.oid.into()),
+            ("relname", relation.plain_name().into()),
+            ("relnamespace", schema_of(relation).into()),
+            ("relowner", ROLE_OID.into()),
+            ("relam", if relation.kind == "r" { 2.into() } else { 0.into() }),
+            ("relfilenode", relation.oid.into()),
+            ("reltuples", Cell::Integer(-1)),
+            ("relpersistence", "p".into()),
+            ("relkind", relation.kind.into()),
+            ("relnatts", (relation.columns.len() as i32).into()),
+            ("relispopulated", true.into()),
+            ("relreplident", "n".into()),
+            ("relacl", Cell::Texts(vec![format!("=r/{ROLE}")])),
+        ]
+    }));
+    rows
+}
+
+fn attributes(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in &objects.relations {
+        for (number, attribute) in relation.attributes.iter().enumerate() {
+            rows.push(vec![
+                ("attrelid", relation.oid.into()),
+                ("attname", attribute.name.clone().into()),
+                ("atttypid", attribute.type_oid.into()),
+                ("attstattarget", Cell::Integer(-1)),
+                ("attlen", i32::from(attribute.length).into()),
+                ("attnum", (number as i32 + 1).into()),
+                ("attcacheoff", Cell::Integer(-1)),
+                ("atttypmod", attribute.modifier.into()),
+                ("attbyval", (attribute.length > 0).into()),
+                ("attalign", if attribute.length == 8 { "d".into() } else { "i".into() }),
+                ("attstorage", if attribute.length > 0 { "p".into() } else { "x".into() }),
+                ("attcompression", "".into()),
+                ("attnotnull", attribute.not_null.into()),
+                ("atthasdef", attribute.default.is_some().into()),
+                ("attidentity", attribute.identity.into()),
+                ("attgenerated", "".into()),
+                ("attislocal", true.into()),
+                ("attndims", i32::from(attribute.is_array).into()),
+                ("attcollation", attribute.collation().into()),
+            ]);
+        }
+        for index in &relation.indexes {
+            for (number, column) in index.columns.iter().enumerate() {
+                let Some(attribute) = relation.attributes.get(*column as usize - 1) else { continue };
+                rows.push(vec![
+                    ("attrelid", index.oid.into()),
+                    ("attname", attribute.name.clone().into()),
+                    ("atttypid", attribute.type_oid.into()),
+                    ("attlen", i32::from(attribute.length).into()),
+                    ("attnum", (number as i32 + 1).into()),
+                    ("atttypmod", attribute.modifier.into()),
+                    ("attidentity", "".into()),
+                    ("attgenerated", "".into()),
+                    ("attislocal", true.into()),
+                    ("attcollation", attribute.collation().into()),
+                ]);
+            }
+        }
+    }
+    for relation in described() {
+        rows.extend((1..).zip(&relation.columns).map(|(number, column)| {
+            let attribute = Attribute::new(column.name, column.data_type);
+            vec![
+                ("attrelid", relation.oid.into()),
+                ("attname", column.name.into()),
+                ("atttypid", attribute.type_oid.into()),
+                ("attstattarget", Cell::Integer(-1)),
+                ("attlen", i32::from(attribute.length).into()),
+                ("attnum", Cell::Integer(number)),
+                ("atttypmod", Cell::Integer(-1)),
+                ("attnotnull", column.not_null.into()),
+                ("attislocal", true.into()),
+                ("attndims", i32::from(attribute.is_array).into()),
+            ]
+        }));
+    }
+    rows
+}
+
+/// The types of the rows of relations, those of CREATE TYPE among them, and of arrays of them.
+fn row_types(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in objects.relations.iter().filter(|relation| relation.row_type != 0) {
+        let common = |oid: i32, name: String| {
+            vec![
+                ("oid", oid.into()),
+                ("typname", name.into()),
+                ("typnamespace", relation.schema.into()),
+                ("typowner", ROLE_OID.into()),
+                ("typlen", Cell::Integer(-1)),
+                ("typbyval", false.into()),
+                ("typispreferred", false.into()),
+                ("typisdefined", true.into()),
+                ("typdelim", ",".into()),
+                ("typalign", "d".into()),
+                ("typstorage", "x".into()),
+                ("typnotnull", false.into()),
+                ("typbasetype", 0.into()),
+                ("typtypmod", Cell::Integer(-1)),
+                ("typndims", 0.into()),
+                ("typcollation", 0.into()),
+            ]
+        };
+        let mut row = common(relation.row_type, relation.name.clone());
+        row.extend([
+            ("typtype", "c".into()),
+            ("typcategory", "C".into()),
+            ("typrelid", relation.oid.into()),
+            ("typelem", 0.into()),
+            ("typarray", (relation.row_type + 1).into()),
+        ]);
+        rows.push(row);
+        let mut row = common(relation.row_type + 1, format!("_{}", relation.name));
+        row.extend([
+            ("typtype", "b".into()),
+            ("typcategory", "A".into()),
+            ("typrelid", 0.into()),
+            ("typelem", relation.row_type.into()),
+            ("typarray", 0.into()),
+        ]);
+        rows.push(row);
+    }
+    rows
+}
+
+/// Columns with a DEFAULT: the relation, the number from 1, and the text.
+fn columns_with_defaults(objects: &Objects) -> impl Iterator<Item = (&Relation, i32, &String)> {
+    objects.relations.iter().flat_map(|relation| {
+        let columns = (1..).zip(&relation.attributes);
+        columns.filter_map(move |(number, column)| Some((relation, number, column.default.as_ref()?)))
+    })
+}
+
+/// Object identifier of the default of this number.
+fn default(number: usize) -> i32 {
+    200_000_000 + number as i32
+}
+
+fn defaults(objects: &Objects) -> Vec<NamedRow> {
+    let row = |(number, (relation, column, text)): (usize, (&Relation, i32, &String))| {
+        vec![
+            ("oid", default(number).into()),
+            ("adrelid", relation.oid.into()),
+            ("adnum", column.into()),
+            ("adbin", text.clone().into()),
+        ]
+    };
+    columns_with_defaults(objects).enumerate().map(row).collect()
+}
+
+fn constraints(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    for relation in &objects.relations {
+        for constraint in &relation.constraints {
+            let columns = constraint.columns.clone();
+            let references = constraint.references.as_ref();
+            let action = |of: fn(&References) -> ReferentialAction| match references.map(of) {
+                None => " ",
+                Some(ReferentialAction::NoAction) => "a",
+                Some(ReferentialAction::Restrict) => "r",
+                Some(ReferentialAction::Cascade) => "c",
+                Some(ReferentialAction::SetNull) => "n",
+                Some(ReferentialAction::SetDefault) => "d",
+            };
+            rows.push(vec![
+                ("oid", constraint.oid.into()),
+                ("conname", constraint.name.clone().into()),
+                ("connamespace", relation.schema.into()),
+                ("contype", constraint.kind.into()),
+                ("convalidated", true.into()),
+                ("conrelid", relation.oid.into()),
+                ("conindid", constraint.index.into()),
+                ("confrelid", references.map_or(0, |references| references.oid).into()),
+                ("confupdtype", action(|references| references.on_update).into()),
+                ("confdeltype", action(|references| references.on_delete).into()),
+                ("confmatchtype", if references.is_some() { "s".into() } else { " ".into() }),
+                ("conislocal", true.into()),
+                ("connoinherit", (constraint.kind != "c").into()),
+                ("conkey", Cell::Integers(columns)),
+                ("confkey", references.map_or(Cell::Null, |found| Cell::Integers(found.columns.clone()))),
+                ("conbin", Cell::Null),
+            ]);
+        }
+    }
+    rows
+}
+
+fn indexes(objects: &Objects) -> Vec<NamedRow> {
+    let with_index = objects
+        .relations
+        .iter()
+        .flat_map(|relation| relation.indexes.iter().map(move |index| (relation, index)));
+    let row = |(relation, index): (&Relation, &crate::objects::Index)| {
+        let zeros = vec![0; index.columns.len()];
+        let columns = index.columns.iter().filter_map(|column| relation.attributes.get(*column as usize - 1));
+        let (classes, collations) = columns
+            .map(|column| {
+                (i64::from(fixed::operator_class(column.type_oid)), i64::from(column.collation()))
+            })
+            .unzip();
+        vec![
+            ("indexrelid", index.oid.into()),
+            ("indrelid", relation.oid.into()),
+            ("indnatts", (index.columns.len() as i32).into()),
+            ("indnkeyatts", (index.columns.len() as i32).into()),
+            ("indisunique", index.unique.into()),
+            ("indisprimary", index.primary.into()),
+            ("indimmediate", true.into()),
+            ("indisvalid", true.into()),
+            ("indisready", true.into()),
+            ("indislive", true.into()),
+            ("indkey", Cell::Integers(index.columns.clone())),
+            ("indcollation", Cell::Integers(collations)),
+            ("indclass", Cell::Integers(classes)),
+            ("indoption", Cell::Integers(zeros)),
+            ("indexprs", Cell::Null),
+            ("indpred", Cell::Null),
+        ]
+    };
+    with_index.map(row).collect()
+}
+
+fn procedures(objects: &Objects) -> Vec<NamedRow> {
+    let row = |routine: &crate::objects::Routine| {
+        // As in PostgreSQL, what goes without saying is NULL.
+        let only_inputs = routine.modes.iter().all(|mode| mode == "i");
+        let unnamed = routine.names.iter().all(String::is_empty);
+        vec![
+            ("oid", routine.oid.into()),
+            ("proname", routine.name.clone().into()),
+            ("pronamespace", PUBLIC.into()),
+            ("proowner", ROLE_OID.into()),
+            ("prolang", fixed::language(routine.language).into()),
+            ("procost", 100.into()),
+            ("prokind", routine.kind.into()),
+            ("provolatile", routine.volatility.into()),
+            ("proretset", routine.returns_set.into()),
+            ("proisstrict", routine.is_strict.into()),
+            ("proparallel", "u".into()),
+            ("pronargs", (routine.input_types.len() as i32).into()),
+            ("prorettype", (routine.result_type as i32).into()),
+            ("proargtypes", Cell::Integers(routine.input_types.clone())),
+            ("proallargtypes", if only_inputs { Cell::Null } else { Cell::Integers(routine.all_types.clone()) }),
+            ("proargmodes", if only_inputs { Cell::Null } else { Cell::Texts(routine.modes.clone()) }),
+            ("proargnames", if unnamed { Cell::Null } else { Cell::Texts(routine.names.clone()) }),
+            ("pronargdefaults", (routine.defaults.len() as i32).into()),
+            ("proacl", privileges(objects, &Securable::Routine(routine.name.clone()))),
+            ("prosrc", routine.body.clone().into()),
+        ]
+    };
+    objects.routines.iter().map(row).collect()
+}
+
+fn aggregates(objects: &Objects) -> Vec<NamedRow> {
+    let aggregates = objects.routines.iter().filter(|routine| routine.kind == "a");
+    let row = |routine: &crate::objects::Routine| vec![("aggfnoid", routine.oid.into()), ("aggkind", "n".into())];
+    aggregates.map(row).collect()
+}
+
+/// The object identifiers of `pg_class`, `pg_attrdef` and `pg_rewrite`.
+const CLASS: i32 = 1259;
+const DEFAULT: i32 = 2604;
+const RULE: i32 = 2618;
+
+/// Which sequence belongs to which column, and which view reads which relation.
+fn dependencies(objects: &Objects) -> Vec<NamedRow> {
+    let row = |dependent: (i32, i32), on: (i32, i32), kind: &'static str| {
+        vec![
+            ("classid", dependent.0.into()),
+            ("objid", dependent.1.into()),
+            ("refclassid", CLASS.into()),
+            ("refobjid", on.0.into()),
+            ("refobjsubid", on.1.into()),
+            ("deptype", Cell::from(kind)),
+        ]
+    };
+    let mut rows = Vec::new();
+    for relation in &objects.relations {
+        if let Some(owner) = relation.owner {
+            let table = objects.relations.iter().find(|known| known.oid == owner.0);
+            let column = table.and_then(|table| table.attributes.get(owner.1 as usize - 1));
+            let is_identity = column.is_some_and(|column| !column.identity.is_empty());
+            rows.push(row((CLASS, relation.oid), owner, if is_identity { "i" } else { "a" }));
+        }
+        if relation.query.is_some() {
+            rows.push(row((RULE, rule(relation)), (relation.oid, 0), "i"));
+            let read = objects.relations.iter().filter(|known| relation.reads.contains(&known.name));
+            rows.extend(read.map(|known| row((RULE, rule(relation)), (known.oid, 0), "n")));
+        }
+    }
+    for (number, (relation, column, _)) in columns_with_defaults(objects).enumerate() {
+        rows.push(row((DEFAULT, default(number)), (relation.oid, column), "a"));
+    }
+    rows
+}
+
+/// Object identifier of the rule of a view.
+fn rule(relation: &Relation) -> i32 {
+    relation.oid + 3
+}
+
+fn rules(objects: &Objects) -> Vec<NamedRow> {
+    let views = objects.relations.iter().filter(|relation| relation.query.is_some());
+    let row = |relation: &Relation| {
+        vec![
+            ("oid", rule(relation).into()),
+            ("rulename", "_RETURN".into()),
+            ("ev_class", relation.oid.into()),
+            ("ev_type", "1".into()),
+            ("ev_enabled", "O".into()),
+            ("is_instead", true.into()),
+        ]
+    };
+    views.map(row).collect()
+}
+
+/// The object identifier of `bigint`.
+const BIGINT: i32 = 20;
+
+fn sequences(objects: &Objects) -> Vec<NamedRow> {
+    let sequences = objects.relations.iter().filter(|relation| relation.kind == "S");
+    let row = |relation: &Relation| {
+        vec![
+            ("seqrelid", relation.oid.into()),
+            ("seqtypid", BIGINT.into()),
+            ("seqstart", 1.into()),
+            ("seqincrement", 1.into()),
+            ("seqmax", Cell::Integer(i64::MAX)),
+            ("seqmin", 1.into()),
+            ("seqcache", 1.into()),
+        ]
+    };
+    sequences.map(row).collect()
+}
+
+fn sequence_list(objects: &Objects) -> Vec<NamedRow> {
+    let sequences = objects.relations.iter().filter(|relation| relation.kind == "S");
+    let row = |relation: &Relation| {
+        vec![
+            ("schemaname", schema_name(relation.schema).into()),
+            ("sequencename", relation.name.clone().into()),
+            ("sequenceowner", ROLE.into()),
+            ("data_type", BIGINT.into()),
+            ("start_value", 1.into()),
+            ("min_value", 1.into()),
+            ("max_value", Cell::Integer(i64::MAX)),
+            ("increment_by", 1.into()),
+            ("cycle", false.into()),
+            ("cache_size", 1.into()),
+        ]
+    };
+    sequences.map(row).collect()
+}
+
+fn index_list(objects: &Objects) -> Vec<NamedRow> {
+    let relations = objects.relations.iter();
+    let indexes = relations.flat_map(|relation| relation.indexes.iter().map(move |index| (relation, index)));
+    let row = |(relation, index): (&Relation, &crate::objects::Index)| {
+        vec![
+            ("schemaname", schema_name(relation.schema).into()),
+            ("tablename", relation.name.clone().into()),
+            ("indexname", index.name.clone().into()),
+            ("indexdef", index.definition.clone().into()),
+        ]
+    };
+    indexes.map(row).collect()
+}
+
+fn view_list(objects: &Objects) -> Vec<NamedRow> {
+    let views = objects.relations.iter().filter(|relation| relation.kind == "v");
+    let row = |relation: &Relation| {
+        vec![
+            ("schemaname", schema_name(relation.schema).into()),
+            ("viewname", relation.name.clone().into()),
+            ("viewowner", ROLE.into()),
+            ("definition", relation.query.as_ref().map(|query| format!(" {query};")).into()),
+        ]
+    };
+    views.map(row).collect()
+}
+
+/// What functions print of objects.
+fn definitions(objects: &Objects) -> Vec<NamedRow> {
+    let mut rows = Vec::new();
+    let mut add = |kind: &'static str, object: i32, part: i32, definition: &str| {
+        rows.push(vec![
+            ("kind", Cell::from(kind)),
+            ("object", object.into()),
+            ("part", part.into()),
+            ("definition", definition.into()),
+        ]);
+    };
+    for relation in &objects.relations {
+        for index in &relation.indexes {
+            add("index", index.oid, 0, &index.definition);
+            for (part, column) in (1..).zip(&index.columns) {
+                if let Some(attribute) = relation.attributes.get(*column as usize - 1) {
+                    add("index", index.oid, part, &quoted(&attribute.name));
+                }
+            }
+        }
+        relation.constraints.iter().for_each(|known| add("constraint", known.oid, 0, &known.definition));
+        relation.triggers.iter().for_each(|known| add("trigger", known.oid, 0, &known.definition));
+        if let Some(query) = &relation.query {
+            add("view", relation.oid, 0, &format!(" {query};"));
+            let name = quoted(&relation.name);
+            let rule_text = format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {query};");
+            add("rule", rule(relation), 0, &rule_text);
+        }
+        if relation.row_type != 0 {
+            let name = quoted(&relation.name);
+            add("type", relation.row_type, 0, &name);
+            add("type", relation.row_type + 1, 0, &format!("{name}[]"));
+        }
+    }
+    for routine in &objects.routines {
+        add("arguments", routine.oid, 0, &routine.arguments);
+        add("identity", routine.oid, 0, &routine.identity);
+        if let Some(result) = &routine.result {
+            add("result", routine.oid, 0, result);
+        }
+        if routine.kind != "a" {
+            add("routine", routine.oid, 0, &routine.definition);
+        }
+        routine.defaults.iter().for_each(|(part, default)| add("default", routine.oid, *part, default));
+    }
+    fixed::type_names().for_each(|(oid, name)| add("type", oid, 0, name));
+    rows
+}
+
+fn table_list(objects: &Objects) -> Vec<NamedRow> {
+    let tables = objects.relations.iter().filter(|relation| relation.kind == "r");
+    tables
+        .map(|relation| {
+            vec![
+                ("schemaname", schema_name(relation.schema).into()),
+                ("tablename", relation.name.clone().into()),
+                ("tableowner", ROLE.into()),
+                ("hasindexes", (!relation.indexes.is_empty()).into()),
+            ]
+        })
+        .collect()
+}
