@@ -28,7 +28,7 @@ CREATE FUNCTION pg_get_constraintdef(object integer, pretty boolean DEFAULT fals
   'SELECT entente_text(''constraint'', $1)';
 
 CREATE FUNCTION pg_get_triggerdef(object integer, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
-  'SELECT entente_text(''trigger'', $1)';
+  'SELECT entente_text(''trigger'', $1, CASE WHEN $2 THEN 1 ELSE 0 END)';
 
 CREATE FUNCTION pg_get_functiondef(object integer) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''routine'', $1)';

@@ -254,7 +254,7 @@ fn routine_of(name: &str) -> NamedRow {
 }
 
 fn routines(objects: &Objects) -> Vec<NamedRow> {
-    let row = |routine: &crate::objects::Routine| {
+    let row = |routine: &crate::routines::Routine| {
         let mut row = routine_of(&routine.name);
         row.extend([
             ("routine_catalog", Cell::from(DATABASE)),

@@ -15,13 +15,16 @@
 //!   of their own, which is no part of the ledger: contracts do not see it.
 
 mod cell;
+mod dependencies;
 mod fixed;
 mod history;
 mod information;
+mod lists;
 mod normalise;
 mod objects;
 mod query;
 mod relations;
+mod routines;
 mod session;
 mod system;
 mod triggers;

@@ -7,7 +7,7 @@ use crate::relations;
 use crate::view::{Contents, View};
 use parking_lot::Mutex;
 use sql::{Context, Invocation, Library, Prepared, StatementKind};
-use sqlparser::ast::Statement;
+use sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
 use state::{PlainState, Simulate};
 use std::sync::{Arc, LazyLock};
 use types::{
@@ -73,6 +73,7 @@ pub struct Catalogue {
 /// A query that was bound.
 pub struct Query {
     prepared: Prepared,
+    type_numbers: Vec<(usize, u32)>,
     facts: SessionFacts,
 }
 
@@ -85,6 +86,11 @@ impl Query {
     /// Columns of its rows.
     pub fn columns(&self) -> &[OutputColumn] {
         self.prepared.columns()
+    }
+
+    /// Columns, from 0, of which clients are told another type than that of their values, and its number.
+    pub fn type_numbers(&self) -> &[(usize, u32)] {
+        &self.type_numbers
     }
 }
 
@@ -105,13 +111,14 @@ impl Catalogue {
         if !matches!(statement, Statement::Query(_) | Statement::Explain { .. }) {
             return Err(SqlError::unsupported("a catalogue query that is no SELECT"));
         }
+        let type_numbers = json_columns(&statement);
         normalise(&mut statement, facts)?;
         let prepared = sql::prepare_query(library, sql, statement, types);
         let prepared = prepared.map_err(|error| explained(error, ledger))?;
         if prepared.kind() != StatementKind::Read {
             return Err(SqlError::unsupported("a catalogue query that is no SELECT"));
         }
-        Ok(Query { prepared, facts: facts.clone() })
+        Ok(Query { prepared, type_numbers, facts: facts.clone() })
     }
 
     /// Runs a query.
@@ -128,12 +135,11 @@ impl Catalogue {
     ) -> Result<StatementResult, SqlError> {
         let library = LIBRARY.as_ref().map_err(Clone::clone)?;
         let contents = self.contents(ledger);
-        let view =
-            View { catalog: library.catalog(), contents: &contents, facts: &query.facts, history };
+        let view = View { catalog: library.catalog(), contents: &contents, facts: &query.facts, history };
         let results = query.prepared.query(&view, parameters, STEPS_MAX, timestamp_ms)?;
         let result = results.into_iter().next_back().unwrap_or_default();
         if result.rows.len() > ROWS_MAX {
-            let message = format!("a catalogue query returns at most {ROWS_MAX} rows (CATALOGUE_ROWS_MAX)");
+            let message = format!("a catalogue query returns at most {ROWS_MAX} rows");
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("use WHERE or LIMIT"));
         }
         Ok(result)
@@ -149,6 +155,45 @@ impl Catalogue {
                 contents
             }
         }
+    }
+}
+
+/// The number of `json`, which is text here: drivers read its values.
+const JSON: u32 = 114;
+
+/// The output columns that are JSON.
+fn json_columns(statement: &Statement) -> Vec<(usize, u32)> {
+    let Statement::Query(query) = statement else { return Vec::new() };
+    let SetExpr::Select(select) = query.body.as_ref() else { return Vec::new() };
+    let mut found = Vec::new();
+    for (position, item) in select.projection.iter().enumerate() {
+        match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } if is_json(expr) => {
+                found.push((position, JSON));
+            }
+            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. } => {}
+            // Nobody knows yet how many columns it is.
+            _ => break,
+        }
+    }
+    found
+}
+
+fn is_json(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_json(inner),
+        Expr::Function(function) => {
+            let name = function.name.0.last().and_then(|name| name.as_ident());
+            name.is_some_and(|name| name.value.eq_ignore_ascii_case("json_build_object"))
+        }
+        Expr::Subquery(query) => match query.body.as_ref() {
+            SetExpr::Select(select) => match select.projection.first() {
+                Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => is_json(expr),
+                _ => false,
+            },
+            _ => false,
+        },
+        _ => false,
     }
 }
 

@@ -51,7 +51,13 @@ impl SystemRelation {
             "-" => Vec::new(),
             key => key.split(',').map(|name| Some(ordinal(name)? as u16)).collect::<Option<_>>()?,
         };
-        Some(SystemRelation { name: name.strip_prefix("pg_catalog.").unwrap_or(name), oid, kind, key, columns })
+        Some(SystemRelation {
+            name: name.strip_prefix("pg_catalog.").unwrap_or(name),
+            oid,
+            kind,
+            key,
+            columns,
+        })
     }
 
     /// Whether it is in `information_schema`.
@@ -158,6 +164,8 @@ mod tests {
     #[test]
     fn every_line_is_a_relation() {
         assert_eq!(RELATIONS.len(), DEFINITIONS.lines().count() + OWN.lines().count());
-        assert!(is_relation("pg_class") && is_relation("information_schema.tables") && !is_relation("tables"));
+        assert!(
+            is_relation("pg_class") && is_relation("information_schema.tables") && !is_relation("tables")
+        );
     }
 }

@@ -3,6 +3,14 @@
 use crate::cell::{Cell, NamedRow};
 use crate::objects::{DATABASE, DATABASE_OID};
 
+/// Settings that drivers ask for and nobody can change.
+const FIXED: &[(&str, &str)] = &[
+    ("block_size", "8192"),
+    ("max_function_args", "100"),
+    ("max_identifier_length", "63"),
+    ("max_index_keys", "32"),
+];
+
 /// What a query may ask about its session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionFacts {
@@ -32,7 +40,10 @@ impl SessionFacts {
                 ("pending_restart", false.into()),
             ]
         };
-        self.settings.iter().map(row).collect()
+        let fixed = FIXED.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let fixed: Vec<_> =
+            fixed.filter(|(name, _)| self.settings.iter().all(|(known, _)| known != name)).collect();
+        self.settings.iter().chain(&fixed).map(row).collect()
     }
 
     /// The rows of `pg_stat_activity`: the session itself.

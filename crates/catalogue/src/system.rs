@@ -1,10 +1,12 @@
 //! The relations of `pg_catalog` that describe a ledger's own objects.
 
 use crate::cell::{Cell, NamedRow};
+use crate::dependencies;
 use crate::fixed;
+use crate::lists;
 use crate::objects::{
-    Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, PUBLIC, ROLE, ROLE_OID, References, Relation, SCHEMAS, quoted,
-    schema_name,
+    Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, PUBLIC, ROLE, ROLE_OID, References, Relation,
+    SCHEMAS, quoted,
 };
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::triggers;
@@ -20,16 +22,16 @@ pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
         "pg_type" => [fixed::types(), row_types(objects)].concat(),
         "pg_constraint" => constraints(objects),
         "pg_index" => indexes(objects),
-        "pg_indexes" => index_list(objects),
+        "pg_indexes" => lists::index_list(objects),
         "pg_trigger" => triggers::system_rows(objects),
         "pg_proc" => [fixed::functions(), procedures(objects)].concat(),
         "pg_aggregate" => aggregates(objects),
-        "pg_depend" => dependencies(objects),
-        "pg_sequence" => sequences(objects),
-        "pg_sequences" => sequence_list(objects),
-        "pg_rewrite" => rules(objects),
-        "pg_tables" => table_list(objects),
-        "pg_views" => view_list(objects),
+        "pg_depend" => dependencies::dependencies(objects),
+        "pg_sequence" => lists::sequences(objects),
+        "pg_sequences" => lists::sequence_list(objects),
+        "pg_rewrite" => dependencies::rules(objects),
+        "pg_tables" => lists::table_list(objects),
+        "pg_views" => lists::view_list(objects),
         "pg_language" => fixed::languages(),
         "pg_am" => fixed::access_methods(),
         "pg_collation" => fixed::collations(),
@@ -40,7 +42,7 @@ pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
         "pg_roles" => fixed::roles(objects, "********".into()),
         "pg_user" => fixed::users(objects),
         "pg_auth_members" => fixed::members(objects),
-        "entente_definition" => definitions(objects),
+        "entente_definition" => dependencies::definitions(objects),
         "entente_keyword" => fixed::keywords(),
         "entente_privilege" => fixed::privileges(objects),
         _ => Vec::new(),
@@ -69,7 +71,13 @@ fn privileges(objects: &Objects, object: &Securable) -> Cell {
     Cell::Texts([item(ROLE, all)].into_iter().chain(others).collect())
 }
 
-fn relation_row(relation: &Relation) -> NamedRow {
+fn relation_row(objects: &Objects, relation: &Relation) -> NamedRow {
+    // PostgreSQL checks them by triggers, and psql asks for them where there are triggers.
+    let refers = |known: &Relation| {
+        let mut references = known.constraints.iter().filter_map(|constraint| constraint.references.as_ref());
+        references.any(|references| references.oid == relation.oid || known.oid == relation.oid)
+    };
+    let in_foreign_key = objects.relations.iter().any(refers);
     vec![
         ("oid", relation.oid.into()),
         ("relname", relation.name.clone().into()),
@@ -84,7 +92,7 @@ fn relation_row(relation: &Relation) -> NamedRow {
         ("relkind", relation.kind.into()),
         ("relnatts", (relation.attributes.len() as i32).into()),
         ("relchecks", (relation.constraints.iter().filter(|c| c.kind == "c").count() as i32).into()),
-        ("relhastriggers", (!relation.triggers.is_empty()).into()),
+        ("relhastriggers", (!relation.triggers.is_empty() || in_foreign_key).into()),
         ("relispopulated", true.into()),
         ("relreplident", "d".into()),
         ("relhasrules", (relation.kind == "v").into()),
@@ -103,7 +111,7 @@ fn schema_of(relation: &SystemRelation) -> i32 {
 fn classes(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in &objects.relations {
-        let mut row = relation_row(relation);
+        let mut row = relation_row(objects, relation);
         row.push(("relacl", privileges(objects, &Securable::Relation(relation.name.clone()))));
         rows.push(row);
         for index in &relation.indexes {
@@ -253,7 +261,7 @@ fn row_types(objects: &Objects) -> Vec<NamedRow> {
 }
 
 /// Columns with a DEFAULT: the relation, the number from 1, and the text.
-fn columns_with_defaults(objects: &Objects) -> impl Iterator<Item = (&Relation, i32, &String)> {
+pub(crate) fn columns_with_defaults(objects: &Objects) -> impl Iterator<Item = (&Relation, i32, &String)> {
     objects.relations.iter().flat_map(|relation| {
         let columns = (1..).zip(&relation.attributes);
         columns.filter_map(move |(number, column)| Some((relation, number, column.default.as_ref()?)))
@@ -261,7 +269,7 @@ fn columns_with_defaults(objects: &Objects) -> impl Iterator<Item = (&Relation, 
 }
 
 /// Object identifier of the default of this number.
-fn default(number: usize) -> i32 {
+pub(crate) fn default(number: usize) -> i32 {
     200_000_000 + number as i32
 }
 
@@ -323,9 +331,7 @@ fn indexes(objects: &Objects) -> Vec<NamedRow> {
         let zeros = vec![0; index.columns.len()];
         let columns = index.columns.iter().filter_map(|column| relation.attributes.get(*column as usize - 1));
         let (classes, collations) = columns
-            .map(|column| {
-                (i64::from(fixed::operator_class(column.type_oid)), i64::from(column.collation()))
-            })
+            .map(|column| (i64::from(fixed::operator_class(column.type_oid)), i64::from(column.collation())))
             .unzip();
         vec![
             ("indexrelid", index.oid.into()),
@@ -350,7 +356,7 @@ fn indexes(objects: &Objects) -> Vec<NamedRow> {
 }
 
 fn procedures(objects: &Objects) -> Vec<NamedRow> {
-    let row = |routine: &crate::objects::Routine| {
+    let row = |routine: &crate::routines::Routine| {
         // As in PostgreSQL, what goes without saying is NULL.
         let only_inputs = routine.modes.iter().all(|mode| mode == "i");
         let unnamed = routine.names.iter().all(String::is_empty);
@@ -369,7 +375,10 @@ fn procedures(objects: &Objects) -> Vec<NamedRow> {
             ("pronargs", (routine.input_types.len() as i32).into()),
             ("prorettype", (routine.result_type as i32).into()),
             ("proargtypes", Cell::Integers(routine.input_types.clone())),
-            ("proallargtypes", if only_inputs { Cell::Null } else { Cell::Integers(routine.all_types.clone()) }),
+            (
+                "proallargtypes",
+                if only_inputs { Cell::Null } else { Cell::Integers(routine.all_types.clone()) },
+            ),
             ("proargmodes", if only_inputs { Cell::Null } else { Cell::Texts(routine.modes.clone()) }),
             ("proargnames", if unnamed { Cell::Null } else { Cell::Texts(routine.names.clone()) }),
             ("pronargdefaults", (routine.defaults.len() as i32).into()),
@@ -382,191 +391,7 @@ fn procedures(objects: &Objects) -> Vec<NamedRow> {
 
 fn aggregates(objects: &Objects) -> Vec<NamedRow> {
     let aggregates = objects.routines.iter().filter(|routine| routine.kind == "a");
-    let row = |routine: &crate::objects::Routine| vec![("aggfnoid", routine.oid.into()), ("aggkind", "n".into())];
+    let row =
+        |routine: &crate::routines::Routine| vec![("aggfnoid", routine.oid.into()), ("aggkind", "n".into())];
     aggregates.map(row).collect()
-}
-
-/// The object identifiers of `pg_class`, `pg_attrdef` and `pg_rewrite`.
-const CLASS: i32 = 1259;
-const DEFAULT: i32 = 2604;
-const RULE: i32 = 2618;
-
-/// Which sequence belongs to which column, and which view reads which relation.
-fn dependencies(objects: &Objects) -> Vec<NamedRow> {
-    let row = |dependent: (i32, i32), on: (i32, i32), kind: &'static str| {
-        vec![
-            ("classid", dependent.0.into()),
-            ("objid", dependent.1.into()),
-            ("refclassid", CLASS.into()),
-            ("refobjid", on.0.into()),
-            ("refobjsubid", on.1.into()),
-            ("deptype", Cell::from(kind)),
-        ]
-    };
-    let mut rows = Vec::new();
-    for relation in &objects.relations {
-        if let Some(owner) = relation.owner {
-            let table = objects.relations.iter().find(|known| known.oid == owner.0);
-            let column = table.and_then(|table| table.attributes.get(owner.1 as usize - 1));
-            let is_identity = column.is_some_and(|column| !column.identity.is_empty());
-            rows.push(row((CLASS, relation.oid), owner, if is_identity { "i" } else { "a" }));
-        }
-        if relation.query.is_some() {
-            rows.push(row((RULE, rule(relation)), (relation.oid, 0), "i"));
-            let read = objects.relations.iter().filter(|known| relation.reads.contains(&known.name));
-            rows.extend(read.map(|known| row((RULE, rule(relation)), (known.oid, 0), "n")));
-        }
-    }
-    for (number, (relation, column, _)) in columns_with_defaults(objects).enumerate() {
-        rows.push(row((DEFAULT, default(number)), (relation.oid, column), "a"));
-    }
-    rows
-}
-
-/// Object identifier of the rule of a view.
-fn rule(relation: &Relation) -> i32 {
-    relation.oid + 3
-}
-
-fn rules(objects: &Objects) -> Vec<NamedRow> {
-    let views = objects.relations.iter().filter(|relation| relation.query.is_some());
-    let row = |relation: &Relation| {
-        vec![
-            ("oid", rule(relation).into()),
-            ("rulename", "_RETURN".into()),
-            ("ev_class", relation.oid.into()),
-            ("ev_type", "1".into()),
-            ("ev_enabled", "O".into()),
-            ("is_instead", true.into()),
-        ]
-    };
-    views.map(row).collect()
-}
-
-/// The object identifier of `bigint`.
-const BIGINT: i32 = 20;
-
-fn sequences(objects: &Objects) -> Vec<NamedRow> {
-    let sequences = objects.relations.iter().filter(|relation| relation.kind == "S");
-    let row = |relation: &Relation| {
-        vec![
-            ("seqrelid", relation.oid.into()),
-            ("seqtypid", BIGINT.into()),
-            ("seqstart", 1.into()),
-            ("seqincrement", 1.into()),
-            ("seqmax", Cell::Integer(i64::MAX)),
-            ("seqmin", 1.into()),
-            ("seqcache", 1.into()),
-        ]
-    };
-    sequences.map(row).collect()
-}
-
-fn sequence_list(objects: &Objects) -> Vec<NamedRow> {
-    let sequences = objects.relations.iter().filter(|relation| relation.kind == "S");
-    let row = |relation: &Relation| {
-        vec![
-            ("schemaname", schema_name(relation.schema).into()),
-            ("sequencename", relation.name.clone().into()),
-            ("sequenceowner", ROLE.into()),
-            ("data_type", BIGINT.into()),
-            ("start_value", 1.into()),
-            ("min_value", 1.into()),
-            ("max_value", Cell::Integer(i64::MAX)),
-            ("increment_by", 1.into()),
-            ("cycle", false.into()),
-            ("cache_size", 1.into()),
-        ]
-    };
-    sequences.map(row).collect()
-}
-
-fn index_list(objects: &Objects) -> Vec<NamedRow> {
-    let relations = objects.relations.iter();
-    let indexes = relations.flat_map(|relation| relation.indexes.iter().map(move |index| (relation, index)));
-    let row = |(relation, index): (&Relation, &crate::objects::Index)| {
-        vec![
-            ("schemaname", schema_name(relation.schema).into()),
-            ("tablename", relation.name.clone().into()),
-            ("indexname", index.name.clone().into()),
-            ("indexdef", index.definition.clone().into()),
-        ]
-    };
-    indexes.map(row).collect()
-}
-
-fn view_list(objects: &Objects) -> Vec<NamedRow> {
-    let views = objects.relations.iter().filter(|relation| relation.kind == "v");
-    let row = |relation: &Relation| {
-        vec![
-            ("schemaname", schema_name(relation.schema).into()),
-            ("viewname", relation.name.clone().into()),
-            ("viewowner", ROLE.into()),
-            ("definition", relation.query.as_ref().map(|query| format!(" {query};")).into()),
-        ]
-    };
-    views.map(row).collect()
-}
-
-/// What functions print of objects.
-fn definitions(objects: &Objects) -> Vec<NamedRow> {
-    let mut rows = Vec::new();
-    let mut add = |kind: &'static str, object: i32, part: i32, definition: &str| {
-        rows.push(vec![
-            ("kind", Cell::from(kind)),
-            ("object", object.into()),
-            ("part", part.into()),
-            ("definition", definition.into()),
-        ]);
-    };
-    for relation in &objects.relations {
-        for index in &relation.indexes {
-            add("index", index.oid, 0, &index.definition);
-            for (part, column) in (1..).zip(&index.columns) {
-                if let Some(attribute) = relation.attributes.get(*column as usize - 1) {
-                    add("index", index.oid, part, &quoted(&attribute.name));
-                }
-            }
-        }
-        relation.constraints.iter().for_each(|known| add("constraint", known.oid, 0, &known.definition));
-        relation.triggers.iter().for_each(|known| add("trigger", known.oid, 0, &known.definition));
-        if let Some(query) = &relation.query {
-            add("view", relation.oid, 0, &format!(" {query};"));
-            let name = quoted(&relation.name);
-            let rule_text = format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {query};");
-            add("rule", rule(relation), 0, &rule_text);
-        }
-        if relation.row_type != 0 {
-            let name = quoted(&relation.name);
-            add("type", relation.row_type, 0, &name);
-            add("type", relation.row_type + 1, 0, &format!("{name}[]"));
-        }
-    }
-    for routine in &objects.routines {
-        add("arguments", routine.oid, 0, &routine.arguments);
-        add("identity", routine.oid, 0, &routine.identity);
-        if let Some(result) = &routine.result {
-            add("result", routine.oid, 0, result);
-        }
-        if routine.kind != "a" {
-            add("routine", routine.oid, 0, &routine.definition);
-        }
-        routine.defaults.iter().for_each(|(part, default)| add("default", routine.oid, *part, default));
-    }
-    fixed::type_names().for_each(|(oid, name)| add("type", oid, 0, name));
-    rows
-}
-
-fn table_list(objects: &Objects) -> Vec<NamedRow> {
-    let tables = objects.relations.iter().filter(|relation| relation.kind == "r");
-    tables
-        .map(|relation| {
-            vec![
-                ("schemaname", schema_name(relation.schema).into()),
-                ("tablename", relation.name.clone().into()),
-                ("tableowner", ROLE.into()),
-                ("hasindexes", (!relation.indexes.is_empty()).into()),
-            ]
-        })
-        .collect()
 }

@@ -1,9 +1,8 @@
 //! Triggers as `pg_trigger`, `information_schema.triggers` and `pg_get_triggerdef` show them.
 
 use crate::cell::{Cell, NamedRow};
-use crate::objects::{
-    DATABASE, Objects, Relation, object_identifier, quoted, routine_identifier, without_parentheses,
-};
+use crate::objects::{DATABASE, Objects, Relation, object_identifier, quoted, without_parentheses};
+use crate::routines::routine_identifier;
 use std::sync::Arc;
 use types::{Catalog, Table, Trigger, TriggerEvent, TriggerTime};
 
@@ -12,6 +11,8 @@ use types::{Catalog, Table, Trigger, TriggerEvent, TriggerTime};
 pub(crate) struct TriggerObject {
     pub(crate) oid: i32,
     pub(crate) definition: String,
+    /// The same with the table's schema.
+    pub(crate) qualified: String,
     trigger: Arc<Trigger>,
     /// What it runs, as SQL.
     statement: String,
@@ -27,7 +28,8 @@ pub(crate) fn of_table(table: &Table, catalog: &Catalog) -> Vec<TriggerObject> {
         let columns = trigger.columns.iter().filter_map(|column| table.ordinal(column));
         TriggerObject {
             oid: object_identifier(1_400_000_000, 300, table.id.0) + number as i32,
-            definition: definition(table, trigger),
+            definition: definition(&quoted(&table.name), trigger),
+            qualified: definition(&format!("public.{}", quoted(&table.name)), trigger),
             trigger: trigger.clone(),
             statement: statement(trigger),
             function: function.map_or(0, routine_identifier),
@@ -44,7 +46,7 @@ fn statement(trigger: &Trigger) -> String {
 }
 
 /// As `pg_get_triggerdef` prints it.
-fn definition(table: &Table, trigger: &Trigger) -> String {
+fn definition(table: &str, trigger: &Trigger) -> String {
     let columns = trigger.columns.iter().map(|column| quoted(column)).collect::<Vec<_>>().join(", ");
     let events = trigger.events.iter().map(|event| match event {
         TriggerEvent::Update if !columns.is_empty() => format!("UPDATE OF {columns}"),
@@ -55,7 +57,7 @@ fn definition(table: &Table, trigger: &Trigger) -> String {
         quoted(&trigger.name),
         trigger.time.name(),
         events.collect::<Vec<_>>().join(" OR "),
-        quoted(&table.name)
+        table
     );
     if trigger.has_transition_tables() {
         text.push_str(" REFERENCING");

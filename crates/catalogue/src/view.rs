@@ -83,7 +83,9 @@ impl View<'_> {
 /// Rows by their number.
 fn numbered(rows: Vec<Row>) -> Rows {
     let keyed = rows.into_iter().enumerate();
-    keyed.filter_map(|(number, row)| Some((Key::encode([&Value::BigInt(number as i64)]).ok()?, row))).collect()
+    keyed
+        .filter_map(|(number, row)| Some((Key::encode([&Value::BigInt(number as i64)]).ok()?, row)))
+        .collect()
 }
 
 /// Rows by their primary key; what does not fit into a row is not shown.
@@ -106,10 +108,15 @@ impl Snapshot for View<'_> {
             Source::Rows(rows) => rows.get(key).cloned(),
             Source::History(heights, history) => {
                 let mut found = None;
-                heights.scan(history, &KeyRange { start: Bound::Included(key.clone()), end: Bound::Included(key.clone()) }, false, &mut |_, row| {
-                    found = Some(row.clone());
-                    ControlFlow::Break(())
-                });
+                heights.scan(
+                    history,
+                    &KeyRange { start: Bound::Included(key.clone()), end: Bound::Included(key.clone()) },
+                    false,
+                    &mut |_, row| {
+                        found = Some(row.clone());
+                        ControlFlow::Break(())
+                    },
+                );
                 found
             }
             Source::Ids(_) | Source::Nothing => None,

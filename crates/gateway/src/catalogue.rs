@@ -54,7 +54,7 @@ struct NodeHistory<'a>(&'a dyn Database);
 
 impl History for NodeHistory<'_> {
     fn height(&self) -> u64 {
-        self.0.height()
+        self.0.blocks(0..=u64::MAX, 1).first().map_or(0, |newest| newest.height)
     }
 
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<Row> {

@@ -1,7 +1,7 @@
 //! Values as the Postgres protocol writes them, in text and in binary.
 
-use catalogue::{type_length, type_modifier};
 use bytes::{BufMut, BytesMut};
+use catalogue::{type_length, type_modifier};
 use pgwire::messages::data::{FieldDescription, RowDescription};
 use types::{Array, Composite, DataType, Numeric, OutputColumn, Value, format_value};
 
@@ -35,13 +35,19 @@ pub(super) fn wire_type(data_type: DataType) -> DataType {
     }
 }
 
-/// The message that describes `columns`.
-pub(super) fn row_description(columns: &[OutputColumn], formats: &[i16]) -> RowDescription {
+/// The message that describes `columns`. `type_numbers` has the types of those of which clients are told another.
+pub(super) fn row_description(
+    columns: &[OutputColumn],
+    type_numbers: &[(usize, u32)],
+    formats: &[i16],
+) -> RowDescription {
     let field = |(index, column): (usize, &OutputColumn)| {
         let data_type = wire_type(column.data_type);
         let format = i16::from(Format::of(formats, index) == Format::Binary);
         let (length, modifier) = (type_length(data_type), type_modifier(data_type));
-        FieldDescription::new(column.name.clone(), 0, 0, data_type.oid(), length, modifier, format)
+        let told = type_numbers.iter().find(|(position, _)| *position == index);
+        let oid = told.map_or(data_type.oid(), |(_, oid)| *oid);
+        FieldDescription::new(column.name.clone(), 0, 0, oid, length, modifier, format)
     };
     RowDescription::new(columns.iter().enumerate().map(field).collect())
 }

@@ -47,6 +47,8 @@ pub(super) struct ParsedStatement {
     pub(super) given: Vec<u32>,
     pub(super) parameters: Vec<DataType>,
     pub(super) columns: Vec<OutputColumn>,
+    /// Columns of which the client is told another type than that of their values.
+    pub(super) type_numbers: Vec<(usize, u32)>,
     pub(super) returns_rows: bool,
 }
 
@@ -83,12 +85,14 @@ impl Session {
                 let (parameters, columns) = (prepared.parameters.clone(), prepared.columns.clone());
                 let returns_rows = prepared.kind == StatementKind::Read || !columns.is_empty();
                 let body = Body::Database(Mutex::new(Arc::new(prepared)));
-                ParsedStatement { sql, body, given, parameters, columns, returns_rows }
+                let type_numbers = Vec::new();
+                ParsedStatement { sql, body, given, parameters, columns, type_numbers, returns_rows }
             }
             Class::Catalogue => {
                 let query = self.catalogue.prepare(&sql, &self.facts(), &types)?;
                 let (parameters, columns) = (query.parameters().to_vec(), query.columns().to_vec());
-                ParsedStatement { sql, body: Body::Catalogue, given, parameters, columns, returns_rows: true }
+                let (body, type_numbers) = (Body::Catalogue, query.type_numbers().to_vec());
+                ParsedStatement { sql, body, given, parameters, columns, type_numbers, returns_rows: true }
             }
             Class::Session => {
                 let session = session_statement::parse(statement)?;
@@ -282,8 +286,15 @@ impl Session {
 }
 
 pub(super) fn empty_statement(given: Vec<u32>) -> ParsedStatement {
-    let (parameters, columns) = (Vec::new(), Vec::new());
-    ParsedStatement { sql: String::new(), body: Body::Empty, given, parameters, columns, returns_rows: false }
+    ParsedStatement {
+        sql: String::new(),
+        body: Body::Empty,
+        given,
+        parameters: Vec::new(),
+        columns: Vec::new(),
+        type_numbers: Vec::new(),
+        returns_rows: false,
+    }
 }
 
 pub(super) fn check_length(sql: &str) -> Result<(), SqlError> {

@@ -34,14 +34,8 @@ pub(super) fn with_set_function(scope: QueryScope<'_>, select: &Select) -> Resul
     if !expressions().any(may_call) {
         return Ok(None);
     }
-    let mut found = Finder {
-        scope,
-        depth: 0,
-        calls: Vec::new(),
-        several: false,
-        grouped: false,
-        within: None,
-    };
+    let mut found =
+        Finder { scope, depth: 0, calls: Vec::new(), several: false, grouped: false, within: None };
     found.several = expressions().map(|expr| found.count(expr)).sum::<usize>() > 1;
     let mut changed = select.clone();
     for item in &mut changed.projection {
@@ -95,7 +89,9 @@ fn single(call: Call) -> TableFactor {
         name: Ident::with_quote('"', RELATION),
         columns: match call.gives_rows {
             true => Vec::new(),
-            false => vec![TableAliasColumnDef { name: Ident::with_quote('"', &call.column), data_type: None }],
+            false => {
+                vec![TableAliasColumnDef { name: Ident::with_quote('"', &call.column), data_type: None }]
+            }
         },
         at: None,
     };
@@ -123,7 +119,8 @@ fn side_by_side(calls: Vec<Call>) -> Result<TableFactor, SqlError> {
     let mut known = Vec::new();
     for (number, call) in (1..).zip(&calls) {
         let (value, alias) = if call.gives_rows { ("f", "f") } else { ("f.c", "f (c)") };
-        let one = format!("(SELECT {value} AS v, row_number() OVER () AS n FROM f() AS {alias}) AS r{number}");
+        let one =
+            format!("(SELECT {value} AS v, row_number() OVER () AS n FROM f() AS {alias}) AS r{number}");
         from += &match number {
             1 => one,
             _ => format!(" FULL JOIN {one} ON coalesce({}) = r{number}.n", known.join(", ")),

@@ -2,32 +2,27 @@
 //! and collations with a schema, the types `name`, `"char"`, `oid`, `regclass` and their kind, vectors whose subscripts
 //! begin at 0, and what a session is asked about itself.
 
+mod build;
+mod types;
+
+use self::build::{call, cast, literal, number, plus};
+use self::types::{finder, object_type_name, plain_type, type_name};
 use crate::relations::RELATIONS;
 use crate::{DATABASE, SessionFacts};
+use ::types::{SqlError, SqlState};
 use sqlparser::ast::{
-    AccessExpr, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query,
-    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, Subscript, TableAlias, TableFactor,
-    TypedString, Value, Visit, VisitMut, Visitor, VisitorMut,
+    AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, OrderByExpr, OrderByKind,
+    OrderByOptions, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
+    Subscript, TableAlias, TableFactor, TypedString, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 use std::ops::ControlFlow;
-use types::{SqlError, SqlState};
 
 /// Columns that are `int2vector` or `oidvector` in PostgreSQL: their subscripts begin at 0.
 const VECTORS: &[&str] =
     &["indkey", "indclass", "indcollation", "indoption", "proargtypes", "tgattr", "partattrs", "stxkeys"];
-
-/// Types whose values are names of objects: the name, and what the functions are called that find an object and its name.
-const OBJECT_TYPES: &[(&str, &str)] = &[
-    ("regclass", "regclass"),
-    ("regtype", "regtype"),
-    ("regproc", "regproc"),
-    ("regprocedure", "regprocedure"),
-    ("regnamespace", "regnamespace"),
-    ("regrole", "regrole"),
-];
 
 /// Rewrites a statement.
 ///
@@ -76,7 +71,10 @@ impl VisitorMut for Normaliser<'_> {
             match item {
                 // The name that a column has without AS comes from what is written, not from what becomes of it.
                 SelectItem::UnnamedExpr(expr)
-                    if !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)) =>
+                    if !matches!(
+                        expr,
+                        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)
+                    ) =>
                 {
                     let name = sql::output_name(expr);
                     if name != "?column?" {
@@ -95,6 +93,15 @@ impl VisitorMut for Normaliser<'_> {
 
     fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<SqlError> {
         self.known.truncate(self.levels.pop().unwrap_or(0));
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        if query.order_by.is_none()
+            && let SetExpr::Select(select) = query.body.as_ref()
+        {
+            query.order_by = newest_first(select);
+        }
         ControlFlow::Continue(())
     }
 
@@ -124,16 +131,21 @@ impl VisitorMut for Normaliser<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        // `x::regclass::oid` is the object, whatever x is.
+        // `x::regclass::oid` is the object, and `x::regclass::text` its name, whatever x is.
         if let Expr::Cast { expr: inner, data_type, .. } = expr
             && let Expr::Cast { expr: operand, data_type: object_type, .. } = strip_parentheses(inner)
             && let Some(object_type) = object_type_name(object_type)
-            && matches!(type_name(data_type).as_deref(), Some("oid" | "int4" | "integer" | "int8" | "bigint"))
         {
-            let finder = finder(object_type);
-            let text = cast(operand.as_ref().clone(), DataType::Text);
-            let found = call(finder, vec![text]);
-            *expr = cast(found, data_type.clone());
+            let found = call(finder(object_type), vec![cast(operand.as_ref().clone(), DataType::Text)]);
+            match type_name(data_type).as_deref() {
+                Some("oid" | "int4" | "integer" | "int8" | "bigint") => {
+                    *expr = cast(found, data_type.clone())
+                }
+                Some("text" | "varchar" | "character varying" | "name") => {
+                    *expr = call(&format!("entente_{object_type}_name"), vec![found]);
+                }
+                _ => {}
+            }
         }
         ControlFlow::Continue(())
     }
@@ -159,7 +171,9 @@ impl Normaliser<'_> {
                 match parts.as_slice() {
                     [relation, column] if column.value == "tableoid" => {
                         let mut known = self.known.iter().rev();
-                        known.find(|(name, _)| *name == relation.value).map(|(_, oid)| number(i64::from(*oid)))
+                        known
+                            .find(|(name, _)| *name == relation.value)
+                            .map(|(_, oid)| number(i64::from(*oid)))
                     }
                     _ => None,
                 }
@@ -180,7 +194,17 @@ impl Normaliser<'_> {
                     }));
                 }
                 plain_type(data_type);
-                None
+                match (&*data_type, operand.as_ref()) {
+                    // `to_regclass(x)::text`
+                    (DataType::Text, Expr::Function(function)) => {
+                        let name = last(&function.name).and_then(|name| name.value.strip_prefix("to_"));
+                        let known = name.filter(|name| name.starts_with("reg"));
+                        known.map(|known| {
+                            call(&format!("entente_{known}_name"), vec![operand.as_ref().clone()])
+                        })
+                    }
+                    _ => None,
+                }
             }
             Expr::TypedString(TypedString { value, data_type, .. }) => {
                 if let Some(object_type) = object_type_name(data_type) {
@@ -292,6 +316,40 @@ impl Normaliser<'_> {
     }
 }
 
+/// The order of rows of the history that nobody has asked another order of: the newest first, which are read first, too.
+fn newest_first(select: &Select) -> Option<OrderBy> {
+    let [from] = select.from.as_slice() else { return None };
+    let TableFactor::Table { name, args: None, .. } = &from.relation else { return None };
+    let [schema, relation] = name.0.as_slice() else { return None };
+    let plain = matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty())
+        && select.distinct.is_none()
+        && select.having.is_none()
+        && from.joins.is_empty();
+    let columns: &[&str] = match relation.as_ident()?.value.as_str() {
+        "blocks" => &["height"],
+        "transactions" => &["height", "index"],
+        _ => return None,
+    };
+    // A function may be an aggregate.
+    let has_functions = |item: &SelectItem| {
+        let found = sqlparser::ast::visit_expressions(item, |expr| match expr {
+            Expr::Function(_) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        found.is_break()
+    };
+    if !plain || schema.as_ident()?.value != "entente" || select.projection.iter().any(has_functions) {
+        return None;
+    }
+    let by = |column: &&str| OrderByExpr {
+        expr: Expr::Identifier(Ident::new(*column)),
+        options: OrderByOptions { asc: Some(false), nulls_first: None },
+        with_fill: None,
+    };
+    let kind = OrderByKind::Expressions(columns.iter().map(by).collect());
+    Some(OrderBy { kind, interpolate: None })
+}
+
 /// `f(x) WITH ORDINALITY` of a function of the catalogue as a query that numbers its rows.
 fn numbered(factor: &mut TableFactor) -> Option<TableFactor> {
     let (name, args, alias) = match factor {
@@ -332,7 +390,11 @@ fn object(pairs: &[Expr]) -> Expr {
             _ if at % 2 == 0 => parts.push(text(", ")),
             _ => parts.push(text(" : ")),
         }
-        let part = if at % 2 == 0 { cast(part.clone(), DataType::Text) } else { part.clone() };
+        let is_unknown = match part {
+            Expr::Value(value) => !matches!(value.value, Value::Number(..) | Value::Boolean(_)),
+            _ => at % 2 == 0,
+        };
+        let part = if is_unknown { cast(part.clone(), DataType::Text) } else { part.clone() };
         parts.push(call("entente_json", vec![part]));
     }
     parts.push(text("}"));
@@ -376,90 +438,16 @@ fn relation_name(name: &mut ObjectName, is_function: bool) -> Option<Ident> {
     for schema in ["information_schema", "entente"] {
         if is(&name.0[0], schema) {
             let plain = last(name)?.clone();
-            let lower = plain.quote_style.map_or_else(|| plain.value.to_ascii_lowercase(), |_| plain.value.clone());
+            let lower =
+                plain.quote_style.map_or_else(|| plain.value.to_ascii_lowercase(), |_| plain.value.clone());
             let qualified = format!("{schema}.{lower}");
-            *name = ObjectName::from(vec![Ident {
-                value: qualified,
-                quote_style: Some('"'),
-                span: plain.span,
-            }]);
+            *name =
+                ObjectName::from(vec![Ident { value: qualified, quote_style: Some('"'), span: plain.span }]);
             return Some(plain);
         }
     }
     without_schema(name);
     None
-}
-
-/// The name that a type is written with, without a schema and in lower case.
-fn type_name(data_type: &DataType) -> Option<String> {
-    match data_type {
-        DataType::Custom(name, modifiers) if modifiers.is_empty() => {
-            let name = last(name)?;
-            Some(match name.quote_style {
-                Some(_) => format!("\"{}\"", name.value),
-                None => name.value.to_ascii_lowercase(),
-            })
-        }
-        DataType::Regclass => Some("regclass".to_string()),
-        other => Some(other.to_string().to_ascii_lowercase()),
-    }
-}
-
-fn object_type_name(data_type: &DataType) -> Option<&'static str> {
-    let name = type_name(data_type)?;
-    OBJECT_TYPES.iter().find(|(known, _)| *known == name.trim_matches('"')).map(|(_, name)| *name)
-}
-
-/// The function that finds an object by its name.
-fn finder(object_type: &str) -> &'static str {
-    match object_type {
-        "regclass" => "entente_regclass",
-        "regtype" => "entente_regtype",
-        "regnamespace" => "entente_regnamespace",
-        "regrole" => "entente_regrole",
-        _ => "entente_regproc",
-    }
-}
-
-/// The type as our SQL knows it: what it does not know stays.
-fn plain_type(data_type: &mut DataType) {
-    if let DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) = data_type {
-        match object_type_name(element) {
-            Some(_) => **element = DataType::Text,
-            None => plain_type(element),
-        }
-        return;
-    }
-    let DataType::Custom(name, modifiers) = data_type else { return };
-    let Some(plain) = last(name) else { return };
-    let lower = plain.value.to_ascii_lowercase();
-    let known = match lower.as_str() {
-        "name" | "cstring" | "sql_identifier" | "character_data" | "yes_or_no" | "aclitem" | "inet"
-        | "pg_lsn" | "pg_node_tree" => DataType::Text,
-        "char" if plain.quote_style.is_some() => DataType::Text,
-        "oid" | "xid" | "cid" | "cardinal_number" => DataType::Integer(None),
-        "int2vector" => array_of(DataType::SmallInt(None)),
-        "oidvector" => array_of(DataType::Integer(None)),
-        // `pg_catalog.int4`
-        _ if name.0.len() > 1 => {
-            let modifiers =
-                if modifiers.is_empty() { String::new() } else { format!("({})", modifiers.join(",")) };
-            let written = format!("{lower}{modifiers}");
-            let parsed = Parser::new(&PostgreSqlDialect {})
-                .try_with_sql(&written)
-                .and_then(|mut parser| parser.parse_data_type());
-            match parsed {
-                Ok(parsed) => parsed,
-                Err(_) => return,
-            }
-        }
-        _ => return,
-    };
-    *data_type = known;
-}
-
-fn array_of(element: DataType) -> DataType {
-    DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(element), None))
 }
 
 /// `OPERATOR(pg_catalog.~)` as the operator that it is.
@@ -525,7 +513,9 @@ fn is_text(expr: &Expr) -> bool {
 
 fn is_name_column(name: &str) -> bool {
     let mut columns = RELATIONS.iter().flat_map(|relation| &relation.columns);
-    columns.find(|column| column.name == name).is_some_and(|column| column.data_type == types::DataType::Text(None))
+    columns
+        .find(|column| column.name == name)
+        .is_some_and(|column| column.data_type == ::types::DataType::Text(None))
 }
 
 fn arguments(arguments: &FunctionArguments) -> Vec<Expr> {
@@ -535,49 +525,4 @@ fn arguments(arguments: &FunctionArguments) -> Vec<Expr> {
         _ => None,
     });
     plain.collect()
-}
-
-fn literal(text: &str) -> Expr {
-    cast(Expr::value(Value::SingleQuotedString(text.to_string())), DataType::Text)
-}
-
-fn number(number: i64) -> Expr {
-    Expr::value(Value::Number(number.to_string(), false))
-}
-
-fn plus(left: Expr, right: i64) -> Expr {
-    let (op, right) = match right {
-        0.. => (BinaryOperator::Plus, number(right)),
-        _ => (BinaryOperator::Minus, number(-right)),
-    };
-    Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }))
-}
-
-fn cast(expr: Expr, data_type: DataType) -> Expr {
-    Expr::Cast {
-        kind: CastKind::DoubleColon,
-        expr: Box::new(expr),
-        data_type,
-        array: false,
-        format: None,
-    }
-}
-
-fn call(name: &str, arguments: Vec<Expr>) -> Expr {
-    let args =
-        arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))).collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args,
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
 }
