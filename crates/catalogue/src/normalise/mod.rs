@@ -441,8 +441,8 @@ fn relation_name(name: &mut ObjectName, is_function: bool) -> Option<Ident> {
             let lower =
                 plain.quote_style.map_or_else(|| plain.value.to_ascii_lowercase(), |_| plain.value.clone());
             let qualified = format!("{schema}.{lower}");
-            *name =
-                ObjectName::from(vec![Ident { value: qualified, quote_style: Some('"'), span: plain.span }]);
+            let span = name.0[0].as_ident().map_or(plain.span, |schema| schema.span.union(&plain.span));
+            *name = ObjectName::from(vec![Ident { value: qualified, quote_style: Some('"'), span }]);
             return Some(plain);
         }
     }
