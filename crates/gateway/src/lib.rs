@@ -29,13 +29,13 @@
 //! - A cancelled write may still commit: cancelling ends the wait, not the transaction.
 //! - [`Access`] says who may connect: clients of other machines need TLS and a password (SCRAM-SHA-256). The database can have
 //!   any name.
-//! - A query that names `pg_catalog`, `information_schema` or `entente` runs on DataFusion and cannot read tables of the
-//!   ledger at the same time.
+//! - A query that names `pg_catalog`, `information_schema` or `entente` is answered by the crate `catalogue` and cannot read
+//!   tables of the ledger at the same time.
 //! - Without a filter on `height` or `id`, `entente.blocks` and `entente.transactions` show the newest
-//!   [`limits::HISTORY_ROWS_MAX`] rows.
+//!   [`catalogue::ROWS_MAX`] rows.
 
 mod access;
-mod catalog;
+mod catalogue;
 mod database;
 mod error;
 mod http;

@@ -35,14 +35,6 @@ pub const SETTING_BYTES_MAX: usize = 1_000;
 pub const IDLE_IN_TRANSACTION_MAX: Duration = Duration::from_secs(3600);
 /// Time that a read waits for the height that `entente.min_height` asks for.
 pub const MIN_HEIGHT_WAIT_MAX: Duration = Duration::from_secs(10);
-/// Rows that a catalogue query may return; more get `54000`.
-pub const CATALOGUE_ROWS_MAX: usize = 200_000;
-/// Memory of one catalogue query in bytes; more gets `53200`.
-pub const CATALOGUE_MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Time of one catalogue query; more gets `57014`.
-pub const CATALOGUE_TIME_MAX: Duration = Duration::from_secs(60);
-/// Rows of `entente.blocks` or `entente.transactions` that a query without a filter on height or id sees: the newest.
-pub const HISTORY_ROWS_MAX: usize = 100_000;
 /// Bytes of the rows of one transaction that COPY makes.
 pub const COPY_CHUNK_BYTES: usize = 96 * 1024;
 /// Transactions of one COPY that wait at the same time.

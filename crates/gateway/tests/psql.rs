@@ -217,8 +217,9 @@ async fn the_history_and_the_session_are_asked_with_sql() {
         (
             "select * from entente.nothing",
             r#"
-ERROR:  Error during planning: table 'entente.entente.nothing' not found
-HINT:  queries about the catalogue run on DataFusion; see docs for what they can do"#,
+ERROR:  relation "entente.nothing" does not exist
+LINE 1: select * from entente.nothing
+                      ^"#,
         ),
     ])
     .await;

@@ -55,8 +55,10 @@ mod window;
 
 pub use endorsed::bind_endorsed;
 pub use execution::{Context, Oracles};
+pub use expression::output_name;
 pub use library::{CompileOptions, Involved, Involvement, Library};
-pub use prepare::{Prepared, StatementKind, prepare};
+pub use parse::parse_only_statement;
+pub use prepare::{Prepared, StatementKind, prepare, prepare_query};
 pub use session::{Finished, Session};
 pub use simulate::{Invocation, is_schema_change};
 pub use temporary::TemporaryTables;

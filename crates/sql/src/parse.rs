@@ -104,20 +104,37 @@ pub(crate) fn unexpected(token: &TokenWithSpan, sql: &str) -> SqlError {
 
 /// Trees are as deep as chains of operators are long: what is built must also be walked and dropped.
 fn check_depth(tokens: &[TokenWithSpan], sql: &str) -> Result<(), SqlError> {
-    // Operators since the last comma, per open parenthesis; their sum bounds the depth.
-    let mut open = vec![0usize];
+    // Operators since the last comma, per open parenthesis and CASE; their sum bounds the depth.
+    let mut open = vec![(0usize, false)];
     let mut total = 0usize;
+    let keyword = |token: &Token| match token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
     for token in tokens {
-        match &token.token {
-            Token::LParen | Token::LBracket => open.push(0),
-            Token::RParen | Token::RBracket if open.len() > 1 => total -= open.pop().unwrap_or(0),
-            Token::Comma | Token::SemiColon => {
-                if let Some(count) = open.last_mut() {
+        match (&token.token, keyword(&token.token)) {
+            (Token::LParen | Token::LBracket, _) => open.push((0, false)),
+            (_, Keyword::CASE) => open.push((0, true)),
+            (_, Keyword::END) if open.last().is_some_and(|(_, is_case)| *is_case) => {
+                total -= open.pop().map_or(0, |(count, _)| count);
+            }
+            (Token::RParen | Token::RBracket, _) => {
+                // A CASE that nobody has closed is closed here.
+                while open.len() > 1 {
+                    let (count, is_case) = open.pop().unwrap_or_default();
+                    total -= count;
+                    if !is_case {
+                        break;
+                    }
+                }
+            }
+            (Token::Comma | Token::SemiColon, _) | (_, Keyword::WHEN | Keyword::THEN | Keyword::ELSE) => {
+                if let Some((count, _)) = open.last_mut() {
                     total -= std::mem::take(count);
                 }
             }
-            other if is_operator(other) => {
-                if let Some(count) = open.last_mut() {
+            (other, _) if is_operator(other) => {
+                if let Some((count, _)) = open.last_mut() {
                     *count += 1;
                     total += 1;
                 }
@@ -185,6 +202,19 @@ pub(crate) fn parse_script(sql: &str) -> Result<Vec<ParsedStatement>, SqlError> 
         statements.push(parse_statement_tokens(tokens.to_vec(), sql)?);
     }
     Ok(statements)
+}
+
+/// The only statement of a text.
+///
+/// # Errors
+/// `42601` with the position, or where there is not one statement; `0A000` where it is none that sqlparser reads.
+pub fn parse_only_statement(sql: &str) -> Result<Statement, SqlError> {
+    let mut statements = parse_script(sql)?;
+    match (statements.pop(), statements.is_empty()) {
+        (Some(ParsedStatement::Sql(statement)), true) => Ok(*statement),
+        (Some(_), true) => Err(SqlError::unsupported("this statement here")),
+        _ => Err(SqlError::new(SqlState::SYNTAX_ERROR, "one statement is expected here")),
+    }
 }
 
 fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<ParsedStatement, SqlError> {

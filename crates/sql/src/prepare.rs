@@ -81,6 +81,22 @@ pub fn prepare(
     Ok(bind_script(library, sql, parameter_types)?.on(library))
 }
 
+/// Binds a query whose syntax tree somebody has changed after [`crate::parse_only_statement`] read it from `sql`, where errors have
+/// their positions.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_query(
+    library: &Arc<Library>,
+    sql: &str,
+    statement: Statement,
+    parameter_types: &[DataType],
+) -> Result<Prepared, SqlError> {
+    let statements = vec![ParsedStatement::Sql(Box::new(statement))];
+    let script = Script { search_path: SearchPath::default(), source: sql, statements };
+    Ok(bind_parsed(library, script, parameter_types)?.on(library))
+}
+
 impl Prepared {
     /// With the library that it was bound on.
     pub(crate) fn on(mut self, library: &Arc<Library>) -> Prepared {

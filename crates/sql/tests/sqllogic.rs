@@ -284,6 +284,11 @@ fn set_functions() {
 }
 
 #[test]
+fn set_functions_several() {
+    run("set_functions_several");
+}
+
+#[test]
 fn more_aggregates() {
     run("more_aggregates");
 }

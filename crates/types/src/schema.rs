@@ -149,6 +149,11 @@ impl SearchPath {
         }
     }
 
+    /// The schemas of the path that are there.
+    pub fn known(&self, catalog: &Catalog) -> Vec<String> {
+        self.0.iter().filter(|schema| catalog.has_schema(schema)).cloned().collect()
+    }
+
     /// The first schema of the path that is there: where new objects go.
     pub fn current(&self, catalog: &Catalog) -> Option<&str> {
         self.0.iter().map(String::as_str).find(|schema| catalog.has_schema(schema))

@@ -119,6 +119,51 @@ public class Jdbc {
                 List.of("member int8 NO", "number int4 NO", "price numeric YES", "sold bool YES", "made date YES"));
             same(column(about.getProcedures(null, "public", "jdbc%"), "PROCEDURE_NAME"), List.of("jdbc_add"));
             same(column(about.getSchemas(null, "public"), "TABLE_SCHEM"), List.of("public"));
+            statement.execute("CREATE VIEW jdbc_view AS SELECT id FROM jdbc_member");
+            statement.execute("CREATE SEQUENCE jdbc_numbers");
+            statement.execute("CREATE FUNCTION jdbc_twice(amount integer) RETURNS integer LANGUAGE sql AS 'SELECT 2 * $1'");
+            statement.execute("CREATE TABLE jdbc_numbered (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tags text[])");
+            same(column(about.getTables(null, "public", "jdbc\\_%", new String[] {"VIEW", "SEQUENCE"}), "TABLE_NAME", "TABLE_TYPE"),
+                List.of("jdbc_numbered_id_seq SEQUENCE", "jdbc_numbers SEQUENCE", "jdbc_view VIEW"));
+            same(column(about.getColumns(null, "public", "jdbc_numbered", "%"), "COLUMN_NAME", "TYPE_NAME", "IS_AUTOINCREMENT",
+                    "DATA_TYPE", "ORDINAL_POSITION"),
+                List.of("id int8 YES -5 1", "tags _text NO 2003 2"));
+            same(column(about.getPrimaryKeys(null, "public", "jdbc_item"), "COLUMN_NAME", "KEY_SEQ", "PK_NAME"),
+                List.of("member 1 jdbc_item_pkey", "number 2 jdbc_item_pkey"));
+            List<String> keys = List.of("jdbc_member id jdbc_item member 1 3 3 jdbc_item_member_fkey jdbc_member_pkey");
+            String[] names = {"PKTABLE_NAME", "PKCOLUMN_NAME", "FKTABLE_NAME", "FKCOLUMN_NAME", "KEY_SEQ", "UPDATE_RULE",
+                "DELETE_RULE", "FK_NAME", "PK_NAME"};
+            same(column(about.getImportedKeys(null, "public", "jdbc_item"), names), keys);
+            same(column(about.getExportedKeys(null, "public", "jdbc_member"), names), keys);
+            same(column(about.getCrossReference(null, "public", "jdbc_member", null, "public", "jdbc_item"), names), keys);
+            same(column(about.getIndexInfo(null, "public", "jdbc_item", false, true), "INDEX_NAME", "NON_UNIQUE", "ORDINAL_POSITION",
+                    "COLUMN_NAME", "ASC_OR_DESC", "TYPE"),
+                List.of("jdbc_item_pkey f 1 member A 3", "jdbc_item_pkey f 2 number A 3", "jdbc_item_price t 1 price A 3"));
+            same(column(about.getIndexInfo(null, "public", "jdbc_member", true, true), "INDEX_NAME", "COLUMN_NAME"),
+                List.of("jdbc_member_name_key name", "jdbc_member_pkey id"));
+            same(column(about.getBestRowIdentifier(null, "public", "jdbc_item", DatabaseMetaData.bestRowSession, true), "COLUMN_NAME"),
+                List.of("member", "number"));
+            same(column(about.getFunctions(null, "public", "jdbc%"), "FUNCTION_NAME"), List.of("jdbc_twice"));
+            same(column(about.getFunctionColumns(null, "public", "jdbc_twice", "%"), "COLUMN_NAME", "COLUMN_TYPE", "TYPE_NAME"),
+                List.of("returnValue 4 int4", "amount 1 int4"));
+            same(column(about.getProcedureColumns(null, "public", "jdbc_add", "%"), "COLUMN_NAME", "COLUMN_TYPE", "TYPE_NAME"),
+                List.of("amount 1 int4", "total 2 int4"));
+            same(column(about.getTypeInfo(), "TYPE_NAME").containsAll(List.of("int4", "int8", "text", "numeric", "bool", "timestamptz")), true);
+            same(column(about.getSchemas(), "TABLE_SCHEM").containsAll(List.of("information_schema", "pg_catalog", "public")), true);
+            same(column(about.getCatalogs(), "TABLE_CAT").contains(connection.getCatalog()), true);
+            same(column(about.getTableTypes(), "TABLE_TYPE").contains("TABLE"), true);
+            column(about.getTablePrivileges(null, "public", "jdbc_item"), "PRIVILEGE");
+            column(about.getColumnPrivileges(null, "public", "jdbc_item", "%"), "PRIVILEGE");
+            column(about.getVersionColumns(null, "public", "jdbc_item"), "COLUMN_NAME");
+            column(about.getUDTs(null, "public", "%", null), "TYPE_NAME");
+            same(about.getSQLKeywords().contains("analyse"), true);
+            same(about.getMaxColumnNameLength(), 63);
+            ResultSetMetaData columns = statement.executeQuery("SELECT * FROM jdbc_numbered").getMetaData();
+            same(columns.getColumnTypeName(2), "_text");
+            statement.execute("DROP TABLE jdbc_numbered");
+            statement.execute("DROP FUNCTION jdbc_twice");
+            statement.execute("DROP SEQUENCE jdbc_numbers");
+            statement.execute("DROP VIEW jdbc_view");
 
             statement.execute("DROP PROCEDURE jdbc_add");
             statement.execute("DROP TABLE jdbc_item");

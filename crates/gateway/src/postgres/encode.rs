@@ -1,6 +1,7 @@
 //! Values as the Postgres protocol writes them, in text and in binary.
 
 use bytes::{BufMut, BytesMut};
+use catalogue::{type_length, type_modifier};
 use pgwire::messages::data::{FieldDescription, RowDescription};
 use types::{Array, Composite, DataType, Numeric, OutputColumn, Value, format_value};
 
@@ -34,51 +35,19 @@ pub(super) fn wire_type(data_type: DataType) -> DataType {
     }
 }
 
-/// `pg_type.typlen` of a type.
-pub(crate) fn type_length(data_type: DataType) -> i16 {
-    match data_type {
-        DataType::Boolean => 1,
-        DataType::Integer => 4,
-        DataType::BigInt | DataType::Double | DataType::TimestampTz => 8,
-        DataType::SmallInt => 2,
-        DataType::Real | DataType::Date => 4,
-        DataType::Timestamp | DataType::Time => 8,
-        DataType::Interval | DataType::Uuid => 16,
-        DataType::Numeric(_)
-        | DataType::Text(_)
-        | DataType::Unknown
-        | DataType::Char(_)
-        | DataType::Bytea
-        | DataType::Array(_)
-        | DataType::Composite(_)
-        | DataType::Record
-        | DataType::RefCursor => -1,
-        DataType::Polymorphic(_) => 4,
-    }
-}
-
-/// `pg_attribute.atttypmod` of a type.
-pub(crate) fn type_modifier(data_type: DataType) -> i32 {
-    match data_type {
-        DataType::Numeric(Some((precision, scale))) => {
-            // A negative scale has eleven bits.
-            ((i32::from(precision) << 16) | (i32::from(scale) & 0x7ff)) + 4
-        }
-        DataType::Text(Some(length)) | DataType::Char(Some(length)) => {
-            i32::try_from(length).unwrap_or(i32::MAX - 4).min(i32::MAX - 4) + 4
-        }
-        DataType::Array(element) => type_modifier(element.data_type()),
-        _ => -1,
-    }
-}
-
-/// The message that describes `columns`.
-pub(super) fn row_description(columns: &[OutputColumn], formats: &[i16]) -> RowDescription {
+/// The message that describes `columns`. `type_numbers` has the types of those of which clients are told another.
+pub(super) fn row_description(
+    columns: &[OutputColumn],
+    type_numbers: &[(usize, u32)],
+    formats: &[i16],
+) -> RowDescription {
     let field = |(index, column): (usize, &OutputColumn)| {
         let data_type = wire_type(column.data_type);
         let format = i16::from(Format::of(formats, index) == Format::Binary);
         let (length, modifier) = (type_length(data_type), type_modifier(data_type));
-        FieldDescription::new(column.name.clone(), 0, 0, data_type.oid(), length, modifier, format)
+        let told = type_numbers.iter().find(|(position, _)| *position == index);
+        let oid = told.map_or(data_type.oid(), |(_, oid)| *oid);
+        FieldDescription::new(column.name.clone(), 0, 0, oid, length, modifier, format)
     };
     RowDescription::new(columns.iter().enumerate().map(field).collect())
 }

@@ -164,7 +164,7 @@ impl Session {
 
     fn describe_rows(&mut self, statement: &ParsedStatement, formats: &[i16]) {
         if statement.returns_rows {
-            self.connection.put(&row_description(&statement.columns, formats));
+            self.connection.put(&row_description(&statement.columns, &statement.type_numbers, formats));
         } else {
             self.connection.put(&NoData::new());
         }

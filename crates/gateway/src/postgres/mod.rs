@@ -3,7 +3,7 @@
 //! ```text
 //! listener ─▶ connection ─▶ startup ─▶ session ─┬▶ simple, extended ─▶ statement ─┬▶ settings     SET, SHOW, …
 //!             (messages,    (TLS,               │  (the two protocols)            ├▶ transaction  BEGIN … COMMIT
-//!              TLS)          SCRAM)             │                                 ├▶ catalogue    DataFusion
+//!              TLS)          SCRAM)             │                                 ├▶ catalogue
 //!                                               │                                 └▶ database     prepare, query, execute
 //!                                               └▶ copy                              chunks of rows, a transaction each
 //! ```
@@ -30,7 +30,7 @@ mod statement;
 mod transaction;
 mod transaction_command;
 
-use crate::catalog::Catalogue;
+use crate::catalogue::NodeCatalogue;
 use crate::{Access, Authentication as Wanted, Database, GatewayError, limits};
 use authenticate::{Refusal, authenticate};
 use connection::{Closed, Connection, ReadError};
@@ -100,7 +100,7 @@ pub async fn serve_postgres(
 /// What all sessions share: answers connections, wherever they come from.
 pub struct PostgresServer {
     database: Arc<dyn Database>,
-    catalogue: Arc<Catalogue>,
+    catalogue: Arc<NodeCatalogue>,
     access: Access,
     sessions: Semaphore,
     starting: Starting,
@@ -144,7 +144,7 @@ impl PostgresServer {
     /// Answers for `database` to whom `access` lets in.
     pub fn new(database: Arc<dyn Database>, access: Access) -> PostgresServer {
         PostgresServer {
-            catalogue: Arc::new(Catalogue::new(Arc::clone(&database))),
+            catalogue: Arc::new(NodeCatalogue::new(Arc::clone(&database))),
             database,
             sessions: Semaphore::new(access.connections_max),
             access,

@@ -1,7 +1,6 @@
 //! Splits a query string into statements and tells by their first words who answers them. Nothing is parsed here
 //! beyond words, literals and comments; the database parses what it is given.
 
-use datafusion_pg_catalog::pg_catalog::PG_CATALOG_TABLES;
 use types::{Catalog, SqlError, SqlState};
 
 /// What a lexeme is.
@@ -244,7 +243,7 @@ pub(crate) enum Class {
     Read,
     /// The database, as a transaction.
     Write,
-    /// DataFusion: it reads the catalogue.
+    /// The catalogue.
     Catalogue,
     /// The session: SET, SHOW and the like.
     Session,
@@ -367,7 +366,7 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
         if follows(index, ".") {
             return matches!(name, "pg_catalog" | "information_schema" | "entente");
         }
-        if name.starts_with("pg_") && PG_CATALOG_TABLES.contains(&name) && !follows(index, "(") {
+        if name.starts_with("pg_") && catalogue::is_relation(name) && !follows(index, "(") {
             let before = index.checked_sub(1).and_then(at);
             let is_table = before
                 .is_some_and(|l| ["from", "join", ",", "(", "table", "only"].iter().any(|word| l.is(word)));

@@ -4,11 +4,12 @@ use super::connection::{Closed, Connection, ReadError, Severity};
 use super::extended::Portal;
 use super::message::{Malformed, Message};
 use super::session_statement::SessionStatement;
-use super::settings::{Settings, WARNING};
+use super::settings::{SERVER_VERSION, Settings, WARNING};
 use super::statement::ParsedStatement;
 use super::transaction::Block;
-use crate::catalog::{Catalogue, SessionFacts};
+use crate::catalogue::NodeCatalogue;
 use crate::{Database, Passwords, TemporaryTables};
+use catalogue::SessionFacts;
 use parking_lot::Mutex;
 use pgwire::messages::response::ReadyForQuery;
 use pgwire::messages::startup::ParameterStatus;
@@ -58,7 +59,7 @@ pub(super) struct Identity {
 pub(super) struct Session {
     pub(super) connection: Connection,
     pub(super) database: Arc<dyn Database>,
-    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) catalogue: Arc<NodeCatalogue>,
     pub(super) identity: Identity,
     pub(super) settings: Settings,
     pub(super) passwords: Arc<Passwords>,
@@ -76,7 +77,7 @@ impl Session {
     pub(super) fn new(
         connection: Connection,
         database: Arc<dyn Database>,
-        catalogue: Arc<Catalogue>,
+        catalogue: Arc<NodeCatalogue>,
         identity: Identity,
         settings: Settings,
         passwords: Arc<Passwords>,
@@ -198,8 +199,9 @@ impl Session {
         SessionFacts {
             user: self.identity.user.clone(),
             process: self.identity.process,
-            schema: self.search_path().current(&self.database.catalog()).map(str::to_string),
+            search_path: self.search_path().known(&self.database.catalog()),
             settings: self.settings.all(),
+            server_version: SERVER_VERSION.to_string(),
         }
     }
 

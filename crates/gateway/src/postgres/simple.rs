@@ -99,13 +99,19 @@ impl Session {
             return self.copy_in(copy).await;
         }
         let result = self.execute_statement(statement, Vec::new()).await?;
-        self.send_result(&result, statement.returns_rows || !result.columns.is_empty()).await
+        let rows = statement.returns_rows || !result.columns.is_empty();
+        self.send_result(&result, &statement.type_numbers, rows).await
     }
 
-    async fn send_result(&mut self, result: &StatementResult, rows: bool) -> Result<(), Failure> {
+    async fn send_result(
+        &mut self,
+        result: &StatementResult,
+        type_numbers: &[(usize, u32)],
+        rows: bool,
+    ) -> Result<(), Failure> {
         self.connection.put_notices(&result.notices);
         if rows {
-            self.connection.put(&row_description(&result.columns, &[]));
+            self.connection.put(&row_description(&result.columns, type_numbers, &[]));
             for row in &result.rows {
                 data_row(self.connection.output(), &result.columns, row, &[]);
                 self.connection.flush_if_full().await?;
@@ -138,7 +144,7 @@ impl Session {
             Err(error) => Err(error),
         };
         for result in &executed.map_err(|error| shift(error.into(), sql, first.start))? {
-            self.send_result(result, !result.columns.is_empty()).await?;
+            self.send_result(result, &[], !result.columns.is_empty()).await?;
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ pub(super) enum Body {
     Session(SessionStatement),
     /// Begins, ends or divides a transaction block.
     Transaction(TransactionCommand),
-    /// Answered by DataFusion.
+    /// Answered by the catalogue.
     Catalogue,
     /// COPY FROM STDIN.
     Copy(Arc<CopyStatement>),
@@ -50,6 +50,8 @@ pub(super) struct ParsedStatement {
     pub(super) given: Vec<u32>,
     pub(super) parameters: Vec<DataType>,
     pub(super) columns: Vec<OutputColumn>,
+    /// Columns of which the client is told another type than that of their values.
+    pub(super) type_numbers: Vec<(usize, u32)>,
     pub(super) returns_rows: bool,
     /// Where its names were looked for when it was bound.
     pub(super) search_path: SearchPath,
@@ -92,14 +94,33 @@ impl Session {
                 let (parameters, columns) = (prepared.parameters.clone(), prepared.columns.clone());
                 let returns_rows = prepared.kind == StatementKind::Read || !columns.is_empty();
                 let body = Body::Database(Mutex::new(Arc::new(prepared)));
-                let search_path = self.search_path();
-                ParsedStatement { sql, body, given, parameters, columns, returns_rows, search_path }
+                let (search_path, type_numbers) = (self.search_path(), Vec::new());
+                ParsedStatement {
+                    sql,
+                    body,
+                    given,
+                    parameters,
+                    columns,
+                    type_numbers,
+                    returns_rows,
+                    search_path,
+                }
             }
             Class::Catalogue => {
-                let query = self.catalogue.prepare(&sql, &self.facts(), &types).await?;
+                let query = self.catalogue.prepare(&sql, &self.facts(), &types)?;
                 let (parameters, columns) = (query.parameters().to_vec(), query.columns().to_vec());
-                let (body, returns_rows, search_path) = (Body::Catalogue, true, SearchPath::default());
-                ParsedStatement { sql, body, given, parameters, columns, returns_rows, search_path }
+                let (body, type_numbers) = (Body::Catalogue, query.type_numbers().to_vec());
+                let (returns_rows, search_path) = (true, SearchPath::default());
+                ParsedStatement {
+                    sql,
+                    body,
+                    given,
+                    parameters,
+                    columns,
+                    type_numbers,
+                    returns_rows,
+                    search_path,
+                }
             }
             Class::Session => {
                 let session = session_statement::parse(statement)?;
@@ -137,10 +158,8 @@ impl Session {
                 let types: Vec<DataType> = statement.given.iter().map(|oid| type_of_oid(*oid)).collect();
                 let catalogue = Arc::clone(&self.catalogue);
                 let facts = self.facts();
-                let work = async {
-                    let query = catalogue.prepare(&statement.sql, &facts, &types).await?;
-                    catalogue.run(query, parameters).await
-                };
+                let sql = statement.sql.clone();
+                let work = blocking(move || catalogue.run(&sql, &facts, &types, &parameters));
                 self.wait(work, false).await?
             }
             Body::Database(prepared) => {
@@ -311,13 +330,13 @@ impl Session {
 }
 
 pub(super) fn empty_statement(given: Vec<u32>) -> ParsedStatement {
-    let (parameters, columns) = (Vec::new(), Vec::new());
     ParsedStatement {
         sql: String::new(),
         body: Body::Empty,
         given,
-        parameters,
-        columns,
+        parameters: Vec::new(),
+        columns: Vec::new(),
+        type_numbers: Vec::new(),
         returns_rows: false,
         search_path: SearchPath::default(),
     }

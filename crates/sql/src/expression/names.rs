@@ -174,7 +174,7 @@ fn character_length(length: &Option<ast::CharacterLength>, name: &str) -> Result
 }
 
 /// The name that PostgreSQL gives an output column without AS.
-pub(crate) fn output_name(expr: &Expr) -> String {
+pub fn output_name(expr: &Expr) -> String {
     figured_name(expr).map_or_else(|| "?column?".to_string(), |(name, _)| name)
 }
 

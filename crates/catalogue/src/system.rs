@@ -1,123 +1,53 @@
-//! The schema `pg_catalog`: the tables of `datafusion-pg-catalog`, with those that describe a ledger's own objects
-//! replaced by ours, which know keys, defaults, checks and procedures.
+//! The relations of `pg_catalog` that describe a ledger's own objects.
 
-use super::batch::{Cell, NamedRow, batch, extended};
-use super::objects::{
-    DATABASE, DATABASE_OID, Objects, PG_CATALOG, PLPGSQL, ROLE, ROLE_OID, References, Relation,
+use crate::cell::{Cell, NamedRow};
+use crate::comments;
+use crate::dependencies;
+use crate::fixed;
+use crate::lists;
+use crate::objects::{
+    Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, ROLE_OID, References, Relation, quoted,
 };
-use super::triggers;
-use async_trait::async_trait;
-use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::{DataType, Field, Schema};
-use datafusion::catalog::{CatalogProviderList, MemTable, SchemaProvider, TableProvider};
-use datafusion::error::{DataFusionError, Result};
-use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
-use datafusion_pg_catalog::pg_catalog::{PG_CATALOG_TABLES, PgCatalogSchemaProvider, PgCatalogStaticTables};
-use std::collections::HashMap;
-use std::sync::Arc;
-use types::ReferentialAction;
+use crate::relations::{RELATIONS, SystemRelation};
+use crate::triggers;
+use types::{Grantee, Privileges, ReferentialAction, Securable};
 
-type Provider = PgCatalogSchemaProvider<Arc<dyn CatalogProviderList>, EmptyContextProvider>;
-
-/// The schema `pg_catalog`.
-#[derive(Debug)]
-pub(super) struct SystemSchema {
-    base: Provider,
-    own: HashMap<String, Arc<dyn TableProvider>>,
-}
-
-impl SystemSchema {
-    /// Describes `objects`; `fixed` are the tables that are the same in every PostgreSQL.
-    pub(super) fn new(
-        objects: &Objects,
-        fixed: &Arc<PgCatalogStaticTables>,
-        catalogs: Arc<dyn CatalogProviderList>,
-    ) -> Result<SystemSchema> {
-        let base = PgCatalogSchemaProvider::try_new(catalogs, Arc::clone(fixed), EmptyContextProvider)?;
-        let mut own: HashMap<String, Arc<dyn TableProvider>> = HashMap::new();
-        for (name, more, rows) in tables(objects) {
-            let base_schema = base_schema(&base, name)?;
-            let schema = extended(&base_schema, &more);
-            let rows = batch(&schema, &rows)?;
-            let mut batches = vec![rows];
-            if KEEP.contains(&name) {
-                batches.extend(fixed_rows(fixed, name).iter().filter_map(|batch| widened(batch, &schema)));
-            }
-            own.insert(name.to_string(), Arc::new(MemTable::try_new(schema, vec![batches])?));
-        }
-        Ok(SystemSchema { base, own })
-    }
-}
-
-/// Tables to which our rows are added instead of replacing what is there.
-const KEEP: &[&str] = &["pg_proc", "pg_language", "pg_type"];
-
-fn fixed_rows<'a>(fixed: &'a PgCatalogStaticTables, name: &str) -> &'a [RecordBatch] {
+/// The rows of a relation of `pg_catalog`.
+pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
     match name {
-        "pg_proc" => fixed.pg_proc.data(),
-        "pg_language" => fixed.pg_language.data(),
-        "pg_type" => fixed.pg_type.data(),
-        _ => &[],
+        "pg_namespace" => namespaces(objects),
+        "pg_class" => classes(objects),
+        "pg_attribute" => attributes(objects),
+        "pg_attrdef" => defaults(objects),
+        "pg_type" => [fixed::types(), row_types(objects)].concat(),
+        "pg_constraint" => constraints(objects),
+        "pg_index" => indexes(objects),
+        "pg_indexes" => lists::index_list(objects),
+        "pg_trigger" => triggers::system_rows(objects),
+        "pg_proc" => [fixed::functions(), procedures(objects)].concat(),
+        "pg_aggregate" => aggregates(objects),
+        "pg_depend" => dependencies::dependencies(objects),
+        "pg_sequence" => lists::sequences(objects),
+        "pg_sequences" => lists::sequence_list(objects),
+        "pg_rewrite" => dependencies::rules(objects),
+        "pg_tables" => lists::table_list(objects),
+        "pg_views" => lists::view_list(objects),
+        "pg_description" => comments::comments(objects),
+        "pg_language" => fixed::languages(),
+        "pg_am" => fixed::access_methods(),
+        "pg_collation" => fixed::collations(),
+        "pg_opclass" => fixed::operator_classes(),
+        "pg_tablespace" => fixed::tablespaces(),
+        "pg_database" => fixed::databases(),
+        "pg_authid" => fixed::roles(objects, Cell::Null),
+        "pg_roles" => fixed::roles(objects, "********".into()),
+        "pg_user" => fixed::users(objects),
+        "pg_auth_members" => fixed::members(objects),
+        "entente_definition" => dependencies::definitions(objects),
+        "entente_keyword" => fixed::keywords(),
+        "entente_privilege" => fixed::privileges(objects),
+        _ => Vec::new(),
     }
-}
-
-/// The batch under the nullable schema, if that has the same columns.
-fn widened(batch: &RecordBatch, schema: &datafusion::arrow::datatypes::SchemaRef) -> Option<RecordBatch> {
-    RecordBatch::try_new(Arc::clone(schema), batch.columns().to_vec()).ok()
-}
-
-fn base_schema(base: &Provider, name: &str) -> Result<Arc<Schema>> {
-    let table = base.build_table_by_name(name)?;
-    table
-        .map(|table| table.schema())
-        .ok_or_else(|| DataFusionError::Internal(format!("no system table {name}")))
-}
-
-#[async_trait]
-impl SchemaProvider for SystemSchema {
-    fn table_names(&self) -> Vec<String> {
-        self.base.table_names()
-    }
-
-    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        match self.own.get(name) {
-            Some(table) => Ok(Some(Arc::clone(table))),
-            None => self.base.table(name).await,
-        }
-    }
-
-    fn table_exist(&self, name: &str) -> bool {
-        self.own.contains_key(name) || self.base.table_exist(name)
-    }
-}
-
-type SystemTable = (&'static str, Vec<(&'static str, DataType)>, Vec<NamedRow>);
-
-/// Object identifiers of the ledger's roles, which are numbered by name.
-const FIRST_ROLE_OID: i32 = 1_300_000_000;
-
-/// Our tables: name, columns that the base lacks, rows.
-fn tables(objects: &Objects) -> Vec<SystemTable> {
-    vec![
-        ("pg_namespace", Vec::new(), namespaces(objects)),
-        ("pg_class", vec![("reloptions", texts()), ("relacl", texts())], classes(objects)),
-        ("pg_attribute", Vec::new(), attributes(objects)),
-        ("pg_attrdef", Vec::new(), defaults(objects)),
-        ("pg_type", Vec::new(), row_types(objects)),
-        ("pg_constraint", Vec::new(), constraints(objects)),
-        ("pg_index", Vec::new(), indexes(objects)),
-        ("pg_trigger", Vec::new(), triggers::system_rows(objects)),
-        ("pg_proc", Vec::new(), procedures(objects)),
-        ("pg_language", Vec::new(), languages()),
-        ("pg_database", Vec::new(), databases()),
-        ("pg_roles", Vec::new(), roles(objects)),
-        ("pg_tables", Vec::new(), table_list(objects)),
-    ]
-}
-
-/// The type of arrays of text.
-fn texts() -> DataType {
-    DataType::List(Arc::new(Field::new("item", DataType::Utf8, true)))
 }
 
 fn namespaces(objects: &Objects) -> Vec<NamedRow> {
@@ -126,12 +56,35 @@ fn namespaces(objects: &Objects) -> Vec<NamedRow> {
             ("oid", Cell::from(*oid)),
             ("nspname", Cell::from(name.clone())),
             ("nspowner", Cell::from(ROLE_OID)),
+            ("nspacl", privileges(objects, &Securable::Schema(name.clone()))),
         ]
     };
     objects.schemas.iter().map(row).collect()
 }
 
-fn relation_row(relation: &Relation) -> NamedRow {
+/// What was granted, as `relacl` and `proacl` show it; NULL where nothing was.
+fn privileges(objects: &Objects, object: &Securable) -> Cell {
+    let Some(granted) = objects.grants.grants.get(object) else { return Cell::Null };
+    let all = match object {
+        Securable::Relation(_) => Privileges::OF_TABLES,
+        Securable::Routine(_) => Privileges::OF_ROUTINES,
+        Securable::Schema(_) => Privileges::OF_SCHEMAS,
+    };
+    let item = |who: &str, what: Privileges| format!("{who}={}/{ROLE}", what.letters());
+    let others = granted.iter().map(|(grantee, what)| match grantee {
+        Grantee::Public => item("", *what),
+        Grantee::Role(name) => item(&quoted(name), *what),
+    });
+    Cell::Texts([item(ROLE, all)].into_iter().chain(others).collect())
+}
+
+fn relation_row(objects: &Objects, relation: &Relation) -> NamedRow {
+    // PostgreSQL checks them by triggers, and psql asks for them where there are triggers.
+    let refers = |known: &Relation| {
+        let mut references = known.constraints.iter().filter_map(|constraint| constraint.references.as_ref());
+        references.any(|references| references.oid == relation.oid || known.oid == relation.oid)
+    };
+    let in_foreign_key = objects.relations.iter().any(refers);
     vec![
         ("oid", relation.oid.into()),
         ("relname", relation.name.clone().into()),
@@ -146,16 +99,28 @@ fn relation_row(relation: &Relation) -> NamedRow {
         ("relkind", relation.kind.into()),
         ("relnatts", (relation.attributes.len() as i32).into()),
         ("relchecks", (relation.constraints.iter().filter(|c| c.kind == "c").count() as i32).into()),
-        ("relhastriggers", (!relation.triggers.is_empty()).into()),
+        ("relhastriggers", (!relation.triggers.is_empty() || in_foreign_key).into()),
         ("relispopulated", true.into()),
         ("relreplident", "d".into()),
+        ("relhasrules", (relation.kind == "v").into()),
     ]
+}
+
+/// PostgreSQL's own relations.
+fn described() -> impl Iterator<Item = &'static SystemRelation> {
+    RELATIONS.iter().filter(|relation| relation.oid != 0 && !relation.is_history())
+}
+
+fn schema_of(relation: &SystemRelation) -> i32 {
+    if relation.is_information() { INFORMATION_SCHEMA } else { PG_CATALOG }
 }
 
 fn classes(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in &objects.relations {
-        rows.push(relation_row(relation));
+        let mut row = relation_row(objects, relation);
+        row.push(("relacl", privileges(objects, &Securable::Relation(relation.name.clone()))));
+        rows.push(row);
         for index in &relation.indexes {
             rows.push(vec![
                 ("oid", index.oid.into()),
@@ -172,21 +137,23 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
             ]);
         }
     }
-    for (number, name) in PG_CATALOG_TABLES.iter().enumerate() {
-        let relation = Relation {
-            oid: 12_000 + number as i32,
-            schema: PG_CATALOG,
-            schema_name: "pg_catalog".to_string(),
-            name: (*name).to_string(),
-            kind: "r",
-            row_type: 0,
-            attributes: Vec::new(),
-            constraints: Vec::new(),
-            indexes: Vec::new(),
-            triggers: Vec::new(),
-        };
-        rows.push(relation_row(&relation));
-    }
+    rows.extend(described().map(|relation| {
+        vec![
+            ("oid", relation.oid.into()),
+            ("relname", relation.plain_name().into()),
+            ("relnamespace", schema_of(relation).into()),
+            ("relowner", ROLE_OID.into()),
+            ("relam", if relation.kind == "r" { 2.into() } else { 0.into() }),
+            ("relfilenode", relation.oid.into()),
+            ("reltuples", Cell::Integer(-1)),
+            ("relpersistence", "p".into()),
+            ("relkind", relation.kind.into()),
+            ("relnatts", (relation.columns.len() as i32).into()),
+            ("relispopulated", true.into()),
+            ("relreplident", "n".into()),
+            ("relacl", Cell::Texts(vec![format!("=r/{ROLE}")])),
+        ]
+    }));
     rows
 }
 
@@ -209,9 +176,11 @@ fn attributes(objects: &Objects) -> Vec<NamedRow> {
                 ("attcompression", "".into()),
                 ("attnotnull", attribute.not_null.into()),
                 ("atthasdef", attribute.default.is_some().into()),
-                ("attidentity", "".into()),
+                ("attidentity", attribute.identity.into()),
                 ("attgenerated", "".into()),
                 ("attislocal", true.into()),
+                ("attndims", i32::from(attribute.is_array).into()),
+                ("attcollation", attribute.collation().into()),
             ]);
         }
         for index in &relation.indexes {
@@ -226,9 +195,28 @@ fn attributes(objects: &Objects) -> Vec<NamedRow> {
                     ("atttypmod", attribute.modifier.into()),
                     ("attidentity", "".into()),
                     ("attgenerated", "".into()),
+                    ("attislocal", true.into()),
+                    ("attcollation", attribute.collation().into()),
                 ]);
             }
         }
+    }
+    for relation in described() {
+        rows.extend((1..).zip(&relation.columns).map(|(number, column)| {
+            let attribute = Attribute::new(column.name, column.data_type);
+            vec![
+                ("attrelid", relation.oid.into()),
+                ("attname", column.name.into()),
+                ("atttypid", attribute.type_oid.into()),
+                ("attstattarget", Cell::Integer(-1)),
+                ("attlen", i32::from(attribute.length).into()),
+                ("attnum", Cell::Integer(number)),
+                ("atttypmod", Cell::Integer(-1)),
+                ("attnotnull", column.not_null.into()),
+                ("attislocal", true.into()),
+                ("attndims", i32::from(attribute.is_array).into()),
+            ]
+        }));
     }
     rows
 }
@@ -279,20 +267,29 @@ fn row_types(objects: &Objects) -> Vec<NamedRow> {
     rows
 }
 
+/// Columns with a DEFAULT: the relation, the number from 1, and the text.
+pub(crate) fn columns_with_defaults(objects: &Objects) -> impl Iterator<Item = (&Relation, i32, &String)> {
+    objects.relations.iter().flat_map(|relation| {
+        let columns = (1..).zip(&relation.attributes);
+        columns.filter_map(move |(number, column)| Some((relation, number, column.default.as_ref()?)))
+    })
+}
+
+/// Object identifier of the default of this number.
+pub(crate) fn default(number: usize) -> i32 {
+    200_000_000 + number as i32
+}
+
 fn defaults(objects: &Objects) -> Vec<NamedRow> {
-    let mut rows = Vec::new();
-    for relation in &objects.relations {
-        for (number, attribute) in relation.attributes.iter().enumerate() {
-            let Some(default) = &attribute.default else { continue };
-            rows.push(vec![
-                ("oid", (200_000_000 + rows.len() as i32).into()),
-                ("adrelid", relation.oid.into()),
-                ("adnum", (number as i32 + 1).into()),
-                ("adbin", default.clone().into()),
-            ]);
-        }
-    }
-    rows
+    let row = |(number, (relation, column, text)): (usize, (&Relation, i32, &String))| {
+        vec![
+            ("oid", default(number).into()),
+            ("adrelid", relation.oid.into()),
+            ("adnum", column.into()),
+            ("adbin", text.clone().into()),
+        ]
+    };
+    columns_with_defaults(objects).enumerate().map(row).collect()
 }
 
 fn constraints(objects: &Objects) -> Vec<NamedRow> {
@@ -337,8 +334,12 @@ fn indexes(objects: &Objects) -> Vec<NamedRow> {
         .relations
         .iter()
         .flat_map(|relation| relation.indexes.iter().map(move |index| (relation, index)));
-    let row = |(relation, index): (&Relation, &super::objects::Index)| {
+    let row = |(relation, index): (&Relation, &crate::objects::Index)| {
         let zeros = vec![0; index.columns.len()];
+        let columns = index.columns.iter().filter_map(|column| relation.attributes.get(*column as usize - 1));
+        let (classes, collations) = columns
+            .map(|column| (i64::from(fixed::operator_class(column.type_oid)), i64::from(column.collation())))
+            .unzip();
         vec![
             ("indexrelid", index.oid.into()),
             ("indrelid", relation.oid.into()),
@@ -351,8 +352,8 @@ fn indexes(objects: &Objects) -> Vec<NamedRow> {
             ("indisready", true.into()),
             ("indislive", true.into()),
             ("indkey", Cell::Integers(index.columns.clone())),
-            ("indcollation", Cell::Integers(zeros.clone())),
-            ("indclass", Cell::Integers(zeros.clone())),
+            ("indcollation", Cell::Integers(collations)),
+            ("indclass", Cell::Integers(classes)),
             ("indoption", Cell::Integers(zeros)),
             ("indexprs", Cell::Null),
             ("indpred", Cell::Null),
@@ -362,13 +363,16 @@ fn indexes(objects: &Objects) -> Vec<NamedRow> {
 }
 
 fn procedures(objects: &Objects) -> Vec<NamedRow> {
-    let row = |routine: &super::objects::Routine| {
+    let row = |routine: &crate::routines::Routine| {
+        // As in PostgreSQL, what goes without saying is NULL.
+        let only_inputs = routine.modes.iter().all(|mode| mode == "i");
+        let unnamed = routine.names.iter().all(String::is_empty);
         vec![
             ("oid", routine.oid.into()),
             ("proname", routine.name.clone().into()),
             ("pronamespace", routine.schema_oid.into()),
             ("proowner", ROLE_OID.into()),
-            ("prolang", PLPGSQL.into()),
+            ("prolang", fixed::language(routine.language).into()),
             ("procost", 100.into()),
             ("prokind", routine.kind.into()),
             ("provolatile", routine.volatility.into()),
@@ -378,74 +382,23 @@ fn procedures(objects: &Objects) -> Vec<NamedRow> {
             ("pronargs", (routine.input_types.len() as i32).into()),
             ("prorettype", (routine.result_type as i32).into()),
             ("proargtypes", Cell::Integers(routine.input_types.clone())),
-            ("proallargtypes", Cell::Integers(routine.all_types.clone())),
-            ("proargmodes", Cell::Texts(routine.modes.clone())),
-            ("proargnames", Cell::Texts(routine.names.clone())),
+            (
+                "proallargtypes",
+                if only_inputs { Cell::Null } else { Cell::Integers(routine.all_types.clone()) },
+            ),
+            ("proargmodes", if only_inputs { Cell::Null } else { Cell::Texts(routine.modes.clone()) }),
+            ("proargnames", if unnamed { Cell::Null } else { Cell::Texts(routine.names.clone()) }),
+            ("pronargdefaults", (routine.defaults.len() as i32).into()),
+            ("proacl", privileges(objects, &Securable::Routine(routine.name.clone()))),
             ("prosrc", routine.body.clone().into()),
         ]
     };
     objects.routines.iter().map(row).collect()
 }
 
-fn languages() -> Vec<NamedRow> {
-    vec![vec![
-        ("oid", PLPGSQL.into()),
-        ("lanname", "plpgsql".into()),
-        ("lanowner", ROLE_OID.into()),
-        ("lanispl", true.into()),
-        ("lanpltrusted", true.into()),
-    ]]
-}
-
-fn databases() -> Vec<NamedRow> {
-    vec![vec![
-        ("oid", DATABASE_OID.into()),
-        ("datname", DATABASE.into()),
-        ("datdba", ROLE_OID.into()),
-        ("encoding", 6.into()),
-        ("datlocprovider", "c".into()),
-        ("datcollate", "C".into()),
-        ("datctype", "C.UTF-8".into()),
-        ("datallowconn", true.into()),
-        ("datconnlimit", Cell::Integer(-1)),
-        ("dattablespace", 1663.into()),
-        ("daticulocale", Cell::Null),
-    ]]
-}
-
-/// The administrator, and the roles of the ledger.
-fn roles(objects: &Objects) -> Vec<NamedRow> {
-    let row = |oid: i32, name: &str, login: bool| {
-        let all = oid == ROLE_OID;
-        vec![
-            ("oid", oid.into()),
-            ("rolname", name.into()),
-            ("rolsuper", all.into()),
-            ("rolinherit", true.into()),
-            ("rolcreaterole", all.into()),
-            ("rolcreatedb", false.into()),
-            ("rolcanlogin", login.into()),
-            ("rolreplication", false.into()),
-            ("rolconnlimit", Cell::Integer(-1)),
-            ("rolpassword", "********".into()),
-            ("rolbypassrls", all.into()),
-        ]
-    };
-    let others =
-        (0..).zip(&objects.roles).map(|(number, (name, login))| row(FIRST_ROLE_OID + number, name, *login));
-    [row(ROLE_OID, ROLE, true)].into_iter().chain(others).collect()
-}
-
-fn table_list(objects: &Objects) -> Vec<NamedRow> {
-    let tables = objects.relations.iter().filter(|relation| relation.kind == "r");
-    tables
-        .map(|relation| {
-            vec![
-                ("schemaname", relation.schema_name.clone().into()),
-                ("tablename", relation.name.clone().into()),
-                ("tableowner", ROLE.into()),
-                ("hasindexes", (!relation.indexes.is_empty()).into()),
-            ]
-        })
-        .collect()
+fn aggregates(objects: &Objects) -> Vec<NamedRow> {
+    let aggregates = objects.routines.iter().filter(|routine| routine.kind == "a");
+    let row =
+        |routine: &crate::routines::Routine| vec![("aggfnoid", routine.oid.into()), ("aggkind", "n".into())];
+    aggregates.map(row).collect()
 }

@@ -1,188 +1,29 @@
 //! The schema `information_schema`, as far as drivers and tools ask for it.
 
-use super::batch::{Cell, NamedRow, batch};
-use super::objects::{DATABASE, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name};
-use super::triggers;
-use datafusion::arrow::datatypes::{DataType as Arrow, Field, Schema};
-use datafusion::catalog::{MemTable, MemorySchemaProvider, SchemaProvider};
-use datafusion::error::Result;
-use std::sync::Arc;
+use crate::cell::{Cell, NamedRow};
+use crate::objects::{DATABASE, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name};
+use crate::triggers;
 use types::{Catalog, DataType, ParameterMode, object_name, schema_of};
 
-type Columns<'a> = &'a [(&'a str, Arrow)];
-
-const TEXT: Arrow = Arrow::Utf8;
-const NUMBER: Arrow = Arrow::Int32;
-
-/// The schema, describing `objects` and the parameters in `catalog`.
-pub(super) fn schema(objects: &Objects, catalog: &Catalog) -> Result<Arc<dyn SchemaProvider>> {
-    let schema = MemorySchemaProvider::new();
-    let tables: [(&str, Columns<'_>, Vec<NamedRow>); 11] = [
-        (
-            "schemata",
-            &[("catalog_name", TEXT), ("schema_name", TEXT), ("schema_owner", TEXT)],
-            schemata(objects),
-        ),
-        (
-            "tables",
-            &[
-                ("table_catalog", TEXT),
-                ("table_schema", TEXT),
-                ("table_name", TEXT),
-                ("table_type", TEXT),
-                ("is_insertable_into", TEXT),
-            ],
-            tables(objects),
-        ),
-        (
-            "columns",
-            &[
-                ("table_catalog", TEXT),
-                ("table_schema", TEXT),
-                ("table_name", TEXT),
-                ("column_name", TEXT),
-                ("ordinal_position", NUMBER),
-                ("column_default", TEXT),
-                ("is_nullable", TEXT),
-                ("data_type", TEXT),
-                ("character_maximum_length", NUMBER),
-                ("numeric_precision", NUMBER),
-                ("numeric_scale", NUMBER),
-                ("udt_schema", TEXT),
-                ("udt_name", TEXT),
-                ("is_identity", TEXT),
-                ("is_generated", TEXT),
-                ("is_updatable", TEXT),
-            ],
-            columns(objects),
-        ),
-        (
-            "table_constraints",
-            &[
-                ("constraint_catalog", TEXT),
-                ("constraint_schema", TEXT),
-                ("constraint_name", TEXT),
-                ("table_catalog", TEXT),
-                ("table_schema", TEXT),
-                ("table_name", TEXT),
-                ("constraint_type", TEXT),
-                ("is_deferrable", TEXT),
-                ("initially_deferred", TEXT),
-            ],
-            constraints(objects),
-        ),
-        (
-            "key_column_usage",
-            &[
-                ("constraint_catalog", TEXT),
-                ("constraint_schema", TEXT),
-                ("constraint_name", TEXT),
-                ("table_catalog", TEXT),
-                ("table_schema", TEXT),
-                ("table_name", TEXT),
-                ("column_name", TEXT),
-                ("ordinal_position", NUMBER),
-                ("position_in_unique_constraint", NUMBER),
-            ],
-            key_columns(objects),
-        ),
-        (
-            "referential_constraints",
-            &[
-                ("constraint_catalog", TEXT),
-                ("constraint_schema", TEXT),
-                ("constraint_name", TEXT),
-                ("unique_constraint_catalog", TEXT),
-                ("unique_constraint_schema", TEXT),
-                ("unique_constraint_name", TEXT),
-                ("match_option", TEXT),
-                ("update_rule", TEXT),
-                ("delete_rule", TEXT),
-            ],
-            references(objects),
-        ),
-        (
-            "constraint_column_usage",
-            &[
-                ("table_catalog", TEXT),
-                ("table_schema", TEXT),
-                ("table_name", TEXT),
-                ("column_name", TEXT),
-                ("constraint_catalog", TEXT),
-                ("constraint_schema", TEXT),
-                ("constraint_name", TEXT),
-            ],
-            used_columns(objects),
-        ),
-        (
-            "check_constraints",
-            &[
-                ("constraint_catalog", TEXT),
-                ("constraint_schema", TEXT),
-                ("constraint_name", TEXT),
-                ("check_clause", TEXT),
-            ],
-            checks(objects),
-        ),
-        (
-            "triggers",
-            &[
-                ("trigger_catalog", TEXT),
-                ("trigger_schema", TEXT),
-                ("trigger_name", TEXT),
-                ("event_manipulation", TEXT),
-                ("event_object_catalog", TEXT),
-                ("event_object_schema", TEXT),
-                ("event_object_table", TEXT),
-                ("action_order", NUMBER),
-                ("action_condition", TEXT),
-                ("action_statement", TEXT),
-                ("action_orientation", TEXT),
-                ("action_timing", TEXT),
-                ("action_reference_old_table", TEXT),
-                ("action_reference_new_table", TEXT),
-            ],
-            triggers::information_rows(objects),
-        ),
-        (
-            "routines",
-            &[
-                ("specific_catalog", TEXT),
-                ("specific_schema", TEXT),
-                ("specific_name", TEXT),
-                ("routine_catalog", TEXT),
-                ("routine_schema", TEXT),
-                ("routine_name", TEXT),
-                ("routine_type", TEXT),
-                ("data_type", TEXT),
-                ("routine_body", TEXT),
-                ("routine_definition", TEXT),
-                ("external_language", TEXT),
-            ],
-            routines(objects),
-        ),
-        (
-            "parameters",
-            &[
-                ("specific_catalog", TEXT),
-                ("specific_schema", TEXT),
-                ("specific_name", TEXT),
-                ("ordinal_position", NUMBER),
-                ("parameter_mode", TEXT),
-                ("parameter_name", TEXT),
-                ("data_type", TEXT),
-            ],
-            parameters(catalog),
-        ),
-    ];
-    for (name, columns, rows) in tables {
-        let fields = columns.iter().map(|(name, data_type)| Field::new(*name, data_type.clone(), true));
-        let table_schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
-        let rows = batch(&table_schema, &rows)?;
-        schema
-            .register_table(name.to_string(), Arc::new(MemTable::try_new(table_schema, vec![vec![rows]])?))?;
+/// The rows of a relation of this name, describing `objects` and the parameters in `catalog`.
+pub(crate) fn rows(name: &str, objects: &Objects, catalog: &Catalog) -> Vec<NamedRow> {
+    match name {
+        "schemata" => schemata(objects),
+        "tables" => tables(objects),
+        "columns" => columns(objects),
+        "table_constraints" => constraints(objects),
+        "key_column_usage" => key_columns(objects),
+        "referential_constraints" => references(objects),
+        "constraint_column_usage" => used_columns(objects),
+        "check_constraints" => checks(objects),
+        "triggers" => triggers::information_rows(objects),
+        "routines" => routines(objects),
+        "parameters" => parameters(catalog),
+        "views" => views(objects),
+        "sequences" => sequences(objects),
+        "information_schema_catalog_name" => vec![vec![("catalog_name", DATABASE.into())]],
+        _ => Vec::new(),
     }
-    Ok(Arc::new(schema))
 }
 
 fn schemata(objects: &Objects) -> Vec<NamedRow> {
@@ -206,7 +47,8 @@ fn of(relation: &Relation) -> NamedRow {
 
 fn listed(objects: &Objects) -> impl Iterator<Item = &Relation> {
     let is_hidden = |schema: i32| [PG_CATALOG, INFORMATION_SCHEMA].contains(&schema);
-    objects.relations.iter().filter(move |relation| !is_hidden(relation.schema) && relation.kind != "c")
+    let is_table = |kind: &str| kind == "r" || kind == "v";
+    objects.relations.iter().filter(move |relation| !is_hidden(relation.schema) && is_table(relation.kind))
 }
 
 fn yes_or_no(yes: bool) -> Cell {
@@ -274,7 +116,17 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
                 ("numeric_scale", known(scale)),
                 ("udt_schema", "pg_catalog".into()),
                 ("udt_name", internal.into()),
-                ("is_identity", "NO".into()),
+                ("is_identity", yes_or_no(!attribute.identity.is_empty())),
+                (
+                    "identity_generation",
+                    match attribute.identity {
+                        "a" => "ALWAYS".into(),
+                        "d" => "BY DEFAULT".into(),
+                        _ => Cell::Null,
+                    },
+                ),
+                ("dtd_identifier", (number as i32 + 1).to_string().into()),
+                ("udt_catalog", DATABASE.into()),
                 ("is_generated", "NEVER".into()),
                 ("is_updatable", yes_or_no(relation.kind == "r")),
             ]);
@@ -400,7 +252,7 @@ fn routine_of(schema: &str, name: &str) -> NamedRow {
 }
 
 fn routines(objects: &Objects) -> Vec<NamedRow> {
-    let row = |routine: &super::objects::Routine| {
+    let row = |routine: &crate::routines::Routine| {
         let mut row = routine_of(&routine.schema, &routine.name);
         row.extend([
             ("routine_catalog", Cell::from(DATABASE)),
@@ -451,4 +303,50 @@ fn parameters(catalog: &Catalog) -> Vec<NamedRow> {
         }
     }
     rows
+}
+
+fn views(objects: &Objects) -> Vec<NamedRow> {
+    let views = listed(objects).filter(|relation| relation.kind == "v");
+    let row = |relation: &Relation| {
+        let mut row = of(relation);
+        row.extend([
+            ("view_definition", Cell::from(relation.query.as_ref().map(|query| format!(" {query};")))),
+            ("check_option", "NONE".into()),
+            ("is_updatable", "NO".into()),
+            ("is_insertable_into", "NO".into()),
+            ("is_trigger_updatable", "NO".into()),
+            ("is_trigger_deletable", "NO".into()),
+            ("is_trigger_insertable_into", "NO".into()),
+        ]);
+        row
+    };
+    views.map(row).collect()
+}
+
+/// Sequences that belong to no identity column, as in PostgreSQL.
+fn sequences(objects: &Objects) -> Vec<NamedRow> {
+    let is_identity = |owner: (i32, i32)| {
+        let table = objects.relations.iter().find(|relation| relation.oid == owner.0);
+        let column = table.and_then(|table| table.attributes.get(owner.1 as usize - 1));
+        column.is_some_and(|column| !column.identity.is_empty())
+    };
+    let sequences = objects.relations.iter().filter(|relation| relation.kind == "S");
+    let listed = sequences.filter(|relation| !relation.owner.is_some_and(is_identity));
+    let row = |relation: &Relation| {
+        vec![
+            ("sequence_catalog", DATABASE.into()),
+            ("sequence_schema", relation.schema_name.clone().into()),
+            ("sequence_name", relation.name.clone().into()),
+            ("data_type", "bigint".into()),
+            ("numeric_precision", 64.into()),
+            ("numeric_precision_radix", 2.into()),
+            ("numeric_scale", 0.into()),
+            ("start_value", "1".into()),
+            ("minimum_value", "1".into()),
+            ("maximum_value", i64::MAX.to_string().into()),
+            ("increment", "1".into()),
+            ("cycle_option", "NO".into()),
+        ]
+    };
+    listed.map(row).collect()
 }

@@ -5,24 +5,28 @@
 //! has `20000 + 4 × number`, the index of its primary key, that constraint and its row type the three numbers after it.
 //! Other indexes and constraints have numbers of their own, and the same places behind them.
 
-use super::triggers::{self, TriggerObject};
-use crate::postgres::encode::{type_length, type_modifier};
+use crate::relations::{RELATIONS, SystemRelation};
+use crate::routines::Routine;
+use crate::triggers::{self, TriggerObject};
+use crate::wire::{type_length, type_modifier};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::tokenizer::{Token, Tokenizer};
+use std::collections::BTreeSet;
 use types::{
-    Catalog, CompositeType, CompositeTypes, DataType, ForeignKey, Function, FunctionResult, Language,
-    PUBLIC_SCHEMA, ParameterMode, Procedure, ReferentialAction, Table, UserAggregate, View, Volatility,
-    object_name, schema_of,
+    Catalog, Commented, CompositeType, CompositeTypes, DataType, ForeignKey, Generated, PUBLIC_SCHEMA,
+    ReferentialAction, Roles, Sequence, Table, View, object_name, schema_of,
 };
 
 /// Name of the database that every session is connected to, whatever it asked for.
-pub(super) const DATABASE: &str = "entente";
+pub const DATABASE: &str = "entente";
 /// The role that owns everything.
-pub(super) const ROLE: &str = "entente";
+pub(crate) const ROLE: &str = "entente";
 /// Object identifier of [`ROLE`].
-pub(super) const ROLE_OID: i32 = 10;
+pub(crate) const ROLE_OID: i32 = 10;
 /// Object identifier of the database.
-pub(super) const DATABASE_OID: i32 = 16_384;
+pub(crate) const DATABASE_OID: i32 = 16_384;
 /// Schemas with their object identifiers.
-pub(super) const SCHEMAS: &[(&str, i32)] = &[
+pub(crate) const SCHEMAS: &[(&str, i32)] = &[
     ("pg_catalog", PG_CATALOG),
     ("public", PUBLIC),
     ("information_schema", INFORMATION_SCHEMA),
@@ -38,109 +42,135 @@ fn schema_identifier(catalog: &Catalog, schema: &str) -> i32 {
 }
 
 /// `pg_catalog`, as in every PostgreSQL.
-pub(super) const PG_CATALOG: i32 = 11;
+pub(crate) const PG_CATALOG: i32 = 11;
 /// `public`, as in every PostgreSQL.
-pub(super) const PUBLIC: i32 = 2200;
+pub(crate) const PUBLIC: i32 = 2200;
 /// `information_schema`.
-pub(super) const INFORMATION_SCHEMA: i32 = 13_000;
+pub(crate) const INFORMATION_SCHEMA: i32 = 13_000;
 /// `entente`: the history of the ledger.
-pub(super) const ENTENTE: i32 = 16_000;
+pub(crate) const ENTENTE: i32 = 16_000;
 /// Language of the procedures.
-pub(super) const PLPGSQL: i32 = 13_500;
+pub(crate) const PLPGSQL: i32 = 13_500;
 
 /// A column as `pg_attribute` shows it.
 #[derive(Clone, Debug)]
-pub(super) struct Attribute {
-    pub(super) name: String,
-    pub(super) type_oid: i32,
-    pub(super) length: i16,
-    pub(super) modifier: i32,
-    pub(super) not_null: bool,
-    pub(super) default: Option<String>,
+pub(crate) struct Attribute {
+    pub(crate) name: String,
+    pub(crate) type_oid: i32,
+    pub(crate) length: i16,
+    pub(crate) is_array: bool,
+    pub(crate) modifier: i32,
+    pub(crate) not_null: bool,
+    pub(crate) default: Option<String>,
+    /// `a` GENERATED ALWAYS AS IDENTITY, `d` BY DEFAULT, or nothing.
+    pub(crate) identity: &'static str,
 }
 
 impl Attribute {
-    pub(super) fn new(name: &str, data_type: DataType) -> Attribute {
+    pub(crate) fn new(name: &str, data_type: DataType) -> Attribute {
         Attribute {
             name: name.to_string(),
             type_oid: data_type.oid() as i32,
             length: type_length(data_type),
+            is_array: matches!(data_type, DataType::Array(_)),
             modifier: type_modifier(data_type),
             not_null: false,
             default: None,
+            identity: "",
         }
+    }
+
+    /// Object identifier of the collation that its texts compare by.
+    pub(crate) fn collation(&self) -> i32 {
+        // text, varchar, char, and arrays of them
+        if matches!(self.type_oid, 25 | 1043 | 1042 | 1009 | 1015 | 1014) { 100 } else { 0 }
     }
 }
 
 /// A constraint as `pg_constraint` shows it.
 #[derive(Clone, Debug)]
-pub(super) struct Constraint {
-    pub(super) oid: i32,
-    pub(super) name: String,
+pub(crate) struct Constraint {
+    pub(crate) oid: i32,
+    pub(crate) name: String,
     /// `p`, `u`, `f` or `c`.
-    pub(super) kind: &'static str,
-    pub(super) columns: Vec<i64>,
-    pub(super) definition: String,
+    pub(crate) kind: &'static str,
+    pub(crate) columns: Vec<i64>,
+    pub(crate) definition: String,
     /// The index that it has or references.
-    pub(super) index: i32,
+    pub(crate) index: i32,
     /// What a FOREIGN KEY references.
-    pub(super) references: Option<References>,
+    pub(crate) references: Option<References>,
 }
 
 /// What a FOREIGN KEY references.
 #[derive(Clone, Debug)]
-pub(super) struct References {
-    pub(super) oid: i32,
-    pub(super) table: String,
+pub(crate) struct References {
+    pub(crate) oid: i32,
+    pub(crate) table: String,
     /// The schema of the table.
-    pub(super) schema: String,
+    pub(crate) schema: String,
     /// Name of the constraint, or of the index, that makes the columns a key.
-    pub(super) constraint: String,
-    pub(super) columns: Vec<i64>,
-    pub(super) on_update: ReferentialAction,
-    pub(super) on_delete: ReferentialAction,
+    pub(crate) constraint: String,
+    pub(crate) columns: Vec<i64>,
+    pub(crate) on_update: ReferentialAction,
+    pub(crate) on_delete: ReferentialAction,
 }
 
 /// An index.
 #[derive(Clone, Debug)]
-pub(super) struct Index {
-    pub(super) oid: i32,
-    pub(super) name: String,
-    pub(super) columns: Vec<i64>,
-    pub(super) definition: String,
-    pub(super) unique: bool,
-    pub(super) primary: bool,
+pub(crate) struct Index {
+    pub(crate) oid: i32,
+    pub(crate) name: String,
+    pub(crate) columns: Vec<i64>,
+    pub(crate) definition: String,
+    pub(crate) unique: bool,
+    pub(crate) primary: bool,
 }
 
 /// A table as `pg_class` shows it.
 #[derive(Clone, Debug)]
-pub(super) struct Relation {
-    pub(super) oid: i32,
-    pub(super) schema: i32,
-    pub(super) schema_name: String,
-    pub(super) name: String,
-    /// `r` for tables, `v` for what cannot be written, `c` for composite types.
-    pub(super) kind: &'static str,
+pub(crate) struct Relation {
+    pub(crate) oid: i32,
+    pub(crate) schema: i32,
+    pub(crate) schema_name: String,
+    pub(crate) name: String,
+    /// `r` for tables, `v` for what cannot be written, `S` for sequences, `c` for composite types.
+    pub(crate) kind: &'static str,
+    /// The query of a view.
+    pub(crate) query: Option<String>,
+    /// Relations that a view reads, by their names in the catalog.
+    pub(crate) reads: BTreeSet<String>,
+    /// The column that a sequence belongs to, by the table's object identifier and from 1.
+    pub(crate) owner: Option<(i32, i32)>,
     /// Object identifier of the type of its rows; 0 where it has none.
-    pub(super) row_type: i32,
-    pub(super) attributes: Vec<Attribute>,
-    pub(super) constraints: Vec<Constraint>,
-    pub(super) indexes: Vec<Index>,
-    pub(super) triggers: Vec<TriggerObject>,
+    pub(crate) row_type: i32,
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) constraints: Vec<Constraint>,
+    pub(crate) indexes: Vec<Index>,
+    pub(crate) triggers: Vec<TriggerObject>,
 }
 
 impl Relation {
     /// A table of the ledger.
-    pub(super) fn of_table(table: &Table, catalog: &Catalog) -> Relation {
+    pub(crate) fn of_table(table: &Table, catalog: &Catalog) -> Relation {
         let oid = table.id.object_identifier();
         let attributes = table
             .columns
             .iter()
-            .map(|column| Attribute {
-                not_null: column.not_null
-                    || table.primary_key.iter().any(|c| table.columns[usize::from(*c)] == *column),
-                default: column.default.clone(),
-                ..Attribute::new(&column.name, column.data_type)
+            .enumerate()
+            .map(|(number, column)| {
+                let identity = match catalog.identity(table.id, number) {
+                    Some(Generated::Always) => "a",
+                    Some(Generated::ByDefault) => "d",
+                    None => "",
+                };
+                Attribute {
+                    not_null: column.not_null || table.primary_key.iter().any(|c| usize::from(*c) == number),
+                    // What an identity column takes is no default in PostgreSQL's catalogue.
+                    default: column.default.clone().filter(|_| identity.is_empty()),
+                    identity,
+                    ..Attribute::new(&column.name, column.data_type)
+                }
             })
             .collect();
         let mut constraints = Vec::new();
@@ -165,7 +195,14 @@ impl Relation {
         for (number, check) in table.checks.iter().enumerate() {
             let oid = object_identifier(100_000_000, 1_000, table.id.0) + number as i32;
             let definition = format!("CHECK ({})", without_parentheses(&check.condition));
-            constraints.push(constraint(oid, &check.name, "c", &[], definition, 0));
+            constraints.push(constraint(
+                oid,
+                &check.name,
+                "c",
+                &used_columns(table, &check.condition),
+                definition,
+                0,
+            ));
         }
         Relation {
             oid,
@@ -173,6 +210,9 @@ impl Relation {
             schema_name: schema_of(&table.name).to_string(),
             name: table.object_name().to_string(),
             kind: "r",
+            query: None,
+            reads: BTreeSet::new(),
+            owner: None,
             row_type: row_type(catalog, &table.name),
             attributes,
             constraints,
@@ -182,7 +222,7 @@ impl Relation {
     }
 
     /// A view of the ledger, the one of this number by name.
-    pub(super) fn of_view(number: usize, view: &View, catalog: &Catalog) -> Relation {
+    pub(crate) fn of_view(number: usize, view: &View, catalog: &Catalog) -> Relation {
         let attributes = view.columns.iter().map(|column| Attribute::new(&column.name, column.data_type));
         Relation {
             oid: 1_200_000_000 + 4 * number as i32,
@@ -190,6 +230,9 @@ impl Relation {
             schema_name: schema_of(&view.name).to_string(),
             name: object_name(&view.name).to_string(),
             kind: "v",
+            query: Some(view.query.clone()),
+            reads: view.relations.clone(),
+            owner: None,
             row_type: row_type(catalog, &view.name),
             attributes: attributes.collect(),
             constraints: Vec::new(),
@@ -199,7 +242,7 @@ impl Relation {
     }
 
     /// A composite type of the ledger.
-    pub(super) fn of_type(known: &CompositeType, catalog: &Catalog) -> Relation {
+    pub(crate) fn of_type(known: &CompositeType, catalog: &Catalog) -> Relation {
         let attributes = known.fields.iter().map(|field| Attribute::new(&field.name, field.data_type));
         Relation {
             oid: object_identifier(1_400_000_000, 1, known.id.0),
@@ -207,6 +250,9 @@ impl Relation {
             schema_name: schema_of(&known.name).to_string(),
             name: object_name(&known.name).to_string(),
             kind: "c",
+            query: None,
+            reads: BTreeSet::new(),
+            owner: None,
             row_type: known.data_type().oid() as i32,
             attributes: attributes.collect(),
             constraints: Vec::new(),
@@ -216,12 +262,95 @@ impl Relation {
     }
 }
 
+impl Relation {
+    /// A sequence of the ledger, the one of this number by name.
+    pub(crate) fn of_sequence(number: usize, sequence: &Sequence, catalog: &Catalog) -> Relation {
+        let columns = [
+            ("last_value", DataType::BigInt),
+            ("log_cnt", DataType::BigInt),
+            ("is_called", DataType::Boolean),
+        ];
+        let attribute = |(name, data_type)| Attribute { not_null: true, ..Attribute::new(name, data_type) };
+        let owner = sequence.owner.as_ref();
+        Relation {
+            oid: 1_250_000_000 + number as i32,
+            schema: schema_identifier(catalog, schema_of(&sequence.name)),
+            schema_name: schema_of(&sequence.name).to_string(),
+            name: object_name(&sequence.name).to_string(),
+            kind: "S",
+            query: None,
+            reads: BTreeSet::new(),
+            owner: owner.map(|owner| (owner.table.object_identifier(), i32::from(owner.column) + 1)),
+            row_type: 0,
+            attributes: columns.map(attribute).into(),
+            constraints: Vec::new(),
+            indexes: Vec::new(),
+            triggers: Vec::new(),
+        }
+    }
+
+    /// A relation of the history.
+    pub(crate) fn of_history(relation: &SystemRelation) -> Relation {
+        let attributes = relation.columns.iter().map(|column| Attribute::new(column.name, column.data_type));
+        Relation {
+            oid: relation.oid,
+            schema: ENTENTE,
+            schema_name: "entente".to_string(),
+            name: relation.plain_name().to_string(),
+            kind: "v",
+            query: None,
+            reads: BTreeSet::new(),
+            owner: None,
+            row_type: 0,
+            attributes: attributes.collect(),
+            constraints: Vec::new(),
+            indexes: Vec::new(),
+            triggers: Vec::new(),
+        }
+    }
+
+    /// Whether it is the ledger's own, and no view of its history.
+    pub(crate) fn is_ledgers(&self) -> bool {
+        self.schema != ENTENTE
+    }
+
+    /// Its name in the catalog.
+    pub(crate) fn catalog_name(&self) -> String {
+        match self.schema_name.as_str() {
+            PUBLIC_SCHEMA => self.name.clone(),
+            schema => format!("{schema}.{}", self.name),
+        }
+    }
+
+    /// Its name as definitions show it.
+    pub(crate) fn shown_name(&self) -> String {
+        shown_name(&self.catalog_name())
+    }
+}
+
 /// A name in the catalog as definitions show it: with its schema where that is another one than `public`.
-pub(super) fn shown_name(name: &str) -> String {
+pub(crate) fn shown_name(name: &str) -> String {
     match schema_of(name) {
         PUBLIC_SCHEMA => quoted(name),
         schema => format!("{}.{}", quoted(schema), quoted(object_name(name))),
     }
+}
+
+/// The columns that a condition names.
+fn used_columns(table: &Table, condition: &str) -> Vec<u16> {
+    let mut tokens = Vec::new();
+    if Tokenizer::new(&PostgreSqlDialect {}, condition).tokenize_with_location_into_buf(&mut tokens).is_err()
+    {
+        return Vec::new();
+    }
+    let names = |column: &str| {
+        tokens.iter().any(|token| match &token.token {
+            Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_lowercase() == column,
+            Token::Word(word) => word.value == column,
+            _ => false,
+        })
+    };
+    (0..).zip(&table.columns).filter(|(_, column)| names(&column.name)).map(|(number, _)| number).collect()
 }
 
 /// Object identifier of the type of a relation's rows.
@@ -307,7 +436,7 @@ fn foreign_key_constraint(table: &Table, foreign_key: &ForeignKey, catalog: &Cat
 }
 
 /// As SQL writes it.
-pub(super) fn action_name(action: ReferentialAction) -> &'static str {
+pub(crate) fn action_name(action: ReferentialAction) -> &'static str {
     match action {
         ReferentialAction::NoAction => "NO ACTION",
         ReferentialAction::Restrict => "RESTRICT",
@@ -318,12 +447,12 @@ pub(super) fn action_name(action: ReferentialAction) -> &'static str {
 }
 
 /// Numbers of tables are never used twice; after some hundred million tables the identifiers start again.
-pub(super) fn object_identifier(first: i32, step: i32, number: u32) -> i32 {
+pub(crate) fn object_identifier(first: i32, step: i32, number: u32) -> i32 {
     first + (i64::from(number) * i64::from(step) % 1_000_000_000) as i32
 }
 
 /// A condition without parentheses around all of it, which `CHECK (…)` adds.
-pub(super) fn without_parentheses(condition: &str) -> &str {
+pub(crate) fn without_parentheses(condition: &str) -> &str {
     let trimmed = condition.trim();
     let Some(inner) = trimmed.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else {
         return trimmed;
@@ -343,202 +472,42 @@ pub(super) fn without_parentheses(condition: &str) -> &str {
 }
 
 /// A name as SQL needs it written.
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$');
     if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
-/// A procedure as `pg_proc` shows it.
-#[derive(Clone, Debug)]
-pub(super) struct Routine {
-    pub(super) oid: i32,
-    pub(super) name: String,
-    /// Its schema.
-    pub(super) schema: String,
-    pub(super) schema_oid: i32,
-    /// `f` a function, `p` a procedure, `a` an aggregate.
-    pub(super) kind: &'static str,
-    /// As `pg_get_function_result` shows it; `None` for a procedure.
-    pub(super) result: Option<String>,
-    /// Type of the result: `void` for a procedure, `record` for a row.
-    pub(super) result_type: i64,
-    pub(super) returns_set: bool,
-    pub(super) is_strict: bool,
-    /// `i`, `s` or `v`.
-    pub(super) volatility: &'static str,
-    pub(super) arguments: String,
-    pub(super) definition: String,
-    pub(super) body: String,
-    /// Types of the arguments that go in.
-    pub(super) input_types: Vec<i64>,
-    /// Types, modes and names of all arguments.
-    pub(super) all_types: Vec<i64>,
-    pub(super) modes: Vec<String>,
-    pub(super) names: Vec<String>,
-}
-
-/// Object identifier of the type of arguments that take every type.
-const ANY: i64 = 2276;
-
-impl Routine {
-    fn of_aggregate(number: usize, aggregate: &UserAggregate, known: &CompositeTypes) -> Routine {
-        let types = &aggregate.arguments;
-        let shown = types.iter().map(|one| one.map_or("\"any\"".to_string(), |one| family_name(known, one)));
-        let arguments = shown.collect::<Vec<String>>().join(", ");
-        Routine {
-            oid: 50_000_000 + number as i32,
-            name: object_name(&aggregate.name).to_string(),
-            schema: schema_of(&aggregate.name).to_string(),
-            schema_oid: PUBLIC,
-            kind: "a",
-            result: Some(family_name(known, aggregate.data_type)),
-            result_type: i64::from(aggregate.data_type.oid()),
-            returns_set: false,
-            is_strict: false,
-            volatility: "i",
-            arguments,
-            definition: String::new(),
-            body: "aggregate_dummy".to_string(),
-            input_types: types
-                .iter()
-                .map(|known| known.map_or(ANY, |known| i64::from(known.oid())))
-                .collect(),
-            all_types: Vec::new(),
-            modes: Vec::new(),
-            names: Vec::new(),
-        }
-    }
-
-    fn of_procedure(number: usize, procedure: &Procedure, types: &CompositeTypes) -> Routine {
-        let mode = |mode: ParameterMode| match mode {
-            ParameterMode::In if procedure.function.is_some() => ("", "i"),
-            ParameterMode::In => ("IN", "i"),
-            ParameterMode::Out => ("OUT", "o"),
-            ParameterMode::InOut => ("INOUT", "b"),
-            ParameterMode::Variadic => ("VARIADIC", "v"),
-        };
-        let parameters = &procedure.parameters;
-        let shown: Vec<String> = parameters
-            .iter()
-            .map(|parameter| {
-                let name =
-                    if parameter.name.is_empty() { String::new() } else { quoted(&parameter.name) + " " };
-                let mode = mode(parameter.mode).0;
-                let space = if mode.is_empty() { "" } else { " " };
-                let default = parameter.default.as_ref().map(|sql| format!(" DEFAULT {sql}"));
-                let default = default.unwrap_or_default();
-                format!("{mode}{space}{name}{}{default}", family_name(types, parameter.data_type))
-            })
-            .collect();
-        let arguments = shown.join(", ");
-        let (kind, result, result_type) = match &procedure.function {
-            None => ("procedure", None, VOID),
-            Some(function) => {
-                let (result, result_type) = result_of(procedure, function, types);
-                ("function", Some(result), result_type)
-            }
-        };
-        let language = match procedure.language {
-            Language::PlPgSql => "plpgsql",
-            Language::Sql => "sql",
-        };
-        let returns = result.as_ref().map(|result| format!("\n RETURNS {result}")).unwrap_or_default();
-        let (volatility, promise) = match procedure.function.as_ref().map(|function| function.volatility) {
-            Some(Volatility::Immutable) => ("i", " IMMUTABLE"),
-            Some(Volatility::Stable) => ("s", " STABLE"),
-            Some(Volatility::Volatile) | None => ("v", ""),
-        };
-        let is_strict = procedure.function.as_ref().is_some_and(|function| function.is_strict);
-        let options = if is_strict { format!("{promise} STRICT") } else { promise.to_string() };
-        let options = if options.is_empty() { options } else { format!("\n{options}") };
-        let definition = format!(
-            "CREATE OR REPLACE {} public.{}({arguments}){returns}\n LANGUAGE {language}{options}\nAS ${kind}${}${kind}$\n",
-            kind.to_uppercase(),
-            shown_name(&procedure.name),
-            procedure.body
-        );
-        let input = procedure.inputs();
-        Routine {
-            result,
-            result_type,
-            returns_set: procedure.function.as_ref().is_some_and(|function| function.is_set),
-            is_strict,
-            volatility,
-            oid: routine_identifier(number),
-            name: object_name(&procedure.name).to_string(),
-            schema: schema_of(&procedure.name).to_string(),
-            schema_oid: PUBLIC,
-            kind: if procedure.function.is_some() { "f" } else { "p" },
-            definition,
-            body: procedure.body.clone(),
-            input_types: input.map(|parameter| i64::from(parameter.data_type.oid())).collect(),
-            all_types: parameters.iter().map(|parameter| i64::from(parameter.data_type.oid())).collect(),
-            modes: parameters.iter().map(|parameter| mode(parameter.mode).1.to_string()).collect(),
-            names: parameters.iter().map(|parameter| parameter.name.clone()).collect(),
-            arguments,
-        }
-    }
-}
-
-/// The object identifier of the procedure or function of this number by name.
-pub(super) fn routine_identifier(number: usize) -> i32 {
-    50_000_000 + number as i32
-}
-
-/// Object identifiers of the types `void`, `record` and `trigger`.
-const VOID: i64 = 2278;
-const RECORD: i64 = 2249;
-const TRIGGER: i64 = 2279;
-
-/// A function's result as `pg_get_function_result` shows it, and its type.
-fn result_of(procedure: &Procedure, function: &Function, types: &CompositeTypes) -> (String, i64) {
-    let value = |data_type: DataType| (family_name(types, data_type), i64::from(data_type.oid()));
-    let (name, result_type) = match &function.result {
-        FunctionResult::Void => ("void".to_string(), VOID),
-        FunctionResult::Value(data_type) => value(*data_type),
-        FunctionResult::Outputs => match procedure.outputs().collect::<Vec<_>>().as_slice() {
-            [only] => value(only.data_type),
-            _ => ("record".to_string(), RECORD),
-        },
-        FunctionResult::Record => ("record".to_string(), RECORD),
-        FunctionResult::Trigger => ("trigger".to_string(), TRIGGER),
-    };
-    match function.is_set {
-        true => (format!("SETOF {name}"), result_type),
-        false => (name, result_type),
-    }
-}
-
-/// PostgreSQL leaves length, precision and scale out of the types of arguments.
-fn family_name(types: &CompositeTypes, data_type: DataType) -> String {
-    match data_type {
-        DataType::Text(Some(_)) => "character varying".to_string(),
-        other => types.name_of(other.family()),
-    }
-}
-
 /// Everything that the catalogue shows of a ledger.
 #[derive(Clone, Debug)]
-pub(super) struct Objects {
+pub(crate) struct Objects {
     /// Schemas with their object identifiers.
-    pub(super) schemas: Vec<(String, i32)>,
-    pub(super) relations: Vec<Relation>,
-    pub(super) routines: Vec<Routine>,
+    pub(crate) schemas: Vec<(String, i32)>,
+    pub(crate) relations: Vec<Relation>,
+    pub(crate) routines: Vec<Routine>,
     /// Names, and whether somebody may connect as them.
-    pub(super) roles: Vec<(String, bool)>,
+    pub(crate) roles: Vec<(String, bool)>,
+    /// Roles and their members.
+    pub(crate) members: Vec<(String, String)>,
+    /// What roles may do.
+    pub(crate) grants: Roles,
+    /// What COMMENT has said.
+    pub(crate) comments: Vec<(Commented, String)>,
 }
 
 impl Objects {
-    /// Tables and procedures of `catalog`, and `more` relations.
-    pub(super) fn new(catalog: &Catalog, more: Vec<Relation>) -> Objects {
+    /// The objects of a ledger, and the relations of its history.
+    pub(crate) fn new(catalog: &Catalog) -> Objects {
         let mut relations: Vec<Relation> =
             catalog.tables.values().map(|table| Relation::of_table(table, catalog)).collect();
         relations.extend(
             catalog.views.values().enumerate().map(|(number, view)| Relation::of_view(number, view, catalog)),
         );
         relations.extend(catalog.types.values().map(|known| Relation::of_type(known, catalog)));
-        relations.extend(more);
+        let sequences = catalog.sequences.values().enumerate();
+        relations
+            .extend(sequences.map(|(number, sequence)| Relation::of_sequence(number, sequence, catalog)));
+        relations.extend(RELATIONS.iter().filter(|known| known.is_history()).map(Relation::of_history));
         let roles = catalog.roles.by_name.iter().map(|(name, role)| (name.clone(), role.login)).collect();
         let types = CompositeTypes::new(catalog);
         let procedures = catalog.procedures.values().enumerate();
@@ -555,7 +524,18 @@ impl Objects {
         let of_system = SCHEMAS.iter().map(|(name, oid)| (name.to_string(), *oid));
         let own = catalog.schemas.keys().map(|name| (name.clone(), schema_identifier(catalog, name)));
         let schemas = of_system.chain(own).collect();
-        Objects { schemas, relations, routines, roles }
+        let members = catalog.roles.by_name.iter().flat_map(|(member, role)| {
+            role.member_of.iter().map(move |known| (known.clone(), member.clone()))
+        });
+        Objects {
+            schemas,
+            relations,
+            routines,
+            roles,
+            members: members.collect(),
+            grants: catalog.roles.clone(),
+            comments: catalog.comments.iter().map(|(of, text)| (of.clone(), text.clone())).collect(),
+        }
     }
 }
 

@@ -1,18 +1,20 @@
 //! Triggers as `pg_trigger`, `information_schema.triggers` and `pg_get_triggerdef` show them.
 
-use super::batch::{Cell, NamedRow};
-use super::objects::{
-    DATABASE, Objects, Relation, object_identifier, quoted, routine_identifier, shown_name,
-    without_parentheses,
+use crate::cell::{Cell, NamedRow};
+use crate::objects::{
+    DATABASE, Objects, Relation, object_identifier, quoted, shown_name, without_parentheses,
 };
+use crate::routines::routine_identifier;
 use std::sync::Arc;
-use types::{Catalog, Table, Trigger, TriggerEvent, TriggerTime};
+use types::{Catalog, Table, Trigger, TriggerEvent, TriggerTime, schema_of};
 
 /// A trigger.
 #[derive(Clone, Debug)]
-pub(super) struct TriggerObject {
-    pub(super) oid: i32,
-    pub(super) definition: String,
+pub(crate) struct TriggerObject {
+    pub(crate) oid: i32,
+    pub(crate) definition: String,
+    /// The same with the table's schema.
+    pub(crate) qualified: String,
     trigger: Arc<Trigger>,
     /// What it runs, as SQL.
     statement: String,
@@ -21,14 +23,24 @@ pub(super) struct TriggerObject {
     columns: Vec<i64>,
 }
 
+impl TriggerObject {
+    pub(crate) fn name(&self) -> &str {
+        &self.trigger.name
+    }
+}
+
 /// The triggers of a table.
-pub(super) fn of_table(table: &Table, catalog: &Catalog) -> Vec<TriggerObject> {
+pub(crate) fn of_table(table: &Table, catalog: &Catalog) -> Vec<TriggerObject> {
     let object = |(number, trigger): (usize, &Arc<Trigger>)| {
         let function = catalog.procedures.keys().position(|name| *name == trigger.function);
         let columns = trigger.columns.iter().filter_map(|column| table.ordinal(column));
         TriggerObject {
             oid: object_identifier(1_400_000_000, 300, table.id.0) + number as i32,
-            definition: definition(table, trigger),
+            definition: definition(&shown_name(&table.name), trigger),
+            qualified: definition(
+                &format!("{}.{}", quoted(schema_of(&table.name)), quoted(table.object_name())),
+                trigger,
+            ),
             trigger: trigger.clone(),
             statement: statement(trigger),
             function: function.map_or(0, routine_identifier),
@@ -45,7 +57,7 @@ fn statement(trigger: &Trigger) -> String {
 }
 
 /// As `pg_get_triggerdef` prints it.
-fn definition(table: &Table, trigger: &Trigger) -> String {
+fn definition(table: &str, trigger: &Trigger) -> String {
     let columns = trigger.columns.iter().map(|column| quoted(column)).collect::<Vec<_>>().join(", ");
     let events = trigger.events.iter().map(|event| match event {
         TriggerEvent::Update if !columns.is_empty() => format!("UPDATE OF {columns}"),
@@ -56,7 +68,7 @@ fn definition(table: &Table, trigger: &Trigger) -> String {
         quoted(&trigger.name),
         trigger.time.name(),
         events.collect::<Vec<_>>().join(" OR "),
-        shown_name(&table.name)
+        table
     );
     if trigger.has_transition_tables() {
         text.push_str(" REFERENCING");
@@ -74,7 +86,7 @@ fn definition(table: &Table, trigger: &Trigger) -> String {
 }
 
 /// The rows of `pg_trigger`.
-pub(super) fn system_rows(objects: &Objects) -> Vec<NamedRow> {
+pub(crate) fn system_rows(objects: &Objects) -> Vec<NamedRow> {
     let row = |relation: &Relation, object: &TriggerObject| {
         let trigger = &object.trigger;
         let events = trigger.events.iter().map(|event| match event {
@@ -107,7 +119,7 @@ pub(super) fn system_rows(objects: &Objects) -> Vec<NamedRow> {
 }
 
 /// The rows of `information_schema.triggers`: one for every event of a trigger.
-pub(super) fn information_rows(objects: &Objects) -> Vec<NamedRow> {
+pub(crate) fn information_rows(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in &objects.relations {
         for object in &relation.triggers {

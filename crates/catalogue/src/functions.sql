@@ -1,0 +1,406 @@
+-- Functions of PostgreSQL that know the catalogue, written in Entente's own SQL. Arguments that have the type name or
+-- "char" in PostgreSQL are text here, object identifiers are integer.
+
+CREATE TYPE entente_expanded AS (x integer, n integer);
+
+CREATE FUNCTION _pg_expandarray(integer[]) RETURNS SETOF entente_expanded STABLE LANGUAGE plpgsql AS $$
+DECLARE found entente_expanded;
+BEGIN
+  FOR i IN 1 .. coalesce(cardinality($1), 0) LOOP
+    found.x := $1[i];
+    found.n := i;
+    RETURN NEXT found;
+  END LOOP;
+END $$;
+
+-- What PostgreSQL's functions print.
+
+CREATE FUNCTION entente_text(kind text, object integer, part integer DEFAULT 0) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT d.definition FROM entente_definition d WHERE d.kind = $1 AND d.object = $2 AND d.part = $3';
+
+CREATE FUNCTION pg_get_expr(expression text, relation integer, pretty boolean DEFAULT false) RETURNS text IMMUTABLE LANGUAGE sql AS
+  'SELECT $1';
+
+CREATE FUNCTION pg_get_indexdef(relation integer, part integer DEFAULT 0, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''index'', $1, $2)';
+
+CREATE FUNCTION pg_get_constraintdef(object integer, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''constraint'', $1)';
+
+CREATE FUNCTION pg_get_triggerdef(object integer, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''trigger'', $1, CASE WHEN $2 THEN 1 ELSE 0 END)';
+
+CREATE FUNCTION pg_get_functiondef(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''routine'', $1)';
+
+CREATE FUNCTION pg_get_function_arguments(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''arguments'', $1)';
+
+CREATE FUNCTION pg_get_function_identity_arguments(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''identity'', $1)';
+
+CREATE FUNCTION pg_get_function_result(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''result'', $1)';
+
+CREATE FUNCTION pg_get_function_arg_default(object integer, part integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''default'', $1, $2)';
+
+CREATE FUNCTION pg_get_function_sqlbody(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+
+CREATE FUNCTION pg_get_ruledef(object integer, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''rule'', $1)';
+
+CREATE FUNCTION pg_get_partkeydef(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+
+CREATE FUNCTION pg_get_partition_constraintdef(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+
+CREATE FUNCTION pg_get_statisticsobjdef(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+
+CREATE FUNCTION pg_get_statisticsobjdef_columns(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+
+CREATE FUNCTION pg_get_userbyid(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT coalesce((SELECT a.rolname FROM pg_authid a WHERE a.oid = $1), ''unknown (OID='' || $1::text || '')'')';
+
+-- Names and object identifiers.
+
+-- The schema, or NULL, and the name that a text is.
+CREATE FUNCTION entente_parts(name text) RETURNS text[] IMMUTABLE LANGUAGE plpgsql AS $$
+DECLARE found text[]; parts text[];
+BEGIN
+  IF name IS NULL THEN RETURN NULL; END IF;
+  found := regexp_match(name, '^\s*(?:("(?:[^"]|"")+"|[^".\s]+)\s*\.\s*)?("(?:[^"]|"")+"|[^".]+?)\s*$');
+  IF found IS NULL THEN
+    RAISE EXCEPTION 'invalid name syntax' USING ERRCODE = '42602';
+  END IF;
+  FOR i IN 1 .. 2 LOOP
+    parts[i] := CASE WHEN found[i] LIKE '"%' THEN replace(substr(found[i], 2, length(found[i]) - 2), '""', '"') ELSE lower(found[i]) END;
+  END LOOP;
+  RETURN parts;
+END $$;
+
+CREATE FUNCTION to_regclass(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
+DECLARE parts text[]; found integer;
+BEGIN
+  IF name ~ '^[0-9]+$' THEN RETURN name::integer; END IF;
+  parts := entente_parts(name);
+  SELECT c.oid INTO found FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relname = parts[2] AND CASE WHEN parts[1] IS NULL THEN n.oid IN (SELECT s.oid FROM entente_search_path s) ELSE n.nspname = parts[1] END
+    ORDER BY (SELECT s.place FROM entente_search_path s WHERE s.oid = n.oid) LIMIT 1;
+  RETURN found;
+END $$;
+
+CREATE FUNCTION entente_regclass(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
+DECLARE found integer := to_regclass(name);
+BEGIN
+  IF found IS NULL AND name IS NOT NULL THEN
+    IF name = '-' THEN RETURN 0; END IF;
+    RAISE EXCEPTION 'relation "%" does not exist', name USING ERRCODE = '42P01';
+  END IF;
+  RETURN found;
+END $$;
+
+CREATE FUNCTION entente_regclass_name(object integer) RETURNS text STABLE LANGUAGE plpgsql AS $$
+DECLARE found text;
+BEGIN
+  IF object = 0 THEN RETURN '-'; END IF;
+  SELECT CASE WHEN n.oid IN (SELECT s.oid FROM entente_search_path s) THEN '' ELSE quote_ident(n.nspname) || '.' END || quote_ident(c.relname) INTO found
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = object;
+  RETURN coalesce(found, object::text);
+END $$;
+
+CREATE FUNCTION to_regtype(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
+DECLARE parts text[]; plain text; found integer; is_array boolean;
+BEGIN
+  IF name ~ '^[0-9]+$' THEN RETURN name::integer; END IF;
+  is_array := name ~ '\[\d*\]\s*$';
+  plain := regexp_replace(name, '\s*\[\d*\]\s*$', '');
+  plain := regexp_replace(plain, '\s*\(\s*\d+\s*(,\s*-?\d+\s*)?\)', '');
+  plain := regexp_replace(plain, '^\s*pg_catalog\s*\.\s*', '');
+  IF lower(plain) IN ('int', 'decimal', 'char', 'float', 'timestamp', 'time', 'dec') THEN
+    plain := CASE lower(plain) WHEN 'int' THEN 'int4' WHEN 'char' THEN 'bpchar' WHEN 'float' THEN 'float8' WHEN 'timestamp' THEN 'timestamp' WHEN 'time' THEN 'time' ELSE 'numeric' END;
+  END IF;
+  SELECT d.object INTO found FROM entente_definition d WHERE d.kind = 'type' AND d.definition = lower(plain) LIMIT 1;
+  IF found IS NULL THEN
+    parts := entente_parts(plain);
+    SELECT t.oid INTO found FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+      WHERE t.typname = parts[2] AND CASE WHEN parts[1] IS NULL THEN n.oid IN (SELECT s.oid FROM entente_search_path s) ELSE n.nspname = parts[1] END
+      ORDER BY (SELECT s.place FROM entente_search_path s WHERE s.oid = n.oid) LIMIT 1;
+  END IF;
+  IF is_array THEN
+    SELECT t.typarray INTO found FROM pg_type t WHERE t.oid = found;
+  END IF;
+  RETURN found;
+END $$;
+
+CREATE FUNCTION entente_regtype(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
+DECLARE found integer := to_regtype(name);
+BEGIN
+  IF found IS NULL AND name IS NOT NULL THEN
+    IF name = '-' THEN RETURN 0; END IF;
+    RAISE EXCEPTION 'type "%" does not exist', name USING ERRCODE = '42704';
+  END IF;
+  RETURN found;
+END $$;
+
+CREATE FUNCTION format_type(type integer, modifier integer) RETURNS text STABLE LANGUAGE plpgsql AS $$
+DECLARE base text; of_array text := ''; element integer := type; m integer := modifier - 4;
+BEGIN
+  IF type IS NULL THEN RETURN NULL; END IF;
+  IF type = 0 THEN RETURN '-'; END IF;
+  base := entente_text('type', element);
+  IF base IS NULL THEN RETURN '???'; END IF;
+  IF base LIKE '%[]' THEN
+    of_array := '[]';
+    base := left(base, -2);
+  END IF;
+  IF base = 'character' AND modifier = -1 THEN RETURN 'bpchar' || of_array; END IF;
+  IF m >= 0 THEN
+    IF base IN ('character varying', 'character') THEN
+      base := base || '(' || m::text || ')';
+    ELSIF base = 'numeric' THEN
+      base := base || '(' || (m >> 16)::text || ',' || (((m & 2047) # 1024) - 1024)::text || ')';
+    END IF;
+  END IF;
+  RETURN base || of_array;
+END $$;
+
+CREATE FUNCTION entente_regtype_name(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $1 = 0 THEN ''-'' ELSE coalesce(entente_text(''type'', $1), $1::text) END';
+
+CREATE FUNCTION to_regproc(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
+DECLARE parts text[]; found integer;
+BEGIN
+  IF name ~ '^[0-9]+$' THEN RETURN name::integer; END IF;
+  parts := entente_parts(regexp_replace(name, '\(.*$', ''));
+  SELECT p.oid INTO found FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+    WHERE p.proname = parts[2] AND CASE WHEN parts[1] IS NULL THEN n.oid IN (SELECT s.oid FROM entente_search_path s) ELSE n.nspname = parts[1] END
+    ORDER BY (SELECT s.place FROM entente_search_path s WHERE s.oid = n.oid), p.oid LIMIT 1;
+  RETURN found;
+END $$;
+
+CREATE FUNCTION entente_regproc(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
+DECLARE found integer := to_regproc(name);
+BEGIN
+  IF found IS NULL AND name IS NOT NULL THEN
+    IF name = '-' THEN RETURN 0; END IF;
+    RAISE EXCEPTION 'function "%" does not exist', name USING ERRCODE = '42883';
+  END IF;
+  RETURN found;
+END $$;
+
+CREATE FUNCTION entente_regproc_name(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $1 = 0 THEN ''-'' ELSE coalesce((SELECT quote_ident(p.proname) FROM pg_proc p WHERE p.oid = $1), $1::text) END';
+
+CREATE FUNCTION entente_regprocedure_name(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $1 = 0 THEN ''-'' ELSE coalesce((SELECT quote_ident(p.proname) || ''('' ||
+     coalesce((SELECT string_agg(format_type(a.t, NULL), '','' ORDER BY a.n) FROM unnest(p.proargtypes) WITH ORDINALITY AS a (t, n)), '''') || '')''
+     FROM pg_proc p WHERE p.oid = $1), $1::text) END';
+
+CREATE FUNCTION to_regnamespace(name text) RETURNS integer STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $1 ~ ''^[0-9]+$'' THEN $1::integer ELSE (SELECT n.oid FROM pg_namespace n WHERE n.nspname = (entente_parts($1))[2]) END';
+
+CREATE FUNCTION entente_regnamespace(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
+DECLARE found integer := to_regnamespace(name);
+BEGIN
+  IF found IS NULL AND name IS NOT NULL THEN
+    RAISE EXCEPTION 'schema "%" does not exist', name USING ERRCODE = '3F000';
+  END IF;
+  RETURN found;
+END $$;
+
+CREATE FUNCTION entente_regnamespace_name(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $1 = 0 THEN ''-'' ELSE coalesce((SELECT quote_ident(n.nspname) FROM pg_namespace n WHERE n.oid = $1), $1::text) END';
+
+CREATE FUNCTION to_regrole(name text) RETURNS integer STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $1 ~ ''^[0-9]+$'' THEN $1::integer ELSE (SELECT a.oid FROM pg_authid a WHERE a.rolname = (entente_parts($1))[2]) END';
+
+CREATE FUNCTION entente_regrole(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
+DECLARE found integer := to_regrole(name);
+BEGIN
+  IF found IS NULL AND name IS NOT NULL THEN
+    RAISE EXCEPTION 'role "%" does not exist', name USING ERRCODE = '42704';
+  END IF;
+  RETURN found;
+END $$;
+
+CREATE FUNCTION entente_regrole_name(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $1 = 0 THEN ''-'' ELSE coalesce((SELECT quote_ident(a.rolname) FROM pg_authid a WHERE a.oid = $1), $1::text) END';
+
+CREATE FUNCTION entente_viewdef(name text) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''view'', entente_regclass($1))';
+
+CREATE FUNCTION pg_get_serial_sequence(relation text, attribute text) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT quote_ident(n.nspname) || ''.'' || quote_ident(s.relname)
+     FROM pg_depend d JOIN pg_class s ON s.oid = d.objid JOIN pg_namespace n ON n.oid = s.relnamespace
+     JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+     WHERE d.classid = 1259 AND d.refclassid = 1259 AND d.deptype IN (''a'', ''i'') AND s.relkind = ''S''
+       AND d.refobjid = entente_regclass($1) AND a.attname = $2';
+
+-- Comments.
+
+CREATE FUNCTION obj_description(object integer, catalog text DEFAULT NULL) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT d.description FROM pg_description d WHERE d.objoid = $1 AND d.objsubid = 0
+     AND ($2 IS NULL OR d.classoid = (SELECT c.oid FROM pg_class c WHERE c.relname = $2 AND c.relnamespace = 11)) LIMIT 1';
+
+CREATE FUNCTION col_description(relation integer, attribute integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT d.description FROM pg_description d WHERE d.objoid = $1 AND d.classoid = 1259 AND d.objsubid = $2';
+
+CREATE FUNCTION shobj_description(object integer, catalog text) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT d.description FROM pg_shdescription d WHERE d.objoid = $1
+     AND d.classoid = (SELECT c.oid FROM pg_class c WHERE c.relname = $2 AND c.relnamespace = 11)';
+
+-- What a name without a schema finds.
+
+CREATE FUNCTION pg_table_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT c.relnamespace IN (SELECT s.oid FROM entente_search_path s) FROM pg_class c WHERE c.oid = $1';
+CREATE FUNCTION pg_type_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT t.typnamespace IN (SELECT s.oid FROM entente_search_path s) FROM pg_type t WHERE t.oid = $1';
+CREATE FUNCTION pg_function_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT p.pronamespace IN (SELECT s.oid FROM entente_search_path s) FROM pg_proc p WHERE p.oid = $1';
+CREATE FUNCTION pg_operator_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_collation_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_conversion_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_opclass_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_opfamily_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_statistics_obj_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_ts_config_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_ts_dict_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_ts_parser_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_ts_template_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+
+-- Privileges. Whoever is no role of the ledger is an organisation's administrator, who may do everything.
+
+CREATE FUNCTION entente_may(role text, kind text, object integer, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
+DECLARE plain text; who text := role;
+BEGIN
+  IF role IS NULL OR object IS NULL OR privileges IS NULL THEN RETURN NULL; END IF;
+  IF role ~ '^[0-9]+$' THEN
+    SELECT a.rolname INTO who FROM pg_authid a WHERE a.oid = role::integer;
+  END IF;
+  IF NOT EXISTS (SELECT 1 FROM pg_authid a WHERE a.rolname = who AND NOT a.rolsuper) THEN RETURN true; END IF;
+  FOREACH plain IN ARRAY string_to_array(privileges, ',') LOOP
+    IF EXISTS (SELECT 1 FROM entente_privilege p WHERE p.role = who AND p.kind = entente_may.kind AND p.object = entente_may.object
+        AND p.privilege = upper(trim(plain))) THEN
+      RETURN true;
+    END IF;
+  END LOOP;
+  RETURN false;
+END $$;
+
+CREATE FUNCTION has_table_privilege(role text, relation text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT entente_may($1, ''relation'', entente_regclass($2), $3)';
+CREATE FUNCTION has_any_column_privilege(role text, relation text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT entente_may($1, ''relation'', entente_regclass($2), $3)';
+CREATE FUNCTION has_column_privilege(role text, relation text, attribute text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT entente_may($1, ''relation'', entente_regclass($2), $4)';
+CREATE FUNCTION has_function_privilege(role text, routine text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT entente_may($1, ''routine'', entente_regproc($2), $3)';
+CREATE FUNCTION has_sequence_privilege(role text, relation text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT entente_regclass($2) IS NOT NULL';
+CREATE FUNCTION has_schema_privilege(role text, object text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT entente_regnamespace($2) IS NOT NULL AND upper($3) NOT LIKE ''%WITH GRANT%''';
+CREATE FUNCTION has_database_privilege(role text, object text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $2 IS NULL THEN NULL ELSE true END';
+CREATE FUNCTION has_language_privilege(role text, object text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $2 IS NULL THEN NULL ELSE true END';
+CREATE FUNCTION has_type_privilege(role text, object text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $2 IS NULL THEN NULL ELSE true END';
+CREATE FUNCTION has_tablespace_privilege(role text, object text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $2 IS NULL THEN NULL ELSE true END';
+CREATE FUNCTION has_server_privilege(role text, object text, privileges text) RETURNS boolean IMMUTABLE LANGUAGE sql AS
+  'SELECT false';
+CREATE FUNCTION has_foreign_data_wrapper_privilege(role text, object text, privileges text) RETURNS boolean IMMUTABLE LANGUAGE sql AS
+  'SELECT false';
+
+CREATE FUNCTION pg_has_role(member text, role text, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
+DECLARE who integer := to_regrole(member); whose integer := to_regrole(role);
+BEGIN
+  IF who IS NULL OR who = 10 THEN RETURN true; END IF;
+  RETURN EXISTS (WITH RECURSIVE memberships (oid) AS (
+      SELECT who UNION SELECT m.roleid FROM pg_auth_members m JOIN memberships k ON m.member = k.oid
+    ) SELECT 1 FROM memberships k WHERE k.oid = whose);
+END $$;
+
+CREATE FUNCTION acldefault(kind text, owner integer) RETURNS text[] IMMUTABLE LANGUAGE sql AS 'SELECT ''{}''::text[]';
+
+CREATE FUNCTION aclexplode(acl text[]) RETURNS TABLE (grantor integer, grantee integer, privilege_type text, is_grantable boolean)
+  STABLE LANGUAGE plpgsql AS $$
+DECLARE item text; parts text[]; letters text;
+BEGIN
+  FOREACH item IN ARRAY coalesce(acl, '{}'::text[]) LOOP
+    parts := regexp_match(item, '^(.*)=([a-zA-Z*]*)/(.*)$');
+    letters := parts[2];
+    FOR i IN 1 .. length(letters) LOOP
+      CONTINUE WHEN substr(letters, i, 1) = '*';
+      grantor := coalesce(to_regrole(parts[3]), 0);
+      grantee := CASE WHEN parts[1] = '' THEN 0 ELSE coalesce(to_regrole(parts[1]), 0) END;
+      privilege_type := CASE substr(letters, i, 1) WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE' WHEN 'd' THEN 'DELETE'
+        WHEN 'D' THEN 'TRUNCATE' WHEN 'x' THEN 'REFERENCES' WHEN 't' THEN 'TRIGGER' WHEN 'X' THEN 'EXECUTE' WHEN 'U' THEN 'USAGE' WHEN 'C' THEN 'CREATE' ELSE 'CONNECT' END;
+      is_grantable := substr(letters, i + 1, 1) = '*';
+      RETURN NEXT;
+    END LOOP;
+  END LOOP;
+END $$;
+
+-- The server.
+
+CREATE FUNCTION current_schemas(implicit boolean) RETURNS text[] STABLE LANGUAGE sql AS
+  'SELECT coalesce(array_agg(s.name ORDER BY s.place), ARRAY[]::text[]) FROM entente_search_path s WHERE s.place > 0 OR $1';
+CREATE FUNCTION current_setting(setting text, missing boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT s.setting FROM pg_settings s WHERE s.name = lower($1)';
+CREATE FUNCTION entente_json(value anyelement) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  IF value IS NULL THEN RETURN 'null'; END IF;
+  IF pg_typeof(value) IN ('boolean', 'smallint', 'integer', 'bigint', 'numeric') THEN RETURN value::text; END IF;
+  RETURN '"' || replace(replace(replace(value::text, '\', '\\'), '"', '\"'), chr(10), '\n') || '"';
+END $$;
+CREATE FUNCTION pg_get_keywords() RETURNS TABLE (word text, catcode text, barelabel boolean, catdesc text, baredesc text) STABLE LANGUAGE sql AS
+  'SELECT k.word, k.catcode, k.barelabel, k.catdesc, k.baredesc FROM entente_keyword k';
+CREATE FUNCTION pg_encoding_to_char(encoding integer) RETURNS text IMMUTABLE LANGUAGE sql AS
+  'SELECT CASE $1 WHEN 6 THEN ''UTF8'' WHEN 0 THEN ''SQL_ASCII'' ELSE '''' END';
+CREATE FUNCTION pg_char_to_encoding(encoding text) RETURNS integer IMMUTABLE LANGUAGE sql AS
+  'SELECT CASE WHEN upper($1) IN (''UTF8'', ''UTF-8'') THEN 6 ELSE -1 END';
+CREATE FUNCTION pg_client_encoding() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''UTF8''::text';
+CREATE FUNCTION getdatabaseencoding() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''UTF8''::text';
+CREATE FUNCTION pg_is_in_recovery() RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
+CREATE FUNCTION pg_is_other_temp_schema(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
+CREATE FUNCTION pg_my_temp_schema() RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 0';
+CREATE FUNCTION pg_postmaster_start_time() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT now()';
+CREATE FUNCTION pg_conf_load_time() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT now()';
+CREATE FUNCTION pg_advisory_unlock_all() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''''::text';
+CREATE FUNCTION txid_current_if_assigned() RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT NULL::bigint';
+CREATE FUNCTION inet_client_addr() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+CREATE FUNCTION inet_server_addr() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+CREATE FUNCTION inet_client_port() RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT NULL::integer';
+CREATE FUNCTION inet_server_port() RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT NULL::integer';
+CREATE FUNCTION pg_tablespace_location(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''''::text';
+CREATE FUNCTION pg_relation_filepath(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+CREATE FUNCTION pg_table_size(object integer) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION pg_indexes_size(object integer) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION pg_relation_size(object integer, fork text DEFAULT NULL) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION pg_total_relation_size(object integer) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION pg_database_size(object text) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION pg_tablespace_size(object text) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION pg_size_pretty(bytes numeric) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT trunc($1)::text || '' bytes''';
+CREATE FUNCTION pg_sequence_last_value(object integer) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT NULL::bigint';
+CREATE FUNCTION pg_relation_is_publishable(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
+CREATE FUNCTION pg_relation_is_updatable(object integer, triggers boolean) RETURNS integer STABLE LANGUAGE sql AS
+  'SELECT CASE c.relkind WHEN ''r'' THEN 28 ELSE 0 END FROM pg_class c WHERE c.oid = $1';
+CREATE FUNCTION pg_column_is_updatable(object integer, attribute integer, triggers boolean) RETURNS boolean STABLE LANGUAGE sql AS
+  'SELECT c.relkind = ''r'' FROM pg_class c WHERE c.oid = $1';
+CREATE FUNCTION row_security_active(object text) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
+CREATE FUNCTION pg_indexam_has_property(object integer, property text) RETURNS boolean IMMUTABLE LANGUAGE sql AS
+  'SELECT $2 IN (''can_order'', ''can_unique'', ''can_multi_col'')';
+CREATE FUNCTION pg_index_column_has_property(object integer, part integer, property text) RETURNS boolean IMMUTABLE LANGUAGE sql AS
+  'SELECT $3 IN (''asc'', ''nulls_last'', ''orderable'', ''returnable'', ''search_array'', ''search_nulls'')';
+CREATE FUNCTION pg_index_has_property(object integer, property text) RETURNS boolean IMMUTABLE LANGUAGE sql AS
+  'SELECT $2 IN (''index_scan'', ''backward_scan'')';
+CREATE FUNCTION pg_partition_ancestors(object integer) RETURNS TABLE (relid integer) IMMUTABLE LANGUAGE sql AS
+  'SELECT 0 WHERE false';
+CREATE FUNCTION pg_partition_tree(object integer) RETURNS TABLE (relid integer, parentrelid integer, isleaf boolean, level integer) IMMUTABLE LANGUAGE sql AS
+  'SELECT 0, 0, true, 0 WHERE false';
+CREATE FUNCTION pg_options_to_table(options text[]) RETURNS TABLE (option_name text, option_value text) IMMUTABLE LANGUAGE sql AS
+  'SELECT split_part(o.x, ''='', 1), split_part(o.x, ''='', 2) FROM unnest($1) AS o (x)';
+CREATE FUNCTION pg_available_extension_versions() RETURNS TABLE (name text, version text) IMMUTABLE LANGUAGE sql AS
+  'SELECT ''''::text, ''''::text WHERE false';
+CREATE FUNCTION pg_stat_get_numscans(object integer) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';

@@ -1,0 +1,40 @@
+//! PostgreSQL's catalogue of a ledger, and the ledger's history: the relations of `pg_catalog`, `information_schema` and
+//! `entente`, read by our own operators.
+//!
+//! ```text
+//!  types::Catalog ──▶ objects ──▶ system, information ─┐
+//!                                  fixed (types, …) ───┼─▶ view: a snapshot ─┐
+//!                                  history (a node) ───┘                     ├─▶ rows
+//!  SQL ──▶ normalise ──▶ sql::prepare_query on the library of functions.sql ─┘
+//! ```
+//!
+//! - [`Catalogue`]: prepares and runs queries.
+//! - `relations`: names and columns of all relations, which are those of PostgreSQL 15. What a ledger has nothing of is
+//!   empty.
+//! - `functions.sql`: PostgreSQL's functions that know the catalogue, in our own SQL. They and the relations make a catalog
+//!   of their own, which is no part of the ledger: contracts do not see it.
+
+mod cell;
+mod comments;
+mod dependencies;
+mod fixed;
+mod history;
+mod information;
+mod lists;
+mod normalise;
+mod objects;
+mod query;
+mod relations;
+mod routines;
+mod session;
+mod system;
+mod triggers;
+mod view;
+mod wire;
+
+pub use history::{History, ROWS_MAX};
+pub use objects::DATABASE;
+pub use query::{Catalogue, Query};
+pub use relations::is_relation;
+pub use session::SessionFacts;
+pub use wire::{type_length, type_modifier};

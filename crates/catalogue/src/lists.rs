@@ -1,0 +1,83 @@
+//! Relations of `pg_catalog` that are views in PostgreSQL: the same with names instead of numbers. And sequences.
+
+use crate::cell::{Cell, NamedRow};
+use crate::objects::{Objects, ROLE, Relation};
+
+/// The object identifier of `bigint`.
+const BIGINT: i32 = 20;
+
+pub(crate) fn sequences(objects: &Objects) -> Vec<NamedRow> {
+    let sequences = objects.relations.iter().filter(|relation| relation.kind == "S");
+    let row = |relation: &Relation| {
+        vec![
+            ("seqrelid", relation.oid.into()),
+            ("seqtypid", BIGINT.into()),
+            ("seqstart", 1.into()),
+            ("seqincrement", 1.into()),
+            ("seqmax", Cell::Integer(i64::MAX)),
+            ("seqmin", 1.into()),
+            ("seqcache", 1.into()),
+        ]
+    };
+    sequences.map(row).collect()
+}
+
+pub(crate) fn sequence_list(objects: &Objects) -> Vec<NamedRow> {
+    let sequences = objects.relations.iter().filter(|relation| relation.kind == "S");
+    let row = |relation: &Relation| {
+        vec![
+            ("schemaname", relation.schema_name.clone().into()),
+            ("sequencename", relation.name.clone().into()),
+            ("sequenceowner", ROLE.into()),
+            ("data_type", BIGINT.into()),
+            ("start_value", 1.into()),
+            ("min_value", 1.into()),
+            ("max_value", Cell::Integer(i64::MAX)),
+            ("increment_by", 1.into()),
+            ("cycle", false.into()),
+            ("cache_size", 1.into()),
+        ]
+    };
+    sequences.map(row).collect()
+}
+
+pub(crate) fn index_list(objects: &Objects) -> Vec<NamedRow> {
+    let relations = objects.relations.iter();
+    let indexes = relations.flat_map(|relation| relation.indexes.iter().map(move |index| (relation, index)));
+    let row = |(relation, index): (&Relation, &crate::objects::Index)| {
+        vec![
+            ("schemaname", relation.schema_name.clone().into()),
+            ("tablename", relation.name.clone().into()),
+            ("indexname", index.name.clone().into()),
+            ("indexdef", index.definition.clone().into()),
+        ]
+    };
+    indexes.map(row).collect()
+}
+
+pub(crate) fn view_list(objects: &Objects) -> Vec<NamedRow> {
+    let views = objects.relations.iter().filter(|relation| relation.kind == "v");
+    let row = |relation: &Relation| {
+        vec![
+            ("schemaname", relation.schema_name.clone().into()),
+            ("viewname", relation.name.clone().into()),
+            ("viewowner", ROLE.into()),
+            ("definition", relation.query.as_ref().map(|query| format!(" {query};")).into()),
+        ]
+    };
+    views.map(row).collect()
+}
+
+pub(crate) fn table_list(objects: &Objects) -> Vec<NamedRow> {
+    let tables = objects.relations.iter().filter(|relation| relation.kind == "r");
+    tables
+        .map(|relation| {
+            vec![
+                ("schemaname", relation.schema_name.clone().into()),
+                ("tablename", relation.name.clone().into()),
+                ("tableowner", ROLE.into()),
+                ("hasindexes", (!relation.indexes.is_empty()).into()),
+            ]
+        })
+        .collect()
+}

@@ -1,0 +1,531 @@
+//! What queries about the catalogue write and our SQL does not have, in words that it has: schemas before names, operators
+//! and collations with a schema, the types `name`, `"char"`, `oid`, `regclass` and their kind, vectors whose subscripts
+//! begin at 0, and what a session is asked about itself.
+
+mod build;
+mod types;
+
+use self::build::{call, cast, literal, number, plus};
+use self::types::{finder, object_type_name, plain_type, type_name};
+use crate::relations::RELATIONS;
+use crate::{DATABASE, SessionFacts};
+use ::types::{SqlError, SqlState};
+use sqlparser::ast::{
+    AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, OrderByExpr, OrderByKind,
+    OrderByOptions, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
+    Subscript, TableAlias, TableFactor, TypedString, Value, Visit, VisitMut, Visitor, VisitorMut,
+};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+use std::ops::ControlFlow;
+
+/// Columns that are `int2vector` or `oidvector` in PostgreSQL: their subscripts begin at 0.
+const VECTORS: &[&str] =
+    &["indkey", "indclass", "indcollation", "indoption", "proargtypes", "tgattr", "partattrs", "stxkeys"];
+
+/// Rewrites a statement.
+///
+/// # Errors
+/// `42704` a setting that is not known.
+pub(crate) fn normalise(statement: &mut Statement, facts: &SessionFacts) -> Result<(), SqlError> {
+    match VisitMut::visit(statement, &mut Normaliser { facts, known: Vec::new(), levels: Vec::new() }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Normaliser<'a> {
+    facts: &'a SessionFacts,
+    /// What relations are called in the queries around, and their object identifiers.
+    known: Vec<(String, i32)>,
+    /// How many of them there were before each of these queries.
+    levels: Vec<usize>,
+}
+
+/// Finds relations of FROM with the names that they have there.
+struct Named<'a>(&'a mut Vec<(String, i32)>);
+
+impl Visitor for Named<'_> {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, alias, args: None, .. } = factor
+            && let Some(plain) = last(name)
+            && let Some(relation) = RELATIONS.iter().find(|relation| relation.name == plain.value)
+        {
+            let known_as = alias.as_ref().map_or(&plain.value, |alias| &alias.name.value);
+            self.0.push((known_as.clone(), relation.oid));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl VisitorMut for Normaliser<'_> {
+    type Break = SqlError;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
+        self.levels.push(self.known.len());
+        let _ = Visit::visit(&select.from, &mut Named(&mut self.known));
+        for item in &mut select.projection {
+            match item {
+                // The name that a column has without AS comes from what is written, not from what becomes of it.
+                SelectItem::UnnamedExpr(expr)
+                    if !matches!(
+                        expr,
+                        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)
+                    ) =>
+                {
+                    let name = sql::output_name(expr);
+                    if name != "?column?" {
+                        let (expr, alias) = (expr.clone(), Ident::with_quote('"', name));
+                        *item = SelectItem::ExprWithAlias { expr, alias };
+                    }
+                }
+                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                    without_schema(name);
+                }
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<SqlError> {
+        self.known.truncate(self.levels.pop().unwrap_or(0));
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        if query.order_by.is_none()
+            && let SetExpr::Select(select) = query.body.as_ref()
+        {
+            query.order_by = newest_first(select);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        // Nobody else changes the catalogue while it is read.
+        query.locks.clear();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
+        if let Some(numbered) = numbered(factor) {
+            *factor = numbered;
+            return ControlFlow::Continue(());
+        }
+        match factor {
+            TableFactor::Table { name, alias, args, .. } => {
+                let known_as = relation_name(name, args.is_some());
+                if let (None, Some(known_as)) = (&alias, known_as) {
+                    *alias =
+                        Some(TableAlias { explicit: true, name: known_as, columns: Vec::new(), at: None });
+                }
+            }
+            TableFactor::Function { name, .. } => without_schema(name),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        // `x::regclass::oid` is the object, and `x::regclass::text` its name, whatever x is.
+        if let Expr::Cast { expr: inner, data_type, .. } = expr
+            && let Expr::Cast { expr: operand, data_type: object_type, .. } = strip_parentheses(inner)
+            && let Some(object_type) = object_type_name(object_type)
+        {
+            let found = call(finder(object_type), vec![cast(operand.as_ref().clone(), DataType::Text)]);
+            match type_name(data_type).as_deref() {
+                Some("oid" | "int4" | "integer" | "int8" | "bigint") => {
+                    *expr = cast(found, data_type.clone())
+                }
+                Some("text" | "varchar" | "character varying" | "name") => {
+                    *expr = call(&format!("entente_{object_type}_name"), vec![found]);
+                }
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        match self.replacement(expr) {
+            Ok(Some(replacement)) => *expr = replacement,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Normaliser<'_> {
+    fn replacement(&self, expr: &mut Expr) -> Result<Option<Expr>, SqlError> {
+        Ok(match expr {
+            Expr::CompoundIdentifier(parts) => {
+                // `catalog.schema.relation.column` and `schema.relation.column`
+                while parts.len() > 2 && is_schema_or_database(&parts[0]) {
+                    parts.remove(0);
+                }
+                match parts.as_slice() {
+                    [relation, column] if column.value == "tableoid" => {
+                        let mut known = self.known.iter().rev();
+                        known
+                            .find(|(name, _)| *name == relation.value)
+                            .map(|(_, oid)| number(i64::from(*oid)))
+                    }
+                    _ => None,
+                }
+            }
+            Expr::Identifier(name) if name.value == "tableoid" => {
+                self.known.last().map(|(_, oid)| number(i64::from(*oid)))
+            }
+            Expr::Identifier(name) if name.quote_style.is_none() => self.answer(&name.value, &[])?,
+            Expr::Function(function) => self.function(function)?,
+            Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr: operand, data_type, .. } => {
+                if let Some(object_type) = object_type_name(data_type) {
+                    return Ok(Some(match is_text(operand) {
+                        true => call(finder(object_type), vec![operand.as_ref().clone()]),
+                        false => {
+                            let name = format!("entente_{object_type}_name");
+                            call(&name, vec![operand.as_ref().clone()])
+                        }
+                    }));
+                }
+                plain_type(data_type);
+                match (&*data_type, operand.as_ref()) {
+                    // `to_regclass(x)::text`
+                    (DataType::Text, Expr::Function(function)) => {
+                        let name = last(&function.name).and_then(|name| name.value.strip_prefix("to_"));
+                        let known = name.filter(|name| name.starts_with("reg"));
+                        known.map(|known| {
+                            call(&format!("entente_{known}_name"), vec![operand.as_ref().clone()])
+                        })
+                    }
+                    _ => None,
+                }
+            }
+            Expr::TypedString(TypedString { value, data_type, .. }) => {
+                if let Some(object_type) = object_type_name(data_type) {
+                    return Ok(Some(call(finder(object_type), vec![Expr::Value(value.clone())])));
+                }
+                plain_type(data_type);
+                None
+            }
+            Expr::Collate { expr: operand, collation } => {
+                let collation = last(collation).map_or("", |name| name.value.as_str());
+                matches!(collation, "default" | "C" | "POSIX" | "ucs_basic").then(|| operand.as_ref().clone())
+            }
+            Expr::BinaryOp { op, .. } => {
+                plain_operator(op);
+                None
+            }
+            Expr::AnyOp { compare_op, .. } | Expr::AllOp { compare_op, .. } => {
+                plain_operator(compare_op);
+                None
+            }
+            Expr::CompoundFieldAccess { root, access_chain } if is_vector(root) => {
+                if let Some(AccessExpr::Subscript(Subscript::Index { index })) = access_chain.first_mut() {
+                    *index = plus(index.clone(), 1);
+                }
+                None
+            }
+            _ => None,
+        })
+    }
+
+    fn function(&self, function: &mut Function) -> Result<Option<Expr>, SqlError> {
+        without_schema(&mut function.name);
+        let Some(name) = last(&function.name).map(|name| name.value.to_ascii_lowercase()) else {
+            return Ok(None);
+        };
+        let arguments = arguments(&function.args);
+        if let Some(answer) = self.answer(&name, &arguments)? {
+            return Ok(Some(answer));
+        }
+        let text = |argument: &Expr| cast(argument.clone(), DataType::Text);
+        Ok(match (name.as_str(), arguments.as_slice()) {
+            // Subscripts of a vector begin at 0.
+            ("generate_subscripts", [array, ..]) => {
+                let length = call("cardinality", vec![array.clone()]);
+                Some(match is_vector(array) {
+                    true => call("generate_series", vec![number(0), plus(length, -1)]),
+                    false => call("generate_series", vec![number(1), length]),
+                })
+            }
+            // Objects are given by name or number, and the user may be left out.
+            (name, given) if name.starts_with("has_") && name.ends_with("_privilege") => {
+                let all = if name == "has_column_privilege" { 4 } else { 3 };
+                let mut given: Vec<Expr> = given.iter().map(text).collect();
+                if given.len() + 1 == all {
+                    given.insert(0, literal(&self.facts.user));
+                }
+                Some(call(name, given))
+            }
+            ("pg_has_role", [role, privileges]) => {
+                let given = vec![literal(&self.facts.user), text(role), text(privileges)];
+                Some(call("pg_has_role", given))
+            }
+            ("pg_has_role", [member, role, privileges]) => {
+                Some(call("pg_has_role", vec![text(member), text(role), text(privileges)]))
+            }
+            ("json_build_object" | "jsonb_build_object", pairs) => Some(object(pairs)),
+            ("pg_get_viewdef", [view, ..]) => Some(call("entente_viewdef", vec![text(view)])),
+            ("pg_database_size" | "pg_tablespace_size" | "row_security_active", [object]) => {
+                Some(call(&name, vec![text(object)]))
+            }
+            _ => None,
+        })
+    }
+
+    /// What a session is asked about itself.
+    fn answer(&self, name: &str, arguments: &[Expr]) -> Result<Option<Expr>, SqlError> {
+        let setting = |argument: &Expr| match argument {
+            Expr::Value(value) => match &value.value {
+                Value::SingleQuotedString(text) => Some(text.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        Ok(Some(match (name.to_ascii_lowercase().as_str(), arguments) {
+            ("version", []) => literal(&format!(
+                "PostgreSQL {}, a database that several organisations run together",
+                self.facts.server_version
+            )),
+            ("current_user" | "session_user" | "user" | "current_role", []) => literal(&self.facts.user),
+            ("current_database" | "current_catalog", []) => literal(DATABASE),
+            ("current_schema", []) => match self.facts.search_path.first() {
+                Some(schema) => literal(schema),
+                None => cast(Expr::value(Value::Null), DataType::Text),
+            },
+            ("pg_backend_pid", []) => number(i64::from(self.facts.process)),
+            ("current_setting", [name, more @ ..]) => {
+                let Some(name) = setting(name) else { return Ok(None) };
+                let mut settings = self.facts.settings.iter();
+                match settings.find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+                    Some((_, value)) => literal(value),
+                    None if !more.is_empty() => cast(Expr::value(Value::Null), DataType::Text),
+                    None => {
+                        let message = format!("unrecognized configuration parameter \"{name}\"");
+                        return Err(SqlError::new(SqlState(*b"42704"), message));
+                    }
+                }
+            }
+            // The value is answered and not set: SET does that.
+            ("set_config", [_, value, ..]) => value.clone(),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// The order of rows of the history that nobody has asked another order of: the newest first, which are read first, too.
+fn newest_first(select: &Select) -> Option<OrderBy> {
+    let [from] = select.from.as_slice() else { return None };
+    let TableFactor::Table { name, args: None, .. } = &from.relation else { return None };
+    let [schema, relation] = name.0.as_slice() else { return None };
+    let plain = matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty())
+        && select.distinct.is_none()
+        && select.having.is_none()
+        && from.joins.is_empty();
+    let columns: &[&str] = match relation.as_ident()?.value.as_str() {
+        "blocks" => &["height"],
+        "transactions" => &["height", "index"],
+        _ => return None,
+    };
+    // A function may be an aggregate.
+    let has_functions = |item: &SelectItem| {
+        let found = sqlparser::ast::visit_expressions(item, |expr| match expr {
+            Expr::Function(_) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        found.is_break()
+    };
+    if !plain || schema.as_ident()?.value != "entente" || select.projection.iter().any(has_functions) {
+        return None;
+    }
+    let by = |column: &&str| OrderByExpr {
+        expr: Expr::Identifier(Ident::new(*column)),
+        options: OrderByOptions { asc: Some(false), nulls_first: None },
+        with_fill: None,
+    };
+    let kind = OrderByKind::Expressions(columns.iter().map(by).collect());
+    Some(OrderBy { kind, interpolate: None })
+}
+
+/// `f(x) WITH ORDINALITY` of a function of the catalogue as a query that numbers its rows.
+fn numbered(factor: &mut TableFactor) -> Option<TableFactor> {
+    let (name, args, alias) = match factor {
+        TableFactor::Function { name, args, with_ordinality: true, alias, .. } => (name, args, alias),
+        TableFactor::Table { name, args: Some(args), with_ordinality: true, alias, .. } => {
+            (name, &mut args.args, alias)
+        }
+        _ => return None,
+    };
+    without_schema(name);
+    if !last(name)?.value.starts_with("pg_") {
+        return None;
+    }
+    const QUERY: &str = "SELECT f.*, row_number() OVER () AS ordinality FROM f() AS f";
+    let mut query = match Parser::parse_sql(&PostgreSqlDialect {}, QUERY).ok()?.pop()? {
+        Statement::Query(query) => query,
+        _ => return None,
+    };
+    let SetExpr::Select(select) = query.body.as_mut() else { return None };
+    let called = match &mut select.from.first_mut()?.relation {
+        TableFactor::Table { name, args: Some(args), .. } => Some((name, &mut args.args)),
+        TableFactor::Function { name, args, .. } => Some((name, args)),
+        _ => None,
+    };
+    let (called, arguments) = called?;
+    *called = name.clone();
+    arguments.append(args);
+    Some(TableFactor::Derived { lateral: true, subquery: query, alias: alias.take(), sample: None })
+}
+
+/// A JSON object of names and values, as text.
+fn object(pairs: &[Expr]) -> Expr {
+    let text = |text: &str| Expr::value(Value::SingleQuotedString(text.to_string()));
+    let mut parts = vec![text("{")];
+    for (at, part) in pairs.iter().enumerate() {
+        match at {
+            0 => {}
+            _ if at % 2 == 0 => parts.push(text(", ")),
+            _ => parts.push(text(" : ")),
+        }
+        let is_unknown = match part {
+            Expr::Value(value) => !matches!(value.value, Value::Number(..) | Value::Boolean(_)),
+            _ => at % 2 == 0,
+        };
+        let part = if is_unknown { cast(part.clone(), DataType::Text) } else { part.clone() };
+        parts.push(call("entente_json", vec![part]));
+    }
+    parts.push(text("}"));
+    call("concat", parts)
+}
+
+fn strip_parentheses(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Nested(inner) => strip_parentheses(inner),
+        other => other,
+    }
+}
+
+fn last(name: &ObjectName) -> Option<&Ident> {
+    name.0.last().and_then(ObjectNamePart::as_ident)
+}
+
+fn is_schema_or_database(name: &Ident) -> bool {
+    ["pg_catalog", "information_schema", DATABASE].iter().any(|known| name.value.eq_ignore_ascii_case(known))
+}
+
+/// The name without `pg_catalog` and `information_schema`.
+fn without_schema(name: &mut ObjectName) {
+    while name.0.len() > 1 && name.0[0].as_ident().is_some_and(is_schema_or_database) {
+        name.0.remove(0);
+    }
+}
+
+/// Makes the name of a relation that by which it is found; gives the one under which its columns are known.
+fn relation_name(name: &mut ObjectName, is_function: bool) -> Option<Ident> {
+    let is = |part: &ObjectNamePart, known: &str| {
+        part.as_ident().is_some_and(|part| part.value.eq_ignore_ascii_case(known))
+    };
+    if name.0.len() == 3 && is(&name.0[0], DATABASE) {
+        name.0.remove(0);
+    }
+    if is_function || name.0.len() != 2 {
+        without_schema(name);
+        return None;
+    }
+    for schema in ["information_schema", "entente"] {
+        if is(&name.0[0], schema) {
+            let plain = last(name)?.clone();
+            let lower =
+                plain.quote_style.map_or_else(|| plain.value.to_ascii_lowercase(), |_| plain.value.clone());
+            let qualified = format!("{schema}.{lower}");
+            let span = name.0[0].as_ident().map_or(plain.span, |schema| schema.span.union(&plain.span));
+            *name = ObjectName::from(vec![Ident { value: qualified, quote_style: Some('"'), span }]);
+            return Some(plain);
+        }
+    }
+    without_schema(name);
+    None
+}
+
+/// `OPERATOR(pg_catalog.~)` as the operator that it is.
+fn plain_operator(op: &mut BinaryOperator) {
+    let BinaryOperator::PGCustomBinaryOperator(parts) = op else { return };
+    *op = match parts.last().map(String::as_str) {
+        Some("~") => BinaryOperator::PGRegexMatch,
+        Some("~*") => BinaryOperator::PGRegexIMatch,
+        Some("!~") => BinaryOperator::PGRegexNotMatch,
+        Some("!~*") => BinaryOperator::PGRegexNotIMatch,
+        Some("~~") => BinaryOperator::PGLikeMatch,
+        Some("!~~") => BinaryOperator::PGNotLikeMatch,
+        Some("~~*") => BinaryOperator::PGILikeMatch,
+        Some("!~~*") => BinaryOperator::PGNotILikeMatch,
+        Some("=") => BinaryOperator::Eq,
+        Some("<>" | "!=") => BinaryOperator::NotEq,
+        Some("<") => BinaryOperator::Lt,
+        Some("<=") => BinaryOperator::LtEq,
+        Some(">") => BinaryOperator::Gt,
+        Some(">=") => BinaryOperator::GtEq,
+        Some("||") => BinaryOperator::StringConcat,
+        Some("+") => BinaryOperator::Plus,
+        Some("-") => BinaryOperator::Minus,
+        Some("@>") => BinaryOperator::AtArrow,
+        Some("<@") => BinaryOperator::ArrowAt,
+        Some("&&") => BinaryOperator::PGOverlap,
+        _ => return,
+    };
+}
+
+/// Whether it is a column that is a vector in PostgreSQL.
+fn is_vector(expr: &Expr) -> bool {
+    let name = match strip_parentheses(expr) {
+        Expr::Identifier(name) => name,
+        Expr::CompoundIdentifier(parts) => match parts.last() {
+            Some(name) => name,
+            None => return false,
+        },
+        _ => return false,
+    };
+    VECTORS.contains(&name.value.as_str())
+}
+
+/// Whether an operand of `::regclass` is a name rather than a number: what is written, put together or given as a
+/// parameter, and the columns that are names.
+fn is_text(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_text(inner),
+        Expr::Value(value) => !matches!(&value.value, Value::Number(..)),
+        Expr::BinaryOp { op, .. } => *op == BinaryOperator::StringConcat,
+        Expr::Cast { data_type, .. } => {
+            matches!(data_type, DataType::Text | DataType::Varchar(_) | DataType::CharacterVarying(_))
+        }
+        Expr::Function(function) => last(&function.name).is_some_and(|name| {
+            ["quote_ident", "format", "concat", "pg_get_serial_sequence", "coalesce", "replace"]
+                .contains(&name.value.as_str())
+        }),
+        Expr::Identifier(name) => is_name_column(&name.value),
+        Expr::CompoundIdentifier(parts) => parts.last().is_some_and(|name| is_name_column(&name.value)),
+        _ => false,
+    }
+}
+
+fn is_name_column(name: &str) -> bool {
+    let mut columns = RELATIONS.iter().flat_map(|relation| &relation.columns);
+    columns
+        .find(|column| column.name == name)
+        .is_some_and(|column| column.data_type == ::types::DataType::Text(None))
+}
+
+fn arguments(arguments: &FunctionArguments) -> Vec<Expr> {
+    let FunctionArguments::List(list) = arguments else { return Vec::new() };
+    let plain = list.args.iter().filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    });
+    plain.collect()
+}

@@ -1,0 +1,211 @@
+//! Preparing and running queries about the catalogue.
+
+use crate::SessionFacts;
+use crate::history::History;
+use crate::normalise::normalise;
+use crate::relations;
+use crate::view::{Contents, View};
+use parking_lot::Mutex;
+use sql::{Context, Invocation, Library, Prepared, StatementKind};
+use sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
+use state::{PlainState, Simulate};
+use std::sync::{Arc, LazyLock};
+use types::{
+    Catalog, DataType, OutputColumn, Payload, SqlError, SqlState, StatementResult, TransactionId, Value,
+};
+
+/// PostgreSQL's functions that know the catalogue.
+const FUNCTIONS: &str = include_str!("functions.sql");
+/// Logical steps of one query.
+const STEPS_MAX: u64 = 50_000_000;
+/// Rows that a query may return.
+const ROWS_MAX: usize = 200_000;
+
+/// What the functions read. Each of them is bound when it is made, which takes as long as there are relations.
+const READ_BY_FUNCTIONS: &[&str] = &[
+    "pg_attribute",
+    "pg_auth_members",
+    "pg_authid",
+    "pg_class",
+    "pg_depend",
+    "pg_description",
+    "pg_namespace",
+    "pg_proc",
+    "pg_settings",
+    "pg_shdescription",
+    "pg_type",
+    "entente_definition",
+    "entente_keyword",
+    "entente_privilege",
+    "entente_search_path",
+];
+
+/// The relations and functions, which are the same on every ledger.
+static LIBRARY: LazyLock<Result<Arc<Library>, SqlError>> = LazyLock::new(|| {
+    let few = Arc::new(relations::tables(|name| READ_BY_FUNCTIONS.contains(&name)));
+    let library = Arc::new(Library::new(few.clone())?);
+    let context = Context {
+        height: 0,
+        timestamp_ms: 0,
+        index: 0,
+        transaction: TransactionId::default(),
+        step_limit: STEPS_MAX,
+    };
+    let script = Payload::Script { sql: FUNCTIONS.to_string(), parameters: Vec::new() };
+    let effects = Invocation::new(library, context, script).simulate(&PlainState::new(few));
+    effects.result?;
+    let made = effects.catalog.unwrap_or_default();
+    let all = relations::tables(|_| true);
+    let catalog = Catalog {
+        tables: all.tables,
+        indexes: all.indexes,
+        next_table: all.next_table,
+        ..Catalog::clone(&made)
+    };
+    Library::new(Arc::new(catalog)).map(Arc::new)
+});
+
+/// Answers queries about a ledger's catalogue and its history.
+#[derive(Default)]
+pub struct Catalogue {
+    current: Mutex<Option<Arc<Contents>>>,
+}
+
+/// A query that was bound.
+pub struct Query {
+    prepared: Prepared,
+    type_numbers: Vec<(usize, u32)>,
+    facts: SessionFacts,
+}
+
+impl Query {
+    /// Types of its parameters.
+    pub fn parameters(&self) -> &[DataType] {
+        self.prepared.parameters()
+    }
+
+    /// Columns of its rows.
+    pub fn columns(&self) -> &[OutputColumn] {
+        self.prepared.columns()
+    }
+
+    /// Columns, from 0, of which clients are told another type than that of their values, and its number.
+    pub fn type_numbers(&self) -> &[(usize, u32)] {
+        &self.type_numbers
+    }
+}
+
+impl Catalogue {
+    /// Binds a query. `types` are the parameters' types as far as the client gave them.
+    ///
+    /// # Errors
+    /// What is wrong in it; `0A000` where it reads tables of the ledger as well.
+    pub fn prepare(
+        &self,
+        ledger: &Catalog,
+        sql: &str,
+        facts: &SessionFacts,
+        types: &[DataType],
+    ) -> Result<Query, SqlError> {
+        let library = LIBRARY.as_ref().map_err(Clone::clone)?;
+        let mut statement = sql::parse_only_statement(sql)?;
+        if !matches!(statement, Statement::Query(_) | Statement::Explain { .. }) {
+            return Err(SqlError::unsupported("a catalogue query that is no SELECT"));
+        }
+        let type_numbers = json_columns(&statement);
+        normalise(&mut statement, facts)?;
+        let prepared = sql::prepare_query(library, sql, statement, types);
+        let prepared = prepared.map_err(|error| explained(error, ledger))?;
+        if prepared.kind() != StatementKind::Read {
+            return Err(SqlError::unsupported("a catalogue query that is no SELECT"));
+        }
+        Ok(Query { prepared, type_numbers, facts: facts.clone() })
+    }
+
+    /// Runs a query.
+    ///
+    /// # Errors
+    /// What it ends with; `54000` where it takes too many steps or gives too many rows.
+    pub fn run(
+        &self,
+        ledger: &Arc<Catalog>,
+        history: &dyn History,
+        query: &Query,
+        parameters: &[Value],
+        timestamp_ms: u64,
+    ) -> Result<StatementResult, SqlError> {
+        let library = LIBRARY.as_ref().map_err(Clone::clone)?;
+        let contents = self.contents(ledger);
+        let view = View { catalog: library.catalog(), contents: &contents, facts: &query.facts, history };
+        let results = query.prepared.query(&view, parameters, STEPS_MAX, timestamp_ms)?;
+        let result = results.into_iter().next_back().unwrap_or_default();
+        if result.rows.len() > ROWS_MAX {
+            let message = format!("a catalogue query returns at most {ROWS_MAX} rows");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("use WHERE or LIMIT"));
+        }
+        Ok(result)
+    }
+
+    fn contents(&self, ledger: &Arc<Catalog>) -> Arc<Contents> {
+        let mut current = self.current.lock();
+        match current.as_ref().filter(|contents| contents.version() == ledger.version) {
+            Some(contents) => contents.clone(),
+            None => {
+                let contents = Arc::new(Contents::new(ledger.clone()));
+                *current = Some(contents.clone());
+                contents
+            }
+        }
+    }
+}
+
+/// The number of `json`, which is text here: drivers read its values.
+const JSON: u32 = 114;
+
+/// The output columns that are JSON.
+fn json_columns(statement: &Statement) -> Vec<(usize, u32)> {
+    let Statement::Query(query) = statement else { return Vec::new() };
+    let SetExpr::Select(select) = query.body.as_ref() else { return Vec::new() };
+    let mut found = Vec::new();
+    for (position, item) in select.projection.iter().enumerate() {
+        match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } if is_json(expr) => {
+                found.push((position, JSON));
+            }
+            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. } => {}
+            // Nobody knows yet how many columns it is.
+            _ => break,
+        }
+    }
+    found
+}
+
+fn is_json(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_json(inner),
+        Expr::Function(function) => {
+            let name = function.name.0.last().and_then(|name| name.as_ident());
+            name.is_some_and(|name| name.value.eq_ignore_ascii_case("json_build_object"))
+        }
+        Expr::Subquery(query) => match query.body.as_ref() {
+            SetExpr::Select(select) => match select.projection.first() {
+                Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => is_json(expr),
+                _ => false,
+            },
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// What is no relation of the catalogue may be a table of the ledger.
+fn explained(error: SqlError, ledger: &Catalog) -> SqlError {
+    let name = error.message.strip_prefix("relation \"").and_then(|rest| rest.split('"').next());
+    match name.filter(|name| error.state == SqlState::UNDEFINED_TABLE && ledger.columns_of(name).is_some()) {
+        Some(name) => SqlError::unsupported(format_args!(
+            "a query that reads the table \"{name}\" together with the catalogue"
+        ))
+        .hint("Ask for them one after the other."),
+        None => error,
+    }
+}

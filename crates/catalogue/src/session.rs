@@ -1,0 +1,75 @@
+//! What queries ask about their session.
+
+use crate::cell::{Cell, NamedRow};
+use crate::objects::{DATABASE, DATABASE_OID, Objects};
+
+/// Settings that drivers ask for and nobody can change.
+const FIXED: &[(&str, &str)] = &[
+    ("block_size", "8192"),
+    ("max_function_args", "100"),
+    ("max_identifier_length", "63"),
+    ("max_index_keys", "32"),
+];
+
+/// What a query may ask about its session.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFacts {
+    /// The user that it connected as.
+    pub user: String,
+    /// Its process number.
+    pub process: i32,
+    /// Its search path, as far as there are such schemas.
+    pub search_path: Vec<String>,
+    /// Names and values of its settings.
+    pub settings: Vec<(String, String)>,
+    /// The version that the server says it has.
+    pub server_version: String,
+}
+
+impl SessionFacts {
+    /// The rows of `pg_settings`.
+    pub(crate) fn setting_rows(&self) -> Vec<NamedRow> {
+        let row = |(name, value): &(String, String)| {
+            vec![
+                ("name", Cell::from(name.clone())),
+                ("setting", value.clone().into()),
+                ("category", "Entente".into()),
+                ("context", "user".into()),
+                ("vartype", "string".into()),
+                ("source", "session".into()),
+                ("boot_val", value.clone().into()),
+                ("reset_val", value.clone().into()),
+                ("pending_restart", false.into()),
+            ]
+        };
+        let fixed = FIXED.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let fixed: Vec<_> =
+            fixed.filter(|(name, _)| self.settings.iter().all(|(known, _)| known != name)).collect();
+        self.settings.iter().chain(&fixed).map(row).collect()
+    }
+
+    /// Where names without a schema are looked for: `pg_catalog`, at place 0, and the schemas of the search path.
+    pub(crate) fn search_path_rows(&self, objects: &Objects) -> Vec<NamedRow> {
+        let find = |name: &str| objects.schemas.iter().find(|(known, _)| known == name);
+        let known = self.search_path.iter().filter_map(|name| find(name));
+        let all = find("pg_catalog").into_iter().chain(known);
+        let row = |(place, (name, oid)): (i32, &(String, i32))| {
+            vec![("place", place.into()), ("name", Cell::from(name.clone())), ("oid", (*oid).into())]
+        };
+        (0..).zip(all).map(row).collect()
+    }
+
+    /// The rows of `pg_stat_activity`: the session itself.
+    pub(crate) fn activity(&self) -> Vec<NamedRow> {
+        let application = self.settings.iter().find(|(name, _)| name == "application_name");
+        vec![vec![
+            ("datid", DATABASE_OID.into()),
+            ("datname", DATABASE.into()),
+            ("pid", self.process.into()),
+            ("usename", self.user.clone().into()),
+            ("application_name", application.map(|(_, value)| value.clone()).into()),
+            ("state", "active".into()),
+            ("backend_type", "client backend".into()),
+        ]]
+    }
+}

@@ -1,0 +1,41 @@
+//! What the catalogue and the wire protocol say of a type besides its number.
+
+use types::DataType;
+
+/// `pg_type.typlen` of a type: the bytes of its values, or -1 where they differ.
+pub fn type_length(data_type: DataType) -> i16 {
+    match data_type {
+        DataType::Boolean => 1,
+        DataType::Integer => 4,
+        DataType::BigInt | DataType::Double | DataType::TimestampTz => 8,
+        DataType::SmallInt => 2,
+        DataType::Real | DataType::Date => 4,
+        DataType::Timestamp | DataType::Time => 8,
+        DataType::Interval | DataType::Uuid => 16,
+        DataType::Numeric(_)
+        | DataType::Text(_)
+        | DataType::Unknown
+        | DataType::Char(_)
+        | DataType::Bytea
+        | DataType::Array(_)
+        | DataType::Composite(_)
+        | DataType::Record
+        | DataType::RefCursor => -1,
+        DataType::Polymorphic(_) => 4,
+    }
+}
+
+/// `pg_attribute.atttypmod` of a type.
+pub fn type_modifier(data_type: DataType) -> i32 {
+    match data_type {
+        DataType::Numeric(Some((precision, scale))) => {
+            // A negative scale has eleven bits.
+            ((i32::from(precision) << 16) | (i32::from(scale) & 0x7ff)) + 4
+        }
+        DataType::Text(Some(length)) | DataType::Char(Some(length)) => {
+            i32::try_from(length).unwrap_or(i32::MAX - 4).min(i32::MAX - 4) + 4
+        }
+        DataType::Array(element) => type_modifier(element.data_type()),
+        _ => -1,
+    }
+}

@@ -1,0 +1,237 @@
+//! The catalogue of a ledger: what it answers, compared with PostgreSQL 15 on the same schema, and the statements of psql and
+//! drivers, none of which may fail.
+
+use catalogue::{Catalogue, History, SessionFacts};
+use sql::{Context, Invocation, Library};
+use state::{PlainState, Simulate};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use types::{Catalog, Payload, Row, SqlError, SqlState, StatementResult, TransactionId, Value, format_value};
+
+/// A ledger of as many blocks, each with two transactions.
+struct Blocks(u64);
+
+impl Blocks {
+    fn rows(&self, heights: RangeInclusive<u64>, limit: usize, of: impl Fn(u64) -> Vec<Row>) -> Vec<Row> {
+        let heights = (*heights.start()).max(1)..=(*heights.end()).min(self.0);
+        heights.rev().flat_map(of).take(limit).collect()
+    }
+}
+
+fn block(height: u64) -> Vec<Row> {
+    let mut row = vec![Value::Null; 11];
+    row[0] = Value::BigInt(height as i64);
+    row[5] = Value::text("org1");
+    vec![Arc::from(row)]
+}
+
+fn transactions(height: u64) -> Vec<Row> {
+    let row = |index: i32| {
+        let mut row = vec![Value::Null; 10];
+        row[0] = Value::BigInt(height as i64);
+        row[1] = Value::Integer(index);
+        row[2] = Value::text(id(height, index));
+        Arc::from(row)
+    };
+    vec![row(1), row(0)]
+}
+
+fn id(height: u64, index: i32) -> String {
+    format!("{:064x}", height * 16 + index as u64)
+}
+
+impl History for Blocks {
+    fn height(&self) -> u64 {
+        self.0
+    }
+
+    fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<Row> {
+        self.rows(heights, limit, block)
+    }
+
+    fn transactions(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<Row> {
+        self.rows(heights, limit, transactions)
+    }
+
+    fn transaction(&self, wanted: &str) -> Option<Row> {
+        let all = self.rows(0..=self.0, usize::MAX, transactions);
+        all.into_iter().find(|row| row[2] == Value::text(wanted))
+    }
+
+    fn nodes(&self) -> Vec<Row> {
+        let mut row = vec![Value::Null; 6];
+        row[0] = Value::text("org1");
+        vec![Arc::from(row)]
+    }
+}
+
+/// The catalog that these statements leave.
+fn ledger(script: &str) -> Arc<Catalog> {
+    let mut catalog = Arc::new(Catalog::default());
+    for statement in script.split(";\n").filter(|statement| !statement.trim().is_empty()) {
+        let library = Arc::new(Library::new(catalog.clone()).expect("a library"));
+        let context = Context {
+            height: 1,
+            timestamp_ms: 0,
+            index: 0,
+            transaction: TransactionId::default(),
+            step_limit: u64::MAX,
+        };
+        let payload = Payload::Script { sql: statement.to_string(), parameters: Vec::new() };
+        let effects = Invocation::new(library, context, payload).simulate(&PlainState::new(catalog.clone()));
+        effects.result.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+        catalog = effects.catalog.expect("a schema change");
+    }
+    catalog
+}
+
+struct Asked {
+    ledger: Arc<Catalog>,
+    catalogue: Catalogue,
+    facts: SessionFacts,
+}
+
+impl Asked {
+    fn new() -> Asked {
+        let facts = SessionFacts {
+            user: "postgres".to_string(),
+            process: 7,
+            settings: vec![("application_name".to_string(), "test".to_string())],
+            server_version: "15.0".to_string(),
+        };
+        Asked { ledger: ledger(include_str!("schema.sql")), catalogue: Catalogue::default(), facts }
+    }
+
+    fn ask(&self, sql: &str) -> Result<StatementResult, SqlError> {
+        let query = self.catalogue.prepare(&self.ledger, sql, &self.facts, &[])?;
+        let parameters = vec![Value::Null; query.parameters().len()];
+        self.catalogue.run(&self.ledger, &Blocks(1_000), &query, &parameters, 0)
+    }
+
+    /// Rows as psql prints them without alignment.
+    fn answer(&self, sql: &str) -> String {
+        let result = self.ask(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        let value = |value: &Value| match value {
+            Value::Boolean(value) => if *value { "t" } else { "f" }.to_string(),
+            other => format_value(other).unwrap_or_else(|| "NULL".to_string()),
+        };
+        let row = |row: &Vec<Value>| row.iter().map(value).collect::<Vec<String>>().join("|") + "\n";
+        result.rows.iter().map(row).collect()
+    }
+}
+
+#[test]
+fn it_answers_as_postgresql_does() {
+    let asked = Asked::new();
+    let mut different = String::new();
+    for block in include_str!("answers.txt").split("\n\n") {
+        let (sql, expected) = block.split_once("\n----\n").expect("a query and its answer");
+        let found = match asked.ask(sql) {
+            Ok(_) => asked.answer(sql),
+            Err(error) => format!("{error:?}"),
+        };
+        if found.trim_end() != expected.trim_end() {
+            different += &format!("{sql}\nexpected:\n{}\nfound:\n{found}\n", expected.trim_end());
+        }
+    }
+    assert!(different.is_empty(), "{different}");
+}
+
+#[test]
+fn statements_of_psql_and_drivers_do_not_fail() {
+    let asked = Asked::new();
+    let files = [
+        include_str!("statements/psql.sql"),
+        include_str!("statements/jdbc.sql"),
+        include_str!("statements/sqlalchemy.sql"),
+        include_str!("statements/dbeaver.sql"),
+    ];
+    for statement in files.iter().flat_map(|file| file.split("\n;;\n")) {
+        if let Err(error) = asked.ask(statement) {
+            panic!("{error:?}\n{statement}");
+        }
+    }
+}
+
+#[test]
+fn every_relation_can_be_read() {
+    let asked = Asked::new();
+    let names = asked.answer(
+        "SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname IN ('pg_catalog', 'information_schema') ORDER BY 1",
+    );
+    assert!(names.lines().count() > 150, "{names}");
+    for name in names.lines() {
+        let columns = asked.ask(&format!("SELECT * FROM {name}")).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+        let described = asked.answer(&format!(
+            "SELECT attname FROM pg_attribute WHERE attrelid = '{name}'::regclass AND attnum > 0 ORDER BY attnum"
+        ));
+        let columns: Vec<&str> = columns.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(described.lines().collect::<Vec<&str>>(), columns, "{name}");
+    }
+}
+
+#[test]
+fn the_history_is_read_as_far_as_it_is_asked_for() {
+    let asked = Asked::new();
+    assert_eq!(
+        asked.answer("SELECT height, proposer FROM entente.blocks ORDER BY height DESC LIMIT 2"),
+        "1000|org1\n999|org1\n"
+    );
+    assert_eq!(asked.answer("SELECT height FROM entente.blocks WHERE height BETWEEN 5 AND 7"), "7\n6\n5\n");
+    assert_eq!(
+        asked.answer("SELECT count(*), min(height), max(height) FROM entente.blocks"),
+        "1000|1|1000\n"
+    );
+    assert_eq!(
+        asked.answer("SELECT count(*) FROM entente.blocks WHERE height > 990 AND height < 5000"),
+        "10\n"
+    );
+    assert_eq!(asked.answer("SELECT count(*) FROM entente.blocks WHERE height < 0 OR height > 1000"), "0\n");
+    assert_eq!(asked.answer("SELECT count(*) FROM entente.transactions"), "2000\n");
+    assert_eq!(
+        asked.answer(
+            "SELECT height, index FROM entente.transactions ORDER BY height DESC, index DESC LIMIT 3"
+        ),
+        "1000|1\n1000|0\n999|1\n"
+    );
+    let by_id =
+        |id: &str| asked.answer(&format!("SELECT height, index FROM entente.transactions WHERE id = '{id}'"));
+    assert_eq!(by_id(&id(77, 1)), "77|1\n");
+    assert_eq!(by_id("none"), "");
+    assert_eq!(
+        asked.answer("SELECT b.height, count(*) FROM entente.blocks b JOIN entente.transactions t USING (height) WHERE b.height <= 2 GROUP BY b.height ORDER BY 1"),
+        "1|2\n2|2\n"
+    );
+    assert_eq!(
+        asked.answer("SELECT height, index FROM entente.transactions WHERE height = 3 AND index = 1"),
+        "3|1\n"
+    );
+    assert_eq!(asked.answer("SELECT organisation FROM entente.nodes"), "org1\n");
+}
+
+#[test]
+fn what_it_cannot_do_is_refused_by_name() {
+    let asked = Asked::new();
+    let refused = |sql: &str| asked.ask(sql).expect_err("refused");
+    let error = refused("SELECT * FROM item, pg_class");
+    assert_eq!(error.state, SqlState::FEATURE_NOT_SUPPORTED);
+    assert!(error.message.contains("\"item\" together with the catalogue"), "{}", error.message);
+    assert_eq!(refused("SELECT * FROM pg_catalog.pg_nothing").state, SqlState::UNDEFINED_TABLE);
+    assert_eq!(refused("SELECT nothing FROM pg_class").state, SqlState::UNDEFINED_COLUMN);
+    assert_eq!(refused("SELECT 'nothing'::regclass").state, SqlState::UNDEFINED_TABLE);
+    assert_eq!(refused("SELECT pg_nothing(oid) FROM pg_class").state, SqlState::UNDEFINED_FUNCTION);
+    assert_eq!(refused("INSERT INTO pg_class VALUES (1)").state, SqlState::FEATURE_NOT_SUPPORTED);
+    assert_eq!(refused("SELECT current_setting('no.such')").state, SqlState(*b"42704"));
+}
+
+#[test]
+fn json_is_told_to_clients_as_json() {
+    let asked = Asked::new();
+    let numbers = |sql: &str| {
+        let query = asked.catalogue.prepare(&asked.ledger, sql, &asked.facts, &[]).expect("prepared");
+        query.type_numbers().to_vec()
+    };
+    assert_eq!(numbers("SELECT oid, (SELECT json_build_object('a', 1)) FROM pg_class"), [(1, 114)]);
+    assert_eq!(numbers("SELECT oid FROM pg_class"), []);
+}

@@ -1,0 +1,134 @@
+//! The catalogue of a node's ledger: its schema and its history as relations.
+
+use crate::{BlockRow, Database, NodeRow, TransactionFilter, TransactionRow};
+use catalogue::{Catalogue, History, Query, SessionFacts};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use types::{DataType, Row, SqlError, StatementResult, TransactionId, Value};
+
+/// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL's time starts.
+const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
+
+/// Answers queries about the catalogue of a database.
+pub(crate) struct NodeCatalogue {
+    database: Arc<dyn Database>,
+    catalogue: Catalogue,
+}
+
+impl NodeCatalogue {
+    /// The catalogue of this database.
+    pub(crate) fn new(database: Arc<dyn Database>) -> NodeCatalogue {
+        NodeCatalogue { database, catalogue: Catalogue::default() }
+    }
+
+    /// Binds a query. `types` are the parameters' types as far as the client gave them.
+    pub(crate) fn prepare(
+        &self,
+        sql: &str,
+        facts: &SessionFacts,
+        types: &[DataType],
+    ) -> Result<Query, SqlError> {
+        self.catalogue.prepare(&self.database.catalog(), sql, facts, types)
+    }
+
+    /// Binds and runs a query.
+    pub(crate) fn run(
+        &self,
+        sql: &str,
+        facts: &SessionFacts,
+        types: &[DataType],
+        parameters: &[Value],
+    ) -> Result<StatementResult, SqlError> {
+        let ledger = self.database.catalog();
+        let query = self.catalogue.prepare(&ledger, sql, facts, types)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let history = NodeHistory(self.database.as_ref());
+        self.catalogue.run(&ledger, &history, &query, parameters, now_ms)
+    }
+}
+
+/// The history that a node keeps.
+struct NodeHistory<'a>(&'a dyn Database);
+
+impl History for NodeHistory<'_> {
+    fn height(&self) -> u64 {
+        self.0.blocks(0..=u64::MAX, 1).first().map_or(0, |newest| newest.height)
+    }
+
+    fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<Row> {
+        self.0.blocks(heights, limit).iter().map(block_row).collect()
+    }
+
+    fn transactions(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<Row> {
+        let filter = TransactionFilter { heights: Some(heights), id: None };
+        self.0.transactions(&filter, limit).iter().map(transaction_row).collect()
+    }
+
+    fn transaction(&self, id: &str) -> Option<Row> {
+        let id = TransactionId(id.parse().ok()?);
+        let filter = TransactionFilter { heights: None, id: Some(id) };
+        self.0.transactions(&filter, 1).first().map(transaction_row)
+    }
+
+    fn nodes(&self) -> Vec<Row> {
+        self.0.nodes().iter().map(node_row).collect()
+    }
+}
+
+fn number(number: u64) -> Value {
+    Value::BigInt(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn integer(number: u32) -> Value {
+    Value::Integer(i32::try_from(number).unwrap_or(i32::MAX))
+}
+
+fn optional(text: Option<&String>) -> Value {
+    text.map_or(Value::Null, |text| Value::text(text.as_str()))
+}
+
+fn block_row(row: &BlockRow) -> Row {
+    let microseconds = i64::try_from(row.timestamp_ms).unwrap_or(i64::MAX / 1_000).saturating_mul(1_000);
+    Row::from([
+        number(row.height),
+        Value::TimestampTz(microseconds.saturating_sub(EPOCH_MICROSECONDS)),
+        integer(row.transactions),
+        integer(row.committed),
+        integer(row.aborted),
+        Value::text(row.proposer.as_str()),
+        Value::text(row.digest.to_string()),
+        Value::text(row.previous.to_string()),
+        Value::text(row.receipts_root.to_string()),
+        Value::text(row.state_digest.to_string()),
+        number(row.bytes),
+    ])
+}
+
+fn transaction_row(row: &TransactionRow) -> Row {
+    let hexadecimal = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    Row::from([
+        number(row.height),
+        integer(row.index),
+        Value::text(row.id.to_string()),
+        Value::text(row.organisation.as_str()),
+        Value::text(row.client.as_str()),
+        Value::text(hexadecimal(&row.request.0)),
+        Value::text(row.call.as_str()),
+        Value::text(row.outcome.as_str()),
+        optional(row.sqlstate.as_ref()),
+        optional(row.message.as_ref()),
+    ])
+}
+
+fn node_row(row: &NodeRow) -> Row {
+    Row::from([
+        Value::text(row.organisation.as_str()),
+        Value::text(row.address.as_str()),
+        Value::text(row.node_key.as_str()),
+        Value::Boolean(row.is_this_node),
+        row.height.map_or(Value::Null, number),
+        row.state_digest.map_or(Value::Null, |digest| Value::text(digest.to_string())),
+    ])
+}
