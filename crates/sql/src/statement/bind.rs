@@ -13,7 +13,7 @@ use crate::table::{TablePlan, Tables};
 use crate::trigger::wrong_target;
 use sqlparser::ast::{Expr, Ident, ObjectName, Spanned, Statement, TableFactor, TableWithJoins};
 use std::sync::Arc;
-use types::{ColumnSet, SqlError};
+use types::{ColumnSet, SqlError, SqlState};
 
 /// Binds SELECT, INSERT, UPDATE, DELETE or CALL.
 ///
@@ -73,8 +73,8 @@ pub(super) fn find_table<'t>(
         return Err(wrong_target(&called));
     }
     if tables.view(&called).is_some() {
-        let error = SqlError::unsupported(format_args!("a change of the view \"{called}\""));
-        return Err(scope.located(error.hint("Change the tables that it reads."), name.span()));
+        let error = SqlError::new(SqlState(*b"42809"), format!("\"{called}\" is not a table"));
+        return Err(scope.located(error, name.span()));
     }
     tables.get(&called).map_err(|error| scope.located(error, name.span()))
 }
