@@ -34,7 +34,7 @@ use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use crate::library::Library;
 use crate::plpgsql::{self, CompiledProcedure, FusedStatement};
 use crate::polymorphic::Actual;
-use crate::sequence::{is_sequence_function, sequence_name};
+use crate::sequence::{is_sequence_function, stored_sequence_name};
 use crate::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
     ConflictAction, InsertSource, Interval, KeyPart, OnConflict, Returning, resolve_key,
@@ -240,7 +240,7 @@ impl<'a> Analysis<'a> {
     /// Drawing from a sequence touches its row where it counts, and nothing else.
     fn counters_of(&mut self, call: &RoutineCall) {
         let named = match call.arguments.first().map(|argument| &argument.kind) {
-            Some(Kind::Constant(Value::Text(text))) => sequence_name(text).ok(),
+            Some(Kind::Constant(Value::Text(text))) => stored_sequence_name(text).ok(),
             _ => None,
         };
         self.counters(&|sequence| named.as_ref().is_none_or(|named| *named == sequence.name));

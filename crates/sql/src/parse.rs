@@ -229,6 +229,15 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
     let about_roles = is_about_roles(keyword(0), keyword(1)) || changes_owner(&tokens);
     let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
+    let end = tokens.len() - usize::from(tokens.last().is_some_and(|token| token.token == Token::EOF));
+    let checks_view = end > 4
+        && (1..4).any(|at| keyword(at) == Keyword::VIEW)
+        && keyword(end - 2) == Keyword::CHECK
+        && keyword(end - 1) == Keyword::OPTION;
+    if checks_view {
+        let error = SqlError::unsupported("WITH CHECK OPTION");
+        return Err(error.hint("Put a CHECK on the table, or refuse the row in a trigger."));
+    }
     let about_aggregates =
         is_about_aggregates(&tokens.iter().take(4).map(|token| &token.token).collect::<Vec<_>>());
     let moves_table = keyword(0) == Keyword::ALTER && keyword(1) == Keyword::TABLE && sets_schema(&tokens);

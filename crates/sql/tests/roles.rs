@@ -332,3 +332,42 @@ fn what_is_in_a_schema_needs_usage_of_it() {
         assert_eq!(database.run(sql).expect_err(sql).state.to_string(), state, "{sql}");
     }
 }
+
+#[test]
+fn changes_of_views_and_of_sequences_need_privileges_on_these() {
+    let mut database = database();
+    for sql in [
+        "CREATE VIEW notes AS SELECT id, note FROM account WHERE balance < 1000",
+        "CREATE SEQUENCE numbers START WITH 1",
+    ] {
+        database.run(sql).expect(sql);
+    }
+    for (sql, object, grant) in [
+        ("UPDATE notes SET note = 'x' WHERE id = 1", "view notes", "GRANT SELECT, UPDATE ON notes TO clerk"),
+        ("DELETE FROM notes WHERE id = 2", "view notes", "GRANT DELETE ON notes TO clerk"),
+        ("SELECT setval('numbers', 5)", "sequence numbers", "GRANT UPDATE ON SEQUENCE numbers TO clerk"),
+    ] {
+        assert_eq!(denied(&mut database, sql), object, "{sql}");
+        database.run(grant).expect(grant);
+        clerk(&mut database, sql).expect(sql);
+    }
+    assert_eq!(denied(&mut database, "SELECT note FROM account"), "table account");
+    assert_eq!(clerk(&mut database, "SELECT nextval('numbers')").expect("everybody draws"), [["6"]]);
+}
+
+#[test]
+fn an_owner_may_do_everything_that_can_be_granted() {
+    let mut database = database();
+    assert_eq!(denied(&mut database, "SELECT word FROM secret"), "table secret");
+    database.run("ALTER TABLE secret OWNER TO clerk").expect("the role is there");
+    clerk(&mut database, "INSERT INTO secret VALUES (2, 'xyzzy')").expect("it may");
+    clerk(&mut database, "TRUNCATE secret").expect("it may");
+    for (sql, state) in [
+        ("ALTER TABLE secret OWNER TO nobody", "42704"),
+        ("ALTER TABLE nowhere OWNER TO clerk", "42P01"),
+        ("ALTER FUNCTION nothing(integer) OWNER TO clerk", "42883"),
+    ] {
+        assert_eq!(database.run(sql).expect_err(sql).state.to_string(), state, "{sql}");
+    }
+    database.run("ALTER FUNCTION total() OWNER TO CURRENT_USER").expect("an administrator");
+}

@@ -319,6 +319,11 @@ fn dump() {
 }
 
 #[test]
+fn view_changes() {
+    run("view_changes");
+}
+
+#[test]
 fn counting() {
     run("counting");
 }

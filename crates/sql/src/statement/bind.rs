@@ -13,7 +13,7 @@ use crate::table::{TablePlan, Tables};
 use crate::trigger::wrong_target;
 use sqlparser::ast::{Expr, Ident, ObjectName, Spanned, Statement, TableFactor, TableWithJoins};
 use std::sync::Arc;
-use types::{ColumnSet, SqlError, object_name};
+use types::{ColumnSet, SqlError, SqlState, object_name};
 
 /// Binds SELECT, INSERT, UPDATE, DELETE or CALL.
 ///
@@ -98,9 +98,8 @@ pub(super) fn find_table<'t>(
     }
     let called = tables.find(&called);
     if tables.view(&called).is_some() {
-        let called = object_name(&called);
-        let error = SqlError::unsupported(format_args!("a change of the view \"{called}\""));
-        return Err(scope.located(error.hint("Change the tables that it reads."), name.span()));
+        let message = format!("\"{}\" is not a table", object_name(&called));
+        return Err(scope.located(SqlError::new(SqlState(*b"42809"), message), name.span()));
     }
     tables.get(&called).map_err(|error| scope.located(error, name.span()))
 }

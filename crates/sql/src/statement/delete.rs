@@ -7,12 +7,13 @@ use super::from::bind_from_target;
 use super::output::bind_returning;
 use super::query::{finding, in_statement};
 use super::update::holds_query;
+use super::view_target::{Change, ViewTarget};
 use crate::command::DeletePlan;
 use crate::expression::{Binder, Source};
 use crate::predicate::Condition;
 use crate::scope::VariableScope;
 use crate::table::Tables;
-use sqlparser::ast::{self, FromTable};
+use sqlparser::ast::{self, FromTable, TableFactor};
 use std::sync::Arc;
 use types::{ColumnSet, Privileges, SqlError, SqlState};
 
@@ -34,6 +35,11 @@ pub(super) fn bind_delete(
     let [from] = from.as_slice() else {
         return Err(SqlError::unsupported("DELETE from several tables"));
     };
+    if let TableFactor::Table { name, .. } = &from.relation
+        && let Some(view) = ViewTarget::find(tables, scope, name, Change::Delete)?
+    {
+        return view.bind_delete(tables, scope, from, delete);
+    }
     let (table, known_as) = single_table(tables, scope, from)?;
     scope.note_use(&table.relation, Privileges::DELETE);
     scope.note_fired(tables.fired_by(table));

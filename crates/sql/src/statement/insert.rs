@@ -6,12 +6,13 @@ use super::change::{Arbiter, BoundInsert, ConflictAction, InsertSource, OnConfli
 use super::fields::{InsertFields, insert_fields, written_out};
 use super::output::bind_returning;
 use super::query::{bind_query, close_literals, in_statement};
+use super::view_target::{Change, ViewTarget};
 use crate::command::UpdatePlan;
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
 use crate::scope::{VariableScope, name_of};
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
-    self, ConflictTarget, Expr, ObjectName, OnConflictAction, SetExpr, Spanned, TableObject,
+    self, ConflictTarget, Expr, ObjectName, OnConflictAction, SetExpr, Spanned, TableAlias, TableObject,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,16 +27,34 @@ pub(super) fn bind_insert(
     let TableObject::TableName(name) = &insert.table else {
         return Err(SqlError::unsupported("INSERT into this target"));
     };
-    let table = find_table(tables, scope, name)?;
-    scope.note_use(&table.relation, insert_privileges(insert));
-    scope.note_fired(tables.fired_by(table));
+    let view = ViewTarget::find(tables, scope, name, Change::Insert)?;
+    let (table, mut insert) = match &view {
+        Some(view) => {
+            if insert.on.is_some() {
+                let error = SqlError::unsupported("ON CONFLICT in an INSERT into a view");
+                return Err(scope.located(error.hint("Insert into the table."), name.span()));
+            }
+            view.note(tables, scope, insert_privileges(insert));
+            let columns = view.insert_columns(insert)?;
+            (&view.table, Cow::Owned(ast::Insert { columns, ..insert.clone() }))
+        }
+        None => {
+            let table = find_table(tables, scope, name)?;
+            scope.note_use(&table.relation, insert_privileges(insert));
+            scope.note_fired(tables.fired_by(table));
+            (table, Cow::Borrowed(insert))
+        }
+    };
     let known_as = match &insert.table_alias {
         Some(alias) => name_of(&alias.alias)?,
         None => table.name.clone(),
     };
-    let (targets, insert) = match insert_fields(tables, table, scope, insert)? {
-        Some(InsertFields { targets, insert }) => (targets, Cow::Owned(insert)),
-        None => (insert_targets(table, scope, &insert.columns)?, Cow::Borrowed(insert)),
+    let targets = match insert_fields(tables, table, scope, &insert)? {
+        Some(InsertFields { targets, insert: whole }) => {
+            insert = Cow::Owned(whole);
+            targets
+        }
+        None => insert_targets(table, scope, &insert.columns)?,
     };
     let insert = insert.as_ref();
     let source = match &insert.source {
@@ -70,7 +89,18 @@ pub(super) fn bind_insert(
         // A DEFAULT may call functions without anybody having named them here.
         value.visit_calls(&mut |call| scope.note_call(&call.callee));
     }
-    let returning = bind_returning(table, &known_as, scope, insert.returning.as_deref())?;
+    let returning = match &view {
+        Some(view) => {
+            let alias = insert.table_alias.as_ref().map(|alias| TableAlias {
+                explicit: true,
+                name: alias.alias.clone(),
+                columns: Vec::new(),
+                at: None,
+            });
+            view.returning(scope, alias.as_ref(), insert.returning.as_deref())?
+        }
+        None => bind_returning(table, &known_as, scope, insert.returning.as_deref())?,
+    };
     Ok(BoundInsert { table: table.clone(), source, on_conflict, returning })
 }
 

@@ -21,6 +21,7 @@ mod set_functions;
 mod slots;
 mod truncate;
 mod update;
+mod view_target;
 
 pub(crate) use access::{Access, Interval, KeyPart, resolve_key};
 pub(crate) use assignments::no_column;

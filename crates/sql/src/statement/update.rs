@@ -7,13 +7,14 @@ use super::change::BoundUpdate;
 use super::from::bind_from_target;
 use super::output::bind_returning;
 use super::query::{finding, in_statement};
+use super::view_target::{Change, ViewTarget};
 use crate::command::UpdatePlan;
 use crate::expression::{Binder, Expression, Source};
 use crate::predicate::Condition;
 use crate::scope::{VariableScope, name_of};
 use crate::sequence::draws_value;
 use crate::table::Tables;
-use sqlparser::ast::{self, Expr, UpdateTableFromKind};
+use sqlparser::ast::{self, Expr, TableFactor, UpdateTableFromKind};
 use std::sync::Arc;
 use types::{ColumnSet, Privileges, SqlError};
 
@@ -33,6 +34,11 @@ pub(super) fn bind_update(
             return Err(SqlError::unsupported("this form of UPDATE"));
         }
     };
+    if let TableFactor::Table { name, .. } = &update.table.relation
+        && let Some(view) = ViewTarget::find(tables, scope, name, Change::Update)?
+    {
+        return view.bind_update(tables, scope, update, !others.is_empty());
+    }
     let (table, known_as) = single_table(tables, scope, &update.table)?;
     scope.note_use(&table.relation, Privileges::UPDATE);
     scope.note_fired(tables.fired_by(table));
