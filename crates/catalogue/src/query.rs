@@ -2,7 +2,7 @@
 
 use crate::SessionFacts;
 use crate::history::History;
-use crate::normalise::{normalise, vector, vector_text};
+use crate::normalise::{column_name, normalise, vector, vector_text};
 use crate::relations;
 use crate::view::{Contents, View};
 use parking_lot::Mutex;
@@ -162,6 +162,8 @@ impl Catalogue {
 const JSON: u32 = 114;
 const SHORT_VECTOR: u32 = 22;
 const OBJECT_VECTOR: u32 = 30;
+/// The number of `oid[]`, which JDBC reads as numbers of another kind than `integer[]`.
+const OBJECTS: u32 = 1028;
 
 /// Makes output columns that are vectors the texts by which clients know those; gives the columns of which clients are told
 /// another type, with its number.
@@ -178,6 +180,8 @@ fn tell_types(statement: &mut Statement) -> Vec<(usize, u32)> {
         };
         if is_json(expr) {
             found.push((position, JSON));
+        } else if column_name(expr).is_some_and(|column| column.value == "proallargtypes") {
+            found.push((position, OBJECTS));
         } else if let Some(column) = vector(expr) {
             let is_short = matches!(column.value.as_str(), "indkey" | "indoption" | "tgattr");
             found.push((position, if is_short { SHORT_VECTOR } else { OBJECT_VECTOR }));

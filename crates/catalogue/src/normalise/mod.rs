@@ -478,14 +478,18 @@ fn plain_operator(op: &mut BinaryOperator) {
     };
 }
 
+/// The column that it is.
+pub(crate) fn column_name(expr: &Expr) -> Option<&Ident> {
+    match strip_parentheses(expr) {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(parts) => parts.last(),
+        _ => None,
+    }
+}
+
 /// The column that it is, where that is a vector in PostgreSQL.
 pub(crate) fn vector(expr: &Expr) -> Option<&Ident> {
-    let name = match strip_parentheses(expr) {
-        Expr::Identifier(name) => name,
-        Expr::CompoundIdentifier(parts) => parts.last()?,
-        _ => return None,
-    };
-    VECTORS.contains(&name.value.as_str()).then_some(name)
+    column_name(expr).filter(|name| VECTORS.contains(&name.value.as_str()))
 }
 
 /// A vector as PostgreSQL writes it: its elements with spaces between them.
