@@ -2,7 +2,7 @@
 
 use crate::SessionFacts;
 use crate::history::History;
-use crate::normalise::normalise;
+use crate::normalise::{column_name, normalise, vector, vector_text};
 use crate::relations;
 use crate::view::{Contents, View};
 use parking_lot::Mutex;
@@ -112,7 +112,7 @@ impl Catalogue {
         if !matches!(statement, Statement::Query(_) | Statement::Explain { .. }) {
             return Err(SqlError::unsupported("a catalogue query that is no SELECT"));
         }
-        let type_numbers = json_columns(&statement);
+        let type_numbers = tell_types(&mut statement);
         normalise(&mut statement, facts)?;
         let prepared = sql::prepare_query(library, sql, statement, types);
         let prepared = prepared.map_err(|error| explained(error, ledger))?;
@@ -159,22 +159,35 @@ impl Catalogue {
     }
 }
 
-/// The number of `json`, which is text here: drivers read its values.
+/// The numbers of `json`, `int2vector` and `oidvector`, which clients read: here they are text and arrays.
 const JSON: u32 = 114;
+const SHORT_VECTOR: u32 = 22;
+const OBJECT_VECTOR: u32 = 30;
+/// The number of `oid[]`, which JDBC reads as numbers of another kind than `integer[]`.
+const OBJECTS: u32 = 1028;
 
-/// The output columns that are JSON.
-fn json_columns(statement: &Statement) -> Vec<(usize, u32)> {
+/// Makes output columns that are vectors the texts by which clients know those; gives the columns of which clients are told
+/// another type, with its number.
+fn tell_types(statement: &mut Statement) -> Vec<(usize, u32)> {
     let Statement::Query(query) = statement else { return Vec::new() };
-    let SetExpr::Select(select) = query.body.as_ref() else { return Vec::new() };
+    let SetExpr::Select(select) = query.body.as_mut() else { return Vec::new() };
     let mut found = Vec::new();
-    for (position, item) in select.projection.iter().enumerate() {
-        match item {
-            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } if is_json(expr) => {
-                found.push((position, JSON));
-            }
-            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. } => {}
+    for (position, item) in select.projection.iter_mut().enumerate() {
+        let (expr, alias) = match item {
+            SelectItem::UnnamedExpr(expr) => (expr, None),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(alias.clone())),
             // Nobody knows yet how many columns it is.
             _ => break,
+        };
+        if is_json(expr) {
+            found.push((position, JSON));
+        } else if column_name(expr).is_some_and(|column| column.value == "proallargtypes") {
+            found.push((position, OBJECTS));
+        } else if let Some(column) = vector(expr) {
+            let is_short = matches!(column.value.as_str(), "indkey" | "indoption" | "tgattr");
+            found.push((position, if is_short { SHORT_VECTOR } else { OBJECT_VECTOR }));
+            let alias = alias.unwrap_or_else(|| column.clone());
+            *item = SelectItem::ExprWithAlias { expr: vector_text(expr), alias };
         }
     }
     found

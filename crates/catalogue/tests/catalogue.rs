@@ -226,7 +226,7 @@ fn what_it_cannot_do_is_refused_by_name() {
 }
 
 #[test]
-fn json_is_told_to_clients_as_json() {
+fn json_and_vectors_are_told_to_clients_as_such() {
     let asked = Asked::new();
     let numbers = |sql: &str| {
         let query = asked.catalogue.prepare(&asked.ledger, sql, &asked.facts, &[]).expect("prepared");
@@ -234,4 +234,9 @@ fn json_is_told_to_clients_as_json() {
     };
     assert_eq!(numbers("SELECT oid, (SELECT json_build_object('a', 1)) FROM pg_class"), [(1, 114)]);
     assert_eq!(numbers("SELECT oid FROM pg_class"), []);
+    assert_eq!(numbers("SELECT indkey, i.indclass AS c FROM pg_index i"), [(0, 22), (1, 30)]);
+    assert_eq!(
+        asked.answer("SELECT indkey FROM pg_index WHERE indexrelid = 'item_price'::regclass"),
+        "3 2\n"
+    );
 }

@@ -225,7 +225,7 @@ impl Normaliser<'_> {
                 plain_operator(compare_op);
                 None
             }
-            Expr::CompoundFieldAccess { root, access_chain } if is_vector(root) => {
+            Expr::CompoundFieldAccess { root, access_chain } if vector(root).is_some() => {
                 if let Some(AccessExpr::Subscript(Subscript::Index { index })) = access_chain.first_mut() {
                     *index = plus(index.clone(), 1);
                 }
@@ -249,9 +249,9 @@ impl Normaliser<'_> {
             // Subscripts of a vector begin at 0.
             ("generate_subscripts", [array, ..]) => {
                 let length = call("cardinality", vec![array.clone()]);
-                Some(match is_vector(array) {
-                    true => call("generate_series", vec![number(0), plus(length, -1)]),
-                    false => call("generate_series", vec![number(1), length]),
+                Some(match vector(array) {
+                    Some(_) => call("generate_series", vec![number(0), plus(length, -1)]),
+                    None => call("generate_series", vec![number(1), length]),
                 })
             }
             // Objects are given by name or number, and the user may be left out.
@@ -481,17 +481,23 @@ fn plain_operator(op: &mut BinaryOperator) {
     };
 }
 
-/// Whether it is a column that is a vector in PostgreSQL.
-fn is_vector(expr: &Expr) -> bool {
-    let name = match strip_parentheses(expr) {
-        Expr::Identifier(name) => name,
-        Expr::CompoundIdentifier(parts) => match parts.last() {
-            Some(name) => name,
-            None => return false,
-        },
-        _ => return false,
-    };
-    VECTORS.contains(&name.value.as_str())
+/// The column that it is.
+pub(crate) fn column_name(expr: &Expr) -> Option<&Ident> {
+    match strip_parentheses(expr) {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(parts) => parts.last(),
+        _ => None,
+    }
+}
+
+/// The column that it is, where that is a vector in PostgreSQL.
+pub(crate) fn vector(expr: &Expr) -> Option<&Ident> {
+    column_name(expr).filter(|name| VECTORS.contains(&name.value.as_str()))
+}
+
+/// A vector as PostgreSQL writes it: its elements with spaces between them.
+pub(crate) fn vector_text(vector: &Expr) -> Expr {
+    call("array_to_string", vec![vector.clone(), literal(" ")])
 }
 
 /// Whether an operand of `::regclass` is a name rather than a number: what is written, put together or given as a
