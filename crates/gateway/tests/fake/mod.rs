@@ -141,6 +141,7 @@ impl Default for Fake {
             begun: AtomicUsize::new(0),
             not_serving: Mutex::default(),
             pages: AtomicUsize::new(0),
+            interrupted: AtomicUsize::default(),
         }
     }
 }
