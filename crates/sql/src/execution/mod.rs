@@ -8,6 +8,7 @@ mod cursor;
 mod function;
 mod fused;
 mod own;
+mod past;
 mod protect;
 mod relation;
 mod row_function;

@@ -5,6 +5,7 @@
 //! join keeps what compares both of its sides. An outer join keeps the conditions of its ON apart from those of WHERE.
 
 use super::bind::{find_table, plain_table, table_name};
+use super::past::{bind_history, bind_past, is_history, past_height};
 use super::query::{Level, QueryScope, bind_nested, bind_view};
 use super::record_columns::asked_columns;
 use super::relation::{Join, JoinKind, Relation};
@@ -31,7 +32,7 @@ const RELATIONS_MAX: usize = 64;
 
 /// A relation of FROM before it is planned.
 pub(super) enum Item {
-    Table(Arc<TablePlan>),
+    Table { table: Arc<TablePlan>, past: Option<Expression> },
     Query { query: Arc<BoundSelect>, arguments: Vec<Expression> },
     Working { number: usize, width: usize },
     Function { function: RowFunction, arguments: Vec<Expression> },
@@ -43,7 +44,7 @@ impl Item {
     /// How many columns it has.
     fn width(&self) -> usize {
         match self {
-            Item::Table(table) => table.columns.len(),
+            Item::Table { table, .. } => table.columns.len(),
             Item::Query { query, .. } => query.columns.len(),
             Item::Working { width, .. } | Item::Call { width, .. } => *width,
             Item::Function { function, .. } => function.width(),
@@ -54,7 +55,7 @@ impl Item {
     /// Whether its rows depend on columns before this one.
     fn looks_before(&self, first: usize) -> bool {
         match self {
-            Item::Table(_) | Item::Working { .. } => false,
+            Item::Table { .. } | Item::Working { .. } => false,
             Item::Query { arguments, .. } => arguments.iter().any(|argument| looks_left(argument, first)),
             Item::Function { arguments, .. } => arguments.iter().any(|argument| looks_left(argument, first)),
             Item::Call { call, .. } => call.arguments.iter().any(|argument| looks_left(argument, first)),
@@ -217,6 +218,9 @@ fn bind_factor(
     }
     match factor {
         TableFactor::Table { name, alias, args: Some(arguments), with_ordinality, .. } => {
+            if let Some(height) = past_height(&arguments.args) {
+                return bind_past(query, names, name, height, alias.as_ref());
+            }
             bind_function(query, level, names, (name, &arguments.args, *with_ordinality), alias.as_ref())
         }
         TableFactor::Function { lateral: _, name, args, with_ordinality, alias } => {
@@ -262,7 +266,7 @@ fn bind_factor(
                 table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
             add_relation(query, names, &table.name, alias.as_ref(), columns)?;
             set_row_type(names, row_type);
-            Ok(Item::Table(table.clone()))
+            Ok(Item::Table { table: table.clone(), past: None })
         }
         TableFactor::Derived { lateral, subquery, alias, sample: None } => {
             if alias.is_none() {
@@ -376,6 +380,9 @@ fn bind_function(
     (name, arguments, with_ordinality): (&ast::ObjectName, &[FunctionArg], bool),
     alias: Option<&TableAlias>,
 ) -> Result<Item, SqlError> {
+    if is_history(name) && !with_ordinality {
+        return bind_history(query, level, names, (name, arguments), alias);
+    }
     let known = table_name(name).ok().and_then(|name| query.tables.routines().get(&name));
     if known.is_none() && gives_rows(name) || with_ordinality {
         let call = Call { name: name.to_string(), arguments: plain_arguments(arguments)?, with_ordinality };
@@ -470,7 +477,11 @@ fn plan(
     let (mine, mut rest): (Vec<Expression>, Vec<Expression>) =
         conditions.into_iter().partition(|condition| looks_at_no_more_than(condition, end));
     let (relation, left_over) = match item {
-        Item::Table(table) => plan_table(table, first, mine, used),
+        Item::Table { table, past } => {
+            let (mut scanned, later) = plan_table(table, first, mine, used);
+            scanned.past = past;
+            (Relation::Table(scanned), later)
+        }
         Item::Query { query, arguments } => {
             arguments.iter().for_each(|argument| note(argument, used));
             let arguments = arguments.iter().map(|argument| relative(argument, first)).collect();
@@ -586,7 +597,7 @@ fn plan_table(
     first: usize,
     conditions: Vec<Expression>,
     used: &mut BTreeSet<u16>,
-) -> (Relation, Vec<Expression>) {
+) -> (Scanned, Vec<Expression>) {
     let (asked, later): (Vec<Expression>, Vec<Expression>) = conditions.into_iter().partition(|condition| {
         !relative(condition, first).any(&mut |inner| inner.is_run() && !inner.is_row_independent())
     });
@@ -618,7 +629,7 @@ fn plan_table(
     let filter_columns = super::bind::columns_of(&rest) | access.columns();
     let columns = filter_columns | ColumnSet::EXISTS;
     let filter = Condition::all(rest);
-    (Relation::Table(Scanned { table, access, filter, columns, filter_columns }), later)
+    (Scanned { table, access, filter, columns, filter_columns, past: None }, later)
 }
 
 /// Whether all columns that it looks at stand before this one.

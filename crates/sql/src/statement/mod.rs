@@ -10,6 +10,7 @@ mod fields;
 mod from;
 mod insert;
 mod output;
+mod past;
 mod query;
 mod record_columns;
 mod relation;
@@ -20,7 +21,7 @@ mod set_functions;
 mod slots;
 mod update;
 
-pub(crate) use access::{Access, Interval, KeyPart, resolve_key};
+pub(crate) use access::{Access, Interval, KeyPart, encode_lookup, resolve_key};
 pub(crate) use bind::{bind_statement, table_name};
 pub(crate) use change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,

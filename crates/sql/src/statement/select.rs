@@ -106,6 +106,8 @@ pub(crate) struct Scanned {
     pub columns: ColumnSet,
     /// Columns of the filter.
     pub filter_columns: ColumnSet,
+    /// The height after which it is read; `None`: now.
+    pub past: Option<Expression>,
 }
 
 /// GROUP BY. A row of the grouping has the keys first, then the aggregates.
