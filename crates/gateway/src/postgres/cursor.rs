@@ -273,6 +273,17 @@ mod tests {
     }
 
     #[test]
+    fn there_are_not_too_many() {
+        let (mut cursors, none) = (Cursors::default(), Options::default());
+        let mut declare = |name: String| cursors.declare(&name, none, StatementResult::default(), true);
+        for number in 0..limits::CURSORS_MAX {
+            assert_eq!(declare(format!("c{number}")), Ok(()));
+        }
+        let error = declare("more".to_string()).expect_err("too many");
+        assert_eq!(error.state, SqlState::PROGRAM_LIMIT_EXCEEDED);
+    }
+
+    #[test]
     fn one_without_scroll_only_goes_forward() {
         let mut three = cursor(3, true);
         assert_eq!(three.go(Movement::To(1)), Ok(vec![1]));
