@@ -213,7 +213,7 @@ fn used_columns(objects: &Objects) -> Vec<NamedRow> {
         for constraint in &relation.constraints {
             let (table, columns) = match &constraint.references {
                 Some(references) => {
-                    let table = objects.relations.iter().find(|known| known.name == references.table);
+                    let table = objects.relations.iter().find(|known| known.oid == references.oid);
                     (table.unwrap_or(relation), &references.columns)
                 }
                 None => (relation, &constraint.columns),

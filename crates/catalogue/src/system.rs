@@ -119,7 +119,7 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in &objects.relations {
         let mut row = relation_row(objects, relation);
-        row.push(("relacl", privileges(objects, &Securable::Relation(relation.name.clone()))));
+        row.push(("relacl", privileges(objects, &Securable::Relation(relation.catalog_name()))));
         rows.push(row);
         for index in &relation.indexes {
             rows.push(vec![
@@ -389,7 +389,7 @@ fn procedures(objects: &Objects) -> Vec<NamedRow> {
             ("proargmodes", if only_inputs { Cell::Null } else { Cell::Texts(routine.modes.clone()) }),
             ("proargnames", if unnamed { Cell::Null } else { Cell::Texts(routine.names.clone()) }),
             ("pronargdefaults", (routine.defaults.len() as i32).into()),
-            ("proacl", privileges(objects, &Securable::Routine(routine.name.clone()))),
+            ("proacl", privileges(objects, &Securable::Routine(routine.key.clone()))),
             ("prosrc", routine.body.clone().into()),
         ]
     };

@@ -4,6 +4,7 @@ use crate::admission::Admission;
 use crate::endorsement::EndorsementRules;
 use crate::foresight::ForeseenBlock;
 use crate::outcomes::Outcomes;
+use crate::row_history::Noting;
 use crate::submission::Submission;
 use crate::{BlockStatistics, StageTimes, VerifiedBlock};
 use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
@@ -38,6 +39,8 @@ pub(crate) struct BlockRun<'r, 'a> {
     /// Batches and schema changes so far.
     pub(crate) groups: u32,
     pub(crate) changes: BlockChanges,
+    /// What transactions do to rows, where that is noted.
+    pub(crate) noting: Option<Noting>,
     /// Positions of the transactions that were offered again.
     pub(crate) requeued: FxHashSet<u32>,
     /// Executions, repetitions and steps; how transactions end is counted with their receipts.
@@ -115,10 +118,14 @@ impl BlockRun<'_, '_> {
     }
 
     fn offer(&mut self, positions: &[u32], admission: &mut Admission<'_>) {
+        let mut transactions = self.submission().of_batch(positions, admission);
+        if let Some(noting) = &mut self.noting {
+            transactions = noting.recorded.wrap(positions, transactions);
+        }
         let batch = Batch {
             height: self.block.header.height,
             number: self.groups,
-            transactions: self.submission().of_batch(positions, admission),
+            transactions,
             steps_left: self.charter.meter.block_steps.saturating_sub(self.statistics.steps),
             forget: std::mem::take(self.forget),
             oldest_snapshot: *self.oldest_snapshot,
@@ -134,6 +141,9 @@ impl BlockRun<'_, '_> {
     /// Takes in what a batch came to; the transactions that have to be offered again.
     fn apply(&mut self, result: BatchResult, positions: &[u32]) -> Vec<u32> {
         let start = Instant::now();
+        if let Some(Noting { recorded, history }) = &mut self.noting {
+            history.note(self.block, self.state.snapshot(), &result, positions, recorded);
+        }
         self.state.apply(Version::after_batch(result.height, result.number), &result.changes, None);
         self.changes.add(result.changes);
         self.times.apply += start.elapsed();
@@ -209,6 +219,11 @@ impl BlockRun<'_, '_> {
                 Ok(library) => *self.library = Arc::new(library),
                 Err(error) => return Outcome::Aborted(error),
             }
+        }
+        if let Some(noting) = &mut self.noting {
+            let after = effects.catalog.as_deref();
+            let (block, before) = (self.block, snapshot.clone());
+            noting.history.note_schema_change(block, before, position, &effects.commands, after);
         }
         if effects.catalog.is_some() || !changes.is_empty() {
             self.state.apply(version, &changes, effects.catalog);

@@ -4,6 +4,7 @@ use crate::block_run::BlockRun;
 use crate::endorsement::{EndorsementBasis, EndorsementRules};
 use crate::foresight::ForeseenBlock;
 use crate::outcomes::{self, Outcomes};
+use crate::row_history::{Noting, RowHistory};
 use concurrency::Protocol;
 use crypto::Digest;
 use rustc_hash::FxHashSet;
@@ -114,6 +115,8 @@ pub struct Engine {
     pub(crate) oldest_snapshot: u64,
     /// The next blocks, as far as their transactions have been handed to the protocol.
     pub(crate) foreseen: VecDeque<ForeseenBlock>,
+    /// What the transactions of the last block did to rows, where that is noted.
+    pub(crate) row_history: Option<RowHistory>,
 }
 
 impl Engine {
@@ -161,6 +164,7 @@ impl Engine {
             forget: true,
             oldest_snapshot: height,
             foreseen: VecDeque::new(),
+            row_history: None,
         })
     }
 
@@ -175,6 +179,17 @@ impl Engine {
             self.protocol = concurrency::validation(id, options, pipeline)?;
         }
         Ok(self)
+    }
+
+    /// Notes what transactions do to rows: [`Engine::take_row_history`].
+    pub fn noting_row_history(mut self) -> Engine {
+        self.row_history = Some(RowHistory::default());
+        self
+    }
+
+    /// What the transactions of the last block did to rows; `None` where nobody notes it.
+    pub fn take_row_history(&mut self) -> Option<RowHistory> {
+        self.row_history.as_mut().map(std::mem::take)
     }
 
     /// Height of the last block executed.
@@ -246,10 +261,14 @@ impl Engine {
         if self.foreseen.front().is_some_and(|foreseen| foreseen.digest != block.digest) {
             return Err(EngineError::Foreseen(height));
         }
-        let foreseen = self.foreseen.pop_front();
+        let mut foreseen = self.foreseen.pop_front();
         if foreseen.is_none() {
             self.begin(height);
         }
+        let noting = self.row_history.is_some().then(|| {
+            let recorded = foreseen.as_mut().map(|foreseen| std::mem::take(&mut foreseen.recorded));
+            Noting { recorded: recorded.unwrap_or_default(), history: RowHistory::default() }
+        });
         let rules = match self.charter.execution {
             ExecutionModel::OrderExecute => None,
             ExecutionModel::ExecuteOrderValidate => Some(&*self.rules),
@@ -270,6 +289,7 @@ impl Engine {
                 groups: 0,
                 requeued: FxHashSet::default(),
                 changes: BlockChanges::default(),
+                noting,
                 statistics: BlockStatistics::default(),
                 times: StageTimes::default(),
             };
@@ -288,9 +308,10 @@ impl Engine {
                     None
                 }
             };
-            ((run.changes, run.statistics, run.times, Instant::now()), requests)
+            ((run.changes, run.statistics, run.times, Instant::now(), run.noting), requests)
         });
-        let (changes, mut statistics, mut times, executed) = run;
+        let (changes, mut statistics, mut times, executed, noting) = run;
+        self.row_history = noting.map(|noting| noting.history);
         times.receipts = executed.elapsed();
         let start = Instant::now();
         let (changes, requests) =

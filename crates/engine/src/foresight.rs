@@ -2,6 +2,7 @@
 //! (SmartFabric, section 3.1): what of them is judged early does not depend on what the blocks before them came to.
 
 use crate::admission::Admission;
+use crate::row_history::Recorded;
 use crate::submission::Submission;
 use crate::{Engine, VerifiedBlock};
 use concurrency::Batch;
@@ -18,6 +19,8 @@ pub(crate) struct ForeseenBlock {
     pub(crate) rejected: Vec<(u32, RejectReason)>,
     /// Digest of the ids that it has admitted.
     pub(crate) requests: Digest,
+    /// Its transactions, where they remember what they do.
+    pub(crate) recorded: Recorded,
 }
 
 impl Engine {
@@ -44,20 +47,24 @@ impl Engine {
 
     fn admit_whole(&mut self, block: &VerifiedBlock) {
         self.begin(block.header.height);
-        let Engine { live, protocol, library, rules, charter, .. } = self;
+        let Engine { live, protocol, library, rules, charter, row_history, .. } = self;
         let (ahead_max, size) = (charter.expiry_blocks_max, charter.block.batch_transactions as usize);
         let mut admission = Admission::new(block, live, ahead_max, Some(&**rules), library);
         let submission = Submission { block, library, charter };
-        let mut batches = Vec::new();
+        let (mut batches, mut recorded) = (Vec::new(), Recorded::default());
         loop {
             let positions = admission.take(size, library);
             if positions.is_empty() {
                 break;
             }
+            let mut transactions = submission.of_batch(&positions, &mut admission);
+            if row_history.is_some() {
+                transactions = recorded.wrap(&positions, transactions);
+            }
             protocol.offer(Batch {
                 height: block.header.height,
                 number: batches.len() as u32,
-                transactions: submission.of_batch(&positions, &mut admission),
+                transactions,
                 steps_left: charter.meter.block_steps,
                 forget: std::mem::take(&mut self.forget),
                 oldest_snapshot: self.oldest_snapshot,
@@ -66,6 +73,7 @@ impl Engine {
         }
         let rejected = admission.take_rejected();
         let requests = self.live.block_digest();
-        self.foreseen.push_back(ForeseenBlock { digest: block.digest, batches, rejected, requests });
+        let digest = block.digest;
+        self.foreseen.push_back(ForeseenBlock { digest, batches, rejected, requests, recorded });
     }
 }

@@ -23,9 +23,11 @@ mod endorsement;
 mod engine;
 mod foresight;
 mod outcomes;
+mod row_history;
 mod submission;
 mod verify;
 
 pub use endorsement::EndorsementBasis;
 pub use engine::{BlockStatistics, Engine, EngineError, ExecutedBlock, StageTimes};
+pub use row_history::{RowChanged, RowHistory};
 pub use verify::{Judged, VerifiedBlock, VerifiedEndorsement, VerifiedTransaction, Verifier};

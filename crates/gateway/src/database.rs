@@ -3,7 +3,7 @@ use bytes::Bytes;
 use crypto::Digest;
 use serde::Serialize;
 use std::any::Any;
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
@@ -289,6 +289,19 @@ pub trait Database: Send + Sync + 'static {
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
     ) -> Result<StatementResult, SqlError>;
+
+    /// As [`Database::query`], but hands out each row as it is found, until `visit` says that it is enough: what is large is
+    /// nowhere in memory as a whole, unless the query needs that itself.
+    ///
+    /// # Errors
+    /// As [`Database::query`]; rows may have been handed out before.
+    fn query_rows(
+        &self,
+        role: &str,
+        prepared: &Prepared,
+        parameters: &[Value],
+        visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
+    ) -> Result<(), SqlError>;
 
     /// Signs with the session's key, orders, and waits until the transaction is final and recorded here. The result has
     /// one entry per statement; [`Payload::Insert`] gives one.

@@ -28,6 +28,10 @@ pub const STATEMENTS_MAX: usize = 10_000;
 pub const PREPARED_STATEMENTS_MAX: usize = 2_000;
 /// Portals of a session; more get `54000`.
 pub const PORTALS_MAX: usize = 500;
+/// Open cursors of a session; more get `54000`.
+pub const CURSORS_MAX: usize = 256;
+/// Values in the rows of all open cursors of a session, which are in memory; more get `54000`.
+pub const CURSOR_VALUES_MAX: usize = 1 << 23;
 /// Bytes of a value of a session setting.
 pub const SETTING_BYTES_MAX: usize = 1_000;
 /// Time that a session may leave a transaction block without a message, whatever `idle_in_transaction_session_timeout`

@@ -3,6 +3,7 @@
 //!
 //! - [`Ledger`]: append-only files of [`BlockRecord`]s. One thread appends and flushes, any number read.
 //! - [`CheckpointStore`]: the two newest snapshots, checked chunk by chunk.
+//! - [`RowHistory`]: what became of rows, found by table and key; follows from the blocks.
 //! - [`LedgerError`]: everything that can go wrong, with what to do.
 //!
 //! ```
@@ -157,6 +158,7 @@ mod ledger;
 mod ledger_file;
 mod open;
 mod record;
+mod row_history;
 mod segment;
 mod transaction_index;
 mod writer;
@@ -167,3 +169,4 @@ pub use error::LedgerError;
 pub use ledger::{Blocks, Ledger, LedgerOptions};
 pub use open::OpenReport;
 pub use record::{BlockOutcome, BlockRecord, BlockSummary, OutcomeCounts, RECORD_BYTES_MAX};
+pub use row_history::{RecordedRow, RowHistory, RowVersion};

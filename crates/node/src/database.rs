@@ -3,6 +3,7 @@
 use crate::endorsing::{Collector, Endorser};
 use crate::history;
 use crate::metrics::NodeMetrics;
+use crate::past::WithPast;
 use crate::published::Published;
 use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
@@ -15,7 +16,7 @@ use ledger::Ledger;
 use ordering::Ordering;
 use state::Snapshot;
 use std::any::Any;
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool, AtomicU64};
 use std::time::{Duration, Instant, SystemTime};
@@ -92,6 +93,20 @@ impl NodeDatabase {
     /// Somebody of this organisation; an empty role is its administrator.
     fn principal(&self, role: &str) -> Principal {
         Principal { organisation: self.organisation as u16, role: role.to_string() }
+    }
+
+    /// A query, and the newest snapshot, which it must have been bound for.
+    fn to_run<'p>(&self, prepared: &'p Prepared) -> Result<(&'p sql::Prepared, WithPast), SqlError> {
+        self.serving()?;
+        let plan = prepared.plan.downcast_ref::<sql::Prepared>().ok_or_else(|| {
+            SqlError::new(SqlState::INTERNAL_ERROR, "the statement was prepared by another database")
+        })?;
+        let snapshot = self.published.state().snapshot();
+        if snapshot.catalog().version != prepared.catalog_version {
+            let message = "the tables have changed since the statement was prepared";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Prepare it again."));
+        }
+        Ok((plan, self.published.with_past(snapshot)))
     }
 
     fn serving(&self) -> Result<(), SqlError> {
@@ -255,19 +270,23 @@ impl Database for NodeDatabase {
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
     ) -> Result<StatementResult, SqlError> {
-        self.serving()?;
-        let plan = prepared.plan.downcast_ref::<sql::Prepared>().ok_or_else(|| {
-            SqlError::new(SqlState::INTERNAL_ERROR, "the statement was prepared by another database")
-        })?;
-        let snapshot = self.published.state().snapshot();
-        if snapshot.catalog().version != prepared.catalog_version {
-            let message = "the tables have changed since the statement was prepared";
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Prepare it again."));
-        }
+        let (plan, snapshot) = self.to_run(prepared)?;
         let principal = self.principal(role);
         let results =
-            plan.query_as(&principal, snapshot.as_ref(), parameters, QUERY_STEPS_MAX, now_ms(), interrupt)?;
+            plan.query_as(&principal, &snapshot, parameters, QUERY_STEPS_MAX, now_ms(), interrupt)?;
         Ok(results.into_iter().next_back().unwrap_or_default())
+    }
+
+    fn query_rows(
+        &self,
+        role: &str,
+        prepared: &Prepared,
+        parameters: &[Value],
+        visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
+    ) -> Result<(), SqlError> {
+        let (plan, snapshot) = self.to_run(prepared)?;
+        let principal = self.principal(role);
+        plan.query_each(&principal, &snapshot, parameters, QUERY_STEPS_MAX, now_ms(), visit)
     }
 
     async fn execute(&self, role: &str, payload: Payload) -> Result<Executed, SqlError> {
@@ -315,6 +334,11 @@ impl Database for NodeDatabase {
             return Err(
                 SqlError::new(SqlState::CANNOT_CONNECT_NOW, message).hint("Begin the transaction again.")
             );
+        };
+        // What nobody runs again may read what other nodes do not keep.
+        let snapshot: Arc<dyn Snapshot> = match read_only {
+            true => Arc::new(self.published.with_past(snapshot)),
+            false => snapshot,
         };
         // Rows without a primary key come last, as they will at the transaction's place.
         let context = sql::Context {

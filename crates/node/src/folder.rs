@@ -32,6 +32,14 @@ pub struct NodeConfig {
     pub connections_max: Option<usize>,
     /// Threads of the deterministic core.
     pub threads: usize,
+    /// How many of the newest heights can be read with AS OF HEIGHT; 16 where nothing is said. Each costs memory for the rows
+    /// that the block behind it has changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history_heights: Option<usize>,
+    /// How much the history of rows may have on the disk, in units of 1,048,576 bytes; 4096 where nothing is said, 0: none is
+    /// kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_history_megabytes: Option<u64>,
     /// How validation is scheduled, where transactions are executed before they are ordered.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pipeline: Pipeline,
@@ -73,6 +81,7 @@ mod as_text {
 ///  root.key        the organisation's root key (kept elsewhere in production)
 ///  ledger/         blocks, certificates, receipts
 ///  checkpoints/    the two newest states
+///  history/        what became of rows; made again from blocks as far as checkpoints allow
 ///  ordering/       this node's votes; never lost, copied or rolled back
 /// ```
 pub struct NodeFolder {
@@ -237,6 +246,8 @@ impl Network {
                 tls_key: Some("tls.key".into()),
                 connections_max: None,
                 threads: options.threads,
+                history_heights: None,
+                row_history_megabytes: None,
                 pipeline: options.pipeline,
                 oracles: BTreeMap::new(),
             };

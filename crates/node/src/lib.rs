@@ -23,10 +23,12 @@ mod folder;
 mod history;
 mod metrics;
 mod node;
+mod past;
 mod pipeline;
 mod published;
 mod receipts;
 mod recovery;
+mod row_history;
 mod submission;
 
 pub use access::PASSWORDS_FILE;

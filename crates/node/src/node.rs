@@ -3,10 +3,12 @@ use crate::checkpoints::Checkpoints;
 use crate::database::{Endorsing, NodeDatabase};
 use crate::endorsing::{Collector, Endorser, OracleSources, Peers, Proposer, RecentStates};
 use crate::metrics::NodeMetrics;
+use crate::past::HISTORY_HEIGHTS;
 use crate::pipeline::{self, Shared};
 use crate::published::Published;
 use crate::receipts::Receipts;
 use crate::recovery::{Recovered, recover};
+use crate::row_history::KeptRows;
 use crate::submission::Submitter;
 use crate::{NodeError, NodeFolder, access};
 use engine::Verifier;
@@ -74,8 +76,11 @@ impl Node {
         let checkpoints = CheckpointStore::open(path.join("checkpoints"), charter.ledger())?;
         let verifier = Arc::new(Verifier::new(&charter));
         let pool = threads("core", config.threads)?;
-        let recovered =
-            pool.install(|| recover(&charter, config.pipeline, &verifier, &ledger, &checkpoints))?;
+        let newest = ledger.tip().map_or(0, |(height, _)| height);
+        let rows = KeptRows::open(&path, &charter, newest, config.row_history_megabytes)?;
+        let recovered = pool.install(|| {
+            recover(&charter, config.pipeline, &verifier, &ledger, &checkpoints, rows.as_deref())
+        })?;
         let Recovered { engine, checkpoint, replayed, refused } = recovered;
         let mut repairs = refused;
         repairs.extend(ledger_repairs(&opened));
@@ -114,7 +119,10 @@ impl Node {
         };
 
         let state = engine.state().clone();
-        let published = Published::new(state, engine.library().clone(), height, engine.state_digest());
+        let heights = config.history_heights.unwrap_or(HISTORY_HEIGHTS);
+        let library = engine.library().clone();
+        let published =
+            Published::new(state, library, (heights, rows.clone()), height, engine.state_digest());
         let published = Arc::new(published);
         let metrics = Arc::new(NodeMetrics::new());
         let certificates = CertificateVerifier::new(&charter)
@@ -129,6 +137,7 @@ impl Node {
             receipts: receipts.clone(),
             states: states.clone(),
             proposer: proposer.clone(),
+            rows,
             metrics: metrics.clone(),
             pool,
             checkpoint_blocks: u64::from(charter.checkpoint_blocks),

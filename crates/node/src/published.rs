@@ -1,3 +1,5 @@
+use crate::past::{PastStates, WithPast};
+use crate::row_history::KeptRows;
 use parking_lot::RwLock;
 use sql::Library;
 use state::{Snapshot, State, StateSnapshot};
@@ -15,6 +17,8 @@ const RECENT_DIGESTS: usize = 1_000;
 /// What the pipeline has made visible: the newest applied state for reads, the newest recorded height for the world.
 pub(crate) struct Published {
     state: Arc<State>,
+    past: Arc<PastStates>,
+    rows: Option<Arc<KeptRows>>,
     inner: RwLock<Inner>,
     /// The newest recorded height, for those who wait for one.
     height: watch::Sender<u64>,
@@ -27,10 +31,18 @@ struct Inner {
 }
 
 impl Published {
-    pub(crate) fn new(state: Arc<State>, library: Arc<Library>, height: u64, digest: Digest) -> Published {
+    /// `heights`: so many states are kept. `rows`: the history of rows, where there is one.
+    pub(crate) fn new(
+        state: Arc<State>,
+        library: Arc<Library>,
+        (heights, rows): (usize, Option<Arc<KeptRows>>),
+        height: u64,
+        digest: Digest,
+    ) -> Published {
+        let past = Arc::new(PastStates::new(heights, height, state.snapshot()));
         let recent = VecDeque::from([(height, digest)]);
         let inner = RwLock::new(Inner { library, recent, not_serving: None });
-        Published { state, inner, height: watch::Sender::new(height) }
+        Published { state, past, rows, inner, height: watch::Sender::new(height) }
     }
 
     /// The tables.
@@ -56,8 +68,14 @@ impl Published {
         None
     }
 
-    /// A block was applied.
-    pub(crate) fn applied(&self, library: &Arc<Library>) {
+    /// A snapshot together with the states before it.
+    pub(crate) fn with_past(&self, snapshot: Arc<StateSnapshot>) -> WithPast {
+        WithPast::new(snapshot, self.past.clone(), self.rows.clone())
+    }
+
+    /// The block at `height` was applied.
+    pub(crate) fn applied(&self, library: &Arc<Library>, height: u64) {
+        self.past.push(height, self.state.snapshot());
         if !Arc::ptr_eq(&self.inner.read().library, library) {
             self.inner.write().library = library.clone();
         }

@@ -2,6 +2,7 @@
 //! after it.
 
 use crate::NodeError;
+use crate::row_history::KeptRows;
 use crypto::Digest;
 use engine::{Engine, Verifier};
 use ledger::{CheckpointStore, Ledger};
@@ -32,6 +33,7 @@ pub fn recover(
     verifier: &Verifier,
     ledger: &Ledger,
     checkpoints: &CheckpointStore,
+    rows: Option<&KeptRows>,
 ) -> Result<Recovered, NodeError> {
     let tip = ledger.tip().map_or(0, |(height, _)| height);
     let mut refused = Vec::new();
@@ -40,16 +42,23 @@ pub fn recover(
             refused.push(format!("checkpoint {height} lies above the ledger's tip {tip}"));
             continue;
         }
+        if let Some(rows) = rows.filter(|rows| rows.tip() < height) {
+            let known = rows.tip();
+            refused.push(format!(
+                "checkpoint {height} lies above height {known}, where the history of rows ends"
+            ));
+            continue;
+        }
         let attempt = load(charter, ledger, checkpoints, height)
             .and_then(|engine| engine.with_pipeline(pipeline).map_err(|error| error.to_string()))
-            .and_then(|engine| replay(engine, verifier, ledger).map_err(|error| error.to_string()));
+            .and_then(|engine| replay(engine, verifier, ledger, rows).map_err(|error| error.to_string()));
         match attempt {
             Ok((engine, replayed)) => return Ok(Recovered { engine, checkpoint: height, replayed, refused }),
             Err(reason) => refused.push(format!("checkpoint {height}: {reason}")),
         }
     }
     let (engine, replayed) =
-        replay(Engine::new(charter.clone())?.with_pipeline(pipeline)?, verifier, ledger)?;
+        replay(Engine::new(charter.clone())?.with_pipeline(pipeline)?, verifier, ledger, rows)?;
     Ok(Recovered { engine, checkpoint: 0, replayed, refused })
 }
 
@@ -74,7 +83,13 @@ fn load(
 }
 
 /// Executes the blocks that the ledger has above the engine's height and compares every state digest.
-fn replay(mut engine: Engine, verifier: &Verifier, ledger: &Ledger) -> Result<(Engine, u64), NodeError> {
+fn replay(
+    engine: Engine,
+    verifier: &Verifier,
+    ledger: &Ledger,
+    rows: Option<&KeptRows>,
+) -> Result<(Engine, u64), NodeError> {
+    let mut engine = if rows.is_some() { engine.noting_row_history() } else { engine };
     let mut replayed = 0;
     for record in ledger.blocks_from(engine.height() + 1) {
         let record = record?;
@@ -83,6 +98,9 @@ fn replay(mut engine: Engine, verifier: &Verifier, ledger: &Ledger) -> Result<(E
         let (expected, found) = (record.outcome.state_digest, executed.state_digest);
         if expected != found || record.outcome.receipts_root != executed.receipts_root {
             return Err(NodeError::Diverged { height: block.header.height, expected, found });
+        }
+        if let (Some(rows), Some(history)) = (rows, engine.take_row_history()) {
+            rows.record(block.header.height, &history)?;
         }
         replayed += 1;
     }

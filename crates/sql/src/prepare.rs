@@ -12,6 +12,7 @@ use crate::statement::{BoundExplain, BoundStatement, bind_statement, explain, no
 use crate::table::Tables;
 use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement};
 use state::Snapshot;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use types::{
@@ -158,6 +159,49 @@ impl Prepared {
         timestamp_ms: u64,
         interrupt: &Arc<AtomicBool>,
     ) -> Result<Vec<StatementResult>, SqlError> {
+        let mut execution =
+            self.outside_of_transactions(principal, snapshot, step_limit, timestamp_ms, interrupt)?;
+        let frame = self.frame(parameters)?;
+        self.run_steps(&mut execution, &frame, false)
+    }
+
+    /// As [`Prepared::query_as`] for one query, whose rows are handed out as they are found until `take` says that it is
+    /// enough: only what the query itself needs is in memory.
+    ///
+    /// # Errors
+    /// As [`Prepared::query_as`]; rows may have been handed out before.
+    pub fn query_each(
+        &self,
+        principal: &Principal,
+        snapshot: &dyn Snapshot,
+        parameters: &[Value],
+        step_limit: u64,
+        timestamp_ms: u64,
+        interrupt: &Arc<AtomicBool>,
+        take: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
+    ) -> Result<(), SqlError> {
+        let [Step::Statement(BoundStatement::Select(select))] = self.steps.as_slice() else {
+            let results =
+                self.query_as(principal, snapshot, parameters, step_limit, timestamp_ms, interrupt)?;
+            let rows = results.into_iter().next_back().unwrap_or_default().rows;
+            let _ = rows.into_iter().try_for_each(take);
+            return Ok(());
+        };
+        let mut execution =
+            self.outside_of_transactions(principal, snapshot, step_limit, timestamp_ms, interrupt)?;
+        let frame = self.frame(parameters)?;
+        let run = execution.authorise(&self.needs).and_then(|()| execution.select_each(select, &frame, take));
+        run.map_err(|error| self.types.named_in(error))
+    }
+
+    fn outside_of_transactions<'a>(
+        &'a self,
+        principal: &Principal,
+        snapshot: &'a dyn Snapshot,
+        step_limit: u64,
+        timestamp_ms: u64,
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<Execution<'a>, SqlError> {
         let reads = matches!(self.kind, StatementKind::Read | StatementKind::Empty);
         let Some(library) = self.library.as_ref().filter(|_| reads) else {
             let message = "only a script that reads can be run outside of a transaction";
@@ -166,9 +210,7 @@ impl Prepared {
         let context =
             Context { height: 0, timestamp_ms, index: 0, transaction: TransactionId::default(), step_limit };
         let execution = Execution::new(library, snapshot, context).without_registration();
-        let mut execution = execution.acting_as(principal).interrupted_by(interrupt);
-        let frame = self.frame(parameters)?;
-        self.run_steps(&mut execution, &frame, false)
+        Ok(execution.acting_as(principal).interrupted_by(interrupt))
     }
 
     /// The parameters' values with the types that the script was bound for.
@@ -294,6 +336,10 @@ pub(crate) fn bind_parsed(
         StatementKind::Read if writes => StatementKind::Write,
         kind => kind,
     };
+    if let Some(what) = scope.reads_past().filter(|_| kind != StatementKind::Read) {
+        return Err(SqlError::unsupported(format_args!("{what} in a statement that writes"))
+            .hint("Other nodes may keep less of the past. Read first, and write what was found."));
+    }
     let parameters = scope.parameter_types();
     if parameters.len() > limits::ARGUMENTS_MAX {
         let message = format!("a script has at most {} parameters (ARGUMENTS_MAX)", limits::ARGUMENTS_MAX);

@@ -20,7 +20,55 @@ pub(crate) fn rewrite(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), 
     spell_null_tests(tokens);
     name_sequences(tokens);
     order_identity_options(tokens);
+    mark_past(tokens);
     Ok(())
+}
+
+/// What stands in front of the height of a table that is read as it was.
+pub(crate) const PAST_MARK: &str = "as of height";
+
+/// `t AS OF HEIGHT n` becomes `t("as of height", n)`, which is a table of FROM for sqlparser as well. The height is a number, a
+/// parameter or an expression in parentheses. These three words can follow one another nowhere else.
+fn mark_past(tokens: &mut Vec<TokenWithSpan>) {
+    let is = |token: &Token, name: &str| matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name));
+    let mut at = 0;
+    while at + 3 < tokens.len() {
+        let words = ["as", "of", "height"].iter().zip(&tokens[at..]);
+        if !words.into_iter().all(|(name, token)| is(&token.token, name)) {
+            at += 1;
+            continue;
+        }
+        let height = at + 3;
+        let end = match &tokens[height].token {
+            Token::Number(..) | Token::Placeholder(_) => height,
+            Token::LParen => {
+                let mut open = 0_usize;
+                let close = tokens[height..].iter().position(|token| {
+                    match token.token {
+                        Token::LParen => open += 1,
+                        Token::RParen => open -= 1,
+                        _ => {}
+                    }
+                    open == 0
+                });
+                match close {
+                    Some(close) => height + close,
+                    None => return,
+                }
+            }
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        let (span, close) = (tokens[at].span, tokens[end].span);
+        tokens.insert(end + 1, TokenWithSpan { token: Token::RParen, span: close });
+        let mark = Word { value: PAST_MARK.to_string(), quote_style: Some('"'), keyword: Keyword::NoKeyword };
+        for (place, token) in [Token::LParen, Token::Word(mark), Token::Comma].into_iter().enumerate() {
+            tokens[at + place] = TokenWithSpan { token, span };
+        }
+        at = end;
+    }
 }
 
 fn keyword(token: &Token) -> Keyword {

@@ -7,7 +7,7 @@ use crate::routines::Routines;
 use crate::view::Noted;
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::{Location, Span};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{DataType, Privileges, Securable, SqlError, SqlState, limits};
@@ -44,6 +44,8 @@ pub(crate) struct VariableScope {
     transition_tables: Vec<TransitionTable>,
     /// The slot of an array whose subscripts begin at 0.
     from_zero: Option<usize>,
+    /// With what a statement reads the past.
+    reads_past: Cell<Option<&'static str>>,
 }
 
 /// The rows of the statement that a trigger fires at, before or after it.
@@ -176,6 +178,37 @@ impl VariableScope {
     /// Whether subscripts of the array in this slot begin at 0.
     pub fn counts_from_zero(&self, slot: usize) -> bool {
         self.from_zero == Some(slot)
+    }
+
+    /// A statement reads a table as it was at an earlier height.
+    ///
+    /// # Errors
+    /// `0A000` in what the ledger keeps: other nodes may keep other heights.
+    pub fn note_past(&self) -> Result<(), SqlError> {
+        self.note_reading_past("AS OF HEIGHT")
+    }
+
+    /// A statement asks what became of a row.
+    ///
+    /// # Errors
+    /// As [`VariableScope::note_past`].
+    pub fn note_history(&self) -> Result<(), SqlError> {
+        self.note_reading_past("entente.history")
+    }
+
+    fn note_reading_past(&self, what: &'static str) -> Result<(), SqlError> {
+        if self.script.is_none() || self.noted.is_some() {
+            let error =
+                SqlError::unsupported(format_args!("{what} in a function, procedure, trigger or view"));
+            return Err(error.hint("Other nodes may keep less of the past. Use it in a SELECT of its own."));
+        }
+        self.reads_past.set(Some(what));
+        Ok(())
+    }
+
+    /// With what a statement reads the past, if it does.
+    pub fn reads_past(&self) -> Option<&'static str> {
+        self.reads_past.get()
     }
 
     /// A statement calls this function or procedure.

@@ -46,7 +46,7 @@ pub(crate) struct TablePlan {
 }
 
 /// A column.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ColumnPlan {
     /// Its name.
     pub name: String,
@@ -106,6 +106,24 @@ impl TablePlan {
             plan.checks.push(CheckPlan { name: check.name.clone(), condition });
         }
         Ok(plan)
+    }
+
+    /// The same as it is read at an earlier height, where its indexes may not have been there.
+    pub fn without_indexes(&self) -> TablePlan {
+        TablePlan {
+            id: self.id,
+            name: self.name.clone(),
+            relation: self.relation.clone(),
+            columns: self.columns.clone(),
+            key: self.key.clone(),
+            key_name: self.key_name.clone(),
+            checks: Vec::new(),
+            indexes: Vec::new(),
+            constrained: self.constrained,
+            holds_keys: self.holds_keys,
+            endorsement: None,
+            triggers: TableTriggers::default(),
+        }
     }
 
     /// Ordinal of a column.

@@ -1,6 +1,6 @@
 //! What the state costs: bytes per row, nanoseconds per point read, per row applied, per row digested and per row of a
 //! checkpoint. Run it with `cargo run --release -p state --example state_speed`,
-//! with `reads`, `writes`, `digests`, `requests` or `checkpoints` for a part of it.
+//! with `reads`, `writes`, `heights`, `digests`, `requests` or `checkpoints` for a part of it.
 
 use crypto::{Digest, PublicKey};
 use rand::rngs::StdRng;
@@ -11,6 +11,7 @@ use state::{
     AfterImage, BlockChanges, BlockDigest, CheckpointHeader, KeyRange, LiveRequests, RowId, Snapshot, State,
     Version, content_digest, read_checkpoint, write_checkpoint,
 };
+use std::collections::VecDeque;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::time::Instant;
@@ -99,6 +100,9 @@ fn main() {
     if wanted("writes") {
         writes(&state, &[&one, &two], &mut random);
     }
+    if wanted("heights") {
+        heights(&state, &one, &mut random);
+    }
     if wanted("digests") {
         digests(&[&one, &two], &mut random);
     }
@@ -170,6 +174,36 @@ fn writes(state: &State, pools: &[&ThreadPool], random: &mut StdRng) {
                 });
             });
         }
+    }
+}
+
+/// What it costs to keep the states after the newest blocks.
+fn heights(state: &State, pool: &ThreadPool, random: &mut StdRng) {
+    let mut height = 1_000_000;
+    for kept in [1, 16, 256] {
+        let mut held = VecDeque::new();
+        let (before, mut rows) = (resident(), 0);
+        let prepare = |_| {
+            height += 1;
+            (Version::after_batch(height, 0), batch(random, 1_000, ROWS))
+        };
+        pool.install(|| {
+            measure_prepared(
+                &format!("apply 1,000 rows, {kept} heights kept"),
+                600,
+                prepare,
+                |_, (version, batch)| {
+                    state.apply(version, &batch, None);
+                    while held.len() >= kept {
+                        held.pop_front();
+                    }
+                    held.push_back((state.snapshot(), batch.len()));
+                    batch.len()
+                },
+            );
+        });
+        held.iter().for_each(|(_, changed)| rows += changed);
+        memory(&format!("memory per changed row, {kept} heights kept"), before.min(resident()), rows);
     }
 }
 

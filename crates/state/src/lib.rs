@@ -64,6 +64,6 @@ pub use indexes::entry_changes;
 pub use live_requests::{LiveContent, LiveRequest, LiveRequests};
 pub use overlay::{Amended, Changed, Changes, Overlay};
 pub use plain::PlainState;
-pub use snapshot::{KeyRange, Snapshot};
+pub use snapshot::{KeyRange, PastChange, PastError, Snapshot};
 pub use state::{State, StateSnapshot};
 pub use version::Version;

@@ -89,10 +89,12 @@ impl Shard {
             examined.extend(self.held.remove(&version).unwrap_or_default());
         }
         for replaced in examined.drain(..) {
-            let seen_by = retained.get(retained.partition_point(|version| *version < replaced.start));
+            // The last one that sees it: versions that are kept for a while go in their order, so that it is looked at once more.
+            let before_end = retained.partition_point(|version| *version < replaced.end);
+            let seen_by = before_end.checked_sub(1).map(|last| retained[last]);
             match seen_by {
-                Some(version) if *version < replaced.end => {
-                    self.held.entry(*version).or_default().push(replaced)
+                Some(version) if version >= replaced.start => {
+                    self.held.entry(version).or_default().push(replaced)
                 }
                 _ => self.forget(replaced, hasher, report),
             }

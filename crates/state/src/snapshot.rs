@@ -83,6 +83,50 @@ impl KeyRange {
     }
 }
 
+/// Why there is no state of another height.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PastError {
+    /// Nobody can ask for one here: what runs on this snapshot must come to the same on every node.
+    Nowhere,
+    /// Nothing of the kind is kept.
+    Nothing,
+    /// It cannot be read.
+    Unreadable,
+    /// The block has not been applied.
+    NotYet {
+        /// The first height that is kept.
+        oldest: u64,
+        /// The last one.
+        newest: u64,
+    },
+    /// It was kept, or never.
+    NoMore {
+        /// The first height that is kept.
+        oldest: u64,
+        /// The last one.
+        newest: u64,
+    },
+}
+
+/// A change of a row by a transaction, as its history tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastChange {
+    /// Height of the transaction's block.
+    pub height: u64,
+    /// Position of the transaction in it.
+    pub index: u32,
+    /// Its id, as hexadecimal text.
+    pub transaction: String,
+    /// The organisation whose client signed it.
+    pub organisation: String,
+    /// The role that it ran as; empty: the organisation's administrator.
+    pub role: String,
+    /// The row was there before.
+    pub existed: bool,
+    /// The row's values behind it; `None`: it is gone.
+    pub value: Option<Row>,
+}
+
 /// The state at one point of the ledger; it does not change while somebody holds it.
 pub trait Snapshot: Send + Sync {
     /// Tables and procedures at this point.
@@ -99,4 +143,22 @@ pub trait Snapshot: Send + Sync {
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
     );
+
+    /// The state after the block at `height`, where that is kept beside this one.
+    ///
+    /// # Errors
+    /// Why it is not there.
+    fn at_height(&self, height: u64) -> Result<Arc<dyn Snapshot>, PastError> {
+        let _ = height;
+        Err(PastError::Nowhere)
+    }
+
+    /// The changes of a row, the oldest first, where they are kept.
+    ///
+    /// # Errors
+    /// Why they are not there.
+    fn row_history(&self, table: TableId, key: &Key) -> Result<Vec<PastChange>, PastError> {
+        let _ = (table, key);
+        Err(PastError::Nowhere)
+    }
 }

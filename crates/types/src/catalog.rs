@@ -26,6 +26,11 @@ impl TableId {
         self.0 & TableId::ENTRIES != 0
     }
 
+    /// Whether its rows are those of a table that somebody has made, and not what an index has of them.
+    pub fn is_made(self) -> bool {
+        self.0 & (TableId::ENTRIES | TableId::UNIQUE) == 0
+    }
+
     /// Whether it is a table of a session, or an index of one: no ledger has such numbers.
     pub fn is_temporary(self) -> bool {
         self.0 & TableId::TEMPORARY != 0

@@ -443,9 +443,9 @@ fn relation_name(name: &mut ObjectName, is_function: bool) -> Option<Ident> {
             let plain = last(name)?.clone();
             let lower =
                 plain.quote_style.map_or_else(|| plain.value.to_ascii_lowercase(), |_| plain.value.clone());
-            let qualified = format!("{schema}.{lower}");
-            let span = name.0[0].as_ident().map_or(plain.span, |schema| schema.span.union(&plain.span));
-            *name = ObjectName::from(vec![Ident { value: qualified, quote_style: Some('"'), span }]);
+            let quoted = |value: String, span| Ident { value, quote_style: Some('"'), span };
+            let span = name.0[0].as_ident().map_or(plain.span, |schema| schema.span);
+            *name = ObjectName::from(vec![quoted(schema.to_string(), span), quoted(lower, plain.span)]);
             return Some(plain);
         }
     }

@@ -1,4 +1,4 @@
-"""psycopg 3: types both ways, prepared statements, transactions, savepoints, COPY, notices and errors."""
+"""psycopg 3: types both ways, prepared statements, transactions, savepoints, COPY, cursors, notices and errors."""
 
 import datetime
 import decimal
@@ -94,6 +94,27 @@ with psycopg.connect(autocommit=True) as connection:
             copy.write_row((number, f"tab\tand\nline {number}", ["x,y", "z"]))
     found = connection.execute("SELECT count(*), min(name) FROM psycopg_item WHERE id >= 300").fetchone()
     assert found == (100, "tab\tand\nline 300"), found
+    for written in ("", " (FORMAT binary)"):
+        query = "SELECT id, name, tags FROM psycopg_item WHERE id < 302 AND id >= 300"
+        with connection.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT{written}") as copy:
+            copy.set_types(["int8", "text", "text[]"])
+            found = list(copy.rows())
+        assert found == [(number, f"tab\tand\nline {number}", ["x,y", "z"]) for number in (300, 301)], found
+
+    # Cursors on the server: in a transaction, and held beyond it.
+    with connection.transaction(), connection.cursor("reader", scrollable=True) as reader:
+        reader.execute("SELECT id, name FROM psycopg_item WHERE id >= %s ORDER BY id", (300,))
+        assert [column.name for column in reader.description] == ["id", "name"]
+        reader.itersize = 30
+        assert [row[0] for row in reader] == list(range(300, 400))
+        reader.scroll(0, mode="absolute")
+        assert reader.fetchone()[0] == 300
+        reader.scroll(-1)
+        assert [row[0] for row in reader.fetchmany(2)] == [300, 301]
+        assert len(reader.fetchall()) == 98
+    with connection.cursor("held", withhold=True) as held:
+        held.execute("SELECT id FROM psycopg_item WHERE id < 3 ORDER BY id")
+        assert held.fetchall() == [(1,), (2,)]
 
     connection.execute(
         """CREATE PROCEDURE psycopg_raise(amount integer, INOUT total integer) LANGUAGE plpgsql AS $$

@@ -2,7 +2,8 @@
 //! step of it.
 
 use super::connection::ReadError;
-use super::copy::{CopyError, CopyReader, CopyRow, CopyStatement};
+use super::copy::CopyStatement;
+use super::copy_reader::{CopyError, CopyReader, CopyRow};
 use super::message::{Malformed, Message};
 use super::session::{Failure, Session};
 use crate::limits;

@@ -67,7 +67,7 @@ pub(super) fn data_row(output: &mut BytesMut, columns: &[OutputColumn], row: &[V
 }
 
 /// Appends one value with its length in front; NULL is the length −1.
-fn put_value(output: &mut BytesMut, value: &Value, data_type: DataType, format: Format) {
+pub(super) fn put_value(output: &mut BytesMut, value: &Value, data_type: DataType, format: Format) {
     if value.is_null() {
         output.put_i32(-1);
         return;

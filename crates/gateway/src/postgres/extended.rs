@@ -50,7 +50,10 @@ impl Session {
             Message::Close { target, name } => {
                 match target {
                     Target::Statement => drop(self.statements.remove(&name)),
-                    Target::Portal => drop(self.portals.remove(&name)),
+                    Target::Portal => {
+                        self.portals.remove(&name);
+                        self.cursors.close(&name);
+                    }
                 }
                 self.connection.put(&CloseComplete::new());
                 Ok(())
@@ -155,7 +158,11 @@ impl Session {
 
     fn describe_portal(&mut self, name: &str) -> Result<(), Failure> {
         let Some(portal) = self.portals.get(name) else {
-            return Err(problem(INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist")));
+            // A cursor that was declared is a portal too.
+            let columns = self.cursors.columns(name);
+            let missing = || problem(INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"));
+            self.connection.put(&row_description(columns.ok_or_else(missing)?, &[], &[]));
+            return Ok(());
         };
         let (statement, formats) = (Arc::clone(&portal.statement), portal.formats.clone());
         self.describe_rows(&statement, &formats);
@@ -190,6 +197,10 @@ impl Session {
                 let copy = Arc::clone(copy);
                 return self.copy_in(copy).await;
             }
+            Body::CopyOut(copy) => {
+                let copy = Arc::clone(copy);
+                return self.copy_out(&copy).await;
+            }
             _ => {}
         }
         let (result, sent) = match std::mem::replace(&mut portal.progress, Progress::Done) {
@@ -223,7 +234,11 @@ impl Session {
             portal.progress = Progress::Rows(result, end);
             return Ok(());
         }
-        let tag = if sent == 0 { result.tag.clone() } else { format!("SELECT {}", end - sent) };
+        // A query says how many rows this message has given, a change how many it has changed.
+        let tag = match sent > 0 && result.tag.starts_with("SELECT") {
+            true => format!("SELECT {}", end - sent),
+            false => result.tag.clone(),
+        };
         self.connection.put(&CommandComplete::new(tag));
         portal.progress = Progress::Rows(result, end);
         Ok(())

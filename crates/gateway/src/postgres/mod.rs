@@ -3,9 +3,10 @@
 //! ```text
 //! listener ─▶ connection ─▶ startup ─▶ session ─┬▶ simple, extended ─▶ statement ─┬▶ settings     SET, SHOW, …
 //!             (messages,    (TLS,               │  (the two protocols)            ├▶ transaction  BEGIN … COMMIT
-//!              TLS)          SCRAM)             │                                 ├▶ catalogue
+//!              TLS)          SCRAM)             │                                 ├▶ cursor       rows of queries of the session
+//!                                               │                                 ├▶ catalogue
 //!                                               │                                 └▶ database     prepare, query, execute
-//!                                               └▶ copy                              chunks of rows, a transaction each
+//!                                               └▶ copy                              chunks of rows in, a transaction each; rows of a query out
 //! ```
 //!
 //! Where it differs from PostgreSQL: outside of a transaction block a query string with several statements is one
@@ -14,7 +15,13 @@
 mod authenticate;
 mod connection;
 mod copy;
+mod copy_format;
 mod copy_in;
+mod copy_out;
+mod copy_reader;
+mod copy_writer;
+mod cursor;
+mod cursor_command;
 mod decode;
 pub(crate) mod encode;
 mod extended;

@@ -249,6 +249,8 @@ pub(crate) enum Class {
     Session,
     /// COPY.
     Copy,
+    /// DECLARE, FETCH, MOVE and CLOSE.
+    Cursor,
     /// A role's password, which is not for the ledger.
     Password,
     /// BEGIN.
@@ -324,12 +326,11 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
         "prepare" if word(1) == "transaction" => Class::Refused("PREPARE TRANSACTION"),
         "prepare" => Class::Refused("PREPARE as a statement"),
         "execute" => Class::Refused("EXECUTE as a statement"),
-        "declare" => Class::Refused("DECLARE CURSOR"),
-        "fetch" => Class::Refused("FETCH"),
+        "declare" | "fetch" | "move" | "close" => Class::Cursor,
         "listen" => Class::Refused("LISTEN"),
         "notify" => Class::Refused("NOTIFY"),
         "lock" => Class::Refused("LOCK"),
-        "set" | "show" | "reset" | "discard" | "deallocate" | "close" | "unlisten" => Class::Session,
+        "set" | "show" | "reset" | "discard" | "deallocate" | "unlisten" => Class::Session,
         "copy" => Class::Copy,
         "select" | "values" | "table" | "with" | "explain" | "(" => {
             if is_catalogue(lexemes, catalog) {
@@ -364,7 +365,11 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
         let name = lexeme.value();
         let name = name.as_str();
         if follows(index, ".") {
-            return matches!(name, "pg_catalog" | "information_schema" | "entente");
+            // The history of a row is the database's.
+            let called =
+                |offset, symbol| at(index + offset).is_some_and(|lexeme: &Lexeme<'_>| lexeme.is(symbol));
+            let is_history = name == "entente" && called(2, "history") && called(3, "(");
+            return matches!(name, "pg_catalog" | "information_schema" | "entente") && !is_history;
         }
         if name.starts_with("pg_") && catalogue::is_relation(name) && !follows(index, "(") {
             let before = index.checked_sub(1).and_then(at);

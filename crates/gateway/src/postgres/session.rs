@@ -1,6 +1,7 @@
 //! One session: its messages, what they change in it, and what it says of itself.
 
 use super::connection::{Closed, Connection, ReadError, Severity};
+use super::cursor::Cursors;
 use super::extended::Portal;
 use super::message::{Malformed, Message};
 use super::session_statement::SessionStatement;
@@ -67,6 +68,7 @@ pub(super) struct Session {
     pub(super) cancel: Arc<Notify>,
     pub(super) statements: HashMap<String, Arc<ParsedStatement>>,
     pub(super) portals: HashMap<String, Portal>,
+    pub(super) cursors: Cursors,
     /// The transaction block that is open.
     pub(super) block: Option<Block>,
     /// After an error of the extended protocol everything up to Sync is left out.
@@ -96,6 +98,7 @@ impl Session {
             cancel,
             statements,
             portals,
+            cursors: Cursors::default(),
             block: None,
             skip_to_sync: false,
         }
@@ -246,6 +249,7 @@ impl Session {
                 self.temporary()?.clear();
                 self.statements.clear();
                 self.portals.clear();
+                self.cursors.clear();
                 self.reset_settings();
                 "DISCARD ALL"
             }
@@ -263,19 +267,6 @@ impl Session {
                     return Err(SqlError::new(INVALID_STATEMENT_NAME, message));
                 }
                 "DEALLOCATE"
-            }
-            SessionStatement::Close(None) => {
-                self.portals.clear();
-                "CLOSE CURSOR ALL"
-            }
-            SessionStatement::Close(Some(name)) => {
-                if self.portals.remove(name).is_none() {
-                    return Err(SqlError::new(
-                        INVALID_CURSOR_NAME,
-                        format!("cursor \"{name}\" does not exist"),
-                    ));
-                }
-                "CLOSE CURSOR"
             }
             SessionStatement::DiscardNothing(tag) | SessionStatement::Nothing(tag) => tag,
         };

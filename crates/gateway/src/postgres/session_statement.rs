@@ -23,8 +23,6 @@ pub(super) enum SessionStatement {
     DiscardNothing(&'static str),
     /// Forgets one prepared statement, or all.
     Deallocate(Option<String>),
-    /// Forgets all portals, or one.
-    Close(Option<String>),
     /// Does nothing, successfully.
     Nothing(&'static str),
 }
@@ -65,8 +63,6 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<SessionStatement, SqlEr
         ["deallocate", "prepare", name] | ["deallocate", name] => {
             SessionStatement::Deallocate(Some(one(name)))
         }
-        ["close", "all"] => SessionStatement::Close(None),
-        ["close", name] => SessionStatement::Close(Some(one(name))),
         ["unlisten", ..] => SessionStatement::Nothing("UNLISTEN"),
         ["set", ..] => return parse_set(statement, &words),
         _ => return Err(error(1)),

@@ -20,6 +20,8 @@ pub(crate) const SERVER_VERSION: &str = concat!("15.0 (Entente ", env!("CARGO_PK
 
 /// The height of the session's last commit; clients are told it after every commit.
 pub(super) const LAST_HEIGHT: &str = "entente.last_height";
+/// When a commit is answered: when it is recorded here. That others have attested the state is known to nobody yet.
+const ANSWER_AT: &str = "entente.answer_at";
 /// Reads wait until the node has applied this height.
 const MIN_HEIGHT: &str = "entente.min_height";
 
@@ -36,6 +38,8 @@ enum Change {
     Duration,
     /// To a height of the ledger.
     Height,
+    /// To a moment at which commits are answered.
+    Moment,
 }
 
 struct Known {
@@ -63,6 +67,7 @@ const KNOWN: &[Known] = &[
     known("default_transaction_deferrable", "off", Change::Any, false),
     known("default_transaction_isolation", "serializable", Change::Any, false),
     known("default_transaction_read_only", "off", Change::Ignored, true),
+    known(ANSWER_AT, "recorded", Change::Moment, false),
     known(LAST_HEIGHT, "0", Change::Fixed, false),
     known(MIN_HEIGHT, "0", Change::Height, false),
     known("extra_float_digits", "1", Change::Any, false),
@@ -256,7 +261,7 @@ impl Settings {
                 return Ok(Changed { report: None, warning: Some(warning) });
             }
             Change::Fixed | Change::Ignored => return Ok(Changed::default()),
-            Change::Any | Change::Duration | Change::Height => {}
+            Change::Any | Change::Duration | Change::Height | Change::Moment => {}
         }
         self.changed.insert(known.name.to_string(), value.clone());
         Ok(Changed { report: known.reported.then_some((known.name, value)), warning: None })
@@ -367,6 +372,16 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
         _ if known.change == Change::Height => {
             value.trim().parse::<u64>().map_err(|_| invalid().hint("a height is a whole number"))?.to_string()
         }
+        _ if known.change == Change::Moment => match value.to_ascii_lowercase().as_str() {
+            "recorded" => "recorded".to_string(),
+            "attested" => {
+                let error = SqlError::unsupported("entente.answer_at = attested");
+                return Err(
+                    error.hint("Nodes do not attest states yet: a commit is answered when it is recorded.")
+                );
+            }
+            _ => return Err(invalid().hint("Available values: recorded.")),
+        },
         _ if known.change == Change::Duration => {
             parse_milliseconds(value).ok_or_else(invalid)?;
             value.to_string()
@@ -414,6 +429,19 @@ mod tests {
         settings.set("search_path", Some("a, \"B\"")).expect("a list");
         assert_eq!(settings.search_path("ada", &catalog).schemas(), ["a", "B"]);
         assert!(settings.set("search_path", Some("a b")).is_err());
+    }
+
+    #[test]
+    fn commits_are_answered_when_they_are_recorded() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.get("entente.answer_at").as_deref(), Some("recorded"));
+        settings.set("entente.answer_at", Some("Recorded")).expect("what it is");
+        let state = |settings: &mut Settings, value| {
+            settings.set("entente.answer_at", Some(value)).err().map(|error| error.state)
+        };
+        assert_eq!(state(&mut settings, "attested"), Some(SqlState::FEATURE_NOT_SUPPORTED));
+        assert_eq!(state(&mut settings, "soon"), Some(SqlState::INVALID_PARAMETER_VALUE));
+        assert_eq!(settings.get("entente.answer_at").as_deref(), Some("recorded"));
     }
 
     #[test]

@@ -98,6 +98,10 @@ impl Session {
             let copy = Arc::clone(copy);
             return self.copy_in(copy).await;
         }
+        if let Body::CopyOut(copy) = &statement.body {
+            let copy = Arc::clone(copy);
+            return self.copy_out(&copy).await;
+        }
         let result = self.execute_statement(statement, Vec::new()).await?;
         let rows = statement.returns_rows || !result.columns.is_empty();
         self.send_result(&result, &statement.type_numbers, rows).await

@@ -1,6 +1,9 @@
 //! What a statement is, and running it.
 
-use super::copy::{self, CopyStatement};
+use super::copy::{self, CopyCommand, CopyStatement};
+use super::copy_out::CopyOut;
+use super::cursor::CursorStatement;
+use super::cursor_command;
 use super::decode::type_of_oid;
 use super::encode::wire_type;
 use super::script::{self, Class, Statement};
@@ -14,6 +17,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use types::{
     Catalog, DataType, OutputColumn, Payload, SearchPath, SessionStep, SqlError, SqlState, StatementResult,
     Value,
@@ -36,6 +40,10 @@ pub(super) enum Body {
     Catalogue,
     /// COPY FROM STDIN.
     Copy(Arc<CopyStatement>),
+    /// COPY TO STDOUT.
+    CopyOut(Arc<CopyOut>),
+    /// About cursors.
+    Cursor(CursorStatement),
     /// CREATE ROLE and ALTER ROLE with a password.
     Password(RolePassword),
     /// Answered by the database; prepared again when the catalog changes.
@@ -134,7 +142,17 @@ impl Session {
             },
             Class::Copy => {
                 let tables = self.known_tables()?;
-                none(Body::Copy(Arc::new(copy::parse(statement, &tables, &self.search_path())?)))
+                match copy::parse(statement, &tables, &self.search_path())? {
+                    CopyCommand::From(copy) => none(Body::Copy(Arc::new(copy))),
+                    CopyCommand::To(copy) => {
+                        none(Body::CopyOut(Arc::new(self.parse_copy_out(statement, copy).await?)))
+                    }
+                }
+            }
+            Class::Cursor => {
+                let command = cursor_command::parse(statement)?;
+                let (parsed, cursor) = self.parse_cursor(statement, command, given).await?;
+                ParsedStatement { sql, body: Body::Cursor(cursor), ..parsed }
             }
             Class::Begin | Class::Commit | Class::Rollback | Class::Transaction => {
                 none(Body::Transaction(transaction_command::parse(statement)?))
@@ -150,9 +168,10 @@ impl Session {
         parameters: Vec<Value>,
     ) -> Result<StatementResult, Failure> {
         Ok(match &statement.body {
-            Body::Empty | Body::Copy(_) => StatementResult::default(),
+            Body::Empty | Body::Copy(_) | Body::CopyOut(_) => StatementResult::default(),
             Body::Session(session) => self.session_statement(session)?,
             Body::Transaction(command) => self.transaction_command(command).await?,
+            Body::Cursor(cursor) => self.cursor_statement(cursor, parameters).await?,
             Body::Password(password) => self.set_password(password).await?,
             Body::Catalogue => {
                 let types: Vec<DataType> = statement.given.iter().map(|oid| type_of_oid(*oid)).collect();
@@ -185,7 +204,7 @@ impl Session {
     }
 
     /// The prepared statement, bound to the current catalog.
-    async fn current(
+    pub(super) async fn current(
         &self,
         statement: &ParsedStatement,
         cached: &Mutex<Arc<Prepared>>,
@@ -308,24 +327,32 @@ impl Session {
         writes: bool,
     ) -> Result<T, SqlError> {
         let cancelled = |why: &str| {
-            let error = SqlError::new(SqlState::QUERY_CANCELED, format!("canceling statement due to {why}"));
+            let error = cancelled(why);
             if !writes {
                 return error;
             }
             error.detail("Only the wait ended: the transaction was submitted and may still commit; see entente.transactions.")
         };
-        let time_is_up = async {
-            match self.settings.statement_timeout() {
-                Some(time) => tokio::time::sleep(time).await,
-                None => std::future::pending().await,
-            }
-        };
+        let time_is_up = time_is_up(self.settings.statement_timeout());
         tokio::select! {
             biased;
             result = work => result,
             () = self.cancel.notified() => Err(cancelled("user request")),
             () = time_is_up => Err(cancelled("statement timeout")),
         }
+    }
+}
+
+/// A statement that ends before it has given all.
+pub(super) fn cancelled(why: &str) -> SqlError {
+    SqlError::new(SqlState::QUERY_CANCELED, format!("canceling statement due to {why}"))
+}
+
+/// Waits for as long as a statement may take.
+pub(super) async fn time_is_up(limit: Option<Duration>) {
+    match limit {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -41,8 +41,18 @@ pub(super) struct Block {
     before: Settings,
     /// What COMMIT makes of them.
     pub(super) lasting: Settings,
-    /// The settings at each savepoint: as they were, and what COMMIT would have made of them.
-    savepoints: Vec<(String, Settings, Settings)>,
+    /// How the session was at each savepoint.
+    savepoints: Vec<AtSavepoint>,
+}
+
+/// How the session was at a savepoint.
+struct AtSavepoint {
+    name: String,
+    settings: Settings,
+    /// What COMMIT would have made of the settings.
+    lasting: Settings,
+    /// How many cursors had been declared.
+    cursors: u64,
 }
 
 impl Session {
@@ -109,7 +119,12 @@ impl Session {
                 self.in_block("SAVEPOINT")?;
                 self.run_in_block(SessionStep::Savepoint(name.clone())).await?;
                 if let Some(block) = &mut self.block {
-                    block.savepoints.push((name.clone(), self.settings.clone(), block.lasting.clone()));
+                    block.savepoints.push(AtSavepoint {
+                        name: name.clone(),
+                        settings: self.settings.clone(),
+                        lasting: block.lasting.clone(),
+                        cursors: self.cursors.declared(),
+                    });
                 }
                 "SAVEPOINT"
             }
@@ -123,7 +138,7 @@ impl Session {
                 self.in_block("RELEASE SAVEPOINT")?;
                 self.run_in_block(SessionStep::Release(name.clone())).await?;
                 if let Some(block) = &mut self.block
-                    && let Some(position) = block.savepoints.iter().rposition(|(known, ..)| known == name)
+                    && let Some(position) = block.savepoints.iter().rposition(|known| known.name == *name)
                 {
                     block.savepoints.truncate(position);
                 }
@@ -251,11 +266,13 @@ impl Session {
             if let Some(payload) = payload
                 && let Err(error) = self.write(payload).await
             {
+                self.cursors.end_block(false);
                 self.restore(block.before);
                 return Err(error.into());
             }
             *self.temporary()? = temporary;
         }
+        self.cursors.end_block(true);
         self.restore(block.lasting);
         Ok(tagged("COMMIT"))
     }
@@ -264,6 +281,7 @@ impl Session {
         match self.block.take() {
             Some(block) => {
                 self.portals.clear();
+                self.cursors.end_block(false);
                 self.restore(block.before);
             }
             None => self.warn_of_no_block(),
@@ -279,10 +297,12 @@ impl Session {
     fn back_to(&mut self, name: &str) {
         let Some(block) = &mut self.block else { return };
         block.failed = false;
-        let Some(position) = block.savepoints.iter().rposition(|(known, ..)| known == name) else { return };
+        let Some(position) = block.savepoints.iter().rposition(|known| known.name == name) else { return };
         block.savepoints.truncate(position + 1);
-        let (_, settings, lasting) = block.savepoints[position].clone();
-        block.lasting = lasting;
+        let known = &block.savepoints[position];
+        let (settings, cursors) = (known.settings.clone(), known.cursors);
+        block.lasting = known.lasting.clone();
+        self.cursors.forget_since(cursors);
         self.restore(settings);
     }
 

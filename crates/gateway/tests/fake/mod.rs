@@ -13,7 +13,7 @@ use gateway::{
     Access, BlockRow, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt,
     StatementKind, TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
 };
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -45,6 +45,8 @@ pub struct Fake {
     pub pages: AtomicUsize,
     /// Queries that were ended early.
     pub interrupted: AtomicUsize,
+    /// Somebody who was handed rows one by one had enough of them.
+    pub stopped: AtomicBool,
 }
 
 fn column(name: &str, data_type: DataType, not_null: bool, default: Option<&str>) -> Column {
@@ -142,6 +144,7 @@ impl Default for Fake {
             not_serving: Mutex::default(),
             pages: AtomicUsize::new(0),
             interrupted: AtomicUsize::default(),
+            stopped: AtomicBool::new(false),
         }
     }
 }
@@ -467,6 +470,23 @@ impl Database for Fake {
         };
         let columns = prepared.columns.clone();
         Ok(StatementResult { tag: format!("SELECT {}", rows.len()), columns, rows, notices: Vec::new() })
+    }
+
+    fn query_rows(
+        &self,
+        role: &str,
+        prepared: &Prepared,
+        parameters: &[Value],
+        visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
+    ) -> Result<(), SqlError> {
+        let rows = self.query(role, prepared, parameters)?.rows;
+        for row in rows {
+            if visit(row).is_break() {
+                self.stopped.store(true, Ordering::SeqCst);
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn execute(&self, _: &str, payload: Payload) -> Result<Executed, SqlError> {

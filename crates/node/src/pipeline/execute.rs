@@ -1,7 +1,7 @@
 //! Reads the queue of verified blocks; fills the queue of `record`. Owns the engine.
 
 use super::verify::Verified;
-use super::{QUEUE_BLOCKS, Shared};
+use super::{Executed, QUEUE_BLOCKS, Shared};
 use crate::NodeError;
 use crate::checkpoints::{CheckpointRequest, Checkpoints};
 use crate::metrics::EXECUTE;
@@ -17,7 +17,7 @@ pub(super) fn run(
     mut engine: Engine,
     checkpoints: &Checkpoints,
     verified: &Receiver<Verified>,
-    executed: &Sender<BlockRecord>,
+    executed: &Sender<Executed>,
 ) -> Result<(), NodeError> {
     let mut waiting: VecDeque<Verified> = VecDeque::new();
     // Of those that wait, how many the engine has seen.
@@ -39,7 +39,7 @@ pub(super) fn run(
         foreseen = foreseen.saturating_sub(1);
         let result = shared.pool.install(|| engine.execute(&judged))?;
         shared.verifier.forget(&judged);
-        shared.published.applied(engine.library());
+        shared.published.applied(engine.library(), engine.height());
         if let Some(proposer) = &shared.proposer {
             proposer.validated(&judged, &result);
         }
@@ -64,7 +64,8 @@ pub(super) fn run(
             receipts_root: result.receipts_root,
             state_digest: result.state_digest,
         };
-        if executed.send(BlockRecord { block, certificate, outcome }).is_err() {
+        let record = BlockRecord { block, certificate, outcome };
+        if executed.send(Executed { record, row_history: engine.take_row_history() }).is_err() {
             return Ok(());
         }
     }

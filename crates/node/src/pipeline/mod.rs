@@ -17,9 +17,10 @@ use crate::endorsing::{Proposer, RecentStates};
 use crate::metrics::NodeMetrics;
 use crate::published::Published;
 use crate::receipts::Receipts;
+use crate::row_history::KeptRows;
 use crossbeam_channel::bounded;
-use engine::{Engine, Verifier};
-use ledger::Ledger;
+use engine::{Engine, RowHistory, Verifier};
+use ledger::{BlockRecord, Ledger};
 use ordering::{CertificateVerifier, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -39,10 +40,19 @@ pub(crate) struct Shared {
     pub(crate) states: Option<Arc<RecentStates>>,
     /// What this node does as proposer, if not what everybody does.
     pub(crate) proposer: Option<Arc<Proposer>>,
+    /// The history of rows, where it is kept.
+    pub(crate) rows: Option<Arc<KeptRows>>,
     pub(crate) metrics: Arc<NodeMetrics>,
     /// Threads of the deterministic core.
     pub(crate) pool: rayon::ThreadPool,
     pub(crate) checkpoint_blocks: u64,
+}
+
+/// A block that is executed and waits to be recorded.
+pub(crate) struct Executed {
+    pub(crate) record: BlockRecord,
+    /// What its transactions did to rows, where that is kept.
+    pub(crate) row_history: Option<RowHistory>,
 }
 
 /// Starts the three stages behind ordering. They end when ordering's deliveries do.

@@ -10,6 +10,7 @@ mod function;
 mod fused;
 mod moving;
 mod own;
+mod past;
 mod protect;
 mod relation;
 mod row_function;

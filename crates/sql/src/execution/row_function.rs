@@ -27,6 +27,7 @@ impl Execution<'_> {
         let mut rows = match &function.rows {
             RowKind::Series(_) => self.series(&arguments)?,
             RowKind::Elements(widths) => self.elements(&arguments, widths)?,
+            RowKind::History(table) => self.row_history(table, &arguments)?,
         };
         if function.with_ordinality {
             for (number, row) in (1..).zip(&mut rows) {

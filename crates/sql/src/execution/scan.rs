@@ -15,10 +15,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use types::{ColumnSet, Index, Key, Row, SqlError, Value};
 
 /// What is done with a matching row: its values; gives whether to go on.
-type Visit<'v> = dyn FnMut(&[Value]) -> Result<ControlFlow<()>, SqlError> + 'v;
+pub(super) type Visit<'v> = dyn FnMut(&[Value]) -> Result<ControlFlow<()>, SqlError> + 'v;
 
 /// The same with the row's key.
-type VisitKeyed<'v> = dyn FnMut(&Key, &[Value]) -> Result<ControlFlow<()>, SqlError> + 'v;
+pub(super) type VisitKeyed<'v> = dyn FnMut(&Key, &[Value]) -> Result<ControlFlow<()>, SqlError> + 'v;
 
 /// A search for rows.
 struct Search<'b> {
@@ -91,6 +91,9 @@ impl Execution<'_> {
         reverse: bool,
         visit: &mut VisitKeyed<'_>,
     ) -> Result<(), SqlError> {
+        if let Some(height) = &scanned.past {
+            return self.visit_past(scanned, height, given, reverse, visit);
+        }
         if let Access::Key(parts) = &scanned.access {
             let key = self.with_subqueries(&[], given, |environment| resolve_key(parts, environment))?;
             let Some(key) = key else { return Ok(()) };

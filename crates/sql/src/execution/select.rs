@@ -65,12 +65,45 @@ impl Execution<'_> {
         self.subqueries.clear();
     }
 
+    /// Runs a SELECT and hands out its rows as they are found, until `take` says that it is enough.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    pub fn select_each(
+        &mut self,
+        select: &BoundSelect,
+        frame: &[Value],
+        take: &mut TakeRow<'_>,
+    ) -> Result<(), SqlError> {
+        self.forget_subqueries();
+        let given = Given { frame, arguments: &[], left: &[] };
+        let rest = self.select_handing_out(select, given, None, Some(take));
+        self.see_newer();
+        for row in rest? {
+            if take(row).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// The same for a query inside of another one.
     pub(super) fn select_given(
         &mut self,
         select: &BoundSelect,
         given: Given<'_>,
         limit: Option<usize>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
+        self.select_handing_out(select, given, limit, None)
+    }
+
+    /// Rows that come in their order go to `take`, where there is one; gives the others.
+    fn select_handing_out(
+        &mut self,
+        select: &BoundSelect,
+        given: Given<'_>,
+        limit: Option<usize>,
+        take: Option<&mut TakeRow<'_>>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
         let given = Given { left: &[], ..given };
         let offset = self.row_count(select.offset.as_ref(), given.frame, "OFFSET")?.unwrap_or(0);
@@ -87,6 +120,9 @@ impl Execution<'_> {
             rows: Vec::new(),
             seen: BTreeSet::new(),
             enough: limit.map(|limit| limit.saturating_add(offset)),
+            found: 0,
+            offset,
+            take,
         };
         let streams = select.windows.is_empty() && select.filter.is_none() && !select.has_subqueries;
         if !streams || matches!(select.source, From::Relation(_)) {
@@ -119,7 +155,7 @@ impl Execution<'_> {
                     .visit_rows(select, given, &mut |row| output.take(&Environment { row, ..environment }))?,
             }
         }
-        self.charge(output.rows.len() as u64)?;
+        self.charge(output.found as u64)?;
         Ok(output.finish(offset, limit))
     }
 
@@ -128,7 +164,7 @@ impl Execution<'_> {
         &mut self,
         select: &BoundSelect,
         given: Given<'_>,
-        output: &mut Output<'_>,
+        output: &mut Output<'_, '_>,
     ) -> Result<(), SqlError> {
         let rows = match &select.source {
             From::Nothing => vec![Vec::new()],
@@ -172,7 +208,7 @@ impl Execution<'_> {
         select: &BoundSelect,
         rows: Vec<Vec<Value>>,
         given: Given<'_>,
-        output: &mut Output<'_>,
+        output: &mut Output<'_, '_>,
     ) -> Result<(), SqlError> {
         let mut groups = select.grouping.as_ref().map(Groups::new);
         let mut kept = Vec::new();
@@ -362,17 +398,26 @@ fn accumulators(grouping: &Grouping) -> Vec<Accumulator<'_>> {
     grouping.aggregates.iter().map(Accumulator::new).collect()
 }
 
+/// Takes a row of a result; says whether there may be more.
+pub(crate) type TakeRow<'t> = dyn FnMut(Vec<Value>) -> ControlFlow<()> + 't;
+
 /// The rows of a result while they are made.
-struct Output<'b> {
+struct Output<'b, 't> {
     select: &'b BoundSelect,
     /// Sort keys and output.
     rows: Vec<(Vec<Value>, Vec<Value>)>,
     seen: BTreeSet<Sortable>,
     /// So many rows are enough, where they come in the wanted order.
     enough: Option<usize>,
+    /// So many there were.
+    found: usize,
+    /// So many of them are left out.
+    offset: usize,
+    /// Takes rows that come in the wanted order, which are not kept then.
+    take: Option<&'b mut TakeRow<'t>>,
 }
 
-impl Output<'_> {
+impl Output<'_, '_> {
     fn take_group(
         &mut self,
         grouping: &Grouping,
@@ -404,9 +449,13 @@ impl Output<'_> {
                 keys.push(expression.evaluate(environment)?);
             }
         }
-        self.rows.push((keys, output));
+        self.found += 1;
         let streams = self.select.order.is_empty() && !matches!(self.select.distinct, Distinctness::On(_));
-        let enough = streams && self.enough.is_some_and(|enough| self.rows.len() >= enough);
+        let mut enough = streams && self.enough.is_some_and(|enough| self.found >= enough);
+        match &mut self.take {
+            Some(take) if streams => enough |= self.found > self.offset && take(output).is_break(),
+            _ => self.rows.push((keys, output)),
+        }
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 

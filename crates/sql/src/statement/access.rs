@@ -311,7 +311,7 @@ pub(crate) fn resolve_key(parts: &[KeyPart], environment: &Environment<'_>) -> R
 }
 
 /// A key longer than any that can be stored belongs to no row.
-fn encode_lookup(values: &[Value]) -> Result<Option<Key>, SqlError> {
+pub(crate) fn encode_lookup(values: &[Value]) -> Result<Option<Key>, SqlError> {
     match Key::encode(values) {
         Ok(key) => Ok(Some(key)),
         Err(error) if error.state == types::SqlState::PROGRAM_LIMIT_EXCEEDED => Ok(None),

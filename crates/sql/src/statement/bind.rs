@@ -63,7 +63,7 @@ pub(crate) fn table_name(name: &ObjectName) -> Result<String, SqlError> {
         [object] if name.0.len() == 1 => plain_name(object),
         [schema, object] if name.0.len() == 2 => {
             let schema = plain_name(schema)?;
-            if matches!(schema.as_str(), "pg_catalog" | "information_schema" | "pg_temp" | "entente") {
+            if matches!(schema.as_str(), "pg_catalog" | "pg_temp") {
                 return Err(SqlError::unsupported(format_args!("the qualified name {name}"))
                     .hint("Only queries through a gateway, outside of routines, read what the system has."));
             }

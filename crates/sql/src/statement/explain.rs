@@ -172,7 +172,7 @@ impl Plan {
     }
 
     fn table(&mut self, scanned: &Scanned, reverse: bool) {
-        let Scanned { table, access, filter, columns: looked_at, .. } = scanned;
+        let Scanned { table, access, filter, columns: looked_at, past, .. } = scanned;
         let conditions =
             conditions(table, access, filter.as_ref().map(|filter| (&*filter.expression, &filter.capture)));
         let how = match access {
@@ -187,6 +187,10 @@ impl Plan {
             Access::Key(_) => "registers a read of",
             _ => "registers a scan of",
         };
+        if past.is_some() {
+            self.line(format!("{how} {}{conditions}{backwards}, as it was; registers nothing", table.name));
+            return;
+        }
         let looked_at = columns(table, *looked_at);
         self.line(format!("{how} {}{conditions}{backwards}; {registers} {looked_at}", table.name));
     }

@@ -5,6 +5,7 @@
 //! join keeps what compares both of its sides. An outer join keeps the conditions of its ON apart from those of WHERE.
 
 use super::bind::{find_table, plain_table, table_name};
+use super::past::{bind_history, bind_past, is_history, past_height};
 use super::query::{Level, QueryScope, bind_nested, bind_view};
 use super::record_columns::asked_columns;
 use super::relation::{Join, JoinKind, Relation};
@@ -34,10 +35,11 @@ const RELATIONS_MAX: usize = 64;
 
 /// A relation of FROM before it is planned.
 pub(super) enum Item {
-    /// `keyed`: with the row's key behind its columns.
+    /// `keyed`: with the row's key behind its columns. `past`: as it was after that height.
     Table {
         table: Arc<TablePlan>,
         keyed: bool,
+        past: Option<Expression>,
     },
     Query {
         query: Arc<BoundSelect>,
@@ -66,7 +68,7 @@ impl Item {
     /// How many columns it has.
     fn width(&self) -> usize {
         match self {
-            Item::Table { table, keyed } => table.columns.len() + usize::from(*keyed),
+            Item::Table { table, keyed, .. } => table.columns.len() + usize::from(*keyed),
             Item::Query { query, .. } => query.columns.len(),
             Item::Working { width, .. } | Item::Call { width, .. } => *width,
             Item::Function { function, .. } => function.width(),
@@ -118,7 +120,7 @@ pub(super) fn bind_from_target(
     set_schema(&mut names, &table.relation);
     names.relations[0].keyed = true;
     let key = Expression::column(table.columns.len(), DataType::Bytea);
-    let item = Item::Table { table: table.clone(), keyed: true };
+    let item = Item::Table { table: table.clone(), keyed: true, past: None };
     let (item, names) = bind_list(query, level, names, Some(item), others)?;
     let item = item.ok_or_else(|| broken("a change of no table"))?;
     Ok((item, names, key))
@@ -291,6 +293,9 @@ fn bind_factor(
     }
     match factor {
         TableFactor::Table { name, alias, args: Some(arguments), with_ordinality, .. } => {
+            if let Some(height) = past_height(&arguments.args) {
+                return bind_past(query, names, name, height, alias.as_ref());
+            }
             bind_function(query, level, names, (name, &arguments.args, *with_ordinality), alias.as_ref())
         }
         TableFactor::Function { lateral: _, name, args, with_ordinality, alias } => {
@@ -340,7 +345,7 @@ fn bind_factor(
             add_relation(query, names, &table.name, alias.as_ref(), columns)?;
             set_row_type(names, row_type);
             set_schema(names, &called);
-            Ok(Item::Table { table: table.clone(), keyed: false })
+            Ok(Item::Table { table: table.clone(), keyed: false, past: None })
         }
         TableFactor::Derived { lateral, subquery, alias, sample: None } => {
             if alias.is_none() {
@@ -457,7 +462,7 @@ pub(super) fn set_row_type(names: &mut Relations, row_type: Option<DataType>) {
 
 /// Says in which schema the last relation stands that has this name in the catalog, so that it may be named with it; one that
 /// has an alias may not.
-fn set_schema(names: &mut Relations, name: &str) {
+pub(super) fn set_schema(names: &mut Relations, name: &str) {
     if let Some(relation) = names.relations.last_mut().filter(|last| last.name == object_name(name)) {
         relation.schema = Some(schema_of(name).to_string());
     }
@@ -471,6 +476,9 @@ fn bind_function(
     (name, arguments, with_ordinality): (&ast::ObjectName, &[FunctionArg], bool),
     alias: Option<&TableAlias>,
 ) -> Result<Item, SqlError> {
+    if is_history(name) && !with_ordinality {
+        return bind_history(query, level, names, (name, arguments), alias);
+    }
     let known = table_name(name).ok().and_then(|name| query.tables.routines().get(&name));
     if known.is_none() && gives_rows(name) || with_ordinality {
         let call = Call { name: name.to_string(), arguments: plain_arguments(arguments)?, with_ordinality };
@@ -566,7 +574,11 @@ fn plan(
     let (mine, mut rest): (Vec<Expression>, Vec<Expression>) =
         conditions.into_iter().partition(|condition| looks_at_no_more_than(condition, end));
     let (relation, left_over) = match item {
-        Item::Table { table, keyed } => plan_table(table, keyed, first, mine, used),
+        Item::Table { table, keyed, past } => {
+            let (mut scanned, later) = plan_table(table, keyed, first, mine, used);
+            scanned.past = past;
+            (Relation::Table(scanned), later)
+        }
         Item::Query { query, arguments } => {
             arguments.iter().for_each(|argument| note(argument, used));
             let arguments = arguments.iter().map(|argument| relative(argument, first)).collect();
@@ -683,7 +695,7 @@ fn plan_table(
     first: usize,
     conditions: Vec<Expression>,
     used: &mut BTreeSet<u16>,
-) -> (Relation, Vec<Expression>) {
+) -> (Scanned, Vec<Expression>) {
     let (asked, later): (Vec<Expression>, Vec<Expression>) = conditions.into_iter().partition(|condition| {
         !relative(condition, first).any(&mut |inner| inner.is_run() && !inner.is_row_independent())
     });
@@ -715,7 +727,7 @@ fn plan_table(
     let filter_columns = super::bind::columns_of(&rest) | access.columns();
     let columns = filter_columns | ColumnSet::EXISTS;
     let filter = Condition::all(rest);
-    (Relation::Table(Scanned { table, access, filter, columns, filter_columns, keyed }), later)
+    (Scanned { table, access, filter, columns, filter_columns, keyed, past: None }, later)
 }
 
 /// Whether all columns that it looks at stand before this one.

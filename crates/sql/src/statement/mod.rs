@@ -11,6 +11,7 @@ mod fields;
 mod from;
 mod insert;
 mod output;
+mod past;
 mod query;
 mod record_columns;
 mod relation;
@@ -23,7 +24,7 @@ mod truncate;
 mod update;
 mod view_target;
 
-pub(crate) use access::{Access, Interval, KeyPart, resolve_key};
+pub(crate) use access::{Access, Interval, KeyPart, encode_lookup, resolve_key};
 pub(crate) use assignments::no_column;
 pub(crate) use bind::{bind_statement, plain_name, table_name};
 pub(crate) use change::{

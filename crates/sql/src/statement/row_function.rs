@@ -1,10 +1,13 @@
 //! Functions in FROM that give rows: `generate_series` and `unnest`.
 
 use super::from::{Item, add_relation};
+use super::past::HISTORY_COLUMNS;
 use super::query::{Level, QueryScope};
 use crate::expression::{Expression, Relations, Source};
+use crate::table::TablePlan;
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, ObjectName, TableAlias};
 use sqlparser::tokenizer::Span;
+use std::sync::Arc;
 use types::{DataType, Interval, SqlError, SqlState, Value};
 
 /// A function that gives rows.
@@ -23,6 +26,8 @@ pub(crate) enum RowKind {
     Series(DataType),
     /// `unnest(array, …)`: the elements of arrays, side by side; of rows their fields, so many.
     Elements(Vec<Option<usize>>),
+    /// `entente.history('table', key, …)`: the changes of a row.
+    History(Arc<TablePlan>),
 }
 
 impl RowFunction {
@@ -31,6 +36,7 @@ impl RowFunction {
         let columns = match &self.rows {
             RowKind::Series(_) => 1,
             RowKind::Elements(arrays) => arrays.iter().map(|fields| fields.unwrap_or(1)).sum(),
+            RowKind::History(table) => HISTORY_COLUMNS.len() + table.columns.len(),
         };
         columns + usize::from(self.with_ordinality)
     }
@@ -41,6 +47,7 @@ impl RowFunction {
             RowKind::Series(DataType::Timestamp | DataType::TimestampTz) => "Timestamps of generate_series",
             RowKind::Series(_) => "Numbers of generate_series",
             RowKind::Elements(_) => "Elements of unnest",
+            RowKind::History(_) => "Changes of a row; registers nothing",
         }
     }
 }

@@ -108,6 +108,8 @@ pub(crate) struct Scanned {
     pub filter_columns: ColumnSet,
     /// The row's key stands behind its columns.
     pub keyed: bool,
+    /// The height after which it is read; `None`: now.
+    pub past: Option<Expression>,
 }
 
 /// GROUP BY. A row of the grouping has the keys first, then the aggregates.

@@ -276,7 +276,7 @@ impl ViewTarget {
 
     fn item(&self) -> (Item, Expression) {
         let key = Expression::column(self.table.columns.len(), DataType::Bytea);
-        (Item::Table { table: self.table.clone(), keyed: true }, key)
+        (Item::Table { table: self.table.clone(), keyed: true, past: None }, key)
     }
 
     /// An UPDATE of the view.

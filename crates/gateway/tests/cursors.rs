@@ -1,0 +1,126 @@
+//! DECLARE, FETCH, MOVE and CLOSE against a gateway in front of a database in memory.
+
+mod fake;
+
+use fake::{Fake, serve};
+use std::sync::Arc;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use types::{Payload, SessionStep};
+
+async fn started() -> (Arc<Fake>, Client) {
+    let fake = Arc::new(Fake::default());
+    let (port, _) = serve(Arc::clone(&fake)).await;
+    let config = format!("host=127.0.0.1 port={port} user=ada dbname=any");
+    let (client, connection) = tokio_postgres::connect(&config, NoTls).await.expect("a session");
+    tokio::spawn(connection);
+    (fake, client)
+}
+
+/// The first column of what a query string gives, or its SQLSTATE.
+async fn run(client: &Client, sql: &str) -> String {
+    match client.simple_query(sql).await {
+        Ok(messages) => {
+            let row = |message: &SimpleQueryMessage| match message {
+                SimpleQueryMessage::Row(row) => row.get(0).map(ToString::to_string),
+                _ => None,
+            };
+            messages.iter().filter_map(row).collect::<Vec<_>>().join(" ")
+        }
+        Err(error) => error.as_db_error().expect("an answer").code().code().to_string(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_are_fetched_in_every_direction() {
+    let (_, client) = started().await;
+    for (sql, expected) in [
+        ("BEGIN", ""),
+        ("DECLARE c SCROLL CURSOR FOR select series 5", ""),
+        ("FETCH c", "1"),
+        ("FETCH FORWARD 2 FROM c", "2 3"),
+        ("FETCH PRIOR FROM c", "2"),
+        ("MOVE LAST IN c", ""),
+        ("FETCH 0 FROM c", "5"),
+        ("FETCH BACKWARD ALL IN c", "4 3 2 1"),
+        ("FETCH ABSOLUTE -2 FROM c", "4"),
+        ("FETCH RELATIVE -2 FROM c", "2"),
+        ("FETCH ALL c", "3 4 5"),
+        ("FETCH NEXT c", ""),
+        ("DECLARE \"Other C\" CURSOR FOR select series 2", ""),
+        ("FETCH ALL FROM \"Other C\"", "1 2"),
+        ("CLOSE c", ""),
+        ("FETCH \"Other C\"", ""),
+        ("CLOSE ALL", ""),
+        ("FETCH \"Other C\"", "34000"),
+        ("ROLLBACK", ""),
+    ] {
+        assert_eq!(run(&client, sql).await, expected, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cursors_live_as_long_as_their_block() {
+    let (_, client) = started().await;
+    for (sql, expected) in [
+        ("DECLARE c CURSOR FOR select series 2", "25P01"),
+        ("BEGIN", ""),
+        ("DECLARE c CURSOR FOR select series 3", ""),
+        ("SAVEPOINT s", ""),
+        ("DECLARE d CURSOR FOR select series 3", ""),
+        ("DECLARE c CURSOR FOR select series 3", "42P03"),
+        ("ROLLBACK TO s", ""),
+        ("FETCH d", "34000"),
+        ("ROLLBACK TO s", ""),
+        ("FETCH c", "1"),
+        ("COMMIT", ""),
+        ("FETCH c", "34000"),
+        ("BEGIN", ""),
+        ("DECLARE h NO SCROLL CURSOR WITH HOLD FOR select series 3", ""),
+        ("FETCH h", "1"),
+        ("COMMIT", ""),
+        ("FETCH h", "2"),
+        ("FETCH PRIOR FROM h", "55000"),
+        ("DECLARE g CURSOR WITH HOLD FOR select series 3", ""),
+        ("BEGIN", ""),
+        ("DECLARE k CURSOR WITH HOLD FOR select series 3", ""),
+        ("ROLLBACK", ""),
+        ("FETCH k", "34000"),
+        ("FETCH ALL FROM g", "1 2 3"),
+        ("DISCARD ALL", ""),
+        ("FETCH h", "34000"),
+    ] {
+        assert_eq!(run(&client, sql).await, expected, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_cursor_can_give_is_in_the_digest_of_its_block() {
+    let (fake, client) = started().await;
+    run(&client, "BEGIN").await;
+    run(&client, "DECLARE c CURSOR FOR select series 3").await;
+    assert_eq!(run(&client, "FETCH 2 FROM c").await, "1 2");
+    run(&client, "insert into t values (1)").await;
+    run(&client, "CLOSE c").await;
+    run(&client, "COMMIT").await;
+    let payloads = fake.payloads.lock().expect("no panic");
+    let [Payload::Session { steps, .. }] = payloads.as_slice() else { panic!("one block: {payloads:?}") };
+    let step = |sql: &str| SessionStep::Run { sql: sql.to_string(), parameters: Vec::new() };
+    assert_eq!(*steps, [step("select series 3"), step("insert into t values (1)")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_extended_protocol_declares_with_parameters_and_describes_what_is_fetched() {
+    let (_, mut client) = started().await;
+    let block = client.transaction().await.expect("a block");
+    // Its parameters are those of the query; this database gives one row in a block whatever they are.
+    let declare = "DECLARE c CURSOR FOR select $1";
+    let statement = block.prepare_typed(declare, &[tokio_postgres::types::Type::INT4]).await.expect("bound");
+    block.execute(&statement, &[&7_i32]).await.expect("declared");
+    let rows = block.query("FETCH FORWARD 10 FROM c", &[]).await.expect("fetched");
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0].columns()[0].name(), "n");
+    assert_eq!(rows[0].get::<_, i32>(0), 1);
+    assert_eq!(block.query("FETCH FORWARD 10 FROM c", &[]).await.expect("fetched").len(), 0);
+    let error = block.execute("DECLARE w CURSOR FOR DELETE FROM t", &[]).await.expect_err("no query");
+    assert_eq!(error.code().map(|code| code.code()), Some("42601"));
+}

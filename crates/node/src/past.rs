@@ -1,0 +1,117 @@
+//! The states after the newest blocks, for queries that read tables as they were.
+
+use crate::row_history::KeptRows;
+use parking_lot::RwLock;
+use state::{KeyRange, PastChange, PastError, Snapshot, StateSnapshot};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use types::{Catalog, Key, Row, TableId};
+
+/// How many are kept where `node.toml` says nothing else.
+pub(crate) const HISTORY_HEIGHTS: usize = 16;
+
+/// The states after the newest blocks, the oldest first. They share all rows that have not changed, so that one costs what its
+/// successor has changed: about 150 bytes and the row for each changed row.
+pub(crate) struct PastStates {
+    most: usize,
+    kept: RwLock<VecDeque<(u64, Arc<StateSnapshot>)>>,
+}
+
+impl PastStates {
+    /// At most this many, at least the newest one.
+    pub(crate) fn new(most: usize, height: u64, snapshot: Arc<StateSnapshot>) -> PastStates {
+        PastStates { most: most.max(1), kept: RwLock::new(VecDeque::from([(height, snapshot)])) }
+    }
+
+    /// The state after the next block.
+    pub(crate) fn push(&self, height: u64, snapshot: Arc<StateSnapshot>) {
+        let mut kept = self.kept.write();
+        while kept.len() >= self.most {
+            kept.pop_front();
+        }
+        kept.push_back((height, snapshot));
+    }
+
+    /// The state after the block at `height`.
+    ///
+    /// # Errors
+    /// It is not kept.
+    fn at(&self, height: u64) -> Result<Arc<StateSnapshot>, PastError> {
+        let kept = self.kept.read();
+        let (Some((oldest, _)), Some((newest, _))) = (kept.front(), kept.back()) else {
+            return Err(PastError::Nowhere);
+        };
+        let (oldest, newest) = (*oldest, *newest);
+        let position = height.checked_sub(oldest).ok_or(PastError::NoMore { oldest, newest })?;
+        let found = usize::try_from(position).ok().and_then(|position| kept.get(position));
+        found.map(|(_, snapshot)| snapshot.clone()).ok_or(PastError::NotYet { oldest, newest })
+    }
+}
+
+/// A state together with those before it and the history of its rows.
+pub(crate) struct WithPast {
+    now: Arc<StateSnapshot>,
+    past: Arc<PastStates>,
+    rows: Option<Arc<KeptRows>>,
+}
+
+impl WithPast {
+    pub(crate) fn new(
+        now: Arc<StateSnapshot>,
+        past: Arc<PastStates>,
+        rows: Option<Arc<KeptRows>>,
+    ) -> WithPast {
+        WithPast { now, past, rows }
+    }
+}
+
+impl Snapshot for WithPast {
+    fn catalog(&self) -> &Arc<Catalog> {
+        self.now.catalog()
+    }
+
+    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+        self.now.get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) {
+        self.now.scan(table, range, reverse, visit);
+    }
+
+    fn at_height(&self, height: u64) -> Result<Arc<dyn Snapshot>, PastError> {
+        self.past.at(height).map(|snapshot| snapshot as Arc<dyn Snapshot>)
+    }
+
+    fn row_history(&self, table: TableId, key: &Key) -> Result<Vec<PastChange>, PastError> {
+        self.rows.as_ref().ok_or(PastError::Nothing)?.changes(table, key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use state::{State, Version};
+
+    #[test]
+    fn the_newest_heights_are_kept_and_the_others_are_named() {
+        let state = State::new(Arc::default());
+        let past = PastStates::new(3, 0, state.snapshot());
+        for height in 1..=5 {
+            state.apply(Version::after_batch(height, 0), &[], None);
+            past.push(height, state.snapshot());
+        }
+        let height = |asked| past.at(asked).map(|snapshot| snapshot.version().height());
+        assert_eq!(height(3), Ok(3));
+        assert_eq!(height(5), Ok(5));
+        assert_eq!(height(2), Err(PastError::NoMore { oldest: 3, newest: 5 }));
+        assert_eq!(height(6), Err(PastError::NotYet { oldest: 3, newest: 5 }));
+        assert_eq!(height(u64::MAX), Err(PastError::NotYet { oldest: 3, newest: 5 }));
+    }
+}
