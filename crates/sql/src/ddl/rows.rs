@@ -53,6 +53,9 @@ impl Snapshot for Both<'_> {
 /// What is done with a row, beside all others.
 pub(super) type VisitRow<'a> = dyn FnMut(&dyn Snapshot, &Key, &Row) -> Result<(), SqlError> + 'a;
 
+/// What becomes of a row, and of its key.
+pub(super) type ChangeRow<'a> = dyn FnMut(&Key, &Row) -> Result<(Key, Row), SqlError> + 'a;
+
 impl<'e, 'x> Rows<'e, 'x> {
     /// Those that the execution sees.
     pub fn new(execution: &'e mut Execution<'x>) -> Rows<'e, 'x> {
@@ -87,7 +90,7 @@ impl<'e, 'x> Rows<'e, 'x> {
         &mut self,
         from: TableId,
         to: TableId,
-        change: &mut dyn FnMut(&Key, &Row) -> Result<(Key, Row), SqlError>,
+        change: &mut ChangeRow<'_>,
     ) -> Result<(), SqlError> {
         let mut rows = Vec::new();
         self.visit(from, &mut |_, key, row| {

@@ -32,13 +32,13 @@ pub(super) fn change_sequence(
             Ok("CREATE SEQUENCE")
         }
         SequenceStatement::Alter { if_exists, name, options } => {
-            if !(*if_exists && !relation_exists(catalog, name)) {
+            if !*if_exists || relation_exists(catalog, name) {
                 alter_sequence(catalog, name, options, rows)?;
             }
             Ok("ALTER SEQUENCE")
         }
         SequenceStatement::Rename { if_exists, name, to } => {
-            if !(*if_exists && !relation_exists(catalog, name)) {
+            if !*if_exists || relation_exists(catalog, name) {
                 rename_sequence(catalog, name, to)?;
             }
             Ok("ALTER SEQUENCE")

@@ -212,7 +212,7 @@ fn as_one_row(query: &Query) -> Result<Box<Query>, SqlError> {
         && let Some(TableFactor::Derived { subquery, .. }) =
             select.from.first_mut().map(|from| &mut from.relation)
     {
-        *subquery = Box::new(query.clone());
+        **subquery = query.clone();
     }
     Ok(whole)
 }
