@@ -4,6 +4,7 @@
 //! - [`laboratory()`]: the experiments of `docs/experiments.toml`, protocols side by side and beside PostgreSQL.
 //! - [`endorse()`]: execute–order–validate in one process, the experiments of `docs/endorse.toml`.
 //! - [`tpcc()`]: TPC-C, all protocols and PostgreSQL in one run.
+//! - [`PostgresServer`]: a PostgreSQL of one's own, to compare with.
 //! - [`Load`]: signed transactions through the gateways of a running network, closed or open loop.
 
 mod arguments;
@@ -29,6 +30,7 @@ pub use error::LaboratoryError;
 pub use laboratory::{LaboratoryArguments, LaboratoryCommand, Measurement, Record, run as laboratory};
 pub use load::{Load, LoadError, LoadOptions, LoadProgress, LoadReport, Pace};
 pub use memory::peak_memory_bytes;
+pub use postgres::{PostgresError, Server as PostgresServer};
 pub use report::grouped;
 pub use tpcc::{TpccArguments, TpccRecord, tpcc, tpcc_table};
 

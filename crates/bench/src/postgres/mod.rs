@@ -8,7 +8,7 @@ mod clients;
 mod server;
 
 use crate::laboratory::Timed;
-use server::Server;
+pub use server::Server;
 use std::path::PathBuf;
 use std::time::Duration;
 use workloads::Workload;

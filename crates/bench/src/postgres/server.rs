@@ -28,13 +28,17 @@ const SETTINGS: [&str; 5] = [
 ///
 /// It is stopped when this is dropped, and by the kernel if this process ends in any other way (`--pdeathsig`), so it
 /// must be started on a thread that lives as long as it.
-pub(super) struct Server {
+pub struct Server {
     child: Child,
     folder: TempDir,
 }
 
 impl Server {
-    pub(super) fn start() -> Result<Server, PostgresError> {
+    /// Installs PostgreSQL if it is missing, and starts it.
+    ///
+    /// # Errors
+    /// What is missing or does not work.
+    pub fn start() -> Result<Server, PostgresError> {
         let programs = programs()?;
         let folder = tempfile::Builder::new()
             .prefix("entente-postgres-")
@@ -78,8 +82,8 @@ impl Server {
         Ok(server)
     }
 
-    /// Where the socket is.
-    pub(super) fn socket_folder(&self) -> PathBuf {
+    /// Where the socket is, while this lives.
+    pub fn socket_folder(&self) -> PathBuf {
         self.folder.path().to_path_buf()
     }
 

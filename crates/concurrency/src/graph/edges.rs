@@ -14,7 +14,8 @@
 //! afterwards, so all regions together visit a number of segments that is linear in the number of regions. To have
 //! one list instead of many, the nodes that these segments name are put behind a **gate**: a node without a transaction
 //! that is done when all of them are. A list of more than [`ENTRIES_MAX`] goes behind a gate before it is
-//! copied by a cut. So gates make a later transaction wait for some with which it does not conflict, and never the other way round.
+//! copied by a cut. So united segments and gates make a later transaction wait for some with which it does not conflict,
+//! and never the other way round.
 
 use smallvec::SmallVec;
 use state::{Footprint, KeyRange, Region};
@@ -23,7 +24,7 @@ use std::ops::Bound;
 use types::{ColumnSet, Granularity, Key, SqlError, TableId};
 
 /// Segments that a region may meet without making one of them.
-const SEGMENTS_MAX: usize = 16;
+pub(super) const SEGMENTS_MAX: usize = 16;
 /// Nodes that a segment's list may name when it is copied.
 const ENTRIES_MAX: usize = 4;
 
@@ -264,7 +265,7 @@ impl Segment {
 }
 
 /// Where an interval begins and ends; `None`: with the table.
-fn cuts(range: &KeyRange) -> (Cut, Option<Cut>) {
+pub(super) fn cuts(range: &KeyRange) -> (Cut, Option<Cut>) {
     let start = match &range.start {
         Bound::Included(key) => (key.clone(), false),
         Bound::Excluded(key) => (key.clone(), true),

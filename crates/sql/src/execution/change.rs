@@ -4,6 +4,7 @@ use super::Execution;
 use super::select::Given;
 use super::trigger::Event;
 use crate::command::insert_command;
+use crate::expression::long_bytes;
 use crate::statement::{
     Access, Arbiter, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, ConflictAction, InsertSource,
     OnConflict, Returning, StatementOutput, resolve_key,
@@ -100,7 +101,7 @@ impl Execution<'_> {
         touched: &mut BTreeSet<Key>,
     ) -> Result<Option<Row>, SqlError> {
         let table = &insert.table;
-        self.charge(1)?;
+        self.charge(row_steps(&row))?;
         let Some(row) = self.before_insert(table, row)? else { return Ok(None) };
         table.check_row(&row)?;
         let looks = match &on_conflict.action {
@@ -168,7 +169,7 @@ impl Execution<'_> {
     /// # Errors
     /// NOT NULL, CHECK, a key that exists, a limit; what triggers end with.
     pub fn insert_row(&mut self, table: &Arc<TablePlan>, row: Row) -> Result<Option<Row>, SqlError> {
-        self.charge(1)?;
+        self.charge(row_steps(&row))?;
         let Some(row) = self.before_insert(table, row)? else { return Ok(None) };
         table.check_row(&row)?;
         self.insert_checked(table, row.clone())?;
@@ -382,6 +383,13 @@ fn stored_bytes(value: &Value) -> usize {
         Value::Composite(row) => 10 + row.values().iter().map(stored_bytes).sum::<usize>(),
         _ => 9,
     }
+}
+
+/// What a row costs that is inserted: a step, and more of them for long values, which stay in memory until the block is
+/// done.
+fn row_steps(row: &[Value]) -> u64 {
+    const BYTES_PER_STEP: u64 = 256;
+    1 + row.iter().map(long_bytes).sum::<u64>() / BYTES_PER_STEP
 }
 
 /// What a row takes to store.

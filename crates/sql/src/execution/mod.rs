@@ -24,7 +24,7 @@ pub(crate) use relation::check_values;
 pub(crate) use select::check_result_rows;
 pub(crate) use suspend::Suspended;
 
-use crate::expression::{Environment, Expression};
+use crate::expression::{Environment, Expression, LongValues};
 use crate::library::Library;
 use crate::plpgsql::Described;
 use crate::polymorphic::Actual;
@@ -118,6 +118,7 @@ pub(crate) struct Execution<'a> {
     /// Positions of the commands of the last data-changing statement, and whether each matched.
     last_matched: Vec<(usize, bool)>,
     steps: u64,
+    long_values: Rc<LongValues>,
     depth: usize,
     /// What the role may do; `None`: everything.
     authority: Option<Authority>,
@@ -165,6 +166,7 @@ impl<'a> Execution<'a> {
             registers: true,
             last_matched: Vec::new(),
             steps: 0,
+            long_values: Rc::new(LongValues::new(context.step_limit, 0)),
             depth: 0,
             authority: None,
             queries: 0,

@@ -92,7 +92,13 @@ impl Execution<'_> {
         if !streams || matches!(select.source, From::Relation(_)) {
             self.gathered(select, given, &mut output)?;
         } else {
-            let query = QueryEnvironment { arguments: given.arguments, left: &[], subqueries: &NoSubqueries };
+            let long_values = self.long_values.clone();
+            let query = QueryEnvironment {
+                arguments: given.arguments,
+                left: &[],
+                subqueries: &NoSubqueries,
+                long_values: &long_values,
+            };
             let environment =
                 Environment { query: Some(&query), ..Environment::new(&[], given.frame, self.now) };
             match &select.grouping {
@@ -226,9 +232,14 @@ impl Execution<'_> {
         given: Given<'_>,
         evaluate: impl FnOnce(&Environment<'_>) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
-        let now = self.now;
+        let (now, long_values) = (self.now, self.long_values.clone());
         let runner = Runner(RefCell::new(self));
-        let query = QueryEnvironment { arguments: given.arguments, left: given.left, subqueries: &runner };
+        let query = QueryEnvironment {
+            arguments: given.arguments,
+            left: given.left,
+            subqueries: &runner,
+            long_values: &long_values,
+        };
         evaluate(&Environment { row, frame: given.frame, now, query: Some(&query) })
     }
 

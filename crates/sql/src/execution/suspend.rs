@@ -2,9 +2,11 @@
 
 use super::own::OwnRows;
 use super::{Context, Cursors, Execution};
+use crate::expression::LongValues;
 use crate::library::Library;
 use crate::sequence::Drawn;
 use state::{Command, Snapshot};
+use std::rc::Rc;
 use std::sync::Arc;
 use types::Principal;
 
@@ -18,6 +20,8 @@ pub(crate) struct Suspended {
     drawn: Drawn,
     cursors: Cursors,
     steps: u64,
+    /// Bytes of the long values that it has made.
+    long_bytes: u64,
     said: (usize, usize),
 }
 
@@ -49,6 +53,7 @@ impl Suspended {
     /// The next statement is metered on its own.
     pub fn forget_steps(&mut self) {
         self.steps = 0;
+        self.long_bytes = 0;
     }
 }
 
@@ -61,15 +66,19 @@ impl<'a> Execution<'a> {
         principal: &Principal,
         suspended: Suspended,
     ) -> Execution<'a> {
-        let Suspended { commands, own, protected, draws, drawn, cursors, steps, said } = suspended;
+        let Suspended { commands, own, protected, draws, drawn, cursors, steps, long_bytes, said } =
+            suspended;
+        let long_values = Rc::new(LongValues::new(context.step_limit, long_bytes));
         let new = Execution::new(library, snapshot, context).without_registration().acting_as(principal);
-        Execution { commands, own, protected, draws, drawn, cursors, steps, said, ..new }
+        Execution { commands, own, protected, draws, drawn, cursors, steps, long_values, said, ..new }
     }
 
     /// A statement has ended, well or with an error.
     pub fn suspend(mut self) -> Suspended {
         self.see_newer();
-        let Execution { commands, own, protected, draws, drawn, cursors, steps, said, .. } = self;
-        Suspended { commands, own, protected, draws, drawn, cursors, steps, said }
+        let Execution { commands, own, protected, draws, drawn, cursors, steps, long_values, said, .. } =
+            self;
+        let long_bytes = long_values.bytes();
+        Suspended { commands, own, protected, draws, drawn, cursors, steps, long_bytes, said }
     }
 }

@@ -1,5 +1,6 @@
 //! Evaluation of bound expressions.
 
+use super::long_values::LongValues;
 use super::pattern::like;
 use super::quote::format_text;
 use super::{Expression, Kind, SubqueryForm};
@@ -32,6 +33,8 @@ pub(crate) struct QueryEnvironment<'a> {
     pub left: &'a [Value],
     /// Runs the subqueries of expressions.
     pub subqueries: &'a dyn RunSubquery,
+    /// Counts what they make.
+    pub long_values: &'a LongValues,
 }
 
 /// Runs the subqueries of expressions, and the functions that they call.
@@ -68,6 +71,15 @@ impl<'a> Environment<'a> {
     fn left(&self) -> &'a [Value] {
         self.query.map_or(&[], |query| query.left)
     }
+
+    /// Takes note of a value that has been made.
+    #[inline]
+    fn made(&self, value: Value) -> Result<Value, SqlError> {
+        if let Some(query) = self.query {
+            query.long_values.count(&value)?;
+        }
+        Ok(value)
+    }
 }
 
 impl Expression {
@@ -84,20 +96,22 @@ impl Expression {
             Kind::Left(ordinal) => value_at(environment.left(), *ordinal, "column to the left").cloned(),
             Kind::State(number) => value_at(environment.row, *number, "state").cloned(),
             Kind::Now => Ok(Value::TimestampTz(environment.now)),
-            Kind::Cast(operand) => cast(operand.evaluate(environment)?, self.data_type),
-            Kind::Assign(operand) => assign(operand.evaluate(environment)?, self.data_type),
+            Kind::Cast(operand) => environment.made(cast(operand.evaluate(environment)?, self.data_type)?),
+            Kind::Assign(operand) => {
+                environment.made(assign(operand.evaluate(environment)?, self.data_type)?)
+            }
             Kind::Arithmetic(operator, operands) => {
                 let (mut left, mut right) = (Value::Null, Value::Null);
                 let left = operands[0].borrow(environment, &mut left)?;
                 let right = operands[1].borrow(environment, &mut right)?;
-                arithmetic(*operator, left, right)
+                environment.made(arithmetic(*operator, left, right)?)
             }
             Kind::Negate(operand) => negate(&operand.evaluate(environment)?),
             Kind::Concatenate(operands) => {
                 let (mut left, mut right) = (Value::Null, Value::Null);
                 let left = operands[0].borrow(environment, &mut left)?;
                 let right = operands[1].borrow(environment, &mut right)?;
-                concatenate(left, right)
+                environment.made(concatenate(left, right)?)
             }
             Kind::Case(branches, otherwise) => {
                 for (condition, result) in branches {
@@ -117,9 +131,13 @@ impl Expression {
                 Ok(Value::Null)
             }
             Kind::Extreme(largest, operands) => extreme(*largest, operands, environment),
-            Kind::Function(function, arguments) => function.evaluate(arguments, environment),
-            Kind::Format(operands) => format_call(operands, environment),
-            Kind::Row(operation, operands) => operation.evaluate(operands, self.data_type, environment),
+            Kind::Function(function, arguments) => {
+                environment.made(function.evaluate(arguments, environment)?)
+            }
+            Kind::Format(operands) => environment.made(format_call(operands, environment)?),
+            Kind::Row(operation, operands) => {
+                environment.made(operation.evaluate(operands, self.data_type, environment)?)
+            }
             Kind::Subquery(subquery) => match subquery.form {
                 SubqueryForm::Scalar => subquery.scalar(environment),
                 SubqueryForm::Array(element) => subquery.array(element, environment),

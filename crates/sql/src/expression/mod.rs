@@ -21,6 +21,7 @@ mod convert;
 mod describe;
 mod evaluate;
 mod functions;
+mod long_values;
 mod names;
 mod pattern;
 mod quote;
@@ -36,6 +37,7 @@ pub(crate) use bind_composite::{FieldOwner, FieldStep, all_fields_of, field_path
 pub(crate) use describe::Names;
 pub(crate) use evaluate::{Environment, QueryEnvironment, RunSubquery, broken};
 pub(crate) use functions::{ArrayFunction, Function};
+pub(crate) use long_values::{LongValues, long_bytes};
 pub use names::output_name;
 pub(crate) use names::{bind_data_type, bind_routine_type};
 pub(crate) use relations::{Merged, NamedRelation, Relations};
