@@ -107,7 +107,7 @@ pub(crate) struct Scanned {
     /// Columns of the filter.
     pub filter_columns: ColumnSet,
     /// The height after which it is read; `None`: now.
-    pub past: Option<Expression>,
+    pub past: Option<Box<Expression>>,
 }
 
 /// GROUP BY. A row of the grouping has the keys first, then the aggregates.
