@@ -155,9 +155,7 @@ fn declare<'a>(mut words: Words<'_, 'a>) -> Result<CursorCommand<'a>, SqlError> 
 /// `[direction] [FROM | IN]`; a direction that is also a name in front of nothing is the cursor's.
 fn movement(words: &mut Words<'_, '_>) -> Result<Movement, SqlError> {
     let last = words.at + 1 == words.statement.lexemes.len();
-    let movement = if last {
-        Movement::By(1)
-    } else if words.take("next") {
+    let movement = if last || words.take("next") {
         Movement::By(1)
     } else if words.take("prior") {
         Movement::By(-1)

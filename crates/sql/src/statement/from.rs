@@ -576,7 +576,7 @@ fn plan(
     let (relation, left_over) = match item {
         Item::Table { table, keyed, past } => {
             let (mut scanned, later) = plan_table(table, keyed, first, mine, used);
-            scanned.past = past;
+            scanned.past = past.map(Box::new);
             (Relation::Table(scanned), later)
         }
         Item::Query { query, arguments } => {

@@ -109,7 +109,7 @@ pub(crate) struct Scanned {
     /// The row's key stands behind its columns.
     pub keyed: bool,
     /// The height after which it is read; `None`: now.
-    pub past: Option<Expression>,
+    pub past: Option<Box<Expression>>,
 }
 
 /// GROUP BY. A row of the grouping has the keys first, then the aggregates.
