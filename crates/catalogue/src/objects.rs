@@ -106,7 +106,6 @@ pub(crate) struct Constraint {
 #[derive(Clone, Debug)]
 pub(crate) struct References {
     pub(crate) oid: i32,
-    pub(crate) table: String,
     /// The schema of the table.
     pub(crate) schema: String,
     /// Name of the constraint, or of the index, that makes the columns a key.
@@ -424,7 +423,6 @@ fn foreign_key_constraint(table: &Table, foreign_key: &ForeignKey, catalog: &Cat
     let oid = object_identifier(20_000, 4, foreign_key.number) + 2;
     let references = References {
         oid: parent.id.object_identifier(),
-        table: parent.object_name().to_string(),
         schema: schema_of(&parent.name).to_string(),
         constraint: key.1,
         columns: numbers(&foreign_key.referenced),

@@ -55,7 +55,8 @@ async fn rows_have_a_history_that_is_the_same_everywhere_and_survives() {
         ada.batch_execute("UPDATE accounts SET balance = balance + 100 WHERE id = 7"),
         bob.batch_execute("UPDATE accounts SET balance = balance + 100 WHERE id = 7"),
     );
-    (both.0.expect("added"), both.1.expect("added"));
+    both.0.expect("added");
+    both.1.expect("added");
     ada.batch_execute("INSERT INTO accounts VALUES (7, 'x', 0)").await.expect_err("it exists");
     run(&ada, "BEGIN; UPDATE accounts SET owner = 'nobody' WHERE id = 7; ROLLBACK").await;
     run(&ada, "DELETE FROM accounts WHERE id = 7").await;

@@ -300,6 +300,7 @@ pub trait Database: Send + Sync + 'static {
         role: &str,
         prepared: &Prepared,
         parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
         visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
     ) -> Result<(), SqlError>;
 

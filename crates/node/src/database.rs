@@ -91,6 +91,12 @@ impl NodeDatabase {
     }
 
     /// Somebody of this organisation; an empty role is its administrator.
+    fn reader(&self, role: &str, interrupt: &Arc<AtomicBool>) -> sql::Reader {
+        let interrupt = Arc::clone(interrupt);
+        let (principal, timestamp_ms) = (self.principal(role), now_ms());
+        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt }
+    }
+
     fn principal(&self, role: &str) -> Principal {
         Principal { organisation: self.organisation as u16, role: role.to_string() }
     }
@@ -271,9 +277,7 @@ impl Database for NodeDatabase {
         interrupt: &Arc<AtomicBool>,
     ) -> Result<StatementResult, SqlError> {
         let (plan, snapshot) = self.to_run(prepared)?;
-        let principal = self.principal(role);
-        let results =
-            plan.query_as(&principal, &snapshot, parameters, QUERY_STEPS_MAX, now_ms(), interrupt)?;
+        let results = plan.query_as(&self.reader(role, interrupt), &snapshot, parameters)?;
         Ok(results.into_iter().next_back().unwrap_or_default())
     }
 
@@ -282,11 +286,11 @@ impl Database for NodeDatabase {
         role: &str,
         prepared: &Prepared,
         parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
         visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
     ) -> Result<(), SqlError> {
         let (plan, snapshot) = self.to_run(prepared)?;
-        let principal = self.principal(role);
-        plan.query_each(&principal, &snapshot, parameters, QUERY_STEPS_MAX, now_ms(), visit)
+        plan.query_each(&self.reader(role, interrupt), &snapshot, parameters, visit)
     }
 
     async fn execute(&self, role: &str, payload: Payload) -> Result<Executed, SqlError> {

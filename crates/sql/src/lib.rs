@@ -58,7 +58,7 @@ pub use execution::{Context, Oracles};
 pub use expression::output_name;
 pub use library::{CompileOptions, Involved, Involvement, Library};
 pub use parse::parse_only_statement;
-pub use prepare::{Prepared, StatementKind, prepare, prepare_query};
+pub use prepare::{Prepared, Reader, StatementKind, prepare, prepare_query};
 pub use session::{Finished, Session};
 pub use simulate::{Invocation, is_schema_change};
 pub use temporary::TemporaryTables;

@@ -69,6 +69,19 @@ pub(crate) enum Step {
     Copy,
 }
 
+/// Who reads outside of any transaction, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    /// Whose privileges hold.
+    pub principal: Principal,
+    /// Logical steps that it may take.
+    pub step_limit: u64,
+    /// `now()`, in milliseconds since 1970-01-01 00:00 UTC.
+    pub timestamp_ms: u64,
+    /// It ends soon after this is set.
+    pub interrupt: Arc<AtomicBool>,
+}
+
 /// Parses and binds a script. `parameter_types`: the types of `$1`, `$2`, … that the client has said
 /// ([`DataType::Unknown`] where it left one open); more of them may be inferred.
 ///
@@ -141,26 +154,20 @@ impl Prepared {
         step_limit: u64,
         timestamp_ms: u64,
     ) -> Result<Vec<StatementResult>, SqlError> {
-        let interrupt = Arc::default();
-        self.query_as(&Principal::default(), snapshot, parameters, step_limit, timestamp_ms, &interrupt)
+        self.query_as(&Reader { step_limit, timestamp_ms, ..Reader::default() }, snapshot, parameters)
     }
 
-    /// Runs a script of [`StatementKind::Read`] or [`StatementKind::Empty`] on a snapshot, outside of any transaction. `timestamp_ms` is `now()`,
-    /// in milliseconds since 1970-01-01 00:00 UTC. It ends soon after `interrupt` is set.
+    /// Runs a script of [`StatementKind::Read`] or [`StatementKind::Empty`] on a snapshot, outside of any transaction.
     ///
     /// # Errors
     /// What a statement ends with; `25006` where the script does not only read.
     pub fn query_as(
         &self,
-        principal: &Principal,
+        reader: &Reader,
         snapshot: &dyn Snapshot,
         parameters: &[Value],
-        step_limit: u64,
-        timestamp_ms: u64,
-        interrupt: &Arc<AtomicBool>,
     ) -> Result<Vec<StatementResult>, SqlError> {
-        let mut execution =
-            self.outside_of_transactions(principal, snapshot, step_limit, timestamp_ms, interrupt)?;
+        let mut execution = self.outside_of_transactions(reader, snapshot)?;
         let frame = self.frame(parameters)?;
         self.run_steps(&mut execution, &frame, false)
     }
@@ -172,23 +179,18 @@ impl Prepared {
     /// As [`Prepared::query_as`]; rows may have been handed out before.
     pub fn query_each(
         &self,
-        principal: &Principal,
+        reader: &Reader,
         snapshot: &dyn Snapshot,
         parameters: &[Value],
-        step_limit: u64,
-        timestamp_ms: u64,
-        interrupt: &Arc<AtomicBool>,
         take: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
     ) -> Result<(), SqlError> {
         let [Step::Statement(BoundStatement::Select(select))] = self.steps.as_slice() else {
-            let results =
-                self.query_as(principal, snapshot, parameters, step_limit, timestamp_ms, interrupt)?;
+            let results = self.query_as(reader, snapshot, parameters)?;
             let rows = results.into_iter().next_back().unwrap_or_default().rows;
             let _ = rows.into_iter().try_for_each(take);
             return Ok(());
         };
-        let mut execution =
-            self.outside_of_transactions(principal, snapshot, step_limit, timestamp_ms, interrupt)?;
+        let mut execution = self.outside_of_transactions(reader, snapshot)?;
         let frame = self.frame(parameters)?;
         let run = execution.authorise(&self.needs).and_then(|()| execution.select_each(select, &frame, take));
         run.map_err(|error| self.types.named_in(error))
@@ -196,17 +198,16 @@ impl Prepared {
 
     fn outside_of_transactions<'a>(
         &'a self,
-        principal: &Principal,
+        reader: &Reader,
         snapshot: &'a dyn Snapshot,
-        step_limit: u64,
-        timestamp_ms: u64,
-        interrupt: &Arc<AtomicBool>,
     ) -> Result<Execution<'a>, SqlError> {
         let reads = matches!(self.kind, StatementKind::Read | StatementKind::Empty);
         let Some(library) = self.library.as_ref().filter(|_| reads) else {
             let message = "only a script that reads can be run outside of a transaction";
             return Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
         };
+        let Reader { principal, step_limit, timestamp_ms, interrupt } = reader;
+        let (timestamp_ms, step_limit) = (*timestamp_ms, *step_limit);
         let context =
             Context { height: 0, timestamp_ms, index: 0, transaction: TransactionId::default(), step_limit };
         let execution = Execution::new(library, snapshot, context).without_registration();

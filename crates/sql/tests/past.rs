@@ -6,7 +6,7 @@ use sql::prepare;
 use state::{KeyRange, PastError, PlainState, Snapshot};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use support::{Database, START_MS, STEP_LIMIT};
+use support::Database;
 use types::{Catalog, Key, Principal, Row, SqlError, SqlState, TableId, Value, format_value};
 
 /// The newest state, and all before it from the first height that is kept.
@@ -81,7 +81,7 @@ fn query_with(
     parameters: &[Value],
 ) -> Result<Vec<Vec<String>>, SqlError> {
     let prepared = prepare(&database.library, sql, &[])?;
-    let results = prepared.query_as(&database.principal, kept, parameters, STEP_LIMIT, START_MS)?;
+    let results = prepared.query_as(&database.reader(), kept, parameters)?;
     let text = |value: &Value| format_value(value).unwrap_or_else(|| "NULL".to_string());
     let rows = results.into_iter().next_back().unwrap_or_default().rows;
     Ok(rows.iter().map(|row| row.iter().map(text).collect()).collect())

@@ -2,11 +2,11 @@
 
 mod support;
 
-use sql::{StatementKind, is_schema_change, prepare};
+use sql::{Reader, StatementKind, is_schema_change, prepare};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use support::Database;
-use types::{DataType, Payload, Principal, Value};
+use types::{DataType, Payload, Value};
 
 fn database() -> Database {
     Database::with(&[
@@ -155,7 +155,9 @@ fn an_interrupt_ends_what_runs() {
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 interrupt.store(true, Ordering::Relaxed);
             });
-            prepared.query_as(&Principal::default(), &database.state, &[], u64::MAX, 0, &interrupt)
+            let reader =
+                Reader { step_limit: u64::MAX, interrupt: Arc::clone(&interrupt), ..Reader::default() };
+            prepared.query_as(&reader, &database.state, &[])
         });
         let error = result.expect_err("interrupted");
         assert_eq!(error.state.to_string(), "57014", "{sql}: {error:?}");

@@ -10,7 +10,7 @@ use super::copy_format::{CopyFormat, Layout};
 use super::copy_writer::CopyWriter;
 use super::script::{Class, Statement, classify, split};
 use super::session::{Failure, Session, problem};
-use super::statement::{Body, ParsedStatement, blocking, cancelled, shift, time_is_up};
+use super::statement::{Body, Interest, ParsedStatement, blocking, cancelled, shift, time_is_up};
 use crate::{Prepared, StatementKind};
 use bytes::{BufMut, BytesMut};
 use pgwire::messages::copy::{CopyDone, CopyOutResponse};
@@ -110,9 +110,11 @@ impl Session {
         self.wait_for_min_height().await?;
         let (sender, mut parts) = mpsc::channel::<BytesMut>(PARTS_WAITING);
         let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
+        let interest = Interest::default();
+        let interrupt = interest.interrupt();
         let running = tokio::spawn(blocking(move || {
             let mut part = BytesMut::new();
-            database.query_rows(&role, &prepared, &[], &mut |row| {
+            database.query_rows(&role, &prepared, &[], &interrupt, &mut |row| {
                 writer.row(&mut part, &row);
                 if part.len() < PART_BYTES {
                     return ControlFlow::Continue(());

@@ -263,11 +263,8 @@ impl Session {
         drop(self.temporary()?);
         self.wait_for_min_height().await?;
         let (temporary, role) = (Arc::clone(&self.temporary), self.identity.role.clone());
-        let interrupt = self.temporary()?.interrupt();
-        let result =
-            self.wait(blocking(move || temporary.lock().run(&role, &payload).transpose()), false).await;
-        interrupt.store(true, Relaxed);
-        result
+        let _interest = Interest(self.temporary()?.interrupt());
+        self.wait(blocking(move || temporary.lock().run(&role, &payload).transpose()), false).await
     }
 
     /// Parses and binds; long statements on another thread.
@@ -296,12 +293,10 @@ impl Session {
     ) -> Result<StatementResult, SqlError> {
         self.wait_for_min_height().await?;
         let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
-        let interrupt = Arc::<AtomicBool>::default();
-        let given = Arc::clone(&interrupt);
-        let work = blocking(move || database.query(&role, &prepared, &parameters, &given));
-        let result = self.wait(work, false).await;
-        interrupt.store(true, Relaxed);
-        result
+        let interest = Interest::default();
+        let interrupt = interest.interrupt();
+        let work = blocking(move || database.query(&role, &prepared, &parameters, &interrupt));
+        self.wait(work, false).await
     }
 
     /// Has a transaction ordered and waits until it is final; the client is told at which height.
@@ -340,6 +335,23 @@ impl Session {
             () = self.cancel.notified() => Err(cancelled("user request")),
             () = time_is_up => Err(cancelled("statement timeout")),
         }
+    }
+}
+
+/// Somebody's interest in a result: when it is dropped, the work for it is told to end.
+#[derive(Default)]
+pub(super) struct Interest(Arc<AtomicBool>);
+
+impl Interest {
+    /// Set when nobody waits any more.
+    pub(super) fn interrupt(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for Interest {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }
 

@@ -477,9 +477,10 @@ impl Database for Fake {
         role: &str,
         prepared: &Prepared,
         parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
         visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
     ) -> Result<(), SqlError> {
-        let rows = self.query(role, prepared, parameters)?.rows;
+        let rows = self.query(role, prepared, parameters, interrupt)?.rows;
         for row in rows {
             if visit(row).is_break() {
                 self.stopped.store(true, Ordering::SeqCst);

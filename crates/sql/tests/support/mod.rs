@@ -3,7 +3,8 @@
 #![allow(dead_code)]
 
 use sql::{
-    Context, Invocation, Library, StatementKind, TemporaryTables, bind_endorsed, is_schema_change, prepare,
+    Context, Invocation, Library, Reader, StatementKind, TemporaryTables, bind_endorsed, is_schema_change,
+    prepare,
 };
 use state::{
     AfterImage, Effects, EndorsedForm, Footprint, PlainState, RowChange, Simulate, Snapshot, apply_command,
@@ -52,6 +53,12 @@ impl Database {
             database.run(script).unwrap_or_else(|error| panic!("{script}: {error:?}"));
         }
         database
+    }
+
+    /// Who reads here.
+    pub fn reader(&self) -> Reader {
+        let (principal, timestamp_ms) = (self.principal.clone(), START_MS + 1000 * self.height);
+        Reader { principal, step_limit: STEP_LIMIT, timestamp_ms, ..Reader::default() }
     }
 
     fn context(&self) -> Context {
@@ -167,14 +174,7 @@ impl Database {
         }
         let prepared = prepare(&self.library, sql, &[])?;
         match prepared.kind() {
-            StatementKind::Read => prepared.query_as(
-                &self.principal,
-                &self.state,
-                &[],
-                STEP_LIMIT,
-                START_MS + 1000 * self.height,
-                &Arc::default(),
-            ),
+            StatementKind::Read => prepared.query_as(&self.reader(), &self.state, &[]),
             StatementKind::Empty => Ok(Vec::new()),
             _ => self.run(sql),
         }
