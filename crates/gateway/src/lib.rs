@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! psql, drivers ──▶ serve_postgres ─┬─ SET, SHOW, …                ▶ the session's settings
-//!                                   ├─ pg_catalog, entente.blocks  ▶ DataFusion on the catalog and the history
+//!                                   ├─ pg_catalog, entente.blocks  ▶ the catalogue, which is read like tables
 //!                                   ├─ SELECT                      ▶ Database::prepare, Database::query
 //!                                   └─ INSERT, CALL, DDL, COPY     ▶ Database::prepare, Database::execute
 //! client keys ────▶ serve_http ─────┬─ POST /v1/transactions       ▶ Database::submit
