@@ -94,6 +94,7 @@ struct Asked {
 impl Asked {
     fn new() -> Asked {
         let facts = SessionFacts {
+            search_path: vec!["public".to_string()],
             user: "postgres".to_string(),
             process: 7,
             settings: vec![("application_name".to_string(), "test".to_string())],

@@ -290,7 +290,7 @@ pub(super) mod tests {
 
     pub(in crate::postgres) fn statement(sql: &str) -> Result<CopyCommand<'_>, SqlError> {
         // The command borrows from the statement, and tests end soon.
-        parse(&Vec::leak(split(sql))[0], &catalog())
+        parse(&Vec::leak(split(sql))[0], &catalog(), &SearchPath::default())
     }
 
     #[test]
