@@ -333,19 +333,25 @@ fn sequences(objects: &Objects) -> Vec<NamedRow> {
     let sequences = objects.relations.iter().filter(|relation| relation.kind == "S");
     let listed = sequences.filter(|relation| !relation.owner.is_some_and(is_identity));
     let row = |relation: &Relation| {
+        let counting = relation.counting();
+        let bits = match counting.data_type {
+            DataType::SmallInt => 16,
+            DataType::Integer => 32,
+            _ => 64,
+        };
         vec![
             ("sequence_catalog", DATABASE.into()),
             ("sequence_schema", relation.schema_name.clone().into()),
             ("sequence_name", relation.name.clone().into()),
-            ("data_type", "bigint".into()),
-            ("numeric_precision", 64.into()),
+            ("data_type", counting.data_type.to_string().into()),
+            ("numeric_precision", bits.into()),
             ("numeric_precision_radix", 2.into()),
             ("numeric_scale", 0.into()),
-            ("start_value", "1".into()),
-            ("minimum_value", "1".into()),
-            ("maximum_value", i64::MAX.to_string().into()),
-            ("increment", "1".into()),
-            ("cycle_option", "NO".into()),
+            ("start_value", counting.start.to_string().into()),
+            ("minimum_value", counting.smallest.to_string().into()),
+            ("maximum_value", counting.largest.to_string().into()),
+            ("increment", counting.increment.to_string().into()),
+            ("cycle_option", if counting.cycles { "YES" } else { "NO" }.into()),
         ]
     };
     listed.map(row).collect()

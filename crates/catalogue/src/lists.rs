@@ -3,20 +3,19 @@
 use crate::cell::{Cell, NamedRow};
 use crate::objects::{Objects, ROLE, Relation};
 
-/// The object identifier of `bigint`.
-const BIGINT: i32 = 20;
-
 pub(crate) fn sequences(objects: &Objects) -> Vec<NamedRow> {
     let sequences = objects.relations.iter().filter(|relation| relation.kind == "S");
     let row = |relation: &Relation| {
+        let counting = relation.counting();
         vec![
             ("seqrelid", relation.oid.into()),
-            ("seqtypid", BIGINT.into()),
-            ("seqstart", 1.into()),
-            ("seqincrement", 1.into()),
-            ("seqmax", Cell::Integer(i64::MAX)),
-            ("seqmin", 1.into()),
+            ("seqtypid", (counting.data_type.oid() as i32).into()),
+            ("seqstart", Cell::Integer(counting.start)),
+            ("seqincrement", Cell::Integer(counting.increment)),
+            ("seqmax", Cell::Integer(counting.largest)),
+            ("seqmin", Cell::Integer(counting.smallest)),
             ("seqcache", 1.into()),
+            ("seqcycle", counting.cycles.into()),
         ]
     };
     sequences.map(row).collect()
@@ -25,16 +24,17 @@ pub(crate) fn sequences(objects: &Objects) -> Vec<NamedRow> {
 pub(crate) fn sequence_list(objects: &Objects) -> Vec<NamedRow> {
     let sequences = objects.relations.iter().filter(|relation| relation.kind == "S");
     let row = |relation: &Relation| {
+        let counting = relation.counting();
         vec![
             ("schemaname", relation.schema_name.clone().into()),
             ("sequencename", relation.name.clone().into()),
             ("sequenceowner", ROLE.into()),
-            ("data_type", BIGINT.into()),
-            ("start_value", 1.into()),
-            ("min_value", 1.into()),
-            ("max_value", Cell::Integer(i64::MAX)),
-            ("increment_by", 1.into()),
-            ("cycle", false.into()),
+            ("data_type", (counting.data_type.oid() as i32).into()),
+            ("start_value", Cell::Integer(counting.start)),
+            ("min_value", Cell::Integer(counting.smallest)),
+            ("max_value", Cell::Integer(counting.largest)),
+            ("increment_by", Cell::Integer(counting.increment)),
+            ("cycle", counting.cycles.into()),
             ("cache_size", 1.into()),
         ]
     };

@@ -13,8 +13,8 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::BTreeSet;
 use types::{
-    Catalog, Commented, CompositeType, CompositeTypes, DataType, ForeignKey, Generated, PUBLIC_SCHEMA,
-    ReferentialAction, Roles, Sequence, Table, View, object_name, schema_of,
+    Catalog, Commented, CompositeType, CompositeTypes, Counter, DataType, ForeignKey, Generated,
+    PUBLIC_SCHEMA, ReferentialAction, Roles, Sequence, Table, TableId, View, object_name, schema_of,
 };
 
 /// Name of the database that every session is connected to, whatever it asked for.
@@ -139,6 +139,8 @@ pub(crate) struct Relation {
     pub(crate) query: Option<String>,
     /// Relations that a view reads, by their names in the catalog.
     pub(crate) reads: BTreeSet<String>,
+    /// How a sequence counts, if it does.
+    pub(crate) counter: Option<Counter>,
     /// The column that a sequence belongs to, by the table's object identifier and from 1.
     pub(crate) owner: Option<(i32, i32)>,
     /// Object identifier of the type of its rows; 0 where it has none.
@@ -211,6 +213,7 @@ impl Relation {
             kind: "r",
             query: None,
             reads: BTreeSet::new(),
+            counter: None,
             owner: None,
             row_type: row_type(catalog, &table.name),
             attributes,
@@ -231,6 +234,7 @@ impl Relation {
             kind: "v",
             query: Some(view.query.clone()),
             reads: view.relations.clone(),
+            counter: None,
             owner: None,
             row_type: row_type(catalog, &view.name),
             attributes: attributes.collect(),
@@ -251,6 +255,7 @@ impl Relation {
             kind: "c",
             query: None,
             reads: BTreeSet::new(),
+            counter: None,
             owner: None,
             row_type: known.data_type().oid() as i32,
             attributes: attributes.collect(),
@@ -279,6 +284,7 @@ impl Relation {
             kind: "S",
             query: None,
             reads: BTreeSet::new(),
+            counter: sequence.counter.clone(),
             owner: owner.map(|owner| (owner.table.object_identifier(), i32::from(owner.column) + 1)),
             row_type: 0,
             attributes: columns.map(attribute).into(),
@@ -299,6 +305,7 @@ impl Relation {
             kind: "v",
             query: None,
             reads: BTreeSet::new(),
+            counter: None,
             owner: None,
             row_type: 0,
             attributes: attributes.collect(),
@@ -311,6 +318,19 @@ impl Relation {
     /// Whether it is the ledger's own, and no view of its history.
     pub(crate) fn is_ledgers(&self) -> bool {
         self.schema != ENTENTE
+    }
+
+    /// How a sequence counts; one whose values are drawn from the place of their transaction goes up by one at least.
+    pub(crate) fn counting(&self) -> Counter {
+        self.counter.clone().unwrap_or(Counter {
+            table: TableId(0),
+            data_type: DataType::BigInt,
+            start: 1,
+            increment: 1,
+            smallest: 1,
+            largest: i64::MAX,
+            cycles: false,
+        })
     }
 
     /// Its name in the catalog.

@@ -50,7 +50,7 @@ pub(crate) enum RoleStatement {
     Owner {
         /// What gets another owner; `None`: something on which there are no privileges.
         objects: Option<Objects>,
-        /// The owner; `None`: the role that connects.
+        /// The owner; `None`: the role that connects, or the administrator.
         role: Option<String>,
         /// The command's tag.
         tag: &'static str,
@@ -109,6 +109,9 @@ fn is_role(keyword: Keyword) -> bool {
     matches!(keyword, Keyword::ROLE | Keyword::USER | Keyword::GROUP)
 }
 
+/// The name of every organisation's administrator, who may do everything and is no role of the ledger.
+pub(crate) const ADMINISTRATOR: &str = "entente";
+
 /// Whether the statement's last words are `OWNER TO role`.
 pub(crate) fn changes_owner(tokens: &[TokenWithSpan]) -> bool {
     let is_word = |from_end: usize, expected: &str| {
@@ -154,7 +157,8 @@ fn owner(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> 
     expect_word(parser, "owner", sql)?;
     expect_word(parser, "to", sql)?;
     let itself = ["current_user", "session_user", "current_role"].iter().any(|word| accept(parser, word));
-    Ok(RoleStatement::Owner { objects, role: if itself { None } else { Some(name(parser, sql)?) }, tag })
+    let role = if itself { None } else { Some(name(parser, sql)?).filter(|role| role != ADMINISTRATOR) };
+    Ok(RoleStatement::Owner { objects, role, tag })
 }
 
 /// Reads the whole statement.

@@ -71,10 +71,8 @@ impl VisitorMut for Normaliser<'_> {
             match item {
                 // The name that a column has without AS comes from what is written, not from what becomes of it.
                 SelectItem::UnnamedExpr(expr)
-                    if !matches!(
-                        expr,
-                        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)
-                    ) =>
+                    if !matches!(expr, Expr::CompoundIdentifier(_) | Expr::Value(_))
+                        && !matches!(expr, Expr::Identifier(name) if name.value != "current_schema") =>
                 {
                     let name = sql::output_name(expr);
                     if name != "?column?" {

@@ -331,6 +331,7 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
         "notify" => Class::Refused("NOTIFY"),
         "lock" => Class::Refused("LOCK"),
         "set" | "show" | "reset" | "discard" | "deallocate" | "unlisten" => Class::Session,
+        "vacuum" | "analyze" | "analyse" => Class::Session,
         "copy" => Class::Copy,
         "select" | "values" | "table" | "with" | "explain" | "(" => {
             if is_catalogue(lexemes, catalog) {

@@ -1,4 +1,5 @@
-//! Reading what SET, SHOW, RESET and DISCARD ask for, which the session answers without the database.
+//! Reading what SET, SHOW, RESET and DISCARD ask for, which the session answers without the database; and VACUUM and
+//! ANALYZE, which have nothing to do here.
 
 use super::script::{Kind, Lexeme, Statement, syntax_error};
 use super::settings::{ALL_COLUMNS, shown_name};
@@ -64,6 +65,9 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<SessionStatement, SqlEr
             SessionStatement::Deallocate(Some(one(name)))
         }
         ["unlisten", ..] => SessionStatement::Nothing("UNLISTEN"),
+        // There are no dead rows to be swept, and no statistics: what tools send in passing is taken.
+        ["vacuum", ..] => SessionStatement::Nothing("VACUUM"),
+        ["analyze" | "analyse", ..] => SessionStatement::Nothing("ANALYZE"),
         ["set", ..] => return parse_set(statement, &words),
         _ => return Err(error(1)),
     })
@@ -187,6 +191,8 @@ mod tests {
         assert_eq!(read("SET search_path = 'My', B"), set("search_path", "\"My\", b"));
         assert!(read("SET search_path TO a b").is_err());
         assert_eq!(read("SET TIME ZONE 'UTC'"), set("timezone", "UTC"));
+        assert_eq!(read("vacuum analyze t"), Ok(SessionStatement::Nothing("VACUUM")));
+        assert_eq!(read("ANALYZE t (a, b)"), Ok(SessionStatement::Nothing("ANALYZE")));
         let local =
             SessionStatement::Set { name: "statement_timeout".into(), value: Some("5s".into()), local: true };
         assert_eq!(read("SET LOCAL statement_timeout = '5s'"), Ok(local));

@@ -2,6 +2,7 @@
 //! the organisations, each its own roles.
 
 use super::relation_exists;
+use crate::parse_role::ADMINISTRATOR;
 use crate::parse_role::{Objects, RoleStatement};
 use types::{
     Catalog, Grantee, Privileges, Role, Roles, Securable, SqlError, SqlState, as_given, limits, object_name,
@@ -39,7 +40,8 @@ pub(super) fn change_roles(
 ) -> Result<&'static str, SqlError> {
     match statement {
         RoleStatement::Create { name, login, member_of } => {
-            let reserved = matches!(name.as_str(), "public" | "none" | "entente") || name.starts_with("pg_");
+            let reserved =
+                matches!(name.as_str(), "public" | "none" | ADMINISTRATOR) || name.starts_with("pg_");
             if reserved {
                 let message = format!("role name \"{name}\" is reserved");
                 return Err(SqlError::new(SqlState(*b"42939"), message));

@@ -10,6 +10,7 @@ use super::tables::drop_tables;
 use super::views::{check_all, drop_views};
 use super::{SchemaChange, relation_exists};
 use crate::parse::parse_query;
+use crate::parse_role::ADMINISTRATOR;
 use crate::scope::VariableScope;
 use crate::statement::{bind_query, plain_name};
 use crate::table::Tables;
@@ -165,6 +166,7 @@ fn create_schema(
     if if_not_exists && catalog.has_schema(name) {
         return Ok(());
     }
+    let owner = owner.filter(|owner| *owner != ADMINISTRATOR);
     if let Some(owner) = owner
         && !catalog.roles.by_name.contains_key(owner)
     {
