@@ -334,8 +334,8 @@ pub(super) mod tests {
             Ok(CopyCommand::To(CopyTo { source: CopySource::Query(query), .. })) => query.text.to_string(),
             _ => panic!("no COPY TO: {sql}"),
         };
-        assert_eq!(source("copy t to stdout"), "SELECT \"a\", \"b\" FROM \"t\"");
-        assert_eq!(source("copy public.t (b) to stdout csv"), "SELECT \"b\" FROM \"t\"");
+        assert_eq!(source("copy t to stdout"), "SELECT \"a\", \"b\" FROM \"public\".\"t\"");
+        assert_eq!(source("copy public.t (b) to stdout csv"), "SELECT \"b\" FROM \"public\".\"t\"");
         assert_eq!(source("copy (select (1) /* ) */ , ')') to stdout"), "select (1) /* ) */ , ')'");
         let forced = ForceQuote::Columns(vec!["b".to_string()]);
         assert_eq!(forced.of(&["a", "b"]), Ok(vec![false, true]));

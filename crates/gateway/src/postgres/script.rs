@@ -366,11 +366,16 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
         let name = lexeme.value();
         let name = name.as_str();
         if follows(index, ".") {
-            // The history of a row is the database's.
-            let called =
-                |offset, symbol| at(index + offset).is_some_and(|lexeme: &Lexeme<'_>| lexeme.is(symbol));
-            let is_history = name == "entente" && called(2, "history") && called(3, "(");
-            return matches!(name, "pg_catalog" | "information_schema" | "entente") && !is_history;
+            // The history of a row and the values of sequences are the database's.
+            let calls = |functions: &[&str]| {
+                let named = at(index + 2).is_some_and(|lexeme| functions.iter().any(|name| lexeme.is(name)));
+                named && at(index + 3).is_some_and(|lexeme| lexeme.is("("))
+            };
+            return match name {
+                "entente" => !calls(&["history"]),
+                "pg_catalog" => !calls(&["nextval", "setval", "currval", "lastval"]),
+                _ => name == "information_schema",
+            };
         }
         if name.starts_with("pg_") && catalogue::is_relation(name) && !follows(index, "(") {
             let before = index.checked_sub(1).and_then(at);
@@ -440,8 +445,11 @@ mod tests {
             [Class::Catalogue; 8]
         );
         assert_eq!(
-            classes("select 'pg_catalog.x'; select pg_class from t; select version from t"),
-            [Class::Read; 3]
+            classes(
+                "select 'pg_catalog.x'; select pg_class from t; select version from t; \
+                 select pg_catalog.setval('public.s', 3, true); select * from entente.history('t', 1)"
+            ),
+            [Class::Read; 5]
         );
         assert_eq!(
             classes(
