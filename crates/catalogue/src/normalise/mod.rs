@@ -71,8 +71,7 @@ impl VisitorMut for Normaliser<'_> {
             match item {
                 // The name that a column has without AS comes from what is written, not from what becomes of it.
                 SelectItem::UnnamedExpr(expr)
-                    if !matches!(expr, Expr::CompoundIdentifier(_) | Expr::Value(_))
-                        && !matches!(expr, Expr::Identifier(name) if name.value != "current_schema") =>
+                    if !matches!(expr, Expr::CompoundIdentifier(_) | Expr::Value(_)) && !is_column(expr) =>
                 {
                     let name = sql::output_name(expr);
                     if name != "?column?" {
@@ -415,6 +414,11 @@ fn last(name: &ObjectName) -> Option<&Ident> {
 
 fn is_schema_or_database(name: &Ident) -> bool {
     ["pg_catalog", "information_schema", DATABASE].iter().any(|known| name.value.eq_ignore_ascii_case(known))
+}
+
+/// Whether it can be a column, other than a word that asks about the session.
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(name) if !name.value.eq_ignore_ascii_case("current_schema"))
 }
 
 /// The name without `pg_catalog` and `information_schema`.
