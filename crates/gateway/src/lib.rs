@@ -32,7 +32,7 @@
 //! - A query that names `pg_catalog`, `information_schema` or `entente` is answered by the crate `catalogue` and cannot read
 //!   tables of the ledger at the same time.
 //! - Without a filter on `height` or `id`, `entente.blocks` and `entente.transactions` show the newest
-//!   [`catalogue::ROWS_MAX`] rows.
+//!   [`::catalogue::ROWS_MAX`] rows.
 
 mod access;
 mod catalogue;
