@@ -12,6 +12,7 @@ use crate::session::{self, Place};
 use crate::statement::{default_row, no_column};
 use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use types::{
     Catalog, DataType, OutputColumn, Payload, Principal, Row, SessionResults, SessionStep, SqlError,
     SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
@@ -31,8 +32,8 @@ pub fn is_schema_change(payload: &Payload) -> bool {
 /// One transaction, ready to run on a snapshot as often as a protocol needs.
 pub struct Invocation {
     oracles: Option<Arc<dyn Oracles>>,
-    /// It runs for one session, in no block.
-    local: bool,
+    /// It runs for one session, in no block, and ends soon after this is set.
+    local: Option<Arc<AtomicBool>>,
     library: Arc<Library>,
     context: Context,
     principal: Principal,
@@ -44,7 +45,7 @@ impl Invocation {
     pub fn new(library: Arc<Library>, context: Context, payload: impl Into<Arc<Payload>>) -> Invocation {
         Invocation {
             oracles: None,
-            local: false,
+            local: None,
             library,
             context,
             principal: Principal::default(),
@@ -58,9 +59,9 @@ impl Invocation {
         self
     }
 
-    /// The same for one session, in no block.
-    pub(crate) fn locally(mut self) -> Invocation {
-        self.local = true;
+    /// The same for one session, in no block; it ends soon after `interrupt` is set.
+    pub(crate) fn locally(mut self, interrupt: &Arc<AtomicBool>) -> Invocation {
+        self.local = Some(Arc::clone(interrupt));
         self
     }
 
@@ -251,8 +252,8 @@ impl Simulate for Invocation {
         let mut execution =
             Execution::new(&self.library, snapshot, self.context).asking(self.oracles.as_deref());
         execution = execution.acting_as(&self.principal);
-        if self.local {
-            execution = execution.locally();
+        if let Some(interrupt) = &self.local {
+            execution = execution.locally().interrupted_by(interrupt);
         }
         let result = match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),

@@ -298,7 +298,7 @@ impl TemporaryTables {
     ) -> Result<Option<LocalResults>, SqlError> {
         let combined = self.combined(ledger)?;
         let both = Both { catalog: combined.catalog(), ledger: snapshot, temporary: &self.state };
-        let invocation = Invocation::new(combined.clone(), context, payload.clone()).locally();
+        let invocation = Invocation::new(combined.clone(), context, payload.clone()).locally(&self.interrupt);
         let effects = invocation.by(principal.clone()).simulate(&both);
         if effects.catalog.is_some() {
             return Ok(None);

@@ -176,3 +176,17 @@ fn rewriting_a_table_costs_a_step_per_row() {
     assert_eq!(effects.result.expect_err("too many rows").state.to_string(), "57014");
     assert!(effects.catalog.is_none() && effects.commands.is_empty());
 }
+
+#[test]
+fn an_interrupt_ends_what_runs_on_them() {
+    let mut database = Database::default();
+    database.gateway("CREATE TEMPORARY TABLE t (a integer)").expect("created");
+    database.gateway("INSERT INTO t VALUES (1)").expect("inserted");
+    let interrupt = database.temporary.interrupt();
+    interrupt.store(true, std::sync::atomic::Ordering::Relaxed);
+    let error = database.error("SELECT count(*) FROM t, generate_series(1, 100000) AS g");
+    assert_eq!(error.state.to_string(), "57014", "{error:?}");
+    // The next one is another one's.
+    let _ = database.temporary.interrupt();
+    assert_eq!(database.rows("SELECT a FROM t"), [["1"]]);
+}
