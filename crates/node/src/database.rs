@@ -150,6 +150,10 @@ fn refused(refusal: SubmissionRefusal) -> SqlError {
         SubmissionRefusal::Full => {
             SqlError::new(SqlState::TOO_MANY_CONNECTIONS, SubmissionRefusal::Full.to_string())
         }
+        SubmissionRefusal::TooFast { .. } => {
+            SqlError::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, refusal.to_string())
+                .hint("client_transactions_per_second in node.toml is the limit.")
+        }
         SubmissionRefusal::Unknown => {
             SqlError::new(SqlState::QUERY_CANCELED, SubmissionRefusal::Unknown.to_string())
         }

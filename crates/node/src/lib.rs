@@ -26,6 +26,7 @@ mod node;
 mod past;
 mod pipeline;
 mod published;
+mod rate_limit;
 mod receipts;
 mod recovery;
 mod row_history;
