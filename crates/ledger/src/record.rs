@@ -54,7 +54,8 @@ pub struct OutcomeCounts {
 }
 
 impl OutcomeCounts {
-    fn of(receipts: &[Receipt]) -> OutcomeCounts {
+    /// Counts receipts.
+    pub fn of(receipts: &[Receipt]) -> OutcomeCounts {
         let mut counts = OutcomeCounts::default();
         for receipt in receipts {
             match receipt.outcome {
