@@ -90,6 +90,8 @@ impl Chain {
             transactions_root: crypto::Digest::ZERO,
             transactions: transactions.len() as u32,
             proposer: 0,
+            certified_height: 0,
+            attested: crypto::Digest::ZERO,
         };
         let transactions = transactions.into_iter().map(Ok).collect();
         VerifiedBlock { digest: header.digest(), header, transactions }
@@ -153,9 +155,9 @@ impl Chain {
         charter.protocol = protocol.to_string();
         charter.concurrency = options;
         let charter = Arc::new(charter);
-        let (state, digest) = (self.engine.state().clone(), self.engine.state_digest());
-        let live = LiveRequests::at(self.engine.height());
-        let engine = Engine::at(charter.clone(), state, live, self.engine.height(), digest)?;
+        let (state, header) = (self.engine.state().clone(), self.engine.checkpoint_header());
+        let live = LiveRequests::at(header.height);
+        let engine = Engine::at(charter.clone(), &header, state, live)?;
         Ok(Chain { engine, charter, ..self })
     }
 

@@ -9,11 +9,14 @@ use concurrency::Protocol;
 use crypto::Digest;
 use rustc_hash::FxHashSet;
 use sql::Library;
-use state::{BlockChanges, BlockDigest, EndorsedForm, LiveRequests, State};
+use state::{BlockChanges, CheckpointHeader, EndorsedForm, LiveRequests, State, block_digest};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::{Catalog, Charter, Consistency, ExecutionModel, Outcome, Pipeline, Receipt, SqlError};
+use types::{
+    BlockDigest, Catalog, Charter, Consistency, ExecutionModel, Outcome, OutcomeHeader, Pipeline, Receipt,
+    SqlError,
+};
 
 /// Why the engine cannot go on. Nothing that a transaction does leads here.
 #[derive(Debug, thiserror::Error)]
@@ -88,10 +91,10 @@ pub struct StageTimes {
 pub struct ExecutedBlock {
     /// One per transaction, in block order.
     pub receipts: Vec<Receipt>,
-    /// Merkle root over the receipts.
-    pub receipts_root: Digest,
-    /// The state after the block, chained.
-    pub state_digest: Digest,
+    /// What the block did to the state.
+    pub digest: BlockDigest,
+    /// All of it in one header, chained to those before.
+    pub outcome: OutcomeHeader,
     /// Counts.
     pub statistics: BlockStatistics,
     /// Durations.
@@ -108,6 +111,8 @@ pub struct Engine {
     pub(crate) library: Arc<Library>,
     pub(crate) height: u64,
     state_digest: Digest,
+    /// Digest of the outcome header at that height.
+    outcome: Digest,
     pub(crate) charter: Arc<Charter>,
     /// The next batch may not depend on the one before.
     pub(crate) forget: bool,
@@ -126,8 +131,9 @@ impl Engine {
     /// The charter's protocol is unknown.
     pub fn new(charter: Arc<Charter>) -> Result<Engine, EngineError> {
         let state = Arc::new(State::new(Arc::new(Catalog::default())));
-        let digest = charter.ledger();
-        Engine::at(charter, state, LiveRequests::new(), 0, digest)
+        let ledger = charter.ledger();
+        let header = CheckpointHeader { ledger, height: 0, state_digest: ledger, outcome: ledger };
+        Engine::at(charter, &header, state, LiveRequests::new())
     }
 
     /// The state of a checkpoint.
@@ -136,11 +142,11 @@ impl Engine {
     /// The charter's protocol is unknown, or the checkpoint's catalog does not compile.
     pub fn at(
         charter: Arc<Charter>,
+        header: &CheckpointHeader,
         state: Arc<State>,
         live: LiveRequests,
-        height: u64,
-        state_digest: Digest,
     ) -> Result<Engine, EngineError> {
+        let CheckpointHeader { height, state_digest, outcome, .. } = *header;
         let (id, options) = (&charter.protocol, charter.concurrency);
         let protocol = match charter.execution {
             ExecutionModel::OrderExecute => concurrency::protocol(id, options)?,
@@ -160,6 +166,7 @@ impl Engine {
             library: Arc::new(library),
             height,
             state_digest,
+            outcome,
             charter,
             forget: true,
             oldest_snapshot: height,
@@ -200,6 +207,12 @@ impl Engine {
     /// Digest of the state at that height.
     pub fn state_digest(&self) -> Digest {
         self.state_digest
+    }
+
+    /// What a checkpoint of the state at that height says of it.
+    pub fn checkpoint_header(&self) -> CheckpointHeader {
+        let (height, state_digest, outcome) = (self.height, self.state_digest, self.outcome);
+        CheckpointHeader { ledger: self.charter.ledger(), height, state_digest, outcome }
     }
 
     /// The tables; readers take snapshots of it while blocks are executed.
@@ -316,7 +329,7 @@ impl Engine {
         let start = Instant::now();
         let (changes, requests) =
             rayon::join(|| changes.finish(), || requests.unwrap_or_else(|| self.live.block_digest()));
-        let digest = BlockDigest::new(&changes, self.state.catalog_digest(), requests);
+        let digest = block_digest(&changes, self.state.catalog_digest(), requests);
         self.state_digest = digest.chain(self.state_digest, height);
         self.height = height;
         times.digest = start.elapsed();
@@ -324,13 +337,16 @@ impl Engine {
         let receipts = outcomes::collect(finished, block.transactions.len());
         statistics.add(&receipts.statistics);
         times.receipts += start.elapsed();
-        Ok(ExecutedBlock {
-            receipts: receipts.receipts,
+        let outcome = OutcomeHeader {
+            ledger: block.header.ledger,
+            height,
+            block: block.digest,
+            previous: self.outcome,
             receipts_root: receipts.root,
             state_digest: self.state_digest,
-            statistics,
-            times,
-        })
+        };
+        self.outcome = outcome.digest();
+        Ok(ExecutedBlock { receipts: receipts.receipts, digest, outcome, statistics, times })
     }
 }
 

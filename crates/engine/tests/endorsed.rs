@@ -134,6 +134,8 @@ impl Network {
             transactions_root: Digest::ZERO,
             transactions: transactions.len() as u32,
             proposer: 0,
+            certified_height: 0,
+            attested: Digest::ZERO,
         };
         let bytes: Vec<bytes::Bytes> = transactions.iter().map(|one| one.to_bytes().into()).collect();
         let transactions = self.verifier.check(&bytes);
@@ -168,7 +170,7 @@ impl Network {
                 }
                 engine.execute(block).expect("the next block")
             });
-            found.push((executed.receipts_root, executed.state_digest));
+            found.push((executed.outcome.receipts_root, executed.outcome.state_digest));
         }
         (found, foreseen)
     }
@@ -688,17 +690,13 @@ fn an_engine_restored_from_a_checkpoint_validates_as_one_that_went_on() {
         while !network.engine.height().is_multiple_of(3) {
             network.outcomes(vec![]);
         }
-        let header = state::CheckpointHeader {
-            ledger: network.charter.ledger(),
-            height: network.engine.height(),
-            state_digest: network.engine.state_digest(),
-        };
+        let header = network.engine.checkpoint_header();
         let (mut bytes, live) = (Vec::new(), network.engine.live().content());
         let snapshot = network.engine.state().snapshot();
         state::write_checkpoint(&header, snapshot.as_ref(), &live, &mut bytes).expect("memory");
         let read = state::read_checkpoint(bytes.as_slice()).expect("what was written");
-        let (restored_state, digest) = (Arc::new(read.state), header.state_digest);
-        let restored = Engine::at(network.charter.clone(), restored_state, read.live, header.height, digest);
+        let (charter, restored_state) = (network.charter.clone(), Arc::new(read.state));
+        let restored = Engine::at(charter, &read.header, restored_state, read.live);
         let mut restored = restored.expect("a good checkpoint");
 
         let fresh: Vec<SignedTransaction> =
@@ -715,14 +713,16 @@ fn an_engine_restored_from_a_checkpoint_validates_as_one_that_went_on() {
                 transactions_root: Digest::ZERO,
                 transactions: block.len() as u32,
                 proposer: 0,
+                certified_height: 0,
+                attested: Digest::ZERO,
             };
             let bytes: Vec<bytes::Bytes> = block.iter().map(|one| one.to_bytes().into()).collect();
             let transactions = network.verifier.check(&bytes);
             let again = VerifiedBlock { digest: header.digest(), header, transactions };
             let again = restored.execute(&again).expect("the next block");
             assert_eq!(
-                (again.receipts, again.state_digest),
-                (executed.receipts.clone(), executed.state_digest)
+                (again.receipts, again.outcome.state_digest),
+                (executed.receipts.clone(), executed.outcome.state_digest)
             );
             outcomes.extend(executed.receipts.into_iter().map(|receipt| receipt.outcome));
         }
@@ -765,7 +765,7 @@ fn random_ledger(protocol: &str, rng: &mut StdRng) -> (Network, Vec<(Digest, Dig
         }
         earlier.extend(block.iter().cloned());
         let executed = network.order(block);
-        found.push((executed.receipts_root, executed.state_digest));
+        found.push((executed.outcome.receipts_root, executed.outcome.state_digest));
         bases.push(network.basis());
     }
     (network, found)

@@ -155,21 +155,16 @@ fn around_a_restart(checkpoint_blocks: u32) -> [(Vec<Receipt>, crypto::Digest); 
     let mut chain = bank_of(charter);
     run(&mut chain, 1.0, 5, 7, 60);
     assert_eq!(chain.engine.height(), 8);
-    let header = state::CheckpointHeader {
-        ledger: chain.charter.ledger(),
-        height: chain.engine.height(),
-        state_digest: chain.engine.state_digest(),
-    };
+    let header = chain.engine.checkpoint_header();
     let mut bytes = Vec::new();
     let (snapshot, live) = (chain.engine.state().snapshot(), chain.engine.live().content());
     state::write_checkpoint(&header, snapshot.as_ref(), &live, &mut bytes).expect("memory");
     let checkpoint = state::read_checkpoint(bytes.as_slice()).expect("what was written");
     let mut restored = engine::Engine::at(
         chain.charter.clone(),
+        &checkpoint.header,
         std::sync::Arc::new(checkpoint.state),
         checkpoint.live,
-        header.height,
-        header.state_digest,
     )
     .expect("a good checkpoint");
     let mut calls = Vec::new();
@@ -182,7 +177,7 @@ fn around_a_restart(checkpoint_blocks: u32) -> [(Vec<Receipt>, crypto::Digest); 
     let block = chain.block(calls);
     [&mut chain.engine, &mut restored].map(|engine| {
         let executed = engine.execute(&block).expect("the next block");
-        (executed.receipts, executed.state_digest)
+        (executed.receipts, executed.outcome.state_digest)
     })
 }
 

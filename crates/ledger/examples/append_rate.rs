@@ -7,14 +7,18 @@ use bytes::Bytes;
 use crypto::sha256;
 use ledger::{BlockOutcome, BlockRecord, Ledger};
 use std::time::Instant;
-use types::{Block, BlockHeader, Outcome, Receipt, StatementResult, TransactionId};
+use types::{
+    Attested, Block, BlockDigest, BlockHeader, Outcome, OutcomeHeader, Receipt, StatementResult,
+    TransactionId,
+};
 
 const TRANSACTIONS: u32 = 2_000;
 
 fn record(previous: &BlockHeader) -> BlockRecord {
     let height = previous.height + 1;
-    let header =
-        BlockHeader { height, previous: previous.digest(), transactions: TRANSACTIONS, ..previous.clone() };
+    // The first block builds on the charter.
+    let chained = if height == 1 { previous.previous } else { previous.digest() };
+    let header = BlockHeader { height, previous: chained, transactions: TRANSACTIONS, ..previous.clone() };
     let receipts = (0..TRANSACTIONS)
         .map(|index| Receipt {
             transaction: TransactionId(sha256(&[&height.to_le_bytes(), &index.to_le_bytes()])),
@@ -24,8 +28,20 @@ fn record(previous: &BlockHeader) -> BlockRecord {
         })
         .collect();
     let transactions = vec![Bytes::from(vec![7; 250]); TRANSACTIONS as usize];
-    let outcome = BlockOutcome { receipts, receipts_root: header.previous, state_digest: header.previous };
-    BlockRecord { block: Block { header, transactions }, certificate: Bytes::from(vec![1; 300]), outcome }
+    let outcome_header = OutcomeHeader {
+        ledger: header.ledger,
+        height,
+        block: header.digest(),
+        previous: header.previous,
+        receipts_root: header.previous,
+        state_digest: header.previous,
+    };
+    let outcome = BlockOutcome { receipts, digest: BlockDigest::default(), header: outcome_header };
+    BlockRecord {
+        block: Block { header, attested: Attested::default(), transactions },
+        certificate: Bytes::from(vec![1; 300]),
+        outcome,
+    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -42,13 +58,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         transactions_root: charter,
         transactions: 0,
         proposer: 0,
+        certified_height: 0,
+        attested: Attested::default().digest(),
     };
     let (mut appending, mut flushing) = (0.0, 0.0);
     for number in 1..=blocks {
-        let mut record = record(&previous);
-        if number == 1 {
-            record.block.header.previous = charter;
-        }
+        let record = record(&previous);
         let start = Instant::now();
         ledger.append(&record)?;
         appending += start.elapsed().as_secs_f64();

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::Path;
 
 /// Format of everything in a data folder; one number for all its files.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 2;
 pub(crate) const FILE_HEAD_BYTES: usize = 64;
 
 /// What a file's head says, or must say.

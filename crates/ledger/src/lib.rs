@@ -11,7 +11,7 @@
 //! use bytes::Bytes;
 //! use crypto::{merkle_root, sha256};
 //! use ledger::{BlockOutcome, BlockRecord, Ledger};
-//! use types::{Block, BlockHeader, transactions_root};
+//! use types::{Attested, Block, BlockDigest, BlockHeader, OutcomeHeader, transactions_root};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! let charter = sha256(&[b"charter"]);
@@ -25,11 +25,21 @@
 //!     transactions_root: transactions_root(&[]),
 //!     transactions: 0,
 //!     proposer: 0,
+//!     certified_height: 0,
+//!     attested: Attested::default().digest(),
+//! };
+//! let outcome = OutcomeHeader {
+//!     ledger: charter,
+//!     height: 1,
+//!     block: header.digest(),
+//!     previous: charter,
+//!     receipts_root: merkle_root(&[]),
+//!     state_digest: BlockDigest::default().chain(charter, 1),
 //! };
 //! let record = BlockRecord {
-//!     block: Block { header, transactions: vec![] },
+//!     block: Block { header, attested: Attested::default(), transactions: vec![] },
 //!     certificate: Bytes::from_static(b"proof"),
-//!     outcome: BlockOutcome { receipts: vec![], receipts_root: merkle_root(&[]), state_digest: sha256(&[]) },
+//!     outcome: BlockOutcome { receipts: vec![], digest: BlockDigest::default(), header: outcome },
 //! };
 //! ledger.append(&record)?; // visible to readers
 //! ledger.flush()?; // durable, with everything appended before
@@ -62,7 +72,7 @@
 //! # Files
 //!
 //! Integers are little-endian; `crc` is CRC-32 as in zip; `height20` is a height with 20 decimal digits. Format
-//! version 1. Names that end in `.tmp` are unfinished and removed on opening. `LOCK` is locked by the process that
+//! version 2. Names that end in `.tmp` are unfinished and removed on opening. `LOCK` is locked by the process that
 //! has the folder open and holds its number.
 //!
 //! `LEDGER`, 64 bytes:
@@ -91,8 +101,8 @@
 //!
 //! | at | bytes | record |
 //! | --: | --: | --- |
-//! | 0 | 4 | `EnB1` |
-//! | 4 | 4 | crc of 8..288 |
+//! | 0 | 4 | `EnB2` |
+//! | 4 | 4 | crc of 8..352 |
 //! | 8 | 4 | length of the whole record, at most [`RECORD_BYTES_MAX`] |
 //! | 12 | 4 | kind: 1, a block |
 //! | 16 | 8 | height |
@@ -100,11 +110,12 @@
 //! | 36 | 12 | crc of block, of certificate and of outcome |
 //! | 48 | 16 | how many transactions were committed, aborted, given up for a conflict, rejected |
 //! | 64 | 32 | digest of the block's header |
-//! | 96 | 32 | receipts root |
-//! | 128 | 32 | state digest |
-//! | 160 | 118 | canonical encoding of the block's header |
-//! | 278 | 10 | zero |
-//! | 288 | … | block ([`types::Block::to_bytes`]) |
+//! | 96 | 32 | digest of the outcome header before |
+//! | 128 | 32 | receipts root |
+//! | 160 | 32 | state digest |
+//! | 192 | 158 | canonical encoding of the block's header |
+//! | 350 | 2 | zero |
+//! | 352 | … | block ([`types::Block::to_bytes`]) |
 //! | … | … | certificate |
 //! | … | … | canonical encoding of the [`BlockOutcome`] |
 //!

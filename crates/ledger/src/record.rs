@@ -6,16 +6,14 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use crypto::Digest;
 use std::path::Path;
-use types::{Block, BlockHeader, Outcome, Receipt, decode_exactly, encode};
+use types::{Block, BlockDigest, BlockHeader, Outcome, OutcomeHeader, Receipt, decode_exactly, encode};
 
 /// Bytes of one record: head, block, certificate and outcome.
 pub const RECORD_BYTES_MAX: u64 = 1 << 30;
 
 /// Bytes of a record's head.
-pub(crate) const HEAD_BYTES: usize = 288;
-/// Bytes of a header's canonical encoding, all of whose fields have a fixed width.
-const HEADER_BYTES: usize = 118;
-const MAGIC: [u8; 4] = *b"EnB1";
+pub(crate) const HEAD_BYTES: usize = 352;
+const MAGIC: [u8; 4] = *b"EnB2";
 const KIND_BLOCK: u32 = 1;
 
 /// What execution said about a block.
@@ -23,10 +21,10 @@ const KIND_BLOCK: u32 = 1;
 pub struct BlockOutcome {
     /// One receipt per transaction, in the block's order.
     pub receipts: Vec<Receipt>,
-    /// Merkle root over the receipts' leaves.
-    pub receipts_root: Digest,
-    /// The chained digest of the state behind the block.
-    pub state_digest: Digest,
+    /// What it did to the state, table by table.
+    pub digest: BlockDigest,
+    /// All of it in one header, which nodes attest.
+    pub header: OutcomeHeader,
 }
 
 /// A block with the proof that it is final and with what came of it.
@@ -76,10 +74,8 @@ pub struct BlockSummary {
     pub header: BlockHeader,
     /// What the next header chains.
     pub header_digest: Digest,
-    /// Merkle root over the receipts.
-    pub receipts_root: Digest,
-    /// The chained digest of the state behind the block.
-    pub state_digest: Digest,
+    /// What it came to.
+    pub outcome: OutcomeHeader,
     /// How the transactions ended.
     pub counts: OutcomeCounts,
     /// Bytes of the encoded block.
@@ -160,7 +156,12 @@ impl RecordHead {
         for number in self.lengths().into_iter().chain(self.checksums).chain(numbers) {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
-        for digest in [summary.header_digest, summary.receipts_root, summary.state_digest] {
+        for digest in [
+            summary.header_digest,
+            summary.outcome.previous,
+            summary.outcome.receipts_root,
+            summary.outcome.state_digest,
+        ] {
             bytes.extend_from_slice(&digest.0);
         }
         bytes.extend_from_slice(&encode(&summary.header));
@@ -196,16 +197,22 @@ impl RecordHead {
             conflicts: fields.u32(),
             rejected: fields.u32(),
         };
-        let (header_digest, receipts_root, state_digest) =
-            (fields.digest(), fields.digest(), fields.digest());
-        let header: [u8; HEADER_BYTES] = fields.bytes();
+        let [header_digest, previous, receipts_root, state_digest] = std::array::from_fn(|_| fields.digest());
+        let header: [u8; BlockHeader::BYTES] = fields.bytes();
         let header: BlockHeader = decode_exactly(&header).map_err(|error| error.to_string())?;
+        let outcome = OutcomeHeader {
+            ledger: header.ledger,
+            height,
+            block: header_digest,
+            previous,
+            receipts_root,
+            state_digest,
+        };
         let [block_bytes, certificate_bytes, outcome_bytes] = lengths;
         let summary = BlockSummary {
             header,
             header_digest,
-            receipts_root,
-            state_digest,
+            outcome,
             counts,
             block_bytes,
             certificate_bytes,
@@ -236,8 +243,7 @@ pub(crate) fn encode_record(record: &BlockRecord, buffer: &mut Vec<u8>) -> Resul
     let summary = BlockSummary {
         header_digest: header.digest(),
         header,
-        receipts_root: record.outcome.receipts_root,
-        state_digest: record.outcome.state_digest,
+        outcome: record.outcome.header.clone(),
         counts: OutcomeCounts::of(&record.outcome.receipts),
         block_bytes: block.len() as u32,
         certificate_bytes: record.certificate.len() as u32,
@@ -279,9 +285,17 @@ pub(crate) fn decode_block(
 }
 
 /// Reads an outcome whose checksum was right.
-pub(crate) fn decode_outcome(bytes: &[u8], place: RecordPlace<'_>) -> Result<BlockOutcome, LedgerError> {
-    decode_exactly(bytes)
-        .map_err(|error| place.damaged(format!("expected the encoding of an outcome: {error}")))
+pub(crate) fn decode_outcome(
+    head: &RecordHead,
+    bytes: &[u8],
+    place: RecordPlace<'_>,
+) -> Result<BlockOutcome, LedgerError> {
+    let outcome: BlockOutcome = decode_exactly(bytes)
+        .map_err(|error| place.damaged(format!("expected the encoding of an outcome: {error}")))?;
+    if outcome.header != head.summary.outcome {
+        return Err(place.damaged("expected the same outcome header in the record's head and in the outcome"));
+    }
+    Ok(outcome)
 }
 
 /// Reads one receipt of an encoded outcome, and no receipt behind it.

@@ -182,7 +182,7 @@ impl Segment {
     pub(crate) fn outcome(&self, height: u64) -> Result<Option<crate::BlockOutcome>, LedgerError> {
         let Some((offset, head)) = self.head(height)? else { return Ok(None) };
         let bytes = self.part(offset, &head, Part::Outcome)?;
-        decode_outcome(&bytes, self.place(height, offset)).map(Some)
+        decode_outcome(&head, &bytes, self.place(height, offset)).map(Some)
     }
 
     pub(crate) fn record(&self, height: u64) -> Result<Option<BlockRecord>, LedgerError> {
@@ -190,7 +190,7 @@ impl Segment {
         let place = self.place(height, offset);
         let block = decode_block(&head, &self.part(offset, &head, Part::Block)?, place)?;
         let certificate = self.part(offset, &head, Part::Certificate)?;
-        let outcome = decode_outcome(&self.part(offset, &head, Part::Outcome)?, place)?;
+        let outcome = decode_outcome(&head, &self.part(offset, &head, Part::Outcome)?, place)?;
         Ok(Some(BlockRecord { block, certificate, outcome }))
     }
 
@@ -389,7 +389,7 @@ impl Segment {
     pub(crate) fn scan_everything(&self) -> Result<(Scan, TransactionMap), LedgerError> {
         let mut map = TransactionMap::default();
         let scan = self.scan(ScanDepth::Everything, |head, outcome, offset| {
-            map.insert(&decode_outcome(outcome, self.place(head.height(), offset))?.receipts);
+            map.insert(&decode_outcome(head, outcome, self.place(head.height(), offset))?.receipts);
             Ok(())
         })?;
         Ok((scan, map))

@@ -9,10 +9,10 @@ use chain::{files, network, open};
 use crypto::{Digest, sha256};
 use ledger::{BlockOutcome, BlockRecord, CheckpointStore};
 use std::io::Write;
-use types::{Block, BlockHeader};
+use types::{Attested, Block, BlockDigest, BlockHeader, OutcomeHeader};
 
 #[test]
-fn files_have_the_bytes_of_format_version_1() {
+fn files_have_the_bytes_of_format_version_2() {
     let folder = chain::folder();
     let (ledger, _) = open(folder.path(), 1);
     let mut previous = network();
@@ -25,12 +25,22 @@ fn files_have_the_bytes_of_format_version_1() {
             transactions_root: Digest::ZERO,
             transactions: 0,
             proposer: 3,
+            certified_height: 0,
+            attested: Attested::default().digest(),
         };
         previous = header.digest();
+        let outcome_header = OutcomeHeader {
+            ledger: network(),
+            height,
+            block: previous,
+            previous: Digest([3; 32]),
+            receipts_root: Digest([1; 32]),
+            state_digest: Digest([2; 32]),
+        };
         let outcome =
-            BlockOutcome { receipts: vec![], receipts_root: Digest([1; 32]), state_digest: Digest([2; 32]) };
+            BlockOutcome { receipts: vec![], digest: BlockDigest::default(), header: outcome_header };
         let certificate = Bytes::from_static(b"certificate");
-        let block = Block { header, transactions: vec![] };
+        let block = Block { header, attested: Attested::default(), transactions: vec![] };
         ledger.append(&BlockRecord { block, certificate, outcome }).expect("appends");
     }
     ledger.flush().expect("flushes");

@@ -48,8 +48,7 @@ fn summaries_show_the_newest_blocks_first() {
     assert_eq!(latest.iter().map(|summary| summary.header.height).collect::<Vec<_>>(), [9, 8, 7]);
     let (summary, record) = (&latest[0], &records[8]);
     assert_eq!(summary.header_digest, record.block.header.digest());
-    assert_eq!(summary.receipts_root, record.outcome.receipts_root);
-    assert_eq!(summary.state_digest, record.outcome.state_digest);
+    assert_eq!(summary.outcome, record.outcome.header);
     let counts = summary.counts;
     assert_eq!((counts.committed, counts.aborted, counts.conflicts, counts.rejected), (4, 2, 0, 2));
     assert_eq!(summary.block_bytes as usize, record.block.to_bytes().len());

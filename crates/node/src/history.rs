@@ -27,8 +27,7 @@ pub(crate) fn blocks(
 }
 
 fn block_row(charter: &Charter, summary: BlockSummary) -> BlockRow {
-    let BlockSummary { header, header_digest, receipts_root, state_digest, counts, block_bytes, .. } =
-        summary;
+    let BlockSummary { header, header_digest, outcome, counts, block_bytes, .. } = summary;
     BlockRow {
         height: header.height,
         timestamp_ms: header.timestamp_ms,
@@ -38,8 +37,8 @@ fn block_row(charter: &Charter, summary: BlockSummary) -> BlockRow {
         proposer: organisation(charter, header.proposer),
         digest: header_digest,
         previous: header.previous,
-        receipts_root,
-        state_digest,
+        receipts_root: outcome.receipts_root,
+        state_digest: outcome.state_digest,
         bytes: u64::from(block_bytes),
     }
 }

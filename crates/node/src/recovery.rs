@@ -3,7 +3,6 @@
 
 use crate::NodeError;
 use crate::row_history::KeptRows;
-use crypto::Digest;
 use engine::{Engine, Verifier};
 use ledger::{CheckpointStore, Ledger};
 use state::CheckpointHeader;
@@ -72,14 +71,16 @@ fn load(
     let checkpoint = state::read_checkpoint(&mut reader).map_err(|error| error.to_string())?;
     reader.finish().map_err(|error| error.to_string())?;
     let recorded = ledger.summary(height).map_err(|error| error.to_string())?;
-    let state_digest = recorded.map_or(Digest::ZERO, |summary| summary.state_digest);
-    let expected = CheckpointHeader { ledger: charter.ledger(), height, state_digest };
+    let Some(outcome) = recorded.map(|summary| summary.outcome) else {
+        return Err(format!("the ledger has no block {height}"));
+    };
+    let (state_digest, outcome) = (outcome.state_digest, outcome.digest());
+    let expected = CheckpointHeader { ledger: charter.ledger(), height, state_digest, outcome };
     if checkpoint.header != expected {
         return Err(format!("expected the state {expected:?}, found {:?}", checkpoint.header));
     }
     let state = Arc::new(checkpoint.state);
-    Engine::at(charter.clone(), state, checkpoint.live, height, state_digest)
-        .map_err(|error| error.to_string())
+    Engine::at(charter.clone(), &expected, state, checkpoint.live).map_err(|error| error.to_string())
 }
 
 /// Executes the blocks that the ledger has above the engine's height and compares every state digest.
@@ -95,8 +96,8 @@ fn replay(
         let record = record?;
         let block = verifier.trust_block(&record.block, &record.outcome.receipts);
         let executed = engine.execute(&block)?;
-        let (expected, found) = (record.outcome.state_digest, executed.state_digest);
-        if expected != found || record.outcome.receipts_root != executed.receipts_root {
+        if record.outcome.header != executed.outcome {
+            let (expected, found) = (record.outcome.header.state_digest, executed.outcome.state_digest);
             return Err(NodeError::Diverged { height: block.header.height, expected, found });
         }
         if let (Some(rows), Some(history)) = (rows, engine.take_row_history()) {

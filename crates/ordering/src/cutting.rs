@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crypto::Digest;
 use rustc_hash::FxHashSet;
 use std::time::Duration;
-use types::{Block, BlockHeader, BlockLimits, TransactionId, transactions_root};
+use types::{Attested, Block, BlockHeader, BlockLimits, TransactionId, transactions_root};
 
 /// What the next block builds on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,16 +13,22 @@ pub(crate) struct Parent {
     pub digest: Digest,
     pub height: u64,
     pub timestamp_ms: u64,
+    pub certified_height: u64,
 }
 
 impl Parent {
     /// The charter itself, on which block 1 builds.
     pub(crate) fn charter(ledger: Digest) -> Parent {
-        Parent { digest: ledger, height: 0, timestamp_ms: 0 }
+        Parent { digest: ledger, height: 0, timestamp_ms: 0, certified_height: 0 }
     }
 
     pub(crate) fn block(header: &BlockHeader) -> Parent {
-        Parent { digest: header.digest(), height: header.height, timestamp_ms: header.timestamp_ms }
+        Parent {
+            digest: header.digest(),
+            height: header.height,
+            timestamp_ms: header.timestamp_ms,
+            certified_height: header.certified_height,
+        }
     }
 }
 
@@ -62,8 +68,10 @@ pub(crate) fn assemble(
     parent: &Parent,
     proposer: u16,
     clock_ms: u64,
+    attested: Attested,
     transactions: Vec<Bytes>,
 ) -> Block {
+    let certified = attested.outcome.as_ref().map_or(0, |certificate| certificate.statement.height);
     let header = BlockHeader {
         ledger,
         height: parent.height + 1,
@@ -72,8 +80,10 @@ pub(crate) fn assemble(
         transactions_root: transactions_root(&transactions),
         transactions: transactions.len() as u32,
         proposer,
+        certified_height: certified.max(parent.certified_height),
+        attested: attested.digest(),
     };
-    Block { header, transactions }
+    Block { header, attested, transactions }
 }
 
 /// Why a block is wrong for ever.
@@ -185,7 +195,7 @@ mod tests {
             assemble(ledger, &parent, 2, 900, vec![Bytes::from_static(b"one"), Bytes::from_static(b"two")]);
         assert_eq!(good.header.timestamp_ms, 1_001, "a slow clock does not turn time back");
         assert_eq!(check(&good, ledger, &parent, 2, &LIMITS), Ok(()));
-        assert_eq!(good.check_root(), Ok(()));
+        assert_eq!(good.check_content(), Ok(()));
 
         let field = |change: fn(&mut Block)| {
             let mut block = good.clone();

@@ -100,7 +100,7 @@ impl Cutter {
             let (ids, transactions) = self.mempool.take(&*self.admission, &self.charter.block, &nothing);
             let clock_ms =
                 SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-            let block = assemble(ledger, &parent, 0, clock_ms, transactions);
+            let block = assemble(ledger, &parent, 0, clock_ms, Attested::default(), transactions);
             parent = Parent::block(&block.header);
             let signature = self.node_key.sign(&solo_message(&parent.digest));
             let certificate = Certificate::Solo(signature).to_bytes();

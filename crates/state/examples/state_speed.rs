@@ -8,8 +8,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rayon::ThreadPool;
 use state::{
-    AfterImage, BlockChanges, BlockDigest, CheckpointHeader, KeyRange, LiveRequests, RowId, Snapshot, State,
-    Version, content_digest, read_checkpoint, write_checkpoint,
+    AfterImage, BlockChanges, CheckpointHeader, KeyRange, LiveRequests, RowId, Snapshot, State, Version,
+    content_digest, read_checkpoint, write_checkpoint,
 };
 use std::collections::VecDeque;
 use std::ops::{Bound, ControlFlow};
@@ -218,7 +218,7 @@ fn digests(pools: &[&ThreadPool], random: &mut StdRng) {
     });
     for pool in pools {
         measure(&format!("digest a row, {} threads", pool.current_num_threads()), 500, |_| {
-            pool.install(|| BlockDigest::new(&merged, Digest::ZERO, Digest::ZERO));
+            pool.install(|| state::block_digest(&merged, Digest::ZERO, Digest::ZERO));
             merged.len()
         });
     }
@@ -242,7 +242,12 @@ fn requests() {
 }
 
 fn checkpoints(state: &State) {
-    let header = CheckpointHeader { ledger: Digest::ZERO, height: 3_000, state_digest: Digest::ZERO };
+    let header = CheckpointHeader {
+        ledger: Digest::ZERO,
+        height: 3_000,
+        state_digest: Digest::ZERO,
+        outcome: Digest::ZERO,
+    };
     let mut bytes = Vec::new();
     measure("write a row to a checkpoint", 3, |_| {
         bytes.clear();

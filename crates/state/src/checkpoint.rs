@@ -15,6 +15,7 @@ use types::{Catalog, ClientId, Counter, Key, Row, TableId, TransactionId, decode
 //   32     digest of the ledger's charter
 //   8      height
 //   32     state digest
+//   32     digest of the outcome header
 //   4 + n  catalog: length, canonical encoding
 //          per table with rows, by id, and per unique index the keys that are taken:
 //   1 + 4    TABLE, id
@@ -26,7 +27,7 @@ use types::{Catalog, ClientId, Counter, Key, Row, TableId, TransactionId, decode
 //   32     SHA-256 of everything before
 
 const MAGIC: [u8; 8] = *b"ENTENTE\x1a";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const TABLE: u8 = 1;
 const ROW: u8 = 2;
 const END: u8 = 0;
@@ -43,6 +44,8 @@ pub struct CheckpointHeader {
     pub height: u64,
     /// The chained state digest after that block.
     pub state_digest: Digest,
+    /// Digest of the outcome header of that block, which the next one chains.
+    pub outcome: Digest,
 }
 
 /// A state as a checkpoint holds it.

@@ -1,66 +1,21 @@
 use crate::AfterImage;
 use borsh::BorshSerialize;
-use crypto::{Digest, Sha256Batch, leaf_hash, merkle_root, sha256};
+use crypto::{Digest, Sha256Batch, merkle_root};
 use rayon::prelude::*;
-use types::{TableId, encode};
+use types::{BlockDigest, TableDigest};
 
-const STATE_DOMAIN: &[u8] = b"entente state 1\0";
 /// Leaves of one piece of a tree; a power of two, so that the roots of the pieces are nodes of the whole tree.
 const PIECE: usize = 256;
 
-/// What a block did to one table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, BorshSerialize)]
-pub struct TableDigest {
-    /// Which table.
-    pub table: TableId,
-    /// Merkle root (RFC 9162) over one leaf per row written, in key order: `key ‖ Option<row>`, the last value of the
-    /// row in the block.
-    pub root: Digest,
-}
-
-/// What a block did to the state. [`BlockDigest::chain`] binds it to all blocks before.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BlockDigest {
-    /// One per table written, by table. A node that holds some of the tables compares theirs.
-    pub tables: Vec<TableDigest>,
-    /// Digest of the catalog after the block.
-    pub catalog: Digest,
-    /// Digest of the transaction ids that the block admitted: [`crate::LiveRequests::block_digest`].
-    pub requests: Digest,
-}
-
-impl BlockDigest {
-    /// Digests the after-images of a block, by table and key, one per row: [`BlockChanges::finish`]. Uses rayon's
-    /// current pool and gives the same for any number of threads.
-    pub fn new(changes: &[AfterImage], catalog: Digest, requests: Digest) -> BlockDigest {
-        debug_assert!(changes.is_sorted_by(|a, b| a.row < b.row), "after-images stand by table and key");
-        let tables = changes
-            .chunk_by(|a, b| a.row.table == b.row.table)
-            .map(|rows| TableDigest { table: rows[0].row.table, root: table_root(rows) })
-            .collect();
-        BlockDigest { tables, catalog, requests }
-    }
-
-    /// Merkle root over one leaf per table written, by table: `table ‖ root`.
-    pub fn rows_root(&self) -> Digest {
-        let leaves: Vec<Digest> = self.tables.iter().map(|table| leaf_hash(&encode(table))).collect();
-        merkle_root(&leaves)
-    }
-
-    /// The state digest after the block at `height`:
-    /// `SHA-256(domain ‖ previous state digest ‖ height ‖ rows root ‖ catalog ‖ requests)`. Before the first block it
-    /// is [`Digest::ZERO`].
-    pub fn chain(&self, previous: Digest, height: u64) -> Digest {
-        let rows = self.rows_root();
-        sha256(&[
-            STATE_DOMAIN,
-            &previous.0,
-            &height.to_le_bytes(),
-            &rows.0,
-            &self.catalog.0,
-            &self.requests.0,
-        ])
-    }
+/// Digests the after-images of a block, by table and key, one per row: [`BlockChanges::finish`]. Uses rayon's current
+/// pool and gives the same for any number of threads. `requests`: [`crate::LiveRequests::block_digest`].
+pub fn block_digest(changes: &[AfterImage], catalog: Digest, requests: Digest) -> BlockDigest {
+    debug_assert!(changes.is_sorted_by(|a, b| a.row < b.row), "after-images stand by table and key");
+    let tables = changes
+        .chunk_by(|a, b| a.row.table == b.row.table)
+        .map(|rows| TableDigest { table: rows[0].row.table, root: table_root(rows) })
+        .collect();
+    BlockDigest { tables, catalog, requests }
 }
 
 fn table_root(rows: &[AfterImage]) -> Digest {
@@ -123,10 +78,11 @@ impl BlockChanges {
 mod tests {
     use super::*;
     use crate::RowId;
+    use crypto::{leaf_hash, sha256};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::sync::Arc;
-    use types::{Key, Row, Value};
+    use types::{Key, Row, TableId, Value, encode};
 
     fn image(table: u32, number: u32, value: Option<i64>) -> AfterImage {
         let row = RowId { table: TableId(table), key: Key::from_bytes(&number.to_be_bytes()) };
@@ -134,7 +90,7 @@ mod tests {
     }
 
     fn digest(changes: &[AfterImage]) -> BlockDigest {
-        BlockDigest::new(changes, Digest([1; 32]), Digest([2; 32]))
+        block_digest(changes, Digest([1; 32]), Digest([2; 32]))
     }
 
     #[test]

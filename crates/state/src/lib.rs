@@ -7,14 +7,14 @@
 //! - [`Footprint`]: what a transaction may touch, as intervals, from analysing it before it runs.
 //! - [`Overlay`]: a snapshot with changes in front of it, for transactions that run one after the other.
 //! - [`State`]: the tables, at the newest [`Version`] and at every version of which somebody holds a snapshot.
-//! - [`BlockChanges`] and [`BlockDigest`]: what a block did, as one digest that is chained to those before.
+//! - [`BlockChanges`] and [`block_digest`]: what a block did, as one digest that is chained to those before.
 //! - [`LiveRequests`]: the transaction ids that have not expired.
 //! - [`write_checkpoint`] and [`read_checkpoint`]: all of this as a stream of bytes, the same on every node.
 //!
 //! ```text
 //!  transaction ──simulate──▶ Effects ──protocol──▶ after-images ──State::apply──▶ next snapshot
 //!       ▲                                               │                            │
-//!       │                                          BlockChanges ──▶ BlockDigest      │
+//!       │                                          BlockChanges ──▶ block_digest     │
 //!       └────────────────────────────── Snapshot ◀───────────────────────────────────┘
 //! ```
 //!
@@ -53,7 +53,7 @@ pub use checkpoint::{
     Checkpoint, CheckpointError, CheckpointHeader, content_digest, read_checkpoint, write_checkpoint,
 };
 pub use command::apply_command;
-pub use digest::{BlockChanges, BlockDigest, TableDigest};
+pub use digest::{BlockChanges, block_digest};
 pub use effects::{
     Addition, AfterImage, Command, CommandKind, Effects, Read, RowChange, RowFunction, RowId, RowPredicate,
     Scan, Simulate,

@@ -14,8 +14,12 @@ use types::{
     Catalog, ClientId, Column, DataType, Index, Key, RequestId, Row, Table, TableId, TransactionId, Value,
 };
 
-const HEADER: CheckpointHeader =
-    CheckpointHeader { ledger: Digest([1; 32]), height: 40, state_digest: Digest([2; 32]) };
+const HEADER: CheckpointHeader = CheckpointHeader {
+    ledger: Digest([1; 32]),
+    height: 40,
+    state_digest: Digest([2; 32]),
+    outcome: Digest([3; 32]),
+};
 
 fn catalog() -> Arc<Catalog> {
     let column =

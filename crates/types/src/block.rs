@@ -1,4 +1,4 @@
-use crate::{SignedTransaction, encode, limits};
+use crate::{Attested, SignedTransaction, encode, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use crypto::{Digest, Sha256Batch, leaf_hash, merkle_root, node_hash, sha256};
@@ -21,6 +21,10 @@ pub struct BlockHeader {
     pub transactions: u32,
     /// Position in the charter of the organisation that proposed the block.
     pub proposer: u16,
+    /// The highest height whose outcome is certified in this block or in one before it; 0 for none.
+    pub certified_height: u64,
+    /// Digest of the certificates that follow: [`Attested::digest`].
+    pub attested: Digest,
 }
 
 impl BlockHeader {
@@ -30,11 +34,19 @@ impl BlockHeader {
     }
 }
 
-/// A header with its transactions, each in its canonical encoding and in the order of the block.
+impl BlockHeader {
+    /// Bytes of its canonical encoding: all fields have fixed widths.
+    pub const BYTES: usize = 32 + 8 + 8 + 32 + 32 + 4 + 2 + 8 + 32;
+}
+
+/// A header with certificates of earlier blocks' outcomes and its transactions, each in its canonical encoding and in the
+/// order of the block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Block {
     /// What is chained and certified.
     pub header: BlockHeader,
+    /// What organisations attest of blocks before.
+    pub attested: Attested,
     /// Encoded [`SignedTransaction`]s, slices of the bytes that the block was read from.
     pub transactions: Vec<Bytes>,
 }
@@ -45,6 +57,14 @@ pub enum BlockError {
     /// Not the encoding of a block.
     #[error("expected the encoding of a block: {0}")]
     Malformed(String),
+    /// The header promises other certificates than follow.
+    #[error("the block's certificates have the digest {found}, its header says {expected}")]
+    Attested {
+        /// Digest in the header.
+        expected: Digest,
+        /// Digest of the certificates.
+        found: Digest,
+    },
     /// The header promises other transactions than follow.
     #[error("the block's transactions have root {found}, its header says {expected}")]
     Root {
@@ -56,9 +76,9 @@ pub enum BlockError {
 }
 
 impl Block {
-    /// Header, then each transaction with its length as `u32`.
+    /// Header, certificates, then each transaction with its length as `u32`.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = encode(&self.header);
+        let mut bytes = self.head_bytes();
         bytes.reserve(self.transactions.iter().map(|transaction| transaction.len() + 4).sum());
         for transaction in &self.transactions {
             bytes.extend_from_slice(&(transaction.len() as u32).to_le_bytes());
@@ -67,8 +87,15 @@ impl Block {
         bytes
     }
 
+    /// Header and certificates in their canonical encoding: what stands in front of the transactions.
+    pub fn head_bytes(&self) -> Vec<u8> {
+        let mut bytes = encode(&self.header);
+        bytes.extend_from_slice(&encode(&self.attested));
+        bytes
+    }
+
     /// Reads what [`Block::to_bytes`] wrote without copying the transactions. The root is checked by
-    /// [`Block::check_root`], which hashes everything.
+    /// [`Block::check_content`], which hashes everything.
     ///
     /// # Errors
     /// [`BlockError::Malformed`] says at what.
@@ -79,6 +106,7 @@ impl Block {
         if header.transactions > limits::BLOCK_TRANSACTIONS_MAX {
             return Err(malformed("more transactions than BLOCK_TRANSACTIONS_MAX"));
         }
+        let attested = Attested::deserialize(&mut rest).map_err(|error| malformed(&error.to_string()))?;
         let mut rest = bytes.slice(bytes.len() - rest.len()..);
         let mut transactions = Vec::with_capacity(header.transactions.min(4096) as usize);
         for _ in 0..header.transactions {
@@ -96,14 +124,18 @@ impl Block {
         if !rest.is_empty() {
             return Err(malformed("bytes follow the last transaction"));
         }
-        Ok(Block { header, transactions })
+        Ok(Block { header, attested, transactions })
     }
 
-    /// Compares the header's root with that of the transactions.
+    /// Compares the header's digests with those of the certificates and the transactions.
     ///
     /// # Errors
-    /// [`BlockError::Root`] with both.
-    pub fn check_root(&self) -> Result<(), BlockError> {
+    /// [`BlockError::Attested`] and [`BlockError::Root`] with both.
+    pub fn check_content(&self) -> Result<(), BlockError> {
+        let (expected, found) = (self.header.attested, self.attested.digest());
+        if found != expected {
+            return Err(BlockError::Attested { expected, found });
+        }
         let found = transactions_root(&self.transactions);
         let expected = self.header.transactions_root;
         if found == expected { Ok(()) } else { Err(BlockError::Root { expected, found }) }
@@ -134,10 +166,25 @@ pub fn transactions_root(transactions: &[Bytes]) -> Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Certificate, OutcomeHeader};
+
+    fn attested() -> Attested {
+        let statement = OutcomeHeader {
+            ledger: sha256(&[b"ledger"]),
+            height: 2,
+            block: Digest([1; 32]),
+            previous: Digest([2; 32]),
+            receipts_root: Digest([3; 32]),
+            state_digest: Digest([4; 32]),
+        };
+        let signatures = vec![(0, crypto::Signature([5; 64])), (2, crypto::Signature([6; 64]))];
+        Attested { outcome: Some(Certificate { statement, signatures }), checkpoint: None }
+    }
 
     fn block() -> Block {
         let transactions =
             vec![Bytes::from_static(b"one"), Bytes::from_static(b""), Bytes::from_static(b"three")];
+        let attested = attested();
         let header = BlockHeader {
             ledger: sha256(&[b"ledger"]),
             height: 3,
@@ -146,8 +193,10 @@ mod tests {
             transactions_root: transactions_root(&transactions),
             transactions: 3,
             proposer: 2,
+            certified_height: 0,
+            attested: attested.digest(),
         };
-        Block { header, transactions }
+        Block { header, attested, transactions }
     }
 
     #[test]
@@ -155,13 +204,14 @@ mod tests {
         let bytes = Bytes::from(block().to_bytes());
         let read = Block::from_bytes(&bytes).expect("what to_bytes wrote");
         assert_eq!(read, block());
-        assert_eq!(read.check_root(), Ok(()));
+        assert_eq!(read.check_content(), Ok(()));
+        assert_eq!(encode(&read.header).len(), BlockHeader::BYTES);
         for at in 0..bytes.len() {
             let mut flipped = bytes.to_vec();
             flipped[at] ^= 1;
             if let Ok(read) = Block::from_bytes(&Bytes::from(flipped)) {
                 let same_header = read.header.digest() == block().header.digest();
-                assert!(!same_header || read.check_root().is_err(), "byte {at}");
+                assert!(!same_header || read.check_content().is_err(), "byte {at}");
             }
         }
         for length in 0..bytes.len() {

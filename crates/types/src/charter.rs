@@ -1,4 +1,7 @@
-use crate::{EndorsementOptions, ExecutionModel, Policy, PolicyError, ProtocolOptions, encode, limits};
+use crate::{
+    EndorsementOptions, ExecutionModel, Policy, PolicyError, ProtocolOptions, encode, faults_tolerated,
+    limits, quorum,
+};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, sha256};
 use serde::{Deserialize, Serialize};
@@ -70,6 +73,12 @@ pub struct Charter {
     pub checkpoint_blocks: u32,
     /// How far ahead a transaction's expiry height may lie.
     pub expiry_blocks_max: u32,
+    /// How many organisations must come to the same outcome of a block; n − ⌊(n − 1)/3⌋ where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome_quorum: Option<u32>,
+    /// How many blocks ordering may be ahead of certified outcomes; beyond it only empty blocks are ordered.
+    #[serde(default = "default_outcome_lag")]
+    pub outcome_lag_blocks: u32,
     /// How the protocol works.
     #[serde(default)]
     pub concurrency: ProtocolOptions,
@@ -140,6 +149,8 @@ impl Charter {
             ordering: "bft".to_string(),
             checkpoint_blocks: 1_000,
             expiry_blocks_max: 100_000,
+            outcome_quorum: None,
+            outcome_lag_blocks: default_outcome_lag(),
             concurrency: ProtocolOptions::default(),
             endorsement: EndorsementOptions::default(),
             block: BlockLimits {
@@ -172,6 +183,12 @@ impl Charter {
     /// Position of the member with this node key.
     pub fn member(&self, node_key: &PublicKey) -> Option<usize> {
         self.organisations.iter().position(|organisation| organisation.node_key == *node_key)
+    }
+
+    /// How many organisations must come to the same outcome of a block.
+    pub fn outcome_quorum(&self) -> usize {
+        let members = self.organisations.len();
+        self.outcome_quorum.map_or_else(|| quorum(members), |quorum| quorum as usize)
     }
 
     /// Who must have endorsed a transaction that nothing else is said of.
@@ -254,7 +271,15 @@ impl Charter {
             }
         }
         let block = &self.block;
-        let ranges: [(&'static str, u64, u64, u64); 10] = [
+        let members = self.organisations.len();
+        let ranges: [(&'static str, u64, u64, u64); 12] = [
+            (
+                "outcome_quorum",
+                self.outcome_quorum() as u64,
+                faults_tolerated(members) as u64 + 1,
+                members.max(1) as u64,
+            ),
+            ("outcome_lag_blocks", self.outcome_lag_blocks.into(), 2, 10_000),
             ("organisations", self.organisations.len() as u64, 1, limits::ORGANISATIONS_MAX as u64),
             (
                 "block.transactions_max",
@@ -281,6 +306,10 @@ impl Charter {
             None => Ok(()),
         }
     }
+}
+
+fn default_outcome_lag() -> u32 {
+    100
 }
 
 mod as_text {

@@ -9,6 +9,7 @@
 
 mod arithmetic;
 mod array;
+mod attestation;
 mod block;
 mod bytes;
 mod cast;
@@ -28,6 +29,7 @@ mod execution_model;
 mod identity;
 mod key;
 mod numeric;
+mod outcome;
 mod overload;
 mod policy;
 mod polymorphic;
@@ -53,6 +55,10 @@ pub use arithmetic::{
     multiply, negate, operator_types, remainder, subtract,
 };
 pub use array::Array;
+pub use attestation::{
+    Attestation, AttestationError, Attested, Certificate, CertificateRules, CheckpointCertificate,
+    OutcomeCertificate, Statement,
+};
 pub use block::{Block, BlockError, BlockHeader, transactions_root};
 pub use bytes::{check_bytes_length, format_hexadecimal, parse_escaped, parse_hexadecimal};
 pub use cast::{
@@ -82,6 +88,7 @@ pub use execution_model::{EndorsementOptions, ExecutionModel, Pipeline};
 pub use identity::{Identity, IdentityError};
 pub use key::Key;
 pub use numeric::{Numeric, NumericDeviations, NumericSum};
+pub use outcome::{BlockDigest, CheckpointRoot, OutcomeHeader, TableDigest};
 pub use overload::{is_overload_of, overload_range};
 pub use policy::{Policy, PolicyError};
 pub use polymorphic::Polymorphic;

@@ -158,6 +158,8 @@ impl Parties {
             transactions_root: transactions_root(transactions),
             transactions: transactions.len() as u32,
             proposer: 0,
+            certified_height: 0,
+            attested: types::Attested::default().digest(),
         };
         let digest = header.digest();
         *tip = (height, digest);
@@ -490,12 +492,16 @@ impl ClientSide<'_> {
 /// What a ledger records of a block.
 pub(super) fn record(block: VerifiedBlock, transactions: &[Bytes], executed: ExecutedBlock) -> BlockRecord {
     BlockRecord {
-        block: Block { header: block.header, transactions: transactions.to_vec() },
+        block: Block {
+            header: block.header,
+            attested: types::Attested::default(),
+            transactions: transactions.to_vec(),
+        },
         certificate: Bytes::new(),
         outcome: BlockOutcome {
             receipts: executed.receipts,
-            receipts_root: executed.receipts_root,
-            state_digest: executed.state_digest,
+            digest: executed.digest,
+            header: executed.outcome,
         },
     }
 }

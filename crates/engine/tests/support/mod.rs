@@ -68,6 +68,8 @@ impl Chain {
             transactions_root: Digest::ZERO,
             transactions: transactions.len() as u32,
             proposer: 0,
+            certified_height: 0,
+            attested: Digest::ZERO,
         };
         let transactions = transactions.into_iter().map(|signed| Ok(Arc::new(signed.into()))).collect();
         VerifiedBlock { digest: header.digest(), header, transactions }

@@ -6,8 +6,8 @@ use crypto::{Digest, merkle_root, sha256};
 use ledger::{BlockOutcome, BlockRecord, Ledger, LedgerOptions, OpenReport};
 use std::path::{Path, PathBuf};
 use types::{
-    Block, BlockHeader, Outcome, Receipt, RejectReason, SqlError, SqlState, StatementResult, TransactionId,
-    transactions_root,
+    Attested, Block, BlockDigest, BlockHeader, Outcome, OutcomeHeader, Receipt, RejectReason, SqlError,
+    SqlState, StatementResult, TransactionId, transactions_root,
 };
 
 /// A folder that goes when it is dropped; in memory where that exists, because tests flush thousands of times.
@@ -37,6 +37,8 @@ pub fn record(previous: Digest, height: u64, transactions: u32, salt: u8) -> Blo
         transactions_root: transactions_root(&bodies),
         transactions,
         proposer: (height % 4) as u16,
+        certified_height: 0,
+        attested: Attested::default().digest(),
     };
     let receipts: Vec<Receipt> = (0..transactions)
         .map(|index| Receipt { transaction: id(salt, height, index), height, index, outcome: outcome(index) })
@@ -44,11 +46,22 @@ pub fn record(previous: Digest, height: u64, transactions: u32, salt: u8) -> Blo
     let leaves: Vec<Digest> = receipts.iter().map(Receipt::leaf).collect();
     let outcome = BlockOutcome {
         receipts,
-        receipts_root: merkle_root(&leaves),
-        state_digest: sha256(&[b"state", &height.to_le_bytes(), &[salt]]),
+        digest: BlockDigest::default(),
+        header: OutcomeHeader {
+            ledger: network(),
+            height,
+            block: header.digest(),
+            previous: sha256(&[b"outcome", &(height - 1).to_le_bytes(), &[salt]]),
+            receipts_root: merkle_root(&leaves),
+            state_digest: sha256(&[b"state", &height.to_le_bytes(), &[salt]]),
+        },
     };
     let certificate = Bytes::from(format!("certificate of {height}"));
-    BlockRecord { block: Block { header, transactions: bodies }, certificate, outcome }
+    BlockRecord {
+        block: Block { header, attested: Attested::default(), transactions: bodies },
+        certificate,
+        outcome,
+    }
 }
 
 fn outcome(index: u32) -> Outcome {

@@ -367,6 +367,8 @@ mod tests {
                 transactions_root: transactions_root(&bytes),
                 transactions: 1,
                 proposer: 0,
+                certified_height: 0,
+                attested: types::Attested::default().digest(),
             };
             let transactions = Verifier::new(&charter).check(&bytes);
             let block = VerifiedBlock { digest: header.digest(), header, transactions };

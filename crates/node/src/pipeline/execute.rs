@@ -8,7 +8,6 @@ use crate::metrics::EXECUTE;
 use crossbeam_channel::{Receiver, Sender};
 use engine::Engine;
 use ledger::{BlockOutcome, BlockRecord};
-use state::CheckpointHeader;
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -50,20 +49,13 @@ pub(super) fn run(
         shared.metrics.worked(EXECUTE, start.elapsed());
         if engine.height().is_multiple_of(shared.checkpoint_blocks) {
             checkpoints.request(CheckpointRequest {
-                header: CheckpointHeader {
-                    ledger: block.header.ledger,
-                    height: engine.height(),
-                    state_digest: engine.state_digest(),
-                },
+                header: engine.checkpoint_header(),
                 snapshot: engine.state().snapshot(),
                 live: engine.live().content(),
             });
         }
-        let outcome = BlockOutcome {
-            receipts: result.receipts,
-            receipts_root: result.receipts_root,
-            state_digest: result.state_digest,
-        };
+        let outcome =
+            BlockOutcome { receipts: result.receipts, digest: result.digest, header: result.outcome };
         let record = BlockRecord { block, certificate, outcome };
         if executed.send(Executed { record, row_history: engine.take_row_history() }).is_err() {
             return Ok(());

@@ -43,7 +43,7 @@ fn publish(shared: &Shared, group: &[Executed]) {
     };
     for Executed { record, .. } in group {
         let height = record.block.header.height;
-        shared.published.recorded(height, record.outcome.state_digest);
+        shared.published.recorded(height, record.outcome.header.state_digest);
         let name = |receipt: &Receipt| {
             ordering_name(receipt.transaction, &record.block.transactions[receipt.index as usize])
         };

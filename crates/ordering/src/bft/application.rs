@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::time::Duration;
 use tracing::{debug, warn};
-use types::{Block, Charter, TransactionId};
+use types::{Attested, Block, Charter, TransactionId};
 
 /// Blocks whose transactions' ids are remembered.
 const IDS_MAX: usize = 64;
@@ -206,7 +206,7 @@ impl Application {
             }
         };
         let (ledger, organisation, now) = (shared.ledger, shared.organisation, shared.clock_ms());
-        let build = move || assemble(ledger, &parent, organisation, now, transactions);
+        let build = move || assemble(ledger, &parent, organisation, now, Attested::default(), transactions);
         let block = off_the_reactor(context, build).await;
         let digest = block.header.digest();
         shared.ids.lock().insert(digest, Arc::new(ids));
@@ -269,7 +269,12 @@ impl Application {
 
 fn parent_of(block: &Digested<OrderedBlock>) -> Parent {
     let header = &block.inner().0.header;
-    Parent { digest: plain_digest(&block.digest()), height: header.height, timestamp_ms: header.timestamp_ms }
+    Parent {
+        digest: plain_digest(&block.digest()),
+        height: header.height,
+        timestamp_ms: header.timestamp_ms,
+        certified_height: header.certified_height,
+    }
 }
 
 impl<E> commonware_consensus::Application<E> for Application
@@ -347,7 +352,8 @@ mod tests {
     ) -> Digested<OrderedBlock> {
         let transactions = transactions.iter().map(|text| Bytes::from_static(text.as_bytes())).collect();
         let (ledger, time) = (application.0.ledger, time.as_millis() as u64);
-        OrderedBlock(assemble(ledger, &parent_of(parent), proposer, time, transactions)).digested()
+        OrderedBlock(assemble(ledger, &parent_of(parent), proposer, time, Attested::default(), transactions))
+            .digested()
     }
 
     fn consensus(

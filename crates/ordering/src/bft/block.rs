@@ -1,9 +1,9 @@
 //! Our block as the consensus crates see it.
 //!
 //! ```text
-//! +------------------------+--------------+------------------------------------------------+
-//! | length of the rest (4) | header (118) | per transaction: length (4, little-endian), it |
-//! +------------------------+--------------+------------------------------------------------+
+//! +------------------------+--------------+--------------+------------------------------------------------+
+//! | length of the rest (4) | header (158) | certificates | per transaction: length (4, little-endian), it |
+//! +------------------------+--------------+--------------+------------------------------------------------+
 //! ```
 //!
 //! The digest is the header's. It stands for the content only because decoding recomputes the transactions' root:
@@ -14,10 +14,10 @@ use commonware_codec::{Buf, EncodeSize, Error, FixedSize as _, Read, ReadExt as 
 use commonware_consensus::{BoundedBlock, Heightable, types::Height};
 use commonware_cryptography::{Digested, Digestible, sha256};
 use crypto::Digest;
-use types::{Block, BlockHeader, BlockLimits, encode, transactions_root};
+use types::{Attested, Block, BlockHeader, BlockLimits, encode, transactions_root};
 
-/// Bytes of an encoded header; all its fields have fixed widths.
-const HEADER_BYTES: usize = 32 + 8 + 8 + 32 + 32 + 4 + 2;
+/// Bytes in front of a block's transactions.
+const HEAD_BYTES_MAX: usize = BlockHeader::BYTES + Attested::BYTES_MAX;
 
 /// A block, or the genesis that stands for the charter at height 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,6 +43,7 @@ pub(crate) fn plain_digest(digest: &sha256::Digest) -> Digest {
 impl OrderedBlock {
     /// Stands for the charter: block 1 builds on the charter's digest.
     pub(crate) fn genesis(ledger: Digest) -> OrderedBlock {
+        let attested = Attested::default();
         let header = BlockHeader {
             ledger,
             height: 0,
@@ -51,8 +52,10 @@ impl OrderedBlock {
             transactions_root: transactions_root(&[]),
             transactions: 0,
             proposer: 0,
+            certified_height: 0,
+            attested: attested.digest(),
         };
-        OrderedBlock(Block { header, transactions: Vec::new() })
+        OrderedBlock(Block { header, attested, transactions: Vec::new() })
     }
 
     /// With its digest.
@@ -62,14 +65,15 @@ impl OrderedBlock {
     }
 
     fn body_bytes(&self) -> usize {
-        HEADER_BYTES + self.0.transactions.iter().map(|transaction| 4 + transaction.len()).sum::<usize>()
+        let head = BlockHeader::BYTES + encode(&self.0.attested).len();
+        head + self.0.transactions.iter().map(|transaction| 4 + transaction.len()).sum::<usize>()
     }
 }
 
 impl Write for OrderedBlock {
     fn write(&self, buffer: &mut impl BufMut) {
         (self.body_bytes() as u32).write(buffer);
-        buffer.put_slice(&encode(&self.0.header));
+        buffer.put_slice(&self.0.head_bytes());
         for transaction in &self.0.transactions {
             buffer.put_u32_le(transaction.len() as u32);
             buffer.put_slice(transaction);
@@ -89,7 +93,7 @@ impl Read for OrderedBlock {
     fn read_cfg(buffer: &mut impl Buf, rules: &BlockRules) -> Result<Self, Error> {
         let invalid = |what: &'static str| Error::Invalid("block", what);
         let length = u32::read(buffer)? as usize;
-        if length > HEADER_BYTES + rules.limits.bytes_max as usize {
+        if length > HEAD_BYTES_MAX + rules.limits.bytes_max as usize {
             return Err(Error::InvalidLength(length));
         }
         if buffer.remaining() < length {
@@ -110,7 +114,10 @@ impl Read for OrderedBlock {
         if block.0.header.height == 0 && block != OrderedBlock::genesis(rules.ledger) {
             return Err(invalid("height 0 is the charter's"));
         }
-        block.0.check_root().map_err(|_| invalid("the transactions are not those of the header"))?;
+        block
+            .0
+            .check_content()
+            .map_err(|_| invalid("certificates or transactions are not those of the header"))?;
         Ok(block)
     }
 }
@@ -140,7 +147,7 @@ impl commonware_consensus::Block for OrderedBlock {
 
 impl BoundedBlock for OrderedBlock {
     fn max_encode_size(rules: &BlockRules) -> usize {
-        u32::SIZE + HEADER_BYTES + rules.limits.bytes_max as usize
+        u32::SIZE + HEAD_BYTES_MAX + rules.limits.bytes_max as usize
     }
 }
 
@@ -164,7 +171,14 @@ mod tests {
 
     fn block() -> OrderedBlock {
         let transactions = vec![Bytes::from_static(b"one"), Bytes::from_static(b"two")];
-        OrderedBlock(assemble(rules().ledger, &Parent::charter(rules().ledger), 1, 5, transactions))
+        OrderedBlock(assemble(
+            rules().ledger,
+            &Parent::charter(rules().ledger),
+            1,
+            5,
+            Attested::default(),
+            transactions,
+        ))
     }
 
     #[test]
@@ -195,7 +209,14 @@ mod tests {
     #[test]
     fn blocks_beyond_the_charters_limits_and_of_other_ledgers_do_not_decode() {
         let refused = |transactions: Vec<Bytes>, ledger| {
-            let block = OrderedBlock(assemble(ledger, &Parent::charter(ledger), 0, 0, transactions));
+            let block = OrderedBlock(assemble(
+                ledger,
+                &Parent::charter(ledger),
+                0,
+                0,
+                Attested::default(),
+                transactions,
+            ));
             OrderedBlock::decode_cfg(block.encode(), &rules()).is_err()
         };
         assert!(refused(vec![Bytes::new(); 5], rules().ledger));
