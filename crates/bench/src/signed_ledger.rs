@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use types::{
-    Attestation, Attested, Block, BlockHeader, Certificate, Charter, CheckpointCertificate, Credential,
+    Attestation, Attested, Block, BlockHeader, Certificate, Charter, CheckpointCertificate, CheckpointRoot, Credential,
     Organisation, OutcomeCertificate, OutcomeHeader, Outcome, Payload, Receipt, RequestId, Statement, Transaction,
     transactions_root,
 };
@@ -86,7 +86,9 @@ pub struct SignedLedger {
     certified: u64,
     /// Outcomes whose certificate stands in no block yet.
     uncertified: VecDeque<OutcomeHeader>,
-    checkpoint: Option<CheckpointCertificate>,
+    /// What the next block is to carry.
+    outcome_next: Option<OutcomeCertificate>,
+    checkpoint_next: Option<CheckpointCertificate>,
 }
 
 impl SignedLedger {
@@ -149,7 +151,8 @@ impl SignedLedger {
             state: digest,
             certified: 0,
             uncertified: VecDeque::new(),
-            checkpoint: None,
+            outcome_next: None,
+            checkpoint_next: None,
         })
     }
 
@@ -237,9 +240,14 @@ impl SignedLedger {
         Ok(record.outcome.receipts)
     }
 
-    /// The next block carries this certificate.
-    pub fn attest_checkpoint(&mut self, statement: types::CheckpointRoot) {
-        self.checkpoint = Some(self.certificate(statement));
+    /// The next block carries a certificate of this, whatever it says.
+    pub fn attest_outcome(&mut self, statement: OutcomeHeader) {
+        self.outcome_next = Some(self.certificate(statement));
+    }
+
+    /// The next block carries a certificate of this, whatever it says.
+    pub fn attest_checkpoint(&mut self, statement: CheckpointRoot) {
+        self.checkpoint_next = Some(self.certificate(statement));
     }
 
     /// What all nodes say together.
@@ -251,17 +259,17 @@ impl SignedLedger {
         Certificate { statement, signatures }
     }
 
+    /// The certificate that is due, and those that were asked for.
     fn attested(&mut self) -> Attested {
-        let mut newest: Option<OutcomeCertificate> = None;
         let mut due = None;
         while self.uncertified.len() > self.certified_after {
             due = self.uncertified.pop_front();
         }
-        if let Some(header) = due {
-            self.certified = header.height;
-            newest = Some(self.certificate(header));
+        let outcome = self.outcome_next.take().or_else(|| due.map(|header| self.certificate(header)));
+        if let Some(certificate) = &outcome {
+            self.certified = certificate.statement.height;
         }
-        Attested { outcome: newest, checkpoint: self.checkpoint.take() }
+        Attested { outcome, checkpoint: self.checkpoint_next.take() }
     }
 
     /// Creates the tables and procedures of a workload and loads its rows, a block for each.

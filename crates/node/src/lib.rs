@@ -25,6 +25,7 @@ mod metrics;
 mod node;
 mod past;
 mod pipeline;
+mod proving;
 mod published;
 mod receipts;
 mod recovery;

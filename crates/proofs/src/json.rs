@@ -88,7 +88,7 @@ impl ReceiptProof {
                     .collect(),
             },
         };
-        serde_json::to_string_pretty(&json).expect("text and numbers are JSON")
+        serde_json::to_string(&json).expect("text and numbers are JSON")
     }
 
     /// Reads what [`ReceiptProof::to_json`] wrote. Proves nothing yet: [`ReceiptProof::verify`].
