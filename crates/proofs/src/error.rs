@@ -38,6 +38,9 @@ pub enum ProofError {
         /// The height that stands there.
         found: u64,
     },
+    /// A row proof whose parts do not stand where they should.
+    #[error("the proof does not prove it: {0}")]
+    Order(&'static str),
     /// The path does not lead to what is certified.
     #[error("the path from {what} leads to {found}, expected the {root} {expected}")]
     Path {

@@ -1,4 +1,5 @@
-//! What a client checks with nothing but the charter: that a transaction ended so ([`ReceiptProof`]).
+//! What a client checks with nothing but the charter: that a transaction ended so ([`ReceiptProof`]), that a row was so, or
+//! was not there, at a checkpoint ([`RowProof`]).
 //!
 //! ```text
 //!  receipt ─path─▶ receipts root, in the outcome header of its height
@@ -14,10 +15,13 @@ mod error;
 mod json;
 mod path;
 mod receipt;
+mod row;
+pub mod state;
 
 pub use error::ProofError;
 pub use path::{Path, Sibling};
 pub use receipt::ReceiptProof;
+pub use row::{Entry, Found, RowEntry, RowProof, TableEntry};
 
 /// Bytes of an encoded proof.
 pub const PROOF_BYTES_MAX: usize = 32 << 20;

@@ -45,6 +45,32 @@ impl Path {
         })
     }
 
+    /// Whether its leaf is the first one of the tree.
+    pub(crate) fn is_first(&self) -> bool {
+        self.0.iter().all(|sibling| !sibling.left)
+    }
+
+    /// Whether its leaf is the last one of the tree.
+    pub(crate) fn is_last(&self) -> bool {
+        self.0.iter().all(|sibling| sibling.left)
+    }
+
+    /// Whether the leaf of `after` comes right behind this one's, where both lead to the same root: from above they are one
+    /// way, then one goes left and the other right, and from there on along the edge between.
+    pub(crate) fn is_next_to(&self, after: &Path) -> bool {
+        let (mut left, mut right) = (self.0.as_slice(), after.0.as_slice());
+        while let (Some((one, left_rest)), Some((other, right_rest))) = (left.split_last(), right.split_last()) {
+            if one == other {
+                (left, right) = (left_rest, right_rest);
+                continue;
+            }
+            let edges = left_rest.iter().all(|sibling| sibling.left)
+                && right_rest.iter().all(|sibling| !sibling.left);
+            return !one.left && other.left && edges;
+        }
+        false
+    }
+
     pub(crate) fn check_size(&self) -> Result<(), ProofError> {
         match self.0.len() {
             0..=LEVELS_MAX => Ok(()),
@@ -67,6 +93,13 @@ mod tests {
                 assert_eq!(path.root(*leaf), merkle_root(&leaves), "{index} of {count}");
             }
             assert_eq!(Path::new(&leaves, count), None);
+            let paths: Vec<Path> = (0..count).filter_map(|index| Path::new(&leaves, index)).collect();
+            for (one, left) in paths.iter().enumerate() {
+                assert_eq!((left.is_first(), left.is_last()), (one == 0, one + 1 == count));
+                for (other, right) in paths.iter().enumerate() {
+                    assert_eq!(left.is_next_to(right), one + 1 == other, "{one} and {other} of {count}");
+                }
+            }
         }
     }
 }
