@@ -226,14 +226,14 @@ impl Rules {
 }
 
 /// Takes checked pieces in order and checks what holds between records.
-struct Consumer<'a> {
+struct Consumer<'r, 'p> {
     chain: Chain,
-    replay: Option<&'a mut dyn Replay>,
+    replay: Option<&'r mut dyn Replay>,
     checked: Progress,
-    progress: &'a mut dyn FnMut(&Progress),
+    progress: &'p mut dyn FnMut(&Progress),
 }
 
-impl Consumer<'_> {
+impl Consumer<'_, '_> {
     /// Gives back a permit for each piece that is done; without permits the reader ends.
     fn run(&mut self, pieces: &Receiver<(u64, CheckedPiece)>, permits: Sender<()>) -> Option<AuditError> {
         let (mut waiting, mut next) = (BTreeMap::new(), 0);
