@@ -83,7 +83,12 @@ impl Chain {
         let lag = header.height - self.certified;
         if header.transactions > 0 && lag > self.outcome_lag {
             let expected = format!("{} (outcome_lag_blocks)", self.outcome_lag);
-            return Err(differs(Part::Header, "transactions at most so far above certified outcomes:", expected, lag));
+            return Err(differs(
+                Part::Header,
+                "transactions at most so far above certified outcomes:",
+                expected,
+                lag,
+            ));
         }
         Ok(())
     }

@@ -5,7 +5,8 @@ use crypto::{Digest, Sha256Batch, merkle_root};
 use ledger::{BlockRecord, BlockSummary, OutcomeCounts};
 use ordering::{CertificateError, CertificateVerifier};
 use types::{
-    AttestationError, BlockError, CertificateRules, Charter, Receipt, SignedTransaction, TransactionId, encode,
+    AttestationError, BlockError, CertificateRules, Charter, Receipt, SignedTransaction, TransactionId,
+    encode,
 };
 
 /// What records of one ledger are checked against.

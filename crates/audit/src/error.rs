@@ -83,7 +83,12 @@ pub enum AuditError {
 pub(crate) type Fault = (Part, String);
 
 /// What was expected and what came.
-pub(crate) fn differs(part: Part, what: &str, expected: impl fmt::Display, found: impl fmt::Display) -> Fault {
+pub(crate) fn differs(
+    part: Part,
+    what: &str,
+    expected: impl fmt::Display,
+    found: impl fmt::Display,
+) -> Fault {
     (part, format!("expected {what} {expected}, found {found}"))
 }
 

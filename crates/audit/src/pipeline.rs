@@ -261,7 +261,8 @@ impl Consumer<'_, '_> {
         self.chain.add(record)?;
         if let Some(replay) = &mut self.replay {
             let executed = replay.execute(&record.block, &record.outcome.receipts);
-            let executed = executed.map_err(|what| (Part::OutcomeHeader, format!("cannot execute: {what}")))?;
+            let executed =
+                executed.map_err(|what| (Part::OutcomeHeader, format!("cannot execute: {what}")))?;
             if executed != record.outcome {
                 compare(&executed, &record.outcome, |table| replay.table_name(table))?;
             }
@@ -295,7 +296,8 @@ fn compare(
     for table in ours.keys().chain(theirs.keys()) {
         let (expected, found) = (ours.get(table), theirs.get(table));
         if expected != found {
-            let shown = |root: Option<&crypto::Digest>| root.map_or("no change".to_string(), |root| root.to_string());
+            let shown =
+                |root: Option<&crypto::Digest>| root.map_or("no change".to_string(), |root| root.to_string());
             let what = format!("by execution in table {}", table_name(*table));
             return Err(differs(Part::StateDigest, &what, shown(expected), shown(found)));
         }

@@ -10,8 +10,8 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use types::{
-    Charter, Credential, EndorsedSimulation, Outcome, Receipt, RejectReason, SignedTransaction, TransactionId,
-    endorsement_message, endorsement_roots,
+    Charter, Credential, EndorsedSimulation, Outcome, Receipt, RejectReason, SignedTransaction,
+    TransactionId, endorsement_message, endorsement_roots,
 };
 
 /// Signatures of one kind that are remembered as good.
@@ -155,7 +155,8 @@ impl SignatureRules {
                 match root.filter(|_| known && one.endorsers.iter().all(|(other, ..)| *other != member)) {
                     Some(root) => one.endorsers.push((member, root, endorsement.signature)),
                     None => {
-                        let what = format!("expected one good endorsement of each endorser, found one of {member}");
+                        let what =
+                            format!("expected one good endorsement of each endorser, found one of {member}");
                         faults.entry(one.position).or_insert(what);
                     }
                 }
@@ -164,14 +165,11 @@ impl SignatureRules {
     }
 
     fn verify(&self, pending: &[Pending<'_>], faults: &mut BTreeMap<Position, String>) {
-        let forged_clients = self.forged(
-            &self.clients,
-            pending.iter().map(|one| one.client),
-            |(key, credential)| {
+        let forged_clients =
+            self.forged(&self.clients, pending.iter().map(|one| one.client), |(key, credential)| {
                 let root = self.roots[usize::from(credential.organisation)];
                 (root, credential.signature, Credential::message(&self.ledger, key))
-            },
-        );
+            });
         let forged_endorsers = self.forged(
             &self.endorsers,
             pending.iter().flat_map(|one| one.endorsers.iter().copied()),

@@ -7,9 +7,7 @@ use audit::Part;
 use bytes::Bytes;
 use crypto::Digest;
 use support::{check, create, fill, folder, insert, wrong};
-use types::{
-    CheckpointRoot, Outcome, RejectReason, SignedTransaction, StatementResult,
-};
+use types::{CheckpointRoot, Outcome, RejectReason, SignedTransaction, StatementResult};
 
 fn committed() -> Outcome {
     Outcome::Committed(vec![StatementResult { tag: "INSERT 0 1".into(), ..Default::default() }])
@@ -157,7 +155,8 @@ fn ordering_may_not_be_further_ahead_of_certified_outcomes_than_the_charter_allo
     };
     let lag = |charter: &mut types::Charter| charter.outcome_lag_blocks = 3;
     let mut ledger = bench::SignedLedger::create(folder.path(), options, lag).expect("an empty folder");
-    let table = ledger.transactions(vec![support::script("CREATE TABLE t (id bigint PRIMARY KEY, name text)")]);
+    let table =
+        ledger.transactions(vec![support::script("CREATE TABLE t (id bigint PRIMARY KEY, name text)")]);
     ledger.append(table, |_| ()).expect("appends");
     // Empty blocks may be, those with transactions may not.
     fill(&mut ledger, &[1, 1, 0, 0, 0, 0, 1]);

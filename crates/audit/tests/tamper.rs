@@ -72,7 +72,11 @@ fn every_flipped_byte_is_found_whether_checksums_fit_or_not() {
                 let same = sealed && ((4..8).contains(&at) || (36..48).contains(&at));
                 let report = check(&charter, folder.path());
                 let height = number as u64 + 1;
-                assert_eq!(report.error.is_none(), same, "height {height}, byte {at}, sealed {sealed}: {report:?}");
+                assert_eq!(
+                    report.error.is_none(),
+                    same,
+                    "height {height}, byte {at}, sealed {sealed}: {report:?}"
+                );
                 assert!(same || report.checked.height < height, "{report:?}");
                 let part = match report.error {
                     Some(AuditError::Wrong { part, .. }) if sealed => part,
@@ -83,7 +87,10 @@ fn every_flipped_byte_is_found_whether_checksums_fit_or_not() {
                     0..HEAD => matches!(part, Part::Header | Part::Receipts | Part::OutcomeHeader),
                     _ if at < block + HEADER => matches!(part, Part::Header),
                     _ if at < certificate => {
-                        matches!(part, Part::OutcomeCertificate | Part::CheckpointCertificate | Part::Transactions)
+                        matches!(
+                            part,
+                            Part::OutcomeCertificate | Part::CheckpointCertificate | Part::Transactions
+                        )
                     }
                     _ if at < outcome => part == Part::OrderingCertificate,
                     _ if at < end - OUTCOME_HEADER => {
@@ -191,7 +198,10 @@ fn files_that_are_cut_or_missing_are_found() {
         }
         fs::remove_file(path).expect("removes");
         let error = check(&charter, folder.path()).error.expect("a file is missing").to_string();
-        assert!(error.contains("expected a file that starts") || error.contains("which were flushed"), "{error}");
+        assert!(
+            error.contains("expected a file that starts") || error.contains("which were flushed"),
+            "{error}"
+        );
         fs::write(path, bytes).expect("writes");
     }
     assert!(check(&charter, folder.path()).error.is_none());

@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use types::{
-    Attestation, Attested, Block, BlockHeader, Certificate, Charter, CheckpointCertificate, CheckpointRoot, Credential,
-    Organisation, OutcomeCertificate, OutcomeHeader, Outcome, Payload, Receipt, RequestId, Statement, Transaction,
-    transactions_root,
+    Attestation, Attested, Block, BlockHeader, Certificate, Charter, CheckpointCertificate, CheckpointRoot,
+    Credential, Organisation, Outcome, OutcomeCertificate, OutcomeHeader, Payload, Receipt, RequestId,
+    Statement, Transaction, transactions_root,
 };
 use workloads::Workload;
 

@@ -61,7 +61,9 @@ impl History for Blocks {
     fn receipt_proof(&self, wanted: &str) -> Result<String, SqlError> {
         match self.transaction(wanted) {
             Some(_) => Ok(format!("{{\"transaction\":\"{wanted}\"}}")),
-            None => Err(SqlError::new(SqlState::NO_DATA_FOUND, format!("no receipt of {wanted}")).hint("Wait.")),
+            None => {
+                Err(SqlError::new(SqlState::NO_DATA_FOUND, format!("no receipt of {wanted}")).hint("Wait."))
+            }
         }
     }
 

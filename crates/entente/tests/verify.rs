@@ -13,7 +13,8 @@ fn script(sql: &str) -> Payload {
 
 /// Two tables with rows, some of whose transactions fail.
 fn ledger(folder: &Path, forge: impl Fn(u64, &mut ledger::BlockOutcome)) -> SignedLedger {
-    let mut ledger = SignedLedger::create(folder, SignedLedgerOptions::default(), |_| ()).expect("an empty folder");
+    let mut ledger =
+        SignedLedger::create(folder, SignedLedgerOptions::default(), |_| ()).expect("an empty folder");
     let table = "CREATE TABLE accounts (id bigint PRIMARY KEY, balance bigint CHECK (balance >= 0))";
     let mut blocks = vec![vec![script(table)]];
     for block in 0..6 {
@@ -62,7 +63,10 @@ fn a_good_ledger_is_right_with_and_without_replay() {
         let output = verify(&["--replay"], &path);
         let text = String::from_utf8_lossy(&output.stdout).to_string();
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(text.contains("38 transactions up to height 7 are right, and so is what they came to"), "{text}");
+        assert!(
+            text.contains("38 transactions up to height 7 are right, and so is what they came to"),
+            "{text}"
+        );
         assert!(text.contains("certified up to height 4; 3 above are not certified yet"), "{text}");
     }
     ledger.finish().expect("closes");
@@ -78,31 +82,47 @@ fn a_good_ledger_is_right_with_and_without_replay() {
 fn outcomes_that_everybody_attests_and_nobody_has_executed_are_found_by_replay() {
     type Forge = fn(u64, &mut ledger::BlockOutcome);
     let forgeries: [(Forge, &str); 5] = [
-        (|height, outcome| {
-            if height == 5 {
-                outcome.receipts[0].outcome = Outcome::Committed(vec![]);
-            }
-        }, "height 5: receipt 0: expected by execution"),
-        (|height, outcome| {
-            if height == 3 {
-                outcome.digest.tables[0].root.0[0] ^= 1;
-            }
-        }, "height 3: state digest: expected by execution in table `accounts`"),
-        (|height, outcome| {
-            if height == 2 {
-                outcome.digest.tables.clear();
-            }
-        }, "height 2: state digest: expected by execution in table `accounts`"),
-        (|height, outcome| {
-            if height == 6 {
-                outcome.digest.requests.0[9] ^= 1;
-            }
-        }, "height 6: state digest: expected by execution the requests"),
-        (|height, outcome| {
-            if height == 4 {
-                outcome.receipts[5].outcome = Outcome::Rejected(RejectReason::Unsigned("other words".into()));
-            }
-        }, "height 4: receipt 5: expected by execution"),
+        (
+            |height, outcome| {
+                if height == 5 {
+                    outcome.receipts[0].outcome = Outcome::Committed(vec![]);
+                }
+            },
+            "height 5: receipt 0: expected by execution",
+        ),
+        (
+            |height, outcome| {
+                if height == 3 {
+                    outcome.digest.tables[0].root.0[0] ^= 1;
+                }
+            },
+            "height 3: state digest: expected by execution in table `accounts`",
+        ),
+        (
+            |height, outcome| {
+                if height == 2 {
+                    outcome.digest.tables.clear();
+                }
+            },
+            "height 2: state digest: expected by execution in table `accounts`",
+        ),
+        (
+            |height, outcome| {
+                if height == 6 {
+                    outcome.digest.requests.0[9] ^= 1;
+                }
+            },
+            "height 6: state digest: expected by execution the requests",
+        ),
+        (
+            |height, outcome| {
+                if height == 4 {
+                    outcome.receipts[5].outcome =
+                        Outcome::Rejected(RejectReason::Unsigned("other words".into()));
+                }
+            },
+            "height 4: receipt 5: expected by execution",
+        ),
     ];
     for (forge, says) in forgeries {
         let folder = tempfile::tempdir().expect("a folder");

@@ -139,7 +139,10 @@ pub(crate) fn read_mark(folder: &Path, ledger: Digest) -> Result<u64, LedgerErro
     let mut fields = Fields(mark);
     let (height, crc) = (fields.u64(), fields.u32());
     if crc != checksum(&[&mark[..8]]) {
-        return damaged(MARK_OFFSET, "expected the height up to which blocks were flushed, with its checksum");
+        return damaged(
+            MARK_OFFSET,
+            "expected the height up to which blocks were flushed, with its checksum",
+        );
     }
     Ok(height)
 }

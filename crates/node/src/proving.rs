@@ -12,7 +12,7 @@ const NOT_CERTIFIED: SqlState = SqlState(*b"55000");
 ///
 /// # Errors
 /// There is no receipt, or its outcome is not certified yet.
-pub(crate) fn receipt_proof(
+pub fn receipt_proof(
     ledger: &Ledger,
     id: &TransactionId,
     covering: impl Fn(u64) -> Option<OutcomeCertificate>,
@@ -48,8 +48,9 @@ pub(crate) fn receipt_proof(
     };
     let outcome = ledger.outcome(height).map_err(unreadable)?;
     let receipts = outcome.map(|outcome| outcome.receipts).unwrap_or_default();
-    ReceiptProof::new(&receipts, index, headers.map_err(unreadable)?, certificate)
-        .ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, format!("height {height} has no receipt {index}")))
+    ReceiptProof::new(&receipts, index, headers.map_err(unreadable)?, certificate).ok_or_else(|| {
+        SqlError::new(SqlState::INTERNAL_ERROR, format!("height {height} has no receipt {index}"))
+    })
 }
 
 /// The certificate in the first block that certifies the outcome of `height`, or of a later one.
@@ -76,50 +77,4 @@ fn certificate_in_block(
 fn unreadable(error: LedgerError) -> SqlError {
     tracing::error!(%error, "the ledger cannot be read");
     SqlError::new(SqlState::INTERNAL_ERROR, "the ledger cannot be read; the node's log says more")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use bench::{SignedLedger, SignedLedgerOptions};
-    use types::Payload;
-
-    #[test]
-    fn every_receipt_is_proved_by_the_next_certificate_in_a_block_or_by_a_newer_one() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let options = SignedLedgerOptions { certified_after: 3, ..SignedLedgerOptions::default() };
-        let mut signed = SignedLedger::create(folder.path(), options, |_| ()).expect("an empty folder");
-        for _ in 0..8 {
-            let script = |number| Payload::Script { sql: format!("SELECT {number}"), parameters: vec![] };
-            let transactions = signed.transactions((0..3).map(script).collect());
-            signed.append(transactions, |_| ()).expect("appends");
-        }
-        let (ledger, charter) = (signed.ledger(), signed.charter());
-        let receipts = |height| ledger.outcome(height).expect("reads").expect("such a height").receipts;
-        for height in 1..=8 {
-            for receipt in receipts(height) {
-                let proof = receipt_proof(ledger, &receipt.transaction, |_| None);
-                if height > 4 {
-                    let error = proof.expect_err("block 9 will certify height 5");
-                    assert_eq!(error.state, NOT_CERTIFIED);
-                    continue;
-                }
-                let proof = proof.expect("certified");
-                assert_eq!(proof.verify(charter), Ok(&receipt));
-                assert!(proof.headers.is_empty());
-            }
-        }
-        let newest = |height: u64| {
-            let header = ledger.summary(height).expect("reads").expect("such a height").outcome;
-            signed.certificate(header)
-        };
-        for height in 5..=8 {
-            let id = receipts(height)[1].transaction;
-            let proof = receipt_proof(ledger, &id, |_| Some(newest(8))).expect("certified");
-            assert_eq!(proof.verify(charter), Ok(&receipts(height)[1]));
-            assert_eq!(proof.headers.len() as u64, 8 - height);
-        }
-        let unknown = receipt_proof(ledger, &TransactionId::default(), |_| None);
-        assert_eq!(unknown.expect_err("nobody sent it").state, SqlState::NO_DATA_FOUND);
-    }
 }

@@ -107,16 +107,20 @@ impl ReceiptProof {
         let said = (json.transaction.as_str(), json.height, json.index, json.outcome.as_str());
         let transaction = receipt.transaction.to_string();
         if said != (transaction.as_str(), receipt.height, receipt.index, outcome(&receipt)) {
-            return Err(malformed("transaction, height, index and outcome are not the receipt's".to_string()));
+            return Err(malformed(
+                "transaction, height, index and outcome are not the receipt's".to_string(),
+            ));
         }
         let siblings = json.path.iter().map(|sibling| {
             Ok(Sibling { left: sibling.left, digest: parse::<Digest>(&sibling.digest, "a digest")? })
         });
         let path = Path(siblings.collect::<Result<_, ProofError>>()?);
         let headers = json.headers.iter().map(JsonHeader::header).collect::<Result<_, _>>()?;
-        let signatures = json.certificate.signatures.iter().map(|one| {
-            Ok((one.organisation, parse::<Signature>(&one.signature, "a signature")?))
-        });
+        let signatures = json
+            .certificate
+            .signatures
+            .iter()
+            .map(|one| Ok((one.organisation, parse::<Signature>(&one.signature, "a signature")?)));
         let certificate = Certificate {
             statement: json.certificate.statement.header()?,
             signatures: signatures.collect::<Result<_, ProofError>>()?,

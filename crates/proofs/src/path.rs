@@ -59,7 +59,9 @@ impl Path {
     /// way, then one goes left and the other right, and from there on along the edge between.
     pub(crate) fn is_next_to(&self, after: &Path) -> bool {
         let (mut left, mut right) = (self.0.as_slice(), after.0.as_slice());
-        while let (Some((one, left_rest)), Some((other, right_rest))) = (left.split_last(), right.split_last()) {
+        while let (Some((one, left_rest)), Some((other, right_rest))) =
+            (left.split_last(), right.split_last())
+        {
             if one == other {
                 (left, right) = (left_rest, right_rest);
                 continue;

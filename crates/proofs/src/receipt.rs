@@ -1,9 +1,7 @@
 use crate::{HEADERS_MAX, PROOF_BYTES_MAX, Path, ProofError};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::Digest;
-use types::{
-    CertificateRules, Charter, OutcomeCertificate, OutcomeHeader, Receipt, decode_exactly, encode,
-};
+use types::{CertificateRules, Charter, OutcomeCertificate, OutcomeHeader, Receipt, decode_exactly, encode};
 
 /// Proves how a transaction has ended: to anybody who has the charter, and without believing whoever hands it on.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]

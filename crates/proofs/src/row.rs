@@ -3,7 +3,9 @@ use crate::state::{range_leaf, state_root, table_leaf};
 use crate::{Path, ProofError};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, leaf_hash};
-use types::{CertificateRules, Charter, CheckpointCertificate, Key, Row, Table, TableId, decode_exactly, encode};
+use types::{
+    CertificateRules, Charter, CheckpointCertificate, Key, Row, Table, TableId, decode_exactly, encode,
+};
 
 /// A row in the tree over a state.
 #[derive(Clone, PartialEq, Debug, BorshSerialize, BorshDeserialize)]

@@ -60,9 +60,8 @@ fn headers(charter: &Charter, last: u64, count: u32) -> Vec<OutcomeHeader> {
 }
 
 fn certificate(header: &OutcomeHeader) -> Certificate<OutcomeHeader> {
-    let sign = |member: u16| {
-        (member, Attestation::sign(header.clone(), member, &node_key(member.into())).signature)
-    };
+    let sign =
+        |member: u16| (member, Attestation::sign(header.clone(), member, &node_key(member.into())).signature);
     Certificate { statement: header.clone(), signatures: [0, 1, 3].map(sign).to_vec() }
 }
 

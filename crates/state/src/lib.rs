@@ -9,6 +9,7 @@
 //! - [`State`]: the tables, at the newest [`Version`] and at every version of which somebody holds a snapshot.
 //! - [`BlockChanges`] and [`block_digest`]: what a block did, as one digest that is chained to those before.
 //! - [`LiveRequests`]: the transaction ids that have not expired.
+//! - [`StateTree`]: the root over everything, and proofs of rows under it.
 //! - [`write_checkpoint`] and [`read_checkpoint`]: all of this as a stream of bytes, the same on every node.
 //!
 //! ```text
@@ -47,6 +48,7 @@ mod plain;
 mod shard;
 mod snapshot;
 mod state;
+mod tree;
 mod version;
 
 pub use checkpoint::{
@@ -66,4 +68,5 @@ pub use overlay::{Amended, Changed, Changes, Overlay};
 pub use plain::PlainState;
 pub use snapshot::{KeyRange, PastChange, PastError, Snapshot};
 pub use state::{State, StateSnapshot};
+pub use tree::{StateNode, StateTree};
 pub use version::Version;

@@ -99,7 +99,8 @@ impl StateTree {
         certificate: CheckpointCertificate,
     ) -> Option<RowProof> {
         let definition = self.nodes.partition_point(|node| node.place() < (table, None));
-        let StateNode::Table(known) = self.nodes.get(definition).filter(|node| node.place().0 == table)? else {
+        let StateNode::Table(known) = self.nodes.get(definition).filter(|node| node.place().0 == table)?
+        else {
             return None;
         };
         let entry = TableEntry { table: Table::clone(known), across: self.across(definition)? };

@@ -9,8 +9,8 @@ use state::{AfterImage, LiveRequests, RowId, State, StateNode, StateTree, Versio
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    Attestation, Catalog, Certificate, Charter, CheckpointCertificate, CheckpointRoot, ClientId, Column, DataType,
-    Key, Organisation, RequestId, Row, Table, TableId, TransactionId, Value,
+    Attestation, Catalog, Certificate, Charter, CheckpointCertificate, CheckpointRoot, ClientId, Column,
+    DataType, Key, Organisation, RequestId, Row, Table, TableId, TransactionId, Value,
 };
 
 type Rows = BTreeMap<(u32, u16), i64>;
@@ -26,7 +26,8 @@ fn row(number: u16, value: i64) -> Row {
 fn catalog(tables: u32) -> Arc<Catalog> {
     let mut catalog = Catalog::default();
     for id in 1..=tables {
-        let column = |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+        let column =
+            |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
         let name = format!("t{id}");
         let table = Table {
             id: TableId(id),
@@ -85,7 +86,8 @@ fn charter() -> Charter {
 }
 
 fn certificate(charter: &Charter, state_root: Digest) -> CheckpointCertificate {
-    let statement = CheckpointRoot { ledger: charter.ledger(), height: 9, outcome: Digest([7; 32]), state_root };
+    let statement =
+        CheckpointRoot { ledger: charter.ledger(), height: 9, outcome: Digest([7; 32]), state_root };
     let sign = |member: u16| {
         (member, Attestation::sign(statement.clone(), member, &node_key(member.into())).signature)
     };
@@ -189,10 +191,16 @@ fn no_row_is_hidden_and_none_is_moved() {
         after: Some(Box::new(Entry::Row(entry(1, 606)))),
     };
     let hidden = RowProof { found, ..prove(1, 603) };
-    assert_eq!(hidden.verify(&charter), Err(ProofError::Order("something stands between what should be neighbours")));
+    assert_eq!(
+        hidden.verify(&charter),
+        Err(ProofError::Order("something stands between what should be neighbours"))
+    );
     let cut = Found::Nothing { key: key(603), before: Box::new(Entry::Row(entry(1, 600))), after: None };
     let cut = RowProof { found: cut, ..prove(1, 603) };
-    assert_eq!(cut.verify(&charter), Err(ProofError::Order("something stands behind what should be the last")));
+    assert_eq!(
+        cut.verify(&charter),
+        Err(ProofError::Order("something stands behind what should be the last"))
+    );
     // A gap that is there, somewhere else.
     let Found::Nothing { before, after, .. } = prove(1, 604).found else { panic!("no such row") };
     for number in [603, 606, 612] {
@@ -213,7 +221,8 @@ fn every_flipped_byte_of_a_proof_shows() {
     let certificate = certificate(&charter, tree.root());
     for (table, number) in [(1, 600), (1, 601), (3, 65_000)] {
         let key = key(number);
-        let proof = tree.prove(snapshot.as_ref(), TableId(table), &key, certificate.clone()).expect("a table");
+        let proof =
+            tree.prove(snapshot.as_ref(), TableId(table), &key, certificate.clone()).expect("a table");
         let bytes = proof.to_bytes();
         for at in 0..bytes.len() {
             let mut flipped = bytes.clone();

@@ -31,7 +31,12 @@ pub fn insert(number: u64) -> Payload {
 }
 
 /// A ledger with a table and no rows.
-pub fn create(folder: &Path, nonce: u64, segment_bytes: u64, change: impl FnOnce(&mut Charter)) -> SignedLedger {
+pub fn create(
+    folder: &Path,
+    nonce: u64,
+    segment_bytes: u64,
+    change: impl FnOnce(&mut Charter),
+) -> SignedLedger {
     let files = LedgerOptions { segment_bytes, ..LedgerOptions::default() };
     let options = SignedLedgerOptions { nonce, clients: 3, files, ..SignedLedgerOptions::default() };
     let mut ledger = SignedLedger::create(folder, options, change).expect("an empty folder");
