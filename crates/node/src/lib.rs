@@ -37,4 +37,5 @@ pub use error::NodeError;
 pub use folder::{Network, NetworkOptions, NodeConfig, NodeFolder};
 pub use gateway::{Passwords, Verifier};
 pub use node::{Node, StartReport};
+pub use proving::receipt_proof;
 pub use recovery::{Recovered, recover};
