@@ -84,7 +84,12 @@ impl StateTree {
         self.root
     }
 
-    /// Its leaves, in order.
+    /// Hashes of its nodes.
+    pub(crate) fn leaves(&self) -> &[Digest] {
+        &self.leaves
+    }
+
+    /// Tables and ranges, in order.
     pub fn nodes(&self) -> &[StateNode] {
         &self.nodes
     }
@@ -220,7 +225,7 @@ impl OpenRange {
 }
 
 /// Leaf and bytes of each row.
-fn hash_rows(rows: &[(Key, Row)]) -> Vec<(Digest, usize)> {
+pub(crate) fn hash_rows(rows: &[(Key, Row)]) -> Vec<(Digest, usize)> {
     let (mut hashes, mut content) = (Sha256Batch::new(), Vec::new());
     let mut lengths = Vec::with_capacity(rows.len());
     for (key, row) in rows {
@@ -238,7 +243,7 @@ fn row_leaves(rows: &[(Key, Row)]) -> Vec<Digest> {
 }
 
 /// Merkle root over the live ids, in their order, several in one leaf.
-fn requests_root(live: &LiveContent) -> Digest {
+pub(crate) fn requests_root(live: &LiveContent) -> Digest {
     let (mut leaves, mut content, mut count) = (Sha256Batch::new(), Vec::new(), 0);
     for request in live.iter() {
         content.extend_from_slice(&encode(&(
