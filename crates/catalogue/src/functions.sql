@@ -404,3 +404,17 @@ CREATE FUNCTION pg_options_to_table(options text[]) RETURNS TABLE (option_name t
 CREATE FUNCTION pg_available_extension_versions() RETURNS TABLE (name text, version text) IMMUTABLE LANGUAGE sql AS
   'SELECT ''''::text, ''''::text WHERE false';
 CREATE FUNCTION pg_stat_get_numscans(object integer) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+
+-- What proves a receipt.
+
+CREATE FUNCTION entente_proof(id text) RETURNS text STABLE LANGUAGE plpgsql AS $$
+DECLARE found text; state text; reason text; advice text;
+BEGIN
+  SELECT p.proof, p.sqlstate, p.message, p.hint INTO found, state, reason, advice FROM entente_receipt_proof p WHERE p.id = $1;
+  IF advice IS NOT NULL THEN
+    RAISE EXCEPTION '%', reason USING ERRCODE = state, HINT = advice;
+  ELSIF state IS NOT NULL THEN
+    RAISE EXCEPTION '%', reason USING ERRCODE = state;
+  END IF;
+  RETURN found;
+END $$;

@@ -58,6 +58,15 @@ impl History for Blocks {
         all.into_iter().find(|row| row[2] == Value::text(wanted))
     }
 
+    fn receipt_proof(&self, wanted: &str) -> Result<String, SqlError> {
+        match self.transaction(wanted) {
+            Some(_) => Ok(format!("{{\"transaction\":\"{wanted}\"}}")),
+            None => {
+                Err(SqlError::new(SqlState::NO_DATA_FOUND, format!("no receipt of {wanted}")).hint("Wait."))
+            }
+        }
+    }
+
     fn nodes(&self) -> Vec<Row> {
         let mut row = vec![Value::Null; 6];
         row[0] = Value::text("org1");
@@ -170,6 +179,20 @@ fn every_relation_can_be_read() {
         let columns: Vec<&str> = columns.columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(described.lines().collect::<Vec<&str>>(), columns, "{name}");
     }
+}
+
+#[test]
+fn receipts_are_proved_by_their_ids() {
+    let asked = Asked::new();
+    let proof = |id: &str| format!("{{\"transaction\":\"{id}\"}}\n");
+    let (one, two) = (id(7, 0), id(7, 1));
+    assert_eq!(asked.answer(&format!("SELECT entente.proof('{one}')")), proof(&one));
+    assert_eq!(asked.answer(&format!("SELECT Entente.Proof('{two}') AS p")), proof(&two));
+    let all = "SELECT entente.proof(id) FROM entente.transactions WHERE height = 7 AND index = 1";
+    assert_eq!(asked.answer(all), proof(&two));
+    assert_eq!(asked.answer("SELECT entente.proof(NULL) IS NULL"), "t\n");
+    let error = asked.ask("SELECT entente.proof('nothing')").expect_err("no such receipt");
+    assert_eq!((error.state, error.hint.as_deref()), (SqlState::NO_DATA_FOUND, Some("Wait.")));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::endorsing::{Collector, Endorser};
 use crate::history;
 use crate::metrics::NodeMetrics;
 use crate::past::WithPast;
+use crate::proving;
 use crate::published::Published;
 use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
@@ -418,6 +419,10 @@ impl Database for NodeDatabase {
 
     fn receipt(&self, id: &TransactionId) -> Option<Receipt> {
         self.submitter.receipt(id)
+    }
+
+    fn receipt_proof(&self, id: &TransactionId) -> Result<String, SqlError> {
+        Ok(proving::receipt_proof(&self.ledger, id, |_| None)?.to_json())
     }
 
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow> {

@@ -22,6 +22,7 @@
 
 pub mod bft;
 mod certificate;
+mod certify;
 mod cutting;
 mod error;
 mod mempool;
@@ -30,6 +31,7 @@ pub mod simulation;
 pub mod solo;
 
 pub use certificate::{CertificateVerifier, verify_certificate};
+pub use certify::CertificateSigner;
 pub use error::{CertificateError, OrderingError, SubmitError};
 pub use mempool::MempoolLimits;
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::thread::JoinHandle;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use types::{BlockHeader, Charter, TransactionId};
+use types::{Attested, BlockHeader, Charter, TransactionId};
 
 /// Blocks that wait for the consumer.
 const DELIVERIES_MAX: usize = 4;
