@@ -59,6 +59,8 @@ pub struct Status {
     pub recent: Vec<StatusAt>,
     /// Resident memory of the node in bytes.
     pub resident_bytes: u64,
+    /// Where its outcomes were not those of a quorum the last time that this was so, since it started.
+    pub diverged: Option<String>,
     /// Why the node does not serve.
     pub not_serving: Option<String>,
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, DataType, ExecutionModel, OutputColumn, Payload, ProposalReply, ProposalRequest, Receipt,
-    RequestId, SessionStep, SqlError, StatementResult, SubmissionReply, TransactionId, Value,
+    AnswerAt, Catalog, DataType, ExecutionModel, OutputColumn, Payload, ProposalReply, ProposalRequest,
+    Receipt, RequestId, SessionStep, SqlError, StatementResult, SubmissionReply, TransactionId, Value,
 };
 
 /// What a statement does with the state.
@@ -176,6 +176,9 @@ pub struct NodeStatus {
     pub version: String,
     /// Resident memory of the process in bytes.
     pub resident_bytes: u64,
+    /// Where its outcomes were not those of a quorum the last time that this was so, since it started: from which block on,
+    /// and in which tables.
+    pub diverged: Option<String>,
     /// Why the node does not serve (it differs from the others, its disk is full, it catches up); `None` when it does.
     pub not_serving: Option<String>,
 }
@@ -315,12 +318,7 @@ pub trait Database: Send + Sync + 'static {
     ///
     /// # Errors
     /// The contract's error where it aborts; a fitting SQLSTATE where it is rejected or cannot be accepted.
-    async fn execute(
-        &self,
-        role: &str,
-        payload: Payload,
-        answer_at: AnswerAt,
-    ) -> Result<Executed, SqlError>;
+    async fn execute(&self, role: &str, payload: Payload, answer_at: AnswerAt) -> Result<Executed, SqlError>;
 
     /// When clients are answered who do not say when.
     fn answer_at(&self) -> AnswerAt;
@@ -353,11 +351,7 @@ pub trait Database: Send + Sync + 'static {
 
     /// Takes canonical bytes of [`types::SignedTransaction`]s from a client with its own key. One reply per transaction
     /// arrives as soon as `answer_at` allows, in any order; the channel closes after the last.
-    async fn submit(
-        &self,
-        transactions: Vec<Bytes>,
-        answer_at: AnswerAt,
-    ) -> mpsc::Receiver<SubmissionReply>;
+    async fn submit(&self, transactions: Vec<Bytes>, answer_at: AnswerAt) -> mpsc::Receiver<SubmissionReply>;
 
     /// Executes proposals on one state and endorses what they do, as [`ProposalRequest`] asks.
     ///

@@ -23,8 +23,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use types::{
-    AnswerAt, Outcome, PROPOSALS_MAX, ProposalRequest, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
-    SqlError, StatementResult, TransactionId, Value, format_value, frame_ranges,
+    AnswerAt, Outcome, PROPOSALS_MAX, ProposalRequest, Receipt, SUBMISSION_BYTES_MAX,
+    SUBMISSION_TRANSACTIONS_MAX, SqlError, StatementResult, TransactionId, Value, format_value, frame_ranges,
 };
 
 /// Where endorsements are asked for.
@@ -163,7 +163,10 @@ async fn submit(State(door): State<Door>, request: Request) -> Response {
         None => door.database.answer_at(),
         Some(Some(moment)) => moment,
         Some(None) => {
-            return text(StatusCode::BAD_REQUEST, "expected ?answer_at=attested, ?answer_at=recorded or nothing");
+            return text(
+                StatusCode::BAD_REQUEST,
+                "expected ?answer_at=attested, ?answer_at=recorded or nothing",
+            );
         }
     };
     if let Err(error) = door.database.serving() {

@@ -20,7 +20,15 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["address", "organisation", "height", "certified", "state digest", "memory MB", "health"]);
+    table.set_header([
+        "address",
+        "organisation",
+        "height",
+        "certified",
+        "state digest",
+        "memory MB",
+        "health",
+    ]);
     let mut silent = 0;
     for address in &arguments.addresses {
         match runtime.block_on(ask(address)) {

@@ -400,7 +400,8 @@ mod tests {
 
     #[test]
     fn settings_change_warn_or_refuse() {
-        let mut settings = Settings::new("ada", &[("application_name".into(), "psql".into())], AnswerAt::Attested);
+        let mut settings =
+            Settings::new("ada", &[("application_name".into(), "psql".into())], AnswerAt::Attested);
         assert_eq!(settings.get("APPLICATION_NAME").as_deref(), Some("psql"));
         let changed = settings.set("application_name", Some("other")).expect("free text");
         assert_eq!(changed.report, Some(("application_name", "other".to_string())));

@@ -20,9 +20,9 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, Numeric, Outcome, OutputColumn,
-    Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest,
-    Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult,
+    AnswerAt, Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, Numeric, Outcome,
+    OutputColumn, Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply,
+    ProposalRequest, Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult,
     SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Trigger, TriggerEvent, TriggerEvents,
     TriggerTime, Value,
 };

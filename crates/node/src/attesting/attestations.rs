@@ -14,7 +14,9 @@ use super::message::{ATTESTATIONS_MAX, Message};
 use crypto::{Digest, SecretKey};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use types::{Attestation, AttestationError, Certificate, CertificateRules, OutcomeCertificate, OutcomeHeader};
+use types::{
+    Attestation, AttestationError, Certificate, CertificateRules, OutcomeCertificate, OutcomeHeader,
+};
 
 /// How often a node without a certificate of its newest outcome says it again.
 const REPEAT: Duration = Duration::from_millis(250);
@@ -26,7 +28,7 @@ const HEARD_MAX: usize = 1_024;
 const OWN_MAX: usize = 12_000;
 /// Who has sent so much that is wrong is not listened to any more: looking at signatures takes time.
 const FAULTS_MAX: u32 = 64;
-/// After this time without a certificate, though enough members have spoken, no outcome will find a quorum.
+/// After this time without a certificate a node looks whether there can be one.
 const SPLIT: Duration = Duration::from_secs(10);
 
 /// What is to be done.
@@ -40,7 +42,7 @@ pub(crate) enum Output {
     Diverged(OutcomeCertificate),
     /// A member has signed two different things. Told once per member.
     Contradiction(Box<[Attestation<OutcomeHeader>; 2]>),
-    /// Enough members have spoken at this height, and no outcome finds a quorum.
+    /// No outcome can find a quorum at this height.
     Split(u64),
 }
 
@@ -111,6 +113,12 @@ impl Attestations {
     /// Own outcome at a height that is still remembered.
     pub(crate) fn own(&self, height: u64) -> Option<&OutcomeHeader> {
         self.own.get(&height)
+    }
+
+    /// Heights of which it is kept what members say.
+    #[cfg(test)]
+    pub(crate) fn heard(&self) -> usize {
+        self.heard.len()
     }
 
     /// The newest height and state digest that each member has told; nothing of it is proved.
@@ -261,13 +269,16 @@ impl Attestations {
         }
     }
 
-    /// The first height at which this node and enough others have spoken, so that there should be a certificate.
+    /// The first height at which no outcome can find a quorum any more, whatever those say who are silent.
     fn split(&self) -> Option<u64> {
-        let spoken = |heard: &[Option<_>]| heard.iter().flatten().count();
-        self.heard
-            .iter()
-            .find(|(height, heard)| self.own.contains_key(height) && spoken(heard) >= self.rules.quorum())
-            .map(|(height, _)| *height)
+        let (members, quorum) = (self.rules.members(), self.rules.quorum());
+        let is_split = |heard: &[Option<Attestation<OutcomeHeader>>]| {
+            let spoken: Vec<_> = heard.iter().flatten().map(|said| &said.statement).collect();
+            let alike = spoken.iter().map(|one| spoken.iter().filter(|other| *other == one).count()).max();
+            alike.unwrap_or(0) + members - spoken.len() < quorum
+        };
+        let own = self.heard.iter().filter(|(height, _)| self.own.contains_key(height));
+        own.into_iter().find(|(_, heard)| is_split(heard)).map(|(height, _)| *height)
     }
 
     /// The node takes back its outcomes from `height` on; it will execute these blocks again.
@@ -284,8 +295,7 @@ impl Attestations {
 
     fn put(&mut self, attestation: Attestation<OutcomeHeader>) {
         let members = self.members.len();
-        let heard =
-            self.heard.entry(attestation.statement.height).or_insert_with(|| vec![None; members]);
+        let heard = self.heard.entry(attestation.statement.height).or_insert_with(|| vec![None; members]);
         let member = usize::from(attestation.organisation);
         heard[member] = Some(attestation);
         if self.heard.len() > HEARD_MAX {

@@ -26,12 +26,15 @@ struct Inner {
     newest: VecDeque<OutcomeCertificate>,
     told: Vec<Option<(u64, Digest)>>,
     divergence: Option<Divergence>,
+    /// The last one, whether it is over or not.
+    reported: Option<String>,
 }
 
 impl Certified {
     /// `height`: certified in a block of this node's ledger.
     pub(crate) fn new(height: u64, members: usize) -> Certified {
-        let inner = Inner { newest: VecDeque::new(), told: vec![None; members], divergence: None };
+        let inner =
+            Inner { newest: VecDeque::new(), told: vec![None; members], divergence: None, reported: None };
         Certified { height: AtomicU64::new(height), inner: RwLock::new(inner) }
     }
 
@@ -73,7 +76,16 @@ impl Certified {
 
     /// This node's outcomes differ from those of a quorum, or no longer.
     pub(crate) fn diverge(&self, divergence: Option<Divergence>) {
-        self.inner.write().divergence = divergence;
+        let mut inner = self.inner.write();
+        if let Some(divergence) = &divergence {
+            inner.reported = Some(divergence.text.clone());
+        }
+        inner.divergence = divergence;
+    }
+
+    /// The last thing that was said about a divergence.
+    pub(crate) fn reported(&self) -> Option<String> {
+        self.inner.read().reported.clone()
     }
 
     /// Where this node's outcomes differ.

@@ -16,7 +16,9 @@ mod certified;
 mod message;
 mod search;
 mod stage;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use attestations::Attestations;
-pub(crate) use certified::{Certified, Divergence};
+pub(crate) use certified::Certified;
 pub(crate) use stage::{Attester, Input, OwnOutcome, run};

@@ -46,6 +46,9 @@ pub(crate) enum Input {
     TakenBack(u64),
 }
 
+/// What attesting shares with the rest of the node.
+type Parts = (Arc<dyn Ordering>, Arc<Ledger>, Arc<Published>, Arc<NodeMetrics>);
+
 /// Everything that attesting needs.
 pub(crate) struct Attester {
     attestations: Attestations,
@@ -73,17 +76,16 @@ struct Searching {
 }
 
 impl Attester {
-    /// `attestations` knows what is certified; `heal` is asked to take blocks back.
+    /// `attestations` knows what is certified; `heal` is asked to take blocks back. `recorded`: what the ledger has and
+    /// no block certifies, so that it is attested again.
     pub(crate) fn new(
         attestations: Attestations,
-        ordering: Arc<dyn Ordering>,
-        ledger: Arc<Ledger>,
-        published: Arc<Published>,
-        metrics: Arc<NodeMetrics>,
+        (ordering, ledger, published, metrics): Parts,
         (answers, heal): (Sender<()>, Sender<u64>),
+        recorded: impl Iterator<Item = Input>,
     ) -> Attester {
         let certified = published.certified().clone();
-        Attester {
+        let mut attester = Attester {
             answered: vec![None; attestations.told().count()],
             attestations,
             ordering,
@@ -97,7 +99,11 @@ impl Attester {
             digests: BTreeMap::new(),
             searching: None,
             differing: None,
-        }
+        };
+        let mut outputs = Vec::new();
+        recorded.for_each(|input| attester.take(input, &mut outputs));
+        attester.act(&mut outputs);
+        attester
     }
 
     fn now(&self) -> Duration {
@@ -247,7 +253,10 @@ impl Attester {
                 Output::Contradiction(both) => {
                     let [first, second] = *both;
                     tracing::warn!(
-                        member = first.organisation, height = first.statement.height, ?first, ?second,
+                        member = first.organisation,
+                        height = first.statement.height,
+                        ?first,
+                        ?second,
                         "a member has attested two different outcomes; these two signatures prove it"
                     );
                     self.metrics.contradicted();
@@ -265,7 +274,8 @@ impl Attester {
     /// looked for.
     fn diverge(&mut self, differing: OutcomeHeader) {
         let height = differing.height;
-        let text = format!("a quorum of organisations came to another outcome of block {height} than this node");
+        let text =
+            format!("a quorum of organisations came to another outcome of block {height} than this node");
         self.report(Divergence { height, text });
         self.metrics.diverged();
         let search = Search::new(differing.ledger, self.attestations.certified(), differing.clone());
@@ -283,10 +293,10 @@ impl Attester {
             Some(table) => format!("table {}", table.name),
             None => format!("table number {}", id.0),
         });
-        let what: Vec<String> =
-            tables.chain(difference.others.iter().map(|what| what.to_string())).collect();
+        let what: Vec<String> = tables.chain(difference.others.iter().map(|what| what.to_string())).collect();
         let (height, what) = (difference.height, what.join(", "));
-        let text = format!("this node's outcomes differ from those of a quorum from block {height} on, in {what}");
+        let text =
+            format!("this node's outcomes differ from those of a quorum from block {height} on, in {what}");
         self.report(Divergence { height, text });
         let _ = self.heal.try_send(height);
     }
