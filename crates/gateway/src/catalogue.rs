@@ -111,6 +111,7 @@ fn block_row(row: &BlockRow) -> Row {
         Value::text(row.receipts_root.to_string()),
         Value::text(row.state_digest.to_string()),
         number(row.bytes),
+        number(row.certified_height),
     ])
 }
 

@@ -23,9 +23,9 @@ use std::sync::atomic::{self, AtomicBool, AtomicU64};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use types::{
-    Catalog, Charter, DataType, Identity, Outcome, Payload, Principal, ProposalReply, ProposalRequest,
-    Receipt, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
-    SubmissionReply, TransactionId, Value,
+    AnswerAt, Catalog, Charter, DataType, Identity, Outcome, Payload, Principal, ProposalReply,
+    ProposalRequest, Receipt, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult,
+    SubmissionRefusal, SubmissionReply, TransactionId, Value,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -49,6 +49,8 @@ pub(crate) struct NodeDatabase {
     /// Where transactions are executed before they are ordered.
     pub(crate) endorsing: Option<Endorsing>,
     pub(crate) metrics: Arc<NodeMetrics>,
+    /// When clients are answered who do not say when.
+    pub(crate) answer_at: AnswerAt,
     pub(crate) started: Instant,
     /// The time of the newest transaction block of a session, in milliseconds since 1970-01-01 00:00 UTC.
     pub(crate) newest_block_ms: AtomicU64,
@@ -75,10 +77,19 @@ impl NodeDatabase {
 
     /// Has transactions ordered; endorsed first, if they must be and are not. Verifies signatures, so it is called on a
     /// thread that may work.
-    fn submit_now(&self, transactions: Vec<Bytes>, replies: &mpsc::Sender<SubmissionReply>) {
+    fn submit_now(
+        &self,
+        transactions: Vec<Bytes>,
+        answer_at: AnswerAt,
+        replies: &mpsc::Sender<SubmissionReply>,
+    ) {
         let submitted = (0..).zip(transactions);
-        let submitted =
-            submitted.map(|(position, bytes)| Submitted { position, bytes, replies: replies.clone() });
+        let submitted = submitted.map(|(position, bytes)| Submitted {
+            position,
+            bytes,
+            answer_at,
+            replies: replies.clone(),
+        });
         let Some(endorsing) = &self.endorsing else {
             self.submitter.submit(submitted.collect());
             return;
@@ -114,17 +125,6 @@ impl NodeDatabase {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Prepare it again."));
         }
         Ok((plan, self.published.with_past(snapshot)))
-    }
-
-    fn serving(&self) -> Result<(), SqlError> {
-        match self.published.not_serving() {
-            None => Ok(()),
-            Some(reason) => Err(SqlError::new(
-                SqlState::CANNOT_CONNECT_NOW,
-                format!("this node does not serve: {reason}"),
-            )
-            .hint("Connect to another organisation's node.")),
-        }
     }
 
     fn logged<T: Default>(&self, result: Result<T, ledger::LedgerError>) -> T {
@@ -298,7 +298,22 @@ impl Database for NodeDatabase {
         plan.query_each(&self.reader(role, interrupt), &snapshot, parameters, visit)
     }
 
-    async fn execute(&self, role: &str, payload: Payload) -> Result<Executed, SqlError> {
+    fn answer_at(&self) -> AnswerAt {
+        self.answer_at
+    }
+
+    fn serving(&self) -> Result<(), SqlError> {
+        match self.published.not_serving() {
+            None => Ok(()),
+            Some(reason) => Err(SqlError::new(
+                SqlState::CANNOT_CONNECT_NOW,
+                format!("this node does not serve: {reason}"),
+            )
+            .hint("Connect to another organisation's node.")),
+        }
+    }
+
+    async fn execute(&self, role: &str, payload: Payload, answer_at: AnswerAt) -> Result<Executed, SqlError> {
         self.serving()?;
         let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter.expiry_blocks_max));
         let signed = self.session.sign_as(role.to_string(), payload, self.published.newest().0 + ahead);
@@ -308,7 +323,7 @@ impl Database for NodeDatabase {
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string()));
         }
         let (replies, mut reply) = mpsc::channel(1);
-        self.submit_now(vec![bytes], &replies);
+        self.submit_now(vec![bytes], answer_at, &replies);
         drop(replies);
         let result = match tokio::time::timeout(SESSION_WAIT, reply.recv()).await {
             Ok(Some(reply)) => reply.result,
@@ -401,10 +416,10 @@ impl Database for NodeDatabase {
         self.published.wait_for(height).await;
     }
 
-    async fn submit(&self, transactions: Vec<Bytes>) -> mpsc::Receiver<SubmissionReply> {
+    async fn submit(&self, transactions: Vec<Bytes>, answer_at: AnswerAt) -> mpsc::Receiver<SubmissionReply> {
         let (replies, receiver) = mpsc::channel(transactions.len().max(1));
         // Signatures are verified here: tell the runtime that this thread is busy for a while.
-        tokio::task::block_in_place(|| self.submit_now(transactions, &replies));
+        tokio::task::block_in_place(|| self.submit_now(transactions, answer_at, &replies));
         receiver
     }
 
@@ -438,7 +453,10 @@ impl Database for NodeDatabase {
         let members = self.charter.organisations.iter().enumerate();
         members
             .map(|(position, organisation)| {
-                let known = (position == self.organisation).then_some(newest);
+                let known = match position == self.organisation {
+                    true => Some(newest),
+                    false => self.published.certified().told(position),
+                };
                 NodeRow {
                     organisation: organisation.name.clone(),
                     address: organisation.address.clone(),
@@ -459,6 +477,7 @@ impl Database for NodeDatabase {
             ledger: self.charter.ledger().to_string(),
             height,
             state_digest: state_digest.to_string(),
+            certified_height: self.published.certified().height(),
             recent: recent
                 .map(|(height, digest)| StateAt { height, state_digest: digest.to_string() })
                 .collect(),
@@ -468,6 +487,7 @@ impl Database for NodeDatabase {
             protocol: self.charter.protocol.clone(),
             version: env!("CARGO_PKG_VERSION").to_string(),
             resident_bytes: resident_bytes(),
+            diverged: self.published.certified().reported(),
             not_serving: self.published.not_serving(),
         }
     }

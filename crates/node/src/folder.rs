@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use types::{Charter, Identity, Organisation, Pipeline};
+use types::{AnswerAt, Charter, Identity, Organisation, Pipeline};
 
 /// `node.toml`: where a node listens and how many threads it uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +47,10 @@ pub struct NodeConfig {
     /// How validation is scheduled, where transactions are executed before they are ordered.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pipeline: Pipeline,
+    /// When clients are answered who do not say when: `attested`, once a quorum of organisations has come to the same
+    /// outcome, or `recorded`, once the block is final and on this node's disk.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub answer_at: AnswerAt,
     /// Where contracts ask when they are endorsed, by name: `http://…` or the path of a file, from this folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub oracles: BTreeMap<String, String>,
@@ -254,6 +258,7 @@ impl Network {
                 row_history_megabytes: None,
                 client_transactions_per_second: None,
                 pipeline: options.pipeline,
+                answer_at: AnswerAt::default(),
                 oracles: BTreeMap::new(),
             };
             write(&folder.join("charter.toml"), &charter.to_toml())?;

@@ -40,6 +40,7 @@ fn block_row(charter: &Charter, summary: BlockSummary) -> BlockRow {
         receipts_root: outcome.receipts_root,
         state_digest: outcome.state_digest,
         bytes: u64::from(block_bytes),
+        certified_height: header.certified_height,
     }
 }
 

@@ -105,7 +105,7 @@ pub use search_path_text::{parse_search_path, split_search_path};
 pub use sequence::{Counter, Generated, Sequence, SequenceOwner};
 pub use session::{SessionResults, SessionStep, results_have_changed};
 pub use submission::{
-    FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
+    AnswerAt, FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
     SubmissionRefusal, SubmissionReply, frame_ranges, read_frame, write_frame,
 };
 pub use text::{format_value, parse_value};

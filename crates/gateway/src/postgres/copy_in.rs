@@ -207,8 +207,9 @@ impl Session {
         let columns = progress.statement.columns.iter().map(|(name, _)| name.clone()).collect();
         let payload = Payload::Insert { table: progress.statement.table.clone(), columns, rows };
         let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
+        let answer_at = self.settings.answer_at();
         progress.in_flight.push(Box::pin(async move {
-            let result = database.execute(&role, payload).await.map(|executed| executed.height);
+            let result = database.execute(&role, payload, answer_at).await.map(|executed| executed.height);
             Sent { lines, rows: count, result }
         }));
     }

@@ -310,7 +310,9 @@ impl Session {
             let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
             return Err(error.hint("split it; for many rows use COPY"));
         }
-        let executed = self.wait(self.database.execute(&self.identity.role, payload), true).await?;
+        let answer_at = self.settings.answer_at();
+        let executing = self.database.execute(&self.identity.role, payload, answer_at);
+        let executed = self.wait(executing, true).await?;
         self.committed_at(executed.height);
         Ok(executed.results)
     }

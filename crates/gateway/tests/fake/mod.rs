@@ -20,9 +20,9 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
-    Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, Numeric, Outcome, OutputColumn,
-    Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest,
-    Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult,
+    AnswerAt, Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, Numeric, Outcome,
+    OutputColumn, Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply,
+    ProposalRequest, Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult,
     SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Trigger, TriggerEvent, TriggerEvents,
     TriggerTime, Value,
 };
@@ -490,7 +490,15 @@ impl Database for Fake {
         Ok(())
     }
 
-    async fn execute(&self, _: &str, payload: Payload) -> Result<Executed, SqlError> {
+    fn answer_at(&self) -> AnswerAt {
+        AnswerAt::Recorded
+    }
+
+    fn serving(&self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    async fn execute(&self, _: &str, payload: Payload, _: AnswerAt) -> Result<Executed, SqlError> {
         self.payloads.lock().unwrap().push(payload.clone());
         let results = match payload {
             Payload::Session { .. } if self.conflicting.load(Ordering::SeqCst) => {
@@ -540,7 +548,7 @@ impl Database for Fake {
         }
     }
 
-    async fn submit(&self, transactions: Vec<Bytes>) -> mpsc::Receiver<SubmissionReply> {
+    async fn submit(&self, transactions: Vec<Bytes>, _: AnswerAt) -> mpsc::Receiver<SubmissionReply> {
         let (sender, receiver) = mpsc::channel(4);
         tokio::spawn(async move {
             // The last first: replies come in any order.
@@ -649,6 +657,7 @@ fn block(height: u64) -> BlockRow {
         receipts_root: Digest::ZERO,
         state_digest: Digest::ZERO,
         bytes: 1_000,
+        certified_height: height.saturating_sub(1),
     }
 }
 
