@@ -265,7 +265,7 @@ impl ViewTarget {
         let (projection, columns) = bind_items(&binder, Wildcards::Relations(&names), scope, items)?;
         let projection = self.over_table(projection);
         let uses = columns_of(&projection);
-        Ok(Some(Returning { projection, columns: columns.into(), uses }))
+        Ok(Some(Returning { projection, columns: columns.into(), uses, beside: 0 }))
     }
 
     /// Notes what a change of the view needs, and what it fires.
