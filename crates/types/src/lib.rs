@@ -29,6 +29,7 @@ mod identity;
 mod key;
 mod numeric;
 mod overload;
+mod packed_rows;
 mod policy;
 mod polymorphic;
 mod proposal;
@@ -83,6 +84,7 @@ pub use identity::{Identity, IdentityError};
 pub use key::Key;
 pub use numeric::{Numeric, NumericDeviations, NumericSum};
 pub use overload::{is_overload_of, overload_range};
+pub use packed_rows::PackedRows;
 pub use policy::{Policy, PolicyError};
 pub use polymorphic::Polymorphic;
 pub use proposal::{
