@@ -129,6 +129,16 @@ fn queries() {
 }
 
 #[test]
+fn returning_others() {
+    run("returning_others");
+}
+
+#[test]
+fn late_records() {
+    run("late_records");
+}
+
+#[test]
 fn changes_by_query() {
     run("changes_by_query");
 }
