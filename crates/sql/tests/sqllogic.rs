@@ -329,6 +329,16 @@ fn dump() {
 }
 
 #[test]
+fn view_others() {
+    run("view_others");
+}
+
+#[test]
+fn view_conflicts() {
+    run("view_conflicts");
+}
+
+#[test]
 fn view_changes() {
     run("view_changes");
 }

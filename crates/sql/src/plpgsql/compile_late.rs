@@ -183,7 +183,9 @@ impl Compiler<'_> {
         let fields = known.map(|known| known.fields.iter().map(|field| field.data_type).collect());
         let variable = format!("__late_{}__", self.here());
         let slot = self.variables.declare_plain(&variable, data_type)?;
-        self.emit(Instruction::LateRow(Box::new(LateRow { record, slot, data_type, fields, is_next })));
+        let flag = self.variables.records[usize::from(record)].flag;
+        let row = LateRow { record, flag, slot, data_type, fields, is_next };
+        self.emit(Instruction::LateRow(Box::new(row)));
         Ok(Some(expression::Expression::slot(usize::from(slot), data_type)))
     }
 

@@ -83,6 +83,8 @@ pub(super) struct LateRows {
 pub(super) struct LateRow {
     /// By number.
     pub record: u16,
+    /// The slot of its flag.
+    pub flag: u16,
     pub slot: u16,
     pub data_type: DataType,
     /// The types of the fields of that type, where it has any.
@@ -173,10 +175,19 @@ impl Activation<'_> {
         execution: &mut Execution<'_>,
     ) -> Result<(Arc<BoundLate>, Vec<Value>), SqlError> {
         let (mut frame, mut columns) = (self.frame.to_vec(), Vec::with_capacity(late.records.len()));
+        // A record without a row may be none of what is meant: a column may have its name.
+        let mut unassigned = None;
         for record in &late.records {
-            let told = self.told_row(*record)?;
-            columns.push(told.columns.clone());
-            frame.extend(told.values.iter().cloned());
+            match self.told_row(*record) {
+                Ok(told) => {
+                    columns.push(told.columns.clone());
+                    frame.extend(told.values.iter().cloned());
+                }
+                Err(error) => {
+                    unassigned = Some(error);
+                    columns.push(Arc::default());
+                }
+            }
         }
         let address: Address = execution.address;
         if let Some(bound) = self.late.get(&address)
@@ -201,9 +212,14 @@ impl Activation<'_> {
         }
         let mut statement = late.statement.clone();
         expand_rows(&mut statement, &|name| {
-            fields.iter().find(|(known, _)| *known == name).map(|(_, names)| names.clone())
+            let known = fields.iter().find(|(known, names)| *known == name && !names.is_empty());
+            known.map(|(_, names)| names.clone())
         });
-        let named = |error| tables.routines().types().named_in(error);
+        let names = [SqlState::UNDEFINED_COLUMN, SqlState::UNDEFINED_TABLE];
+        let named = |error: SqlError| match unassigned {
+            Some(unassigned) if names.contains(&error.state) => unassigned,
+            _ => tables.routines().types().named_in(error),
+        };
         let bound = bind_statement(&tables, &scope, &statement).map_err(named)?;
         let bound = Arc::new(BoundLate { columns, statement: bound, needs: scope.needs() });
         execution.authorise_text(&bound.needs, "a call that is bound when it runs")?;
@@ -351,8 +367,7 @@ impl Activation<'_> {
     }
 
     pub(super) fn late_row(&mut self, late: &LateRow) -> Result<(), SqlError> {
-        let flag = self.procedure.records[usize::from(late.record)].flag;
-        let value = match !late.is_next && self.frame[usize::from(flag)].is_null() {
+        let value = match !late.is_next && self.frame[usize::from(late.flag)].is_null() {
             true => Value::Null,
             false => {
                 let told = self.told_row(late.record)?;

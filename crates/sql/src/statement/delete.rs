@@ -14,6 +14,7 @@ use crate::predicate::Condition;
 use crate::scope::VariableScope;
 use crate::table::Tables;
 use sqlparser::ast::{self, FromTable, TableFactor};
+use std::convert::identity;
 use std::sync::Arc;
 use types::{ColumnSet, Privileges, SqlError, SqlState};
 
@@ -54,7 +55,8 @@ pub(super) fn bind_delete(
             let conditions = bind_where(&binder, delete.selection.as_ref())?;
             let mut projection = vec![key];
             let items = delete.returning.as_deref();
-            let returning = bind_returning_beside(table, &binder, &names, scope, items, &mut projection)?;
+            let returning =
+                bind_returning_beside(table, &binder, &names, scope, items, identity, &mut projection)?;
             let access = Access::Found(Box::new(finding(item, conditions, projection)));
             let plan = Arc::new(DeletePlan::new(table.clone(), Vec::new()));
             Ok(BoundDelete {

@@ -23,18 +23,21 @@ pub(super) fn bind_returning(
 }
 
 /// RETURNING of a change of `table` that has found its rows by a query with other relations: behind the row's columns and its
-/// key, which has no name, stand theirs. What it looks at of these is appended to what the query gives.
+/// key, which has no name, stand theirs. What it looks at of these is appended to what the query gives. `over_table`: says of these
+/// columns what is said of a view.
 pub(super) fn bind_returning_beside(
     table: &TablePlan,
     binder: &Binder<'_>,
     names: &Relations,
     scope: &VariableScope,
     returning: Option<&[SelectItem]>,
+    over_table: impl FnOnce(Vec<Expression>) -> Vec<Expression>,
     found: &mut Vec<Expression>,
 ) -> Result<Option<Returning>, SqlError> {
     let Some(items) = returning else { return Ok(None) };
     binder.in_clause(Some("RETURNING"));
-    let (mut projection, columns) = bind_items(binder, Wildcards::Relations(names), scope, items)?;
+    let (projection, columns) = bind_items(binder, Wildcards::Relations(names), scope, items)?;
+    let mut projection = over_table(projection);
     let mut row = RowBeside { width: table.columns.len(), uses: ColumnSet::EMPTY, beside: Vec::new() };
     projection.iter_mut().for_each(|expression| row.put_in(expression));
     let RowBeside { uses, beside, .. } = row;

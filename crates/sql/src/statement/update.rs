@@ -15,6 +15,7 @@ use crate::scope::{VariableScope, name_of};
 use crate::sequence::draws_value;
 use crate::table::Tables;
 use sqlparser::ast::{self, Expr, TableFactor, UpdateTableFromKind};
+use std::convert::identity;
 use std::sync::Arc;
 use types::{ColumnSet, Privileges, SqlError};
 
@@ -37,7 +38,7 @@ pub(super) fn bind_update(
     if let TableFactor::Table { name, .. } = &update.table.relation
         && let Some(view) = ViewTarget::find(tables, scope, name, Change::Update)?
     {
-        return view.bind_update(tables, scope, update, !others.is_empty());
+        return view.bind_update(tables, scope, update, others);
     }
     let (table, known_as) = single_table(tables, scope, &update.table)?;
     scope.note_use(&table.relation, Privileges::UPDATE);
@@ -59,7 +60,8 @@ pub(super) fn bind_update(
             };
             let assignments = assignments.into_iter().map(found).collect();
             let items = update.returning.as_deref();
-            let returning = bind_returning_beside(table, &binder, &names, scope, items, &mut projection)?;
+            let returning =
+                bind_returning_beside(table, &binder, &names, scope, items, identity, &mut projection)?;
             let reads = projection[1..].iter().any(|value| value.columns() != ColumnSet::EMPTY);
             if reads || update.selection.is_some() || update.returning.is_some() {
                 scope.note_use(&table.relation, Privileges::SELECT);

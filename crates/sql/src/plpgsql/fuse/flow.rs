@@ -92,6 +92,7 @@ impl<'a> Variables<'a> {
             Instruction::Execute(execute) => execute.dynamic.visit_slots(visit),
             Instruction::LateValue(late) => late.query.visit_slots(visit),
             Instruction::LateStatement(late) => late.statement.visit_slots(visit),
+            Instruction::LateRow(late) => visit(late.flag),
             Instruction::RefuseNull { slot, .. } => visit(*slot),
             Instruction::RequireRecord { flag, .. } => visit(*flag),
             Instruction::JumpIf { condition, .. } | Instruction::JumpUnless { condition, .. } => {
@@ -137,7 +138,6 @@ impl<'a> Variables<'a> {
             | Instruction::Rethrow
             | Instruction::StackedDiagnostics { .. }
             | Instruction::CursorNext { .. }
-            | Instruction::LateRow(_)
             | Instruction::LeaveCursor { .. }
             | Instruction::Context { .. } => {}
             Instruction::OpenCursor(open) => {
