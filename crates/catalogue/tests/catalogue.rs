@@ -148,6 +148,43 @@ fn it_answers_as_postgresql_does() {
 }
 
 #[test]
+fn what_stands_earlier_in_the_path_hides_the_rest() {
+    let function = |schema: &str, argument: &str| {
+        format!("CREATE FUNCTION {schema}.f(a {argument}) RETURNS integer LANGUAGE sql AS 'SELECT 1'")
+    };
+    let script = [
+        "CREATE SCHEMA app".to_string(),
+        "CREATE SCHEMA other".to_string(),
+        "CREATE TABLE app.t (a integer)".to_string(),
+        "CREATE TABLE public.t (a integer)".to_string(),
+        "CREATE TABLE public.u (a integer)".to_string(),
+        "CREATE TABLE other.v (a integer)".to_string(),
+        function("app", "integer"),
+        function("public", "integer"),
+        function("public", "text"),
+        function("other", "boolean"),
+    ];
+    let mut asked = Asked { ledger: ledger(&script.join(";\n")), ..Asked::new() };
+    let tables = "SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname IN ('app', 'public', 'other') AND pg_table_is_visible(c.oid) ORDER BY 1";
+    let types = "SELECT n.nspname || '.' || t.typname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace \
+         WHERE n.nspname IN ('app', 'public', 'other') AND t.typrelid > 0 AND pg_type_is_visible(t.oid) ORDER BY 1";
+    let functions = "SELECT n.nspname || '.' || format_type(p.proargtypes[0], NULL) FROM pg_proc p \
+         JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.proname = 'f' AND pg_function_is_visible(p.oid) ORDER BY 1";
+    let mut check = |path: &[&str], of_tables: &str, of_functions: &str| {
+        asked.facts.search_path = path.iter().map(|schema| schema.to_string()).collect();
+        let lines = |sql: &str| asked.answer(sql).replace('\n', " ");
+        assert_eq!(lines(tables).trim_end(), of_tables, "{path:?}");
+        assert_eq!(lines(types).trim_end(), of_tables, "{path:?}");
+        assert_eq!(lines(functions).trim_end(), of_functions, "{path:?}");
+    };
+    check(&["app", "public"], "app.t public.u", "app.integer public.text");
+    check(&["public", "app"], "public.t public.u", "public.integer public.text");
+    check(&["public"], "public.t public.u", "public.integer public.text");
+    check(&["app", "other"], "app.t other.v", "app.integer other.boolean");
+}
+
+#[test]
 fn statements_of_psql_and_drivers_do_not_fail() {
     let asked = Asked::new();
     let files = [
