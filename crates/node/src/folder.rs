@@ -40,6 +40,10 @@ pub struct NodeConfig {
     /// kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_history_megabytes: Option<u64>,
+    /// How much memory the queries of all clients have together, with their results, in units of 1,048,576 bytes; 1024 where
+    /// nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_memory_megabytes: Option<u64>,
     /// How validation is scheduled, where transactions are executed before they are ordered.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pipeline: Pipeline,
@@ -248,6 +252,7 @@ impl Network {
                 threads: options.threads,
                 history_heights: None,
                 row_history_megabytes: None,
+                query_memory_megabytes: None,
                 pipeline: options.pipeline,
                 oracles: BTreeMap::new(),
             };

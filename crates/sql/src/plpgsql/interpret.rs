@@ -9,8 +9,8 @@ use super::raise::{assert, raise};
 use super::run_cursor::LoopCursor;
 use super::store::{refuse_null, store, store_row};
 use super::variables::not_assigned;
-use crate::execution::{Execution, check_values};
-use crate::expression::Expression;
+use crate::execution::Execution;
+use crate::expression::{Expression, rows_space};
 use smallvec::SmallVec;
 use types::{SqlError, SqlState, Value};
 
@@ -59,6 +59,9 @@ pub(crate) fn call(
     }
     activation.run_to_the_end(execution)?;
     activation.close_loops(execution);
+    // The caller has the rows now.
+    let loops: u64 = activation.cursors.iter().map(|cursor| cursor.space).sum();
+    execution.give_back(loops.saturating_add(rows_space(&activation.rows)));
     Ok(activation.result())
 }
 
@@ -77,6 +80,8 @@ struct Range {
 struct Cursor {
     rows: std::vec::IntoIter<Vec<Value>>,
     had_turn: bool,
+    /// What they all take.
+    space: u64,
 }
 
 /// One call of one procedure.
@@ -172,7 +177,9 @@ impl Activation<'_> {
                 }
                 Instruction::ReturnFirst => {
                     let width = procedure.outputs.len().max(1);
-                    let first = std::mem::take(&mut self.rows).into_iter().next();
+                    let rows = std::mem::take(&mut self.rows);
+                    execution.give_back(rows_space(&rows));
+                    let first = rows.into_iter().next();
                     self.returned = Some(first.unwrap_or_else(|| vec![Value::Null; width]));
                     return Ok(());
                 }
@@ -257,7 +264,10 @@ impl Activation<'_> {
 
     fn start_rows(&mut self, start: &RowsStart, execution: &mut Execution<'_>) -> Result<(), SqlError> {
         let rows = self.source_rows(&start.source, execution)?.rows;
-        self.cursors[usize::from(start.cursor)] = Cursor { rows: rows.into_iter(), had_turn: false };
+        execution.keep_rows(&rows)?;
+        let cursor = Cursor { had_turn: false, space: rows_space(&rows), rows: rows.into_iter() };
+        let before = std::mem::replace(&mut self.cursors[usize::from(start.cursor)], cursor);
+        execution.give_back(before.space);
         if let Some(flag) = start.flag {
             self.frame[usize::from(flag)] = Value::Boolean(true);
         }
@@ -293,8 +303,9 @@ impl Activation<'_> {
 
     fn return_next(&mut self, values: &[Expression], execution: &mut Execution<'_>) -> Result<(), SqlError> {
         let row = self.evaluated(values, execution)?;
+        execution.keep_rows(std::slice::from_ref(&row))?;
         self.rows.push(row);
-        check_values(&self.rows)
+        Ok(())
     }
 
     #[inline]
