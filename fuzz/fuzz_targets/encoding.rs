@@ -14,7 +14,7 @@ use state::{
     write_checkpoint,
 };
 use std::fmt::Debug;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use support::{Database, START_MS};
 use types::{
     Block, BlockHeader, Catalog, Charter, Credential, EndorsedEffects, EndorsedSimulation, Identity, Outcome,
@@ -52,28 +52,32 @@ fn samples() -> Vec<Vec<u8>> {
 
     let database = Database::with(&SCHEMA);
     let effects = database.effects(payload);
-    let effects = endorsed_effects(&effects, &database.state, START_MS, EndorsedForm::Writes).expect("an UPDATE");
+    let effects =
+        endorsed_effects(&effects, &database.state, START_MS, EndorsedForm::Writes).expect("an UPDATE");
     let found = [(signed.transaction.id(), effects.digest())];
-    let endorsements = endorse(&ledger, &root, 0, 7, &found);
+    let endorsements = endorse(&root, 0, &ledger, 7, &found);
     let agreed = ProposalAnswer::Agreed(endorsements[0].clone());
     let simulation = EndorsedSimulation { effects: effects.clone(), endorsements };
     signed.endorsed = Some(Box::new(simulation.clone()));
     let endorsed = signed.to_bytes();
 
     let transactions = vec![Bytes::from(plain.clone()), Bytes::from(endorsed.clone())];
-    let header = BlockHeader {
+    // An empty block is the shortest that can be read.
+    let zeros = |length: usize| Bytes::from(vec![0; length]);
+    let mut block = (0..).find_map(|length| Block::from_bytes(&zeros(length)).ok()).expect("an empty block");
+    block.header = BlockHeader {
         ledger,
         height: 7,
         timestamp_ms: START_MS,
-        previous: Digest::ZERO,
         transactions_root: transactions_root(&transactions),
         transactions: 2,
-        proposer: 0,
+        ..block.header
     };
-    let block = Block { header: header.clone(), transactions };
+    block.transactions = transactions;
+    let header = block.header.clone();
     let results = vec![StatementResult { tag: "UPDATE 1".to_string(), ..StatementResult::default() }];
     let transaction = signed.transaction.id();
-    let receipt = Receipt { transaction, height: 7, index: 0, outcome: Outcome::Committed { results } };
+    let receipt = Receipt { transaction, height: 7, index: 0, outcome: Outcome::Committed(results) };
     let reply = SubmissionReply { position: 0, result: Ok(receipt.clone()) };
     let proposal = Proposal { transaction: plain.clone(), expected: Some(effects.digest()) };
     let request = ProposalRequest { height: Some(7), proposals: vec![proposal] };
@@ -100,9 +104,15 @@ fn samples() -> Vec<Vec<u8>> {
     ]
 }
 
+/// What the shortest run of zeros that can be read says: further fields need no further line.
+fn of_zeros<T: BorshDeserialize>() -> T {
+    (0..).find_map(|length| decode_exactly(&vec![0; length]).ok()).expect("a good encoding")
+}
+
 /// The stream of a checkpoint without the digest at its end.
 fn checkpoint(state: &PlainState, ledger: Digest) -> Vec<u8> {
-    let header = CheckpointHeader { ledger, height: 7, state_digest: Digest::ZERO };
+    let mut header: CheckpointHeader = of_zeros();
+    (header.ledger, header.height) = (ledger, 7);
     let mut bytes = Vec::new();
     write_checkpoint(&header, state, &LiveRequests::at(7).content(), &mut bytes).expect("memory");
     bytes.truncate(bytes.len() - Digest::ZERO.0.len());
@@ -128,7 +138,6 @@ fn check_kind(kind: usize, bytes: &[u8]) {
         2 => {
             if let Ok(block) = Block::from_bytes(&Bytes::copy_from_slice(bytes)) {
                 assert_eq!(block.to_bytes(), bytes);
-                let _ = block.check_root();
             }
         }
         3 => check::<BlockHeader>(bytes),
@@ -164,12 +173,16 @@ fn check_kind(kind: usize, bytes: &[u8]) {
             }
         }
         15 => {
-            if let Ok(charter) = std::str::from_utf8(bytes).map_or(Err(()), |text| Charter::from_toml(text).map_err(drop)) {
+            if let Ok(charter) =
+                std::str::from_utf8(bytes).map_or(Err(()), |text| Charter::from_toml(text).map_err(drop))
+            {
                 assert_eq!(Charter::from_toml(&charter.to_toml()).map_err(drop), Ok(charter));
             }
         }
         _ => {
-            if let Ok(policy) = std::str::from_utf8(bytes).map_or(Err(()), |text| Policy::parse(text).map_err(drop)) {
+            if let Ok(policy) =
+                std::str::from_utf8(bytes).map_or(Err(()), |text| Policy::parse(text).map_err(drop))
+            {
                 assert_eq!(Policy::parse(&policy.to_string()).map_err(drop), Ok(policy));
             }
         }
