@@ -1,7 +1,7 @@
 //! The catalogue of a ledger: what it answers, compared with PostgreSQL 15 on the same schema, and the statements of psql and
 //! drivers, none of which may fail.
 
-use catalogue::{Catalogue, History, SessionFacts};
+use catalogue::{Catalogue, History, Reader, SessionFacts};
 use sql::{Context, Invocation, Library};
 use state::{PlainState, Simulate};
 use std::ops::RangeInclusive;
@@ -115,7 +115,7 @@ impl Asked {
     fn ask(&self, sql: &str) -> Result<StatementResult, SqlError> {
         let query = self.catalogue.prepare(&self.ledger, sql, &self.facts, &[])?;
         let parameters = vec![Value::Null; query.parameters().len()];
-        self.catalogue.run(&self.ledger, &Blocks(1_000), &query, &parameters, 0)
+        self.catalogue.run(&self.ledger, &Blocks(1_000), &query, &parameters, &Reader::default())
     }
 
     /// Rows as psql prints them without alignment.

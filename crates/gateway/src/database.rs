@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, DataType, ExecutionModel, OutputColumn, Payload, ProposalReply, ProposalRequest,
-    Receipt, RequestId, SessionStep, SqlError, StatementResult, SubmissionReply, TransactionId, Value,
+    AnswerAt, Catalog, DataType, ExecutionModel, MemoryPool, OutputColumn, Payload, ProposalReply,
+    ProposalRequest, Receipt, RequestId, SessionStep, SqlError, StatementResult, SubmissionReply,
+    TransactionId, Value,
 };
 
 /// What a statement does with the state.
@@ -283,6 +284,9 @@ pub trait Database: Send + Sync + 'static {
     /// # Errors
     /// As PostgreSQL's Parse message; positions are in characters of `sql`, from 1.
     fn prepare(&self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError>;
+
+    /// What all queries of this node have together, with their results as long as clients have not got them.
+    fn query_memory(&self) -> Arc<MemoryPool>;
 
     /// Runs a [`StatementKind::Read`] on the newest applied snapshot. `parameters` has one value, of the right type or
     /// NULL, for each of [`Prepared::parameters`]. It ends soon after `interrupt` is set: nobody waits any more.

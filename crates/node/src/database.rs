@@ -23,9 +23,9 @@ use std::sync::atomic::{self, AtomicBool, AtomicU64};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, Charter, DataType, Identity, Outcome, Payload, Principal, ProposalReply,
-    ProposalRequest, Receipt, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult,
-    SubmissionRefusal, SubmissionReply, TransactionId, Value,
+    AnswerAt, Catalog, Charter, DataType, Identity, MemoryPool, MemoryShare, Outcome, Payload, Principal,
+    ProposalReply, ProposalRequest, Receipt, SessionStep, SignedTransaction, SqlError, SqlState,
+    StatementResult, SubmissionRefusal, SubmissionReply, TransactionId, Value,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -36,6 +36,14 @@ const SESSION_WAIT: Duration = Duration::from_secs(60);
 const ADMINISTRATOR: &str = "entente";
 /// Steps that a plain SELECT may take; it runs on this node alone.
 const QUERY_STEPS_MAX: u64 = 100_000_000;
+
+/// Megabytes that all queries have together where `node.toml` says nothing.
+const QUERY_MEMORY_MEGABYTES: u64 = 1024;
+
+/// What all queries of a node have together.
+pub(crate) fn query_memory(megabytes: Option<u64>) -> Arc<MemoryPool> {
+    MemoryPool::new(megabytes.unwrap_or(QUERY_MEMORY_MEGABYTES).saturating_mul(1 << 20))
+}
 
 /// The parts of a node that answer clients.
 pub(crate) struct NodeDatabase {
@@ -54,6 +62,8 @@ pub(crate) struct NodeDatabase {
     pub(crate) started: Instant,
     /// The time of the newest transaction block of a session, in milliseconds since 1970-01-01 00:00 UTC.
     pub(crate) newest_block_ms: AtomicU64,
+    /// What the queries of all sessions have together.
+    pub(crate) query_memory: Arc<MemoryPool>,
 }
 
 /// What a node does for endorsements.
@@ -106,7 +116,8 @@ impl NodeDatabase {
     fn reader(&self, role: &str, interrupt: &Arc<AtomicBool>) -> sql::Reader {
         let interrupt = Arc::clone(interrupt);
         let (principal, timestamp_ms) = (self.principal(role), now_ms());
-        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt }
+        let memory = Some(Arc::clone(&self.query_memory));
+        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt, memory }
     }
 
     fn principal(&self, role: &str) -> Principal {
@@ -274,6 +285,10 @@ impl Database for NodeDatabase {
         Ok(described(prepared, library.catalog().version))
     }
 
+    fn query_memory(&self) -> Arc<MemoryPool> {
+        Arc::clone(&self.query_memory)
+    }
+
     fn query(
         &self,
         role: &str,
@@ -374,8 +389,10 @@ impl Database for NodeDatabase {
         };
         let (principal, read_limit) = (self.principal(role), QUERY_STEPS_MAX);
         let tables = temporary.tables.clone();
+        let memory = MemoryShare::of(&self.query_memory);
         let session =
-            sql::Session::begin(library, snapshot, context, principal, read_limit, read_only, tables);
+            sql::Session::begin(library, snapshot, context, principal, read_limit, read_only, tables)
+                .sharing(memory);
         let (published, organisation) = (self.published.clone(), self.organisation as u16);
         Ok(Box::new(NodeBlock { session, published, organisation }))
     }
@@ -404,7 +421,7 @@ impl Database for NodeDatabase {
         Box::new(NodeTemporaryTables {
             published: self.published.clone(),
             organisation: self.organisation as u16,
-            tables: sql::TemporaryTables::default(),
+            tables: sql::TemporaryTables::default().sharing(&self.query_memory),
         })
     }
 

@@ -44,6 +44,10 @@ pub struct NodeConfig {
     /// kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_history_megabytes: Option<u64>,
+    /// How much memory the queries of all clients have together, with their results, in units of 1,048,576 bytes; 1024 where
+    /// nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_memory_megabytes: Option<u64>,
     /// How validation is scheduled, where transactions are executed before they are ordered.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pipeline: Pipeline,
@@ -257,6 +261,7 @@ impl Network {
                 history_heights: None,
                 row_history_megabytes: None,
                 client_transactions_per_second: None,
+                query_memory_megabytes: None,
                 pipeline: options.pipeline,
                 answer_at: AnswerAt::default(),
                 oracles: BTreeMap::new(),

@@ -1,7 +1,7 @@
 use crate::Faults;
 use crate::admission::VerifierAdmission;
 use crate::attesting::{Attestations, Attester, Certified, Input};
-use crate::database::{Endorsing, NodeDatabase};
+use crate::database::{Endorsing, NodeDatabase, query_memory};
 use crate::endorsing::{Collector, Endorser, OracleSources, Peers, Proposer, RecentStates};
 use crate::metrics::NodeMetrics;
 use crate::past::HISTORY_HEIGHTS;
@@ -221,6 +221,7 @@ impl Node {
             answer_at: config.answer_at,
             started: Instant::now(),
             newest_block_ms: AtomicU64::new(0),
+            query_memory: query_memory(config.query_memory_megabytes),
         });
         serve(&gateway, &database, postgres, access, http);
         let report = StartReport { checkpoint, replayed, height, repairs, time: start.elapsed() };

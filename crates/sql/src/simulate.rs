@@ -14,8 +14,8 @@ use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use types::{
-    Catalog, DataType, OutputColumn, Payload, Principal, Row, SessionResults, SessionStep, SqlError,
-    SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
+    Catalog, DataType, MemoryPool, MemoryShare, OutputColumn, Payload, Principal, Row, SessionResults,
+    SessionStep, SqlError, SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
 };
 
 /// True where the transaction changes the schema: it runs alone.
@@ -29,11 +29,17 @@ pub fn is_schema_change(payload: &Payload) -> bool {
     }
 }
 
+/// What is told to an execution in no block: it ends soon after `interrupt` is set, and shares `memory` with others.
+struct Local {
+    interrupt: Arc<AtomicBool>,
+    memory: Option<Arc<MemoryPool>>,
+}
+
 /// One transaction, ready to run on a snapshot as often as a protocol needs.
 pub struct Invocation {
     oracles: Option<Arc<dyn Oracles>>,
-    /// It runs for one session, in no block, and ends soon after this is set.
-    local: Option<Arc<AtomicBool>>,
+    /// It runs for one session, in no block.
+    local: Option<Local>,
     library: Arc<Library>,
     context: Context,
     principal: Principal,
@@ -59,9 +65,13 @@ impl Invocation {
         self
     }
 
-    /// The same for one session, in no block; it ends soon after `interrupt` is set.
-    pub(crate) fn locally(mut self, interrupt: &Arc<AtomicBool>) -> Invocation {
-        self.local = Some(Arc::clone(interrupt));
+    /// The same for one session, in no block; it ends soon after `interrupt` is set, and shares `memory` with others.
+    pub(crate) fn locally(
+        mut self,
+        interrupt: &Arc<AtomicBool>,
+        memory: &Option<Arc<MemoryPool>>,
+    ) -> Invocation {
+        self.local = Some(Local { interrupt: Arc::clone(interrupt), memory: memory.clone() });
         self
     }
 
@@ -258,8 +268,9 @@ impl Simulate for Invocation {
         let mut execution =
             Execution::new(&self.library, snapshot, self.context).asking(self.oracles.as_deref());
         execution = execution.acting_as(&self.principal);
-        if let Some(interrupt) = &self.local {
-            execution = execution.locally().interrupted_by(interrupt);
+        if let Some(Local { interrupt, memory }) = &self.local {
+            let share = memory.as_ref().map_or_else(MemoryShare::default, MemoryShare::of);
+            execution = execution.locally().sharing(share).interrupted_by(interrupt);
         }
         let result = match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),

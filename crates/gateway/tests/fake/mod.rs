@@ -20,11 +20,11 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, Numeric, Outcome,
-    OutputColumn, Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply,
-    ProposalRequest, Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult,
-    SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Trigger, TriggerEvent, TriggerEvents,
-    TriggerTime, Value,
+    AnswerAt, Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, MemoryPool, Numeric,
+    Outcome, OutputColumn, Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal,
+    ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState,
+    StatementResult, SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Trigger,
+    TriggerEvent, TriggerEvents, TriggerTime, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -45,6 +45,8 @@ pub struct Fake {
     pub pages: AtomicUsize,
     /// Queries that were ended early.
     pub interrupted: AtomicUsize,
+    /// What all queries have together.
+    pub memory: Arc<MemoryPool>,
     /// Somebody who was handed rows one by one had enough of them.
     pub stopped: AtomicBool,
 }
@@ -144,6 +146,7 @@ impl Default for Fake {
             not_serving: Mutex::default(),
             pages: AtomicUsize::new(0),
             interrupted: AtomicUsize::default(),
+            memory: MemoryPool::new(64 << 20),
             stopped: AtomicBool::new(false),
         }
     }
@@ -442,6 +445,10 @@ impl Database for Fake {
             "nobody" => Err(SqlError::new(SqlState::INVALID_AUTHORIZATION, "role \"nobody\" does not exist")),
             user => Ok(user.to_string()),
         }
+    }
+
+    fn query_memory(&self) -> Arc<MemoryPool> {
+        Arc::clone(&self.memory)
     }
 
     fn query(

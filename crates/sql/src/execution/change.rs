@@ -40,7 +40,9 @@ impl Execution<'_> {
                 }
             }
             InsertSource::Select(select, targets) => {
-                for source in self.select(select, frame, None)? {
+                let sources = self.select(select, frame, None)?;
+                self.keep_rows(&sources)?;
+                for source in sources {
                     let given = Given { frame, arguments: &[], left: &[] };
                     rows.push(self.with_subqueries(&source, given, |environment| {
                         targets.iter().map(|target| target.evaluate(environment)).collect()
@@ -380,7 +382,9 @@ impl Execution<'_> {
     pub(super) fn found(&mut self, select: &BoundSelect, frame: &[Value]) -> Result<Vec<FoundRow>, SqlError> {
         let mut seen = BTreeSet::new();
         let mut found = Vec::new();
-        for row in self.select(select, frame, None)? {
+        let rows = self.select(select, frame, None)?;
+        self.keep_rows(&rows)?;
+        for row in rows {
             let Some(Value::Bytea(key)) = row.first() else { return Err(broken("a row without its key")) };
             let key = Key::from_bytes(key);
             if seen.insert(key.clone()) {

@@ -13,7 +13,7 @@ use super::run_cursor::LoopCursor;
 use super::store::{refuse_null, store, store_row};
 use super::variables::not_assigned;
 use crate::execution::{Execution, check_values};
-use crate::expression::Expression;
+use crate::expression::{Expression, rows_space};
 use crate::statement::StatementOutput;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -69,6 +69,9 @@ pub(crate) fn call(
     }
     activation.run_to_the_end(execution)?;
     activation.close_loops(execution);
+    // The caller has the rows now.
+    let loops: u64 = activation.cursors.iter().map(|cursor| cursor.space).sum();
+    execution.give_back(loops.saturating_add(rows_space(&activation.rows)));
     Ok(activation.result())
 }
 
@@ -88,6 +91,8 @@ struct Cursor {
     rows: std::vec::IntoIter<Vec<Value>>,
     columns: Arc<[OutputColumn]>,
     had_turn: bool,
+    /// What they all take.
+    space: u64,
 }
 
 /// One call of one procedure.
@@ -189,7 +194,9 @@ impl Activation<'_> {
                 }
                 Instruction::ReturnFirst => {
                     let width = procedure.outputs.len().max(1);
-                    let first = std::mem::take(&mut self.rows).into_iter().next();
+                    let rows = std::mem::take(&mut self.rows);
+                    execution.give_back(rows_space(&rows));
+                    let first = rows.into_iter().next();
                     self.returned = Some(first.unwrap_or_else(|| vec![Value::Null; width]));
                     return Ok(());
                 }
@@ -281,7 +288,10 @@ impl Activation<'_> {
             RowsSource::Query(query) => query.columns.clone(),
             _ => columns,
         };
-        self.cursors[usize::from(start.cursor)] = Cursor { rows: rows.into_iter(), columns, had_turn: false };
+        execution.keep_rows(&rows)?;
+        let cursor = Cursor { had_turn: false, space: rows_space(&rows), rows: rows.into_iter(), columns };
+        let before = std::mem::replace(&mut self.cursors[usize::from(start.cursor)], cursor);
+        execution.give_back(before.space);
         if let Some(flag) = start.flag {
             self.frame[usize::from(flag)] = Value::Boolean(true);
         }
@@ -317,8 +327,9 @@ impl Activation<'_> {
 
     fn return_next(&mut self, values: &[Expression], execution: &mut Execution<'_>) -> Result<(), SqlError> {
         let row = self.evaluated(values, execution)?;
+        execution.keep_rows(std::slice::from_ref(&row))?;
         self.rows.push(row);
-        check_values(&self.rows)
+        Ok(())
     }
 
     #[inline]

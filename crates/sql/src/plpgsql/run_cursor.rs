@@ -9,7 +9,7 @@ use super::program::{
 };
 use super::store::{convert, store, store_row};
 use super::variables::constant;
-use crate::execution::{CursorRows, Execution, Movement, check_values};
+use crate::execution::{CursorRows, Execution, Movement};
 use std::sync::Arc;
 use types::{CompositeTypes, DataType, OutputColumn, SqlError, SqlState, Value};
 
@@ -54,7 +54,6 @@ impl Activation<'_> {
             store(&mut self.frame, target, value, &self.procedure.types)?;
         }
         let output = self.source_rows(&open.query.source, execution)?;
-        check_values(&output.rows)?;
         let columns: Arc<[OutputColumn]> = match open.query.source {
             RowsSource::Dynamic(_) | RowsSource::Late(_) => output.columns.clone(),
             _ => open.query.columns.clone(),
@@ -70,7 +69,7 @@ impl Activation<'_> {
             scroll: open.scroll,
             pinned: open.level.is_some(),
         };
-        let opened = execution.cursors.open(name.as_deref(), content)?;
+        let opened = execution.open_cursor(name.as_deref(), content)?;
         if name.is_none() {
             self.frame[usize::from(slot)] = Value::text(opened.as_str());
         }
@@ -129,7 +128,7 @@ impl Activation<'_> {
         execution: &mut Execution<'_>,
     ) -> Result<(), SqlError> {
         let name = self.cursor_name(variable)?;
-        execution.cursors.close(&name)
+        execution.close_cursor(&name)
     }
 
     /// Stores the next row of a loop over a cursor; false at its end.
@@ -162,7 +161,7 @@ impl Activation<'_> {
     /// A loop over a cursor has ended: the cursor is closed.
     pub(super) fn leave_cursor(&mut self, level: u16, execution: &mut Execution<'_>) {
         let Some(cursor) = self.loop_cursors[usize::from(level)].take() else { return };
-        execution.cursors.forget(&cursor.name);
+        execution.forget_cursor(&cursor.name);
         if let Some(slot) = cursor.named {
             self.frame[usize::from(slot)] = Value::Null;
         }
@@ -171,7 +170,7 @@ impl Activation<'_> {
     /// The procedure has ended, perhaps in the middle of loops.
     pub(super) fn close_loops(&mut self, execution: &mut Execution<'_>) {
         for cursor in self.loop_cursors.drain(..).flatten() {
-            execution.cursors.forget(&cursor.name);
+            execution.forget_cursor(&cursor.name);
         }
     }
 

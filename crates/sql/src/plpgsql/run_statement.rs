@@ -7,7 +7,7 @@ use super::interpret::Activation;
 use super::program::{Call, ChangeInto, Dynamic, Execute, ReturnQuery, RowsSource, SelectInto, SubqueryPlan};
 use super::store::{check_single, convert, refuse_null};
 use super::variables::constant;
-use crate::execution::{Execution, check_values};
+use crate::execution::Execution;
 use crate::expression::{Expression, row_value};
 use crate::statement::{BoundSelect, BoundStatement, StatementOutput};
 use std::collections::BTreeSet;
@@ -53,8 +53,9 @@ impl Activation<'_> {
             }
         };
         self.set_row_count(rows.len() as u64, false);
+        execution.keep_rows(&rows)?;
         self.rows.extend(rows);
-        check_values(&self.rows)
+        Ok(())
     }
 
     /// A statement whose text is computed.
