@@ -169,7 +169,7 @@ fn what_stands_earlier_in_the_path_hides_the_rest() {
          WHERE n.nspname IN ('app', 'public', 'other') AND pg_table_is_visible(c.oid) ORDER BY 1";
     let types = "SELECT n.nspname || '.' || t.typname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace \
          WHERE n.nspname IN ('app', 'public', 'other') AND t.typrelid > 0 AND pg_type_is_visible(t.oid) ORDER BY 1";
-    let functions = "SELECT n.nspname || '.' || format_type(p.proargtypes[0], NULL) FROM pg_proc p \
+    let functions = "SELECT n.nspname || '.' || pg_get_function_arguments(p.oid) FROM pg_proc p \
          JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.proname = 'f' AND pg_function_is_visible(p.oid) ORDER BY 1";
     let mut check = |path: &[&str], of_tables: &str, of_functions: &str| {
         asked.facts.search_path = path.iter().map(|schema| schema.to_string()).collect();
@@ -178,10 +178,10 @@ fn what_stands_earlier_in_the_path_hides_the_rest() {
         assert_eq!(lines(types).trim_end(), of_tables, "{path:?}");
         assert_eq!(lines(functions).trim_end(), of_functions, "{path:?}");
     };
-    check(&["app", "public"], "app.t public.u", "app.integer public.text");
-    check(&["public", "app"], "public.t public.u", "public.integer public.text");
-    check(&["public"], "public.t public.u", "public.integer public.text");
-    check(&["app", "other"], "app.t other.v", "app.integer other.boolean");
+    check(&["app", "public"], "app.t public.u", "app.a integer public.a text");
+    check(&["public", "app"], "public.t public.u", "public.a integer public.a text");
+    check(&["public"], "public.t public.u", "public.a integer public.a text");
+    check(&["app", "other"], "app.t other.v", "app.a integer other.a boolean");
 }
 
 #[test]

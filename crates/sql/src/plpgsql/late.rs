@@ -272,11 +272,8 @@ impl Activation<'_> {
         let is_select = matches!(bound.statement, BoundStatement::Select(_));
         let output = match &bound.statement {
             BoundStatement::Select(query) => {
-                let limit = match &late.target {
-                    None => None,
-                    // A second row is looked for only where it would be an error.
-                    Some((target, _)) => Some(if target.strict { 2 } else { 1 }),
-                };
+                // A second row is looked for only where it would be an error.
+                let limit = late.target.as_ref().map(|(target, _)| if target.strict { 2 } else { 1 });
                 let rows = execution.select(query, &frame, limit)?;
                 let affected = rows.len() as u64;
                 StatementOutput {

@@ -15,6 +15,7 @@ mod compile_block;
 mod compile_branch;
 mod compile_cursor;
 mod compile_elements;
+mod compile_expression;
 mod compile_late;
 mod compile_loop;
 mod compile_place;
