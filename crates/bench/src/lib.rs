@@ -5,6 +5,7 @@
 //! - [`endorse()`]: execute–order–validate in one process, the experiments of `docs/endorse.toml`.
 //! - [`tpcc()`]: TPC-C, all protocols and PostgreSQL in one run.
 //! - [`PostgresServer`]: a PostgreSQL of one's own, to compare with.
+//! - [`SignedLedger`]: a ledger on disk as a network of four would have written it, for audits.
 //! - [`Load`]: signed transactions through the gateways of a running network, closed or open loop.
 
 mod arguments;
@@ -20,6 +21,7 @@ mod memory;
 mod paper;
 mod postgres;
 mod report;
+mod signed_ledger;
 mod tpcc;
 
 pub use arguments::ExperimentArguments;
@@ -32,6 +34,7 @@ pub use load::{Load, LoadError, LoadOptions, LoadProgress, LoadReport, Pace};
 pub use memory::peak_memory_bytes;
 pub use postgres::{PostgresError, Server as PostgresServer};
 pub use report::grouped;
+pub use signed_ledger::{SignedLedger, SignedLedgerError, SignedLedgerOptions};
 pub use tpcc::{TpccArguments, TpccRecord, tpcc, tpcc_table};
 
 use hdrhistogram::Histogram;

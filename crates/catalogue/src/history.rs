@@ -7,7 +7,7 @@
 use state::KeyRange;
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, RangeInclusive};
-use types::{Key, Row, Value};
+use types::{Key, Row, SqlError, Value};
 
 /// Rows of blocks or transactions that a query without a condition on height or id sees: the newest.
 pub const ROWS_MAX: usize = 100_000;
@@ -26,6 +26,11 @@ pub trait History: Send + Sync {
     fn transactions(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<Row>;
     /// The transaction with this id.
     fn transaction(&self, id: &str) -> Option<Row>;
+    /// What proves the receipt of the transaction with this id: JSON.
+    ///
+    /// # Errors
+    /// Why there is no proof.
+    fn receipt_proof(&self, id: &str) -> Result<String, SqlError>;
     /// The nodes of the ledger.
     fn nodes(&self) -> Vec<Row>;
 }

@@ -37,6 +37,7 @@ const READ_BY_FUNCTIONS: &[&str] = &[
     "entente_definition",
     "entente_keyword",
     "entente_privilege",
+    "entente_receipt_proof",
     "entente_search_path",
 ];
 

@@ -16,6 +16,7 @@ entente.nodes 16003 v - organisation:text address:text node_key:text is_this_nod
 pg_catalog.entente_definition 0 i kind,object,part kind:text! object:int4! part:int4! definition:text!
 pg_catalog.entente_keyword 0 i word word:text! catcode:text! catdesc:text! barelabel:bool! baredesc:text!
 pg_catalog.entente_search_path 0 i place place:int4! name:text! oid:int4!
+pg_catalog.entente_receipt_proof 0 i id id:text! proof:text sqlstate:text message:text hint:text
 pg_catalog.entente_privilege 0 i role,kind,object,privilege role:text! kind:text! object:int4! privilege:text!
 ";
 

@@ -9,7 +9,7 @@ use state::{KeyRange, Snapshot};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, OnceLock};
-use types::{Catalog, Key, Row, TableId, Value};
+use types::{Catalog, Key, Row, SqlError, SqlState, TableId, Value, limits};
 
 type Rows = BTreeMap<Key, Row>;
 
@@ -55,6 +55,7 @@ enum Source<'a> {
     Rows(Arc<Rows>),
     History(Heights, &'a dyn History),
     Ids(&'a dyn History),
+    ReceiptProofs(&'a dyn History),
     Nothing,
 }
 
@@ -70,6 +71,7 @@ impl View<'_> {
             "entente.blocks" => Source::History(Heights::Blocks, self.history),
             TRANSACTIONS => Source::History(Heights::Transactions, self.history),
             "entente.nodes" => Source::Rows(Arc::new(numbered(self.history.nodes()))),
+            "entente_receipt_proof" => Source::ReceiptProofs(self.history),
             "pg_settings" => Source::Rows(Arc::new(keyed(relation, &self.facts.setting_rows()))),
             "entente_search_path" => {
                 let rows = self.facts.search_path_rows(&self.contents.objects);
@@ -82,6 +84,37 @@ impl View<'_> {
             }
         }
     }
+}
+
+/// The row of the proof whose id is the key, or of the reason why there is none.
+fn receipt_proof(history: &dyn History, key: &Key) -> Option<Row> {
+    // An id is digits and letters, so its key begins with it.
+    let bytes = key.as_bytes();
+    let end = bytes.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(bytes.len());
+    let id = Value::text(std::str::from_utf8(&bytes[..end]).ok()?);
+    if Key::encode([&id]).ok()? != *key {
+        return None;
+    }
+    let found = history.receipt_proof(std::str::from_utf8(&bytes[..end]).ok()?);
+    let found = found.and_then(|proof| match proof.len() {
+        0..=limits::TEXT_BYTES_MAX => Ok(proof),
+        length => {
+            let message = format!("the proof has {length} bytes, a text {} at most", limits::TEXT_BYTES_MAX);
+            Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+                .hint("Ask for it by HTTP: GET /v1/proofs/receipts/{id}."))
+        }
+    });
+    let text = |text: Option<&str>| text.map_or(Value::Null, Value::text);
+    Some(match found {
+        Ok(proof) => Row::from([id, Value::text(proof), Value::Null, Value::Null, Value::Null]),
+        Err(SqlError { state, message, hint, .. }) => Row::from([
+            id,
+            Value::Null,
+            Value::text(state.to_string()),
+            Value::text(message),
+            text(hint.as_deref()),
+        ]),
+    })
 }
 
 /// Rows by their number.
@@ -123,6 +156,7 @@ impl Snapshot for View<'_> {
                 );
                 found
             }
+            Source::ReceiptProofs(history) => receipt_proof(history, key),
             Source::Ids(_) | Source::Nothing => None,
         }
     }
@@ -149,7 +183,8 @@ impl Snapshot for View<'_> {
             }
             Source::History(heights, history) => heights.scan(history, range, reverse, visit),
             Source::Ids(history) => scan_ids(history, range, reverse, visit),
-            Source::Nothing => {}
+            // They are found by their ids alone.
+            Source::ReceiptProofs(_) | Source::Nothing => {}
         }
     }
 }

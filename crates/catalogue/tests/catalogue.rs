@@ -58,6 +58,15 @@ impl History for Blocks {
         all.into_iter().find(|row| row[2] == Value::text(wanted))
     }
 
+    fn receipt_proof(&self, wanted: &str) -> Result<String, SqlError> {
+        match self.transaction(wanted) {
+            Some(_) => Ok(format!("{{\"transaction\":\"{wanted}\"}}")),
+            None => {
+                Err(SqlError::new(SqlState::NO_DATA_FOUND, format!("no receipt of {wanted}")).hint("Wait."))
+            }
+        }
+    }
+
     fn nodes(&self) -> Vec<Row> {
         let mut row = vec![Value::Null; 6];
         row[0] = Value::text("org1");
@@ -139,6 +148,43 @@ fn it_answers_as_postgresql_does() {
 }
 
 #[test]
+fn what_stands_earlier_in_the_path_hides_the_rest() {
+    let function = |schema: &str, argument: &str| {
+        format!("CREATE FUNCTION {schema}.f(a {argument}) RETURNS integer LANGUAGE sql AS 'SELECT 1'")
+    };
+    let script = [
+        "CREATE SCHEMA app".to_string(),
+        "CREATE SCHEMA other".to_string(),
+        "CREATE TABLE app.t (a integer)".to_string(),
+        "CREATE TABLE public.t (a integer)".to_string(),
+        "CREATE TABLE public.u (a integer)".to_string(),
+        "CREATE TABLE other.v (a integer)".to_string(),
+        function("app", "integer"),
+        function("public", "integer"),
+        function("public", "text"),
+        function("other", "boolean"),
+    ];
+    let mut asked = Asked { ledger: ledger(&script.join(";\n")), ..Asked::new() };
+    let tables = "SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname IN ('app', 'public', 'other') AND pg_table_is_visible(c.oid) ORDER BY 1";
+    let types = "SELECT n.nspname || '.' || t.typname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace \
+         WHERE n.nspname IN ('app', 'public', 'other') AND t.typrelid > 0 AND pg_type_is_visible(t.oid) ORDER BY 1";
+    let functions = "SELECT n.nspname || '.' || format_type(p.proargtypes[0], NULL) FROM pg_proc p \
+         JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.proname = 'f' AND pg_function_is_visible(p.oid) ORDER BY 1";
+    let mut check = |path: &[&str], of_tables: &str, of_functions: &str| {
+        asked.facts.search_path = path.iter().map(|schema| schema.to_string()).collect();
+        let lines = |sql: &str| asked.answer(sql).replace('\n', " ");
+        assert_eq!(lines(tables).trim_end(), of_tables, "{path:?}");
+        assert_eq!(lines(types).trim_end(), of_tables, "{path:?}");
+        assert_eq!(lines(functions).trim_end(), of_functions, "{path:?}");
+    };
+    check(&["app", "public"], "app.t public.u", "app.integer public.text");
+    check(&["public", "app"], "public.t public.u", "public.integer public.text");
+    check(&["public"], "public.t public.u", "public.integer public.text");
+    check(&["app", "other"], "app.t other.v", "app.integer other.boolean");
+}
+
+#[test]
 fn statements_of_psql_and_drivers_do_not_fail() {
     let asked = Asked::new();
     let files = [
@@ -170,6 +216,20 @@ fn every_relation_can_be_read() {
         let columns: Vec<&str> = columns.columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(described.lines().collect::<Vec<&str>>(), columns, "{name}");
     }
+}
+
+#[test]
+fn receipts_are_proved_by_their_ids() {
+    let asked = Asked::new();
+    let proof = |id: &str| format!("{{\"transaction\":\"{id}\"}}\n");
+    let (one, two) = (id(7, 0), id(7, 1));
+    assert_eq!(asked.answer(&format!("SELECT entente.proof('{one}')")), proof(&one));
+    assert_eq!(asked.answer(&format!("SELECT Entente.Proof('{two}') AS p")), proof(&two));
+    let all = "SELECT entente.proof(id) FROM entente.transactions WHERE height = 7 AND index = 1";
+    assert_eq!(asked.answer(all), proof(&two));
+    assert_eq!(asked.answer("SELECT entente.proof(NULL) IS NULL"), "t\n");
+    let error = asked.ask("SELECT entente.proof('nothing')").expect_err("no such receipt");
+    assert_eq!((error.state, error.hint.as_deref()), (SqlState::NO_DATA_FOUND, Some("Wait.")));
 }
 
 #[test]

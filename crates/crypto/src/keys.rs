@@ -3,6 +3,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use curve25519_dalek::edwards::CompressedEdwardsY;
 use ed25519_zebra as zebra;
 use rayon::prelude::*;
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -111,27 +112,25 @@ pub fn verify(message: &SignedMessage<'_>) -> bool {
     message.key.check().is_ok() && message.item().verify_single().is_ok()
 }
 
-/// How many signatures share one batch equation. Larger gains little, and a batch that fails is verified again
-/// in halves.
-const BATCH: usize = 256;
+/// How many signatures share one batch equation: larger costs less for each, but leaves threads idle and, where it fails,
+/// is verified again in halves.
+const BATCH: std::ops::RangeInclusive<usize> = 256..=1024;
 
 /// Verifies many signatures on all threads of the current rayon pool and gives a verdict for each, the same that
 /// [`verify`] gives.
 ///
-/// A batch costs 9–25 µs a signature instead of 50–65 µs; with a forged signature among `n`, about `2 log2 n` more
-/// batches find it.
+/// A batch costs 7–25 µs a signature instead of 50–65 µs, the less the fewer keys it has; with a forged signature among
+/// `n`, about `2 log2 n` more batches find it.
 pub fn verify_batch(messages: &[SignedMessage<'_>]) -> Vec<bool> {
     let mut verdicts = vec![false; messages.len()];
-    messages.par_chunks(BATCH).zip(verdicts.par_chunks_mut(BATCH)).for_each(|(messages, verdicts)| {
+    let share = messages.len().div_ceil(rayon::current_num_threads());
+    let batch = share.clamp(*BATCH.start(), *BATCH.end());
+    messages.par_chunks(batch).zip(verdicts.par_chunks_mut(batch)).for_each(|(messages, verdicts)| {
         bisect(messages, verdicts);
-        let mut last: Option<(PublicKey, bool)> = None;
+        // Each key is looked at once, in whatever order they come.
+        let mut keys: HashMap<PublicKey, bool> = HashMap::new();
         for (message, verdict) in messages.iter().zip(verdicts) {
-            let safe = match last {
-                Some((key, safe)) if key == message.key => safe,
-                _ => message.key.check().is_ok(),
-            };
-            last = Some((message.key, safe));
-            *verdict &= safe;
+            *verdict &= *keys.entry(message.key).or_insert_with(|| message.key.check().is_ok());
         }
     });
     verdicts

@@ -29,6 +29,7 @@ enum Command {
     Password(commands::password::PasswordArguments),
     Sql(commands::sql::SqlArguments),
     Status(commands::status::StatusArguments),
+    Verify(commands::verify::VerifyArguments),
     #[command(subcommand)]
     Bench(commands::bench::BenchCommand),
 }
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Password(arguments) => commands::password::run(&arguments),
         Command::Sql(arguments) => commands::sql::run(&arguments),
         Command::Status(arguments) => commands::status::run(&arguments),
+        Command::Verify(arguments) => commands::verify::run(&arguments),
         Command::Bench(command) => commands::bench::run(&command),
     };
     match result {

@@ -5,7 +5,7 @@ use catalogue::{Catalogue, History, Query, SessionFacts};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use types::{DataType, Row, SqlError, StatementResult, TransactionId, Value};
+use types::{DataType, Row, SqlError, SqlState, StatementResult, TransactionId, Value};
 
 /// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL's time starts.
 const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
@@ -70,6 +70,14 @@ impl History for NodeHistory<'_> {
         let id = TransactionId(id.parse().ok()?);
         let filter = TransactionFilter { heights: None, id: Some(id) };
         self.0.transactions(&filter, 1).first().map(transaction_row)
+    }
+
+    fn receipt_proof(&self, id: &str) -> Result<String, SqlError> {
+        let digest = id.parse().map_err(|_| {
+            let message = format!("expected a transaction id of 64 hexadecimal digits, found \"{id}\"");
+            SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+        })?;
+        self.0.receipt_proof(&TransactionId(digest))
     }
 
     fn nodes(&self) -> Vec<Row> {

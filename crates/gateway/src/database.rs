@@ -362,6 +362,12 @@ pub trait Database: Send + Sync + 'static {
     /// The receipt of a transaction that is final here.
     fn receipt(&self, id: &TransactionId) -> Option<Receipt>;
 
+    /// Proves to anybody who has the charter how a transaction has ended: JSON, as `docs/proofs.md` says.
+    ///
+    /// # Errors
+    /// `P0002` there is no receipt, `55000` its outcome is not certified yet.
+    fn receipt_proof(&self, id: &TransactionId) -> Result<String, SqlError>;
+
     /// Blocks whose height is in `heights`, the newest first, at most `limit`.
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow>;
 

@@ -8,6 +8,7 @@
 //! | `POST /v1/transactions` | body: frames ([`types::write_frame`]) with canonical bytes of signed transactions; answer: frames with [`SubmissionReply`](types::SubmissionReply)s, streamed as they become final and are attested; with `?answer_at=recorded` as they are on the node's disk |
 //! | `POST /v1/proposals` | body: a [`ProposalRequest`]; answer: a [`ProposalReply`](types::ProposalReply), both in the canonical encoding |
 //! | `GET /v1/receipts/{id}` | the receipt as JSON; 404 while there is none |
+//! | `GET /v1/proofs/receipts/{id}` | what proves it, as JSON; 404 while there is none |
 
 use crate::{Database, GatewayError, limits};
 use axum::body::{Body, Bytes};
@@ -62,6 +63,7 @@ fn router(database: Arc<dyn Database>) -> Router {
         .route("/v1/transactions", post(submit))
         .route(PROPOSALS, post(propose))
         .route("/v1/receipts/{id}", get(receipt))
+        .route("/v1/proofs/receipts/{id}", get(receipt_proof))
         .fallback(unknown)
         .layer(DefaultBodyLimit::max(SUBMISSION_BYTES_MAX))
         .layer(middleware::from_fn_with_state(door.clone(), admit))
@@ -100,7 +102,7 @@ async fn admit(State(door): State<Door>, request: Request, next: Next) -> Respon
 async fn unknown() -> Response {
     text(
         StatusCode::NOT_FOUND,
-        "unknown path; there are GET /health, GET /status, GET /metrics, POST /v1/transactions, POST /v1/proposals and GET /v1/receipts/{id}",
+        "unknown path; there are GET /health, GET /status, GET /metrics, POST /v1/transactions, POST /v1/proposals, GET /v1/receipts/{id} and GET /v1/proofs/receipts/{id}",
     )
 }
 
@@ -200,17 +202,31 @@ fn framing(what: &str) -> String {
 }
 
 async fn receipt(State(door): State<Door>, Path(id): Path<String>) -> Response {
+    let read = |database: Arc<dyn Database>, id: TransactionId| {
+        let missing = || format!("no receipt of transaction {id} here: it is not final, or was never sent");
+        database.receipt(&id).map(|receipt| receipt_json(&receipt).to_string()).ok_or_else(missing)
+    };
+    about_transaction(door, &id, read).await
+}
+
+async fn receipt_proof(State(door): State<Door>, Path(id): Path<String>) -> Response {
+    let read = |database: Arc<dyn Database>, id| database.receipt_proof(&id).map_err(|error| error.message);
+    about_transaction(door, &id, read).await
+}
+
+/// The JSON that `read` has of a transaction, or 404 and why there is none.
+async fn about_transaction(
+    door: Door,
+    id: &str,
+    read: impl FnOnce(Arc<dyn Database>, TransactionId) -> Result<String, String> + Send + 'static,
+) -> Response {
     let Ok(digest) = id.parse() else {
         return text(StatusCode::BAD_REQUEST, "expected a transaction id of 64 hexadecimal digits");
     };
-    let id = TransactionId(digest);
     let database = door.database;
-    match tokio::task::spawn_blocking(move || database.receipt(&id)).await {
-        Ok(Some(receipt)) => Json(receipt_json(&receipt)).into_response(),
-        Ok(None) => text(
-            StatusCode::NOT_FOUND,
-            format!("no receipt of transaction {id} here: it is not final, or was never sent"),
-        ),
+    match tokio::task::spawn_blocking(move || read(database, TransactionId(digest))).await {
+        Ok(Ok(json)) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
+        Ok(Err(missing)) => text(StatusCode::NOT_FOUND, missing),
         Err(error) => {
             tracing::error!(%error, "reading a receipt panicked");
             text(StatusCode::INTERNAL_SERVER_ERROR, "the receipt could not be read; the node's log says more")

@@ -185,4 +185,8 @@ async fn receipts_are_json() {
     assert_eq!(json["results"][0]["rows"][0][3].as_str(), Some("-12345.678"));
     assert_eq!(get(port, &format!("/v1/receipts/{}", "0".repeat(64))).await.0, 404);
     assert_eq!(get(port, "/v1/receipts/nonsense").await.0, 400);
+    let (status, json) = get(port, &format!("/v1/proofs/receipts/{id}")).await;
+    assert_eq!((status, json), (200, format!("{{\"transaction\":\"{id}\"}}")));
+    assert_eq!(get(port, &format!("/v1/proofs/receipts/{}", "0".repeat(64))).await.0, 404);
+    assert_eq!(get(port, "/v1/proofs/receipts/nonsense").await.0, 400);
 }

@@ -3,6 +3,7 @@
 //!
 //! - [`Ledger`]: append-only files of [`BlockRecord`]s. One thread appends and flushes, any number read.
 //! - [`CheckpointStore`]: the two newest snapshots, checked chunk by chunk.
+//! - [`LedgerFiles`]: the records of a folder that somebody else may have open, for audits.
 //! - [`RowHistory`]: what became of rows, found by table and key; follows from the blocks.
 //! - [`LedgerError`]: everything that can go wrong, with what to do.
 //!
@@ -168,6 +169,7 @@ mod layout;
 mod ledger;
 mod ledger_file;
 mod open;
+mod reading;
 mod record;
 mod row_history;
 mod segment;
@@ -179,5 +181,6 @@ pub use disk::Faults;
 pub use error::LedgerError;
 pub use ledger::{Blocks, Ledger, LedgerOptions};
 pub use open::OpenReport;
+pub use reading::{LedgerFiles, Records, StoredRecord, TornEnd};
 pub use record::{BlockOutcome, BlockRecord, BlockSummary, OutcomeCounts, RECORD_BYTES_MAX};
 pub use row_history::{RecordedRow, RowHistory, RowVersion};

@@ -13,6 +13,8 @@ pub const RECORD_BYTES_MAX: u64 = 1 << 30;
 
 /// Bytes of a record's head.
 pub(crate) const HEAD_BYTES: usize = 352;
+/// Those at its end.
+const UNUSED_BYTES: usize = 2;
 const MAGIC: [u8; 4] = *b"EnB2";
 const KIND_BLOCK: u32 = 1;
 
@@ -52,7 +54,8 @@ pub struct OutcomeCounts {
 }
 
 impl OutcomeCounts {
-    fn of(receipts: &[Receipt]) -> OutcomeCounts {
+    /// Counts receipts.
+    pub fn of(receipts: &[Receipt]) -> OutcomeCounts {
         let mut counts = OutcomeCounts::default();
         for receipt in receipts {
             match receipt.outcome {
@@ -199,6 +202,10 @@ impl RecordHead {
         let [header_digest, previous, receipts_root, state_digest] = std::array::from_fn(|_| fields.digest());
         let header: [u8; BlockHeader::BYTES] = fields.bytes();
         let header: BlockHeader = decode_exactly(&header).map_err(|error| error.to_string())?;
+        let unused: [u8; UNUSED_BYTES] = fields.bytes();
+        if unused != [0; UNUSED_BYTES] {
+            return Err(format!("expected zeros at the end of the head, found {unused:02x?}"));
+        }
         let outcome = OutcomeHeader {
             ledger: header.ledger,
             height,

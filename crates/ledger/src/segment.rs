@@ -16,7 +16,7 @@ use types::{Receipt, TransactionId};
 
 /// Bytes of a segment's head.
 pub(crate) const SEGMENT_HEAD_BYTES: u64 = FILE_HEAD_BYTES as u64;
-const MAGIC: [u8; 8] = *b"EnBlocks";
+pub(crate) const MAGIC: [u8; 8] = *b"EnBlocks";
 /// How much a scan reads at once.
 const WINDOW_BYTES: usize = 256 * 1024;
 

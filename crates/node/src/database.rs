@@ -4,6 +4,7 @@ use crate::endorsing::{Collector, Endorser};
 use crate::history;
 use crate::metrics::NodeMetrics;
 use crate::past::WithPast;
+use crate::proving;
 use crate::published::Published;
 use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
@@ -149,6 +150,10 @@ fn refused(refusal: SubmissionRefusal) -> SqlError {
         }
         SubmissionRefusal::Full => {
             SqlError::new(SqlState::TOO_MANY_CONNECTIONS, SubmissionRefusal::Full.to_string())
+        }
+        SubmissionRefusal::TooFast { .. } => {
+            SqlError::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, refusal.to_string())
+                .hint("client_transactions_per_second in node.toml is the limit.")
         }
         SubmissionRefusal::Unknown => {
             SqlError::new(SqlState::QUERY_CANCELED, SubmissionRefusal::Unknown.to_string())
@@ -429,6 +434,10 @@ impl Database for NodeDatabase {
 
     fn receipt(&self, id: &TransactionId) -> Option<Receipt> {
         self.submitter.receipt(id)
+    }
+
+    fn receipt_proof(&self, id: &TransactionId) -> Result<String, SqlError> {
+        Ok(proving::receipt_proof(&self.ledger, id, |_| None)?.to_json())
     }
 
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow> {

@@ -30,6 +30,10 @@ pub struct NodeConfig {
     /// Sessions of Postgres clients at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_max: Option<usize>,
+    /// Transactions that one client may submit per second; as many as it likes where nothing is said. Sessions of
+    /// Postgres clients are counted by role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_transactions_per_second: Option<u32>,
     /// Threads of the deterministic core.
     pub threads: usize,
     /// How many of the newest heights can be read with AS OF HEIGHT; 16 where nothing is said. Each costs memory for the rows
@@ -252,6 +256,7 @@ impl Network {
                 threads: options.threads,
                 history_heights: None,
                 row_history_megabytes: None,
+                client_transactions_per_second: None,
                 pipeline: options.pipeline,
                 answer_at: AnswerAt::default(),
                 oracles: BTreeMap::new(),

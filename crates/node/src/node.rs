@@ -7,6 +7,7 @@ use crate::metrics::NodeMetrics;
 use crate::past::HISTORY_HEIGHTS;
 use crate::pipeline::{self, Attest, Shared};
 use crate::published::Published;
+use crate::rate_limit::RateLimit;
 use crate::receipts::Receipts;
 use crate::recovery::{attestable, recover};
 use crate::row_history::KeptRows;
@@ -187,6 +188,8 @@ impl Node {
             verifier: verifier.clone(),
             published: published.clone(),
             receipts,
+            rate_limit: config.client_transactions_per_second.map(RateLimit::new),
+            started: Instant::now(),
         });
         let endorsing = match states {
             None => None,

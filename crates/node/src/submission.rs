@@ -2,12 +2,14 @@
 
 use crate::admission::ordering_names;
 use crate::published::Published;
+use crate::rate_limit::RateLimit;
 use crate::receipts::Receipts;
 use bytes::Bytes;
 use engine::Verifier;
 use ledger::Ledger;
 use ordering::{Ordering, SubmitError};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::mpsc;
 use types::{
     AnswerAt, Charter, Outcome, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId,
@@ -38,6 +40,10 @@ pub(crate) struct Submitter {
     pub(crate) verifier: Arc<Verifier>,
     pub(crate) published: Arc<Published>,
     pub(crate) receipts: Arc<Receipts>,
+    /// How much a client may submit, where that is bounded.
+    pub(crate) rate_limit: Option<RateLimit>,
+    /// Counts from here.
+    pub(crate) started: Instant,
 }
 
 impl Submitter {
@@ -69,6 +75,12 @@ impl Submitter {
             {
                 let reason = RejectReason::Expired { height: height + 1, expires_at };
                 one.reply(Err(SubmissionRefusal::Rejected(reason)));
+                continue;
+            }
+            if let Some(limit) = &self.rate_limit
+                && !limit.admit(transaction.client.key, &transaction.principal, self.started.elapsed())
+            {
+                one.reply(Err(SubmissionRefusal::TooFast { per_second: limit.per_second() }));
                 continue;
             }
             let known_by = (transaction.id, name);

@@ -27,6 +27,7 @@
 pub mod bft;
 mod certificate;
 mod certificates;
+mod certify;
 mod cutting;
 mod error;
 mod mempool;
@@ -35,6 +36,7 @@ pub mod simulation;
 pub mod solo;
 
 pub use certificate::{CertificateVerifier, verify_certificate};
+pub use certify::CertificateSigner;
 pub use error::{CertificateError, OrderingError, SubmitError};
 pub use mempool::MempoolLimits;
 

@@ -210,8 +210,10 @@ impl Invocation {
         analysis: &mut Analysis<'_>,
         table: &str,
         columns: &[String],
-        rows: &[Vec<Value>],
+        rows: impl Iterator<Item = Vec<Value>>,
     ) -> Result<(), SqlError> {
+        /// Rows that are looked at one by one; more may be anywhere.
+        const KNOWN_ROWS_MAX: usize = 32_768;
         let Ok(table) = self.library.tables().get(table) else { return Ok(()) };
         analysis.triggers(table, TriggerEvent::Insert)?;
         let types = self.library.tables().routines().types();
@@ -222,7 +224,11 @@ impl Invocation {
                 analysis.expression(default, &nothing)?;
             }
         }
-        for values in rows {
+        for (number, values) in rows.enumerate() {
+            if number == KNOWN_ROWS_MAX {
+                analysis.insert_known(table, &|_, _| None, types::ColumnSet::EXISTS);
+                return Ok(());
+            }
             let known = |analysis: &Analysis<'_>, ordinal: u16| {
                 let column = &table.columns[usize::from(ordinal)];
                 match columns.iter().position(|name| *name == column.name) {
@@ -258,7 +264,9 @@ impl Simulate for Invocation {
         let result = match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),
             Payload::Script { sql, parameters } => self.script(&mut execution, sql, parameters),
-            Payload::Insert { table, columns, rows } => insert_rows(&mut execution, table, columns, rows),
+            Payload::Insert { table, columns, rows } => {
+                insert_rows(&mut execution, table, columns, rows.iter().cloned())
+            }
             Payload::Session { steps, now_ms, results } => {
                 let given = session::run_again(
                     &self.library,
@@ -297,7 +305,7 @@ impl Simulate for Invocation {
             }
             Payload::Script { sql, parameters } => self.analyse_script(&mut analysis, sql, parameters)?,
             Payload::Insert { table, columns, rows } => {
-                self.analyse_insert(&mut analysis, table, columns, rows)?;
+                self.analyse_insert(&mut analysis, table, columns, rows.iter().cloned())?;
             }
             Payload::Session { steps, now_ms, .. } => {
                 analysis.set_now(*now_ms);
@@ -307,7 +315,7 @@ impl Simulate for Invocation {
                             self.analyse_script(&mut analysis, sql, parameters)?;
                         }
                         SessionStep::Insert { table, columns, rows } => {
-                            self.analyse_insert(&mut analysis, table, columns, rows)?;
+                            self.analyse_insert(&mut analysis, table, columns, rows.iter())?;
                         }
                         // What undone steps have touched is part of it.
                         SessionStep::Savepoint(_) | SessionStep::RollbackTo(_) | SessionStep::Release(_) => {}
@@ -327,7 +335,7 @@ pub(crate) fn insert_rows(
     execution: &mut Execution<'_>,
     table: &str,
     columns: &[String],
-    rows: &[Vec<Value>],
+    rows: impl Iterator<Item = Vec<Value>>,
 ) -> Result<Vec<StatementResult>, SqlError> {
     execution.authorise_insert(table)?;
     let table = execution.library().tables().get(table)?;
@@ -365,7 +373,7 @@ pub(crate) fn insert_rows(
             }
         }
         for (ordinal, value) in targets.iter().zip(values) {
-            row[*ordinal] = types.assign(value.clone(), table.columns[*ordinal].data_type)?;
+            row[*ordinal] = types.assign(value, table.columns[*ordinal].data_type)?;
         }
         inserted += u64::from(execution.insert_row(table, Row::from(row))?.is_some());
     }

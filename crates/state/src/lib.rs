@@ -9,6 +9,8 @@
 //! - [`State`]: the tables, at the newest [`Version`] and at every version of which somebody holds a snapshot.
 //! - [`BlockChanges`] and [`block_digest`]: what a block did, as one digest that is chained to those before.
 //! - [`LiveRequests`]: the transaction ids that have not expired.
+//! - [`StateTree`]: the root over everything, and proofs of rows under it.
+//! - [`StateOutline`], [`StatePiece`], [`StateAssembly`]: a state in pieces that are checked one by one against its root.
 //! - [`write_checkpoint`] and [`read_checkpoint`]: all of this as a stream of bytes, the same on every node.
 //!
 //! ```text
@@ -43,10 +45,12 @@ mod hash;
 mod indexes;
 mod live_requests;
 mod overlay;
+mod pieces;
 mod plain;
 mod shard;
 mod snapshot;
 mod state;
+mod tree;
 mod version;
 
 pub use checkpoint::{
@@ -63,7 +67,9 @@ pub use footprint::{Footprint, Region};
 pub use indexes::entry_changes;
 pub use live_requests::{LiveContent, LiveRequest, LiveRequests};
 pub use overlay::{Amended, Changed, Changes, Overlay};
+pub use pieces::{OutlinedRequest, PieceError, StateAssembly, StateOutline, StatePiece};
 pub use plain::PlainState;
 pub use snapshot::{KeyRange, PastChange, PastError, Snapshot};
 pub use state::{State, StateSnapshot};
+pub use tree::{StateNode, StateTree};
 pub use version::Version;

@@ -31,6 +31,7 @@ mod key;
 mod numeric;
 mod outcome;
 mod overload;
+mod packed_rows;
 mod policy;
 mod polymorphic;
 mod proposal;
@@ -90,6 +91,7 @@ pub use key::Key;
 pub use numeric::{Numeric, NumericDeviations, NumericSum};
 pub use outcome::{BlockDigest, CheckpointRoot, OutcomeHeader, TableDigest};
 pub use overload::{is_overload_of, overload_range};
+pub use packed_rows::PackedRows;
 pub use policy::{Policy, PolicyError};
 pub use polymorphic::Polymorphic;
 pub use proposal::{

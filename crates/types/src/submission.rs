@@ -66,6 +66,15 @@ pub enum SubmissionRefusal {
         "no receipt in time; the transaction may still commit: ask for its receipt or submit the same bytes again"
     )]
     Unknown,
+    /// The client submits more per second than this node takes of one client (node.toml). Submit again later, with the
+    /// same bytes.
+    #[error(
+        "this node takes {per_second} transactions per second of one client; submit the same bytes again later"
+    )]
+    TooFast {
+        /// The limit.
+        per_second: u64,
+    },
 }
 
 /// What a gateway says of one transaction of a submission, when it becomes final.

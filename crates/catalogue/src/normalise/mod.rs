@@ -233,6 +233,13 @@ impl Normaliser<'_> {
     }
 
     fn function(&self, function: &mut Function) -> Result<Option<Expr>, SqlError> {
+        if let [schema, proof] = function.name.0.as_mut_slice()
+            && let (Some(schema), ObjectNamePart::Identifier(proof)) = (schema.as_ident(), proof)
+            && schema.value.eq_ignore_ascii_case("entente")
+            && proof.value.eq_ignore_ascii_case("proof")
+        {
+            proof.value = "entente_proof".to_string();
+        }
         without_schema(&mut function.name);
         let Some(name) = last(&function.name).map(|name| name.value.to_ascii_lowercase()) else {
             return Ok(None);

@@ -7,3 +7,4 @@ pub(crate) mod node;
 pub(crate) mod password;
 pub(crate) mod sql;
 pub(crate) mod status;
+pub(crate) mod verify;

@@ -594,6 +594,13 @@ impl Database for Fake {
         (*id == TransactionId(sha256(&[b"known"]))).then(|| receipt(*id))
     }
 
+    fn receipt_proof(&self, id: &TransactionId) -> Result<String, SqlError> {
+        match self.receipt(id) {
+            Some(receipt) => Ok(format!("{{\"transaction\":\"{}\"}}", receipt.transaction)),
+            None => Err(SqlError::new(SqlState::NO_DATA_FOUND, format!("no receipt of transaction {id}"))),
+        }
+    }
+
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow> {
         self.pages.fetch_add(1, Ordering::SeqCst);
         let (low, high) = (*heights.start().max(&1), *heights.end().min(&BLOCKS));

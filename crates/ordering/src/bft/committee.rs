@@ -1,15 +1,16 @@
 //! The charter's members as the consensus crates see them: sorted by key, where the charter has its own order.
 
-use super::block::plain_digest;
+use super::block::{consensus_digest, plain_digest};
 use crate::{CertificateError, OrderingError};
 use bytes::Bytes;
-use commonware_codec::{Decode as _, DecodeExt as _};
+use commonware_codec::{Decode as _, DecodeExt as _, Encode as _};
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
-use commonware_consensus::simplex::types::Finalization;
+use commonware_consensus::simplex::types::{Finalization, Finalize, Proposal};
+use commonware_consensus::types::{Epoch, Round, View};
 use commonware_cryptography::{certificate::Verifier as _, ed25519, sha256};
 use commonware_p2p::{Address, Ingress};
 use commonware_parallel::Sequential;
-use commonware_utils::{Hostname, ordered::Map, ordered::Set, sys_rng};
+use commonware_utils::{Hostname, non_empty, ordered::Map, ordered::Set, sys_rng};
 use crypto::{Digest, SecretKey};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use types::{Charter, Organisation};
@@ -80,6 +81,32 @@ impl FinalizationVerifier {
                 .map_err(|error| error.to_string())?;
         let good = read.verify(&mut sys_rng(), &self.0, &Sequential);
         Ok(good.then(|| plain_digest(&read.proposal.payload)))
+    }
+}
+
+/// Makes what [`FinalizationVerifier`] accepts, with the keys of as many members as it takes.
+pub(crate) struct FinalizationSigner(Vec<Scheme>);
+
+impl FinalizationSigner {
+    pub(crate) fn new(charter: &Charter, keys: &[SecretKey]) -> Result<FinalizationSigner, CertificateError> {
+        let (members, namespace) = (Set::from_iter_dedup(members(charter)?), namespace(charter));
+        let stranger = |key: &SecretKey| CertificateError::Key(key.public_key().to_string());
+        let signer = |key: &SecretKey| {
+            Scheme::signer(&namespace, members.clone(), private_key(key)).ok_or_else(|| stranger(key))
+        };
+        keys.iter().map(signer).collect::<Result<_, _>>().map(FinalizationSigner)
+    }
+
+    /// Votes of all keys for the block with this header, as if every block took one view.
+    pub(crate) fn sign(&self, height: u64, digest: &Digest) -> Vec<u8> {
+        let (round, parent) = (Round::new(Epoch::zero(), View::new(height)), View::new(height - 1));
+        let proposal = Proposal::new(round, parent, consensus_digest(digest));
+        let votes = self.0.iter().map(|scheme| Finalize::sign(scheme, proposal.clone()));
+        let votes: Vec<Finalize<Scheme, sha256::Digest>> = votes.flatten().collect();
+        Finalization::from_finalizes(&self.0[0], non_empty![@&votes], &Sequential)
+            .expect("a quorum of members signs")
+            .encode()
+            .to_vec()
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) use {
     wiring::{Parts, signer, start as start_member},
 };
 
-pub(crate) use committee::FinalizationVerifier;
+pub(crate) use committee::{FinalizationSigner, FinalizationVerifier};
 
 use crate::mempool::Clock;
 use crate::{Admission, Delivery, MempoolLimits, Ordering, OrderingError, OrderingStatus, SubmitError};

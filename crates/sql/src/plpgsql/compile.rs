@@ -6,10 +6,12 @@
 use super::ast::{DeclaredType, Expression, Statement, StatementKind, Target};
 use super::compile_block::ErrorRole;
 use super::compile_cursor::DeclaredCursor;
+use super::compile_late::LateRecords;
 use super::compile_place::line_ends;
 use super::compile_result::ResultShape;
 use super::fuse::{Obstacle, Surroundings, fuse, unfused};
 use super::hoist::needs_hoisting;
+use super::late::Wanted;
 use super::program::{Address, CompiledProcedure, Instruction};
 use super::variables::{NamesUsed, Variables};
 use crate::expression;
@@ -41,7 +43,16 @@ fn compile_body(
     procedure: &Procedure,
     options: CompileOptions,
 ) -> Result<CompiledProcedure, SqlError> {
-    let mut compiler = Compiler::new(tables, procedure, ResultShape::of(tables, procedure)?)?;
+    LateRecords::find(|late| compile_with(tables, procedure, options, late))
+}
+
+fn compile_with(
+    tables: &Tables,
+    procedure: &Procedure,
+    options: CompileOptions,
+    late: LateRecords,
+) -> Result<CompiledProcedure, SqlError> {
+    let mut compiler = Compiler::new(tables, procedure, ResultShape::of(tables, procedure)?, late)?;
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for parameter in &procedure.parameters {
         // Parameters have no length, precision or scale, as in PostgreSQL.
@@ -141,10 +152,11 @@ impl<'a> Compiler<'a> {
         tables: &'a Tables,
         procedure: &Procedure,
         result: ResultShape,
+        late: LateRecords,
     ) -> Result<Compiler<'a>, SqlError> {
         let body = Arc::from(procedure.body.as_str());
-        let variables =
-            Variables::new(object_name(&procedure.name), body, tables.routines(), procedure.language)?;
+        let name = object_name(&procedure.name);
+        let variables = Variables::new(name, body, tables.routines(), procedure.language, late)?;
         Ok(Compiler {
             tables,
             variables,
@@ -195,6 +207,7 @@ impl<'a> Compiler<'a> {
             types: self.tables.routines().types().clone(),
             code: code.into(),
             names: self.variables.names(),
+            records: self.variables.named_records(),
             described: Arc::new(described),
             result: self.result.form(),
             needs: self.variables.scope().needs(),
@@ -298,6 +311,9 @@ impl<'a> Compiler<'a> {
         data_type: DataType,
         what: &str,
     ) -> Result<expression::Expression, SqlError> {
+        if let Some(value) = self.late_value(expression, Wanted::Type(data_type), what)? {
+            return Ok(value);
+        }
         let bound = self.expression(expression)?;
         self.converted(bound, data_type, what).map_err(|error| or_at(error, expression.position))
     }
@@ -308,7 +324,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// Emits what must happen before these names are read: a look at FOUND, a check that a record has a row.
-    pub(super) fn prepare_names<T: sql::Visit>(&mut self, tree: &T) -> Result<(), SqlError> {
+    pub(super) fn prepare_names<T: sql::Visit + sql::VisitMut + Clone>(
+        &mut self,
+        tree: &T,
+    ) -> Result<(), SqlError> {
+        self.refuse_late(tree)?;
         let used = self.variables.names_used(tree)?;
         self.prepare(&used);
         Ok(())

@@ -7,7 +7,7 @@ use super::program::{
     Count, CurrentRow, CursorName, CursorVariable, FetchCursor, FetchTarget, OpenCursor, RecordColumns,
     RowsSource, Store,
 };
-use super::store::{convert, store, store_first, store_row};
+use super::store::{convert, store, store_row};
 use super::variables::constant;
 use crate::execution::{CursorRows, Execution, Movement, check_values};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Activation<'_> {
         let output = self.source_rows(&open.query.source, execution)?;
         check_values(&output.rows)?;
         let columns: Arc<[OutputColumn]> = match open.query.source {
-            RowsSource::Dynamic(_) => output.columns.clone(),
+            RowsSource::Dynamic(_) | RowsSource::Late(_) => output.columns.clone(),
             _ => open.query.columns.clone(),
         };
         if columns.is_empty() {
@@ -114,10 +114,13 @@ impl Activation<'_> {
             0 => None,
             _ => {
                 let row = execution.cursors.row(&name, moved.first)?;
-                Some(wanted_row(row, &columns, target, &self.procedure.types)?)
+                match target.target.record {
+                    Some(_) => Some(row),
+                    None => Some(wanted_row(row, &columns, target, &self.procedure.types)?),
+                }
             }
         };
-        store_first(&mut self.frame, &target.target, row, &self.procedure.types)
+        self.store_first(&target.target, &columns, row)
     }
 
     pub(super) fn close_cursor(
@@ -134,6 +137,7 @@ impl Activation<'_> {
         &mut self,
         level: u16,
         stores: &[Store],
+        record: Option<u16>,
         execution: &mut Execution<'_>,
     ) -> Result<bool, SqlError> {
         let Some(cursor) = &mut self.loop_cursors[usize::from(level)] else { return Ok(false) };
@@ -141,6 +145,11 @@ impl Activation<'_> {
         if moved.rows > 0 {
             cursor.had_turn = true;
             let row = execution.cursors.row(&cursor.name, moved.first)?;
+            if let Some(record) = record {
+                let columns = execution.cursors.columns(&cursor.name)?;
+                self.tell(record, &columns, Some(row));
+                return Ok(true);
+            }
             store_row(&mut self.frame, stores, Some(row), &self.procedure.types)?;
             return Ok(true);
         }

@@ -1,0 +1,114 @@
+//! What one record says by itself: digests, counts, certificates' signatures.
+
+use crate::error::{Fault, Part, differs, equal};
+use crypto::{Digest, Sha256Batch, merkle_root};
+use ledger::{BlockRecord, BlockSummary, OutcomeCounts};
+use ordering::{CertificateError, CertificateVerifier};
+use types::{
+    AttestationError, BlockError, CertificateRules, Charter, Receipt, SignedTransaction, TransactionId,
+    encode,
+};
+
+/// What records of one ledger are checked against.
+pub(crate) struct ContentRules {
+    ledger: Digest,
+    members: usize,
+    transactions_max: u32,
+    ordering: CertificateVerifier,
+    outcomes: CertificateRules,
+}
+
+impl ContentRules {
+    pub(crate) fn new(charter: &Charter) -> Result<ContentRules, CertificateError> {
+        Ok(ContentRules {
+            ledger: charter.ledger(),
+            members: charter.organisations.len(),
+            transactions_max: charter.block.transactions_max,
+            ordering: CertificateVerifier::new(charter)?,
+            outcomes: CertificateRules::new(charter),
+        })
+    }
+
+    /// Checks everything but the clients' signatures. Gives the transactions' ids.
+    pub(crate) fn check(
+        &self,
+        summary: &BlockSummary,
+        record: &BlockRecord,
+    ) -> Result<Vec<TransactionId>, Fault> {
+        self.check_block(summary, record)?;
+        self.check_certificates(record)?;
+        let ids = SignedTransaction::ids_of(&record.block.transactions);
+        self.check_outcome(summary, record, &ids)?;
+        Ok(ids)
+    }
+
+    fn check_block(&self, summary: &BlockSummary, record: &BlockRecord) -> Result<(), Fault> {
+        let header = &record.block.header;
+        equal(Part::Header, "the ledger", self.ledger, header.ledger)?;
+        equal(Part::Header, "in the record's head the digest", header.digest(), summary.header_digest)?;
+        if usize::from(header.proposer) >= self.members {
+            let expected = format!("below {}", self.members);
+            return Err(differs(Part::Header, "a proposer's number", expected, header.proposer));
+        }
+        if header.transactions > self.transactions_max {
+            let expected = format!("{} at most", self.transactions_max);
+            return Err(differs(Part::Header, "a count of transactions of", expected, header.transactions));
+        }
+        record.block.check_content().map_err(|error| {
+            let part = match error {
+                BlockError::Root { .. } => Part::Transactions,
+                BlockError::Attested { .. } if record.block.attested.checkpoint.is_some() => {
+                    Part::CheckpointCertificate
+                }
+                BlockError::Attested { .. } | BlockError::Malformed(_) => Part::OutcomeCertificate,
+            };
+            (part, error.to_string())
+        })?;
+        let certified = self.ordering.verify(header, &record.certificate);
+        certified.map_err(|error| (Part::OrderingCertificate, error.to_string()))
+    }
+
+    fn check_certificates(&self, record: &BlockRecord) -> Result<(), Fault> {
+        let attested = &record.block.attested;
+        let fault = |part| move |error: AttestationError| (part, error.to_string());
+        if let Some(certificate) = &attested.outcome {
+            self.outcomes.check_certificate(certificate).map_err(fault(Part::OutcomeCertificate))?;
+        }
+        if let Some(certificate) = &attested.checkpoint {
+            self.outcomes.check_certificate(certificate).map_err(fault(Part::CheckpointCertificate))?;
+        }
+        Ok(())
+    }
+
+    fn check_outcome(
+        &self,
+        summary: &BlockSummary,
+        record: &BlockRecord,
+        ids: &[TransactionId],
+    ) -> Result<(), Fault> {
+        let (block, outcome) = (&record.block.header, &record.outcome);
+        equal(Part::Receipts, "a count of", ids.len(), outcome.receipts.len())?;
+        for ((receipt, id), index) in outcome.receipts.iter().zip(ids).zip(0u32..) {
+            let part = Part::Receipt(index);
+            equal(part, "one for transaction", *id, receipt.transaction)?;
+            let place = |(height, index): (u64, u32)| format!("{height}/{index}");
+            let (expected, found) = ((block.height, index), (receipt.height, receipt.index));
+            equal(part, "one for height/position", place(expected), place(found))?;
+        }
+        equal(Part::Receipts, "the root", receipts_root(&outcome.receipts), outcome.header.receipts_root)?;
+        let (expected, found) = (OutcomeCounts::of(&outcome.receipts), summary.counts);
+        if expected != found {
+            let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
+            return Err(differs(Part::Receipts, "in the record's head", expected, found));
+        }
+        equal(Part::OutcomeHeader, "the ledger", self.ledger, outcome.header.ledger)?;
+        equal(Part::OutcomeHeader, "the height", block.height, outcome.header.height)?;
+        equal(Part::OutcomeHeader, "the block", summary.header_digest, outcome.header.block)
+    }
+}
+
+fn receipts_root(receipts: &[Receipt]) -> Digest {
+    let mut leaves = Sha256Batch::new();
+    receipts.iter().for_each(|receipt| leaves.push_leaf(&encode(receipt)));
+    merkle_root(&leaves.finish())
+}

@@ -1,0 +1,103 @@
+use ledger::LedgerError;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Where a record stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// Where in it the record begins.
+    pub offset: u64,
+    /// Height of its block.
+    pub height: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, byte {}, height {}", self.path.display(), self.offset, self.height)
+    }
+}
+
+/// A part of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The block's header.
+    Header,
+    /// What ordering proves the block to be final with.
+    OrderingCertificate,
+    /// The outcome certificate in the block.
+    OutcomeCertificate,
+    /// The checkpoint certificate in the block.
+    CheckpointCertificate,
+    /// All transactions.
+    Transactions,
+    /// The transaction at this position.
+    Transaction(u32),
+    /// All receipts.
+    Receipts,
+    /// The receipt at this position.
+    Receipt(u32),
+    /// What the block did to the state.
+    StateDigest,
+    /// The outcome header.
+    OutcomeHeader,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Header => f.write_str("block header"),
+            Part::OrderingCertificate => f.write_str("ordering certificate"),
+            Part::OutcomeCertificate => f.write_str("outcome certificate"),
+            Part::CheckpointCertificate => f.write_str("checkpoint certificate"),
+            Part::Transactions => f.write_str("transactions"),
+            Part::Transaction(index) => write!(f, "transaction {index}"),
+            Part::Receipts => f.write_str("receipts"),
+            Part::Receipt(index) => write!(f, "receipt {index}"),
+            Part::StateDigest => f.write_str("state digest"),
+            Part::OutcomeHeader => f.write_str("outcome header"),
+        }
+    }
+}
+
+/// What is wrong with a ledger.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// The files: bytes that are not what was written, a file that is missing, another network's folder.
+    #[error(transparent)]
+    File(#[from] LedgerError),
+    /// A record that no honest node has written.
+    #[error("{place}: {part}: {what}")]
+    Wrong {
+        /// Which record.
+        place: Place,
+        /// What of it.
+        part: Part,
+        /// What was expected and what came.
+        what: String,
+    },
+}
+
+/// A part of a record that is wrong, and how; whoever knows the place adds it.
+pub(crate) type Fault = (Part, String);
+
+/// What was expected and what came.
+pub(crate) fn differs(
+    part: Part,
+    what: &str,
+    expected: impl fmt::Display,
+    found: impl fmt::Display,
+) -> Fault {
+    (part, format!("expected {what} {expected}, found {found}"))
+}
+
+/// Whether both are the same.
+pub(crate) fn equal<T: PartialEq + fmt::Display>(
+    part: Part,
+    what: &str,
+    expected: T,
+    found: T,
+) -> Result<(), Fault> {
+    if expected == found { Ok(()) } else { Err(differs(part, what, expected, found)) }
+}

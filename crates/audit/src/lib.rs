@@ -1,0 +1,29 @@
+//! Checks a ledger's folder from the charter alone: nobody has to be believed, least of all the node that wrote it.
+//!
+//! ```text
+//!  files ─▶ reader ─▶ pieces of ~4,000 transactions ─▶ all cores: content, certificates, signatures ─┐
+//!           (thread)   (so many at a time)                                                            │ in order
+//!                                      report ◀─ outcome by execution, if asked ◀─ chain ◀────────────┘
+//! ```
+//!
+//! What one record says by itself is checked in parallel ([`content`], [`signatures`]), what it says of others in the order
+//! of heights ([`chain`]), and what it came to is executed again by a [`Replay`], which brings the engine: this crate
+//! does without it. The first error is that of the lowest height; behind it nothing is read.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let charter = types::Charter::from_toml(&std::fs::read_to_string("node1/charter.toml")?)?;
+//! let report = audit::audit(&charter, "node1/ledger", audit::Options::default(), &mut |_| ())?;
+//! assert!(report.error.is_none(), "{report:?}");
+//! # Ok(())
+//! # }
+//! ```
+
+mod chain;
+mod content;
+mod error;
+mod pipeline;
+mod signatures;
+
+pub use error::{AuditError, Part, Place};
+pub use pipeline::{Options, Progress, Replay, Report, audit};

@@ -1,0 +1,310 @@
+use crate::chain::Chain;
+use crate::content::ContentRules;
+use crate::error::{AuditError, Fault, Part, Place, differs, equal};
+use crate::signatures::SignatureRules;
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use ledger::{BlockOutcome, BlockRecord, LedgerError, LedgerFiles, Records, StoredRecord, TornEnd};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use types::{Block, Charter, Receipt, TableId};
+
+/// A piece is full with so many transactions or bytes.
+const PIECE_TRANSACTIONS: u64 = 4_096;
+const PIECE_BYTES: u64 = 4 << 20;
+/// Pieces in memory per thread: one is checked, one waits.
+const PIECES_PER_THREAD: usize = 2;
+/// Characters of a receipt in an error.
+const SHOWN: usize = 300;
+
+/// Executes blocks in their order, from the charter on.
+pub trait Replay {
+    /// What the block comes to. `recorded`: the receipts that the ledger has for it.
+    ///
+    /// # Errors
+    /// Why it cannot be executed.
+    fn execute(&mut self, block: &Block, recorded: &[Receipt]) -> Result<BlockOutcome, String>;
+
+    /// Name of a table, for people.
+    fn table_name(&self, table: TableId) -> String;
+}
+
+/// How a ledger is checked.
+pub struct Options<'a> {
+    /// Threads that check records.
+    pub threads: usize,
+    /// Executes what is recorded.
+    pub replay: Option<&'a mut dyn Replay>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options { threads: std::thread::available_parallelism().map_or(1, usize::from), replay: None }
+    }
+}
+
+/// How far it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Progress {
+    /// Bytes checked.
+    pub bytes: u64,
+    /// Bytes of all files.
+    pub bytes_total: u64,
+    /// Height of the last block checked.
+    pub height: u64,
+    /// Transactions checked.
+    pub transactions: u64,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How far everything is right.
+    pub checked: Progress,
+    /// The highest height whose outcome a certificate in the ledger proves; those above are not certified yet.
+    pub certified_height: u64,
+    /// A record at the end that a crash has torn or that is being written.
+    pub torn: Option<TornEnd>,
+    /// The first thing that is wrong.
+    pub error: Option<AuditError>,
+}
+
+/// Checks the files of a ledger's folder, up to where they go now. `progress` hears of every piece.
+///
+/// # Errors
+/// [`ordering::CertificateError`] where a member's key is none; a charter that passed its check has only good ones. What is
+/// wrong with the ledger is in the report.
+pub fn audit(
+    charter: &Charter,
+    folder: impl AsRef<Path>,
+    options: Options<'_>,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Report, ordering::CertificateError> {
+    let rules =
+        Arc::new(Rules { content: ContentRules::new(charter)?, signatures: SignatureRules::new(charter) });
+    let files = match LedgerFiles::open(folder, charter.ledger()) {
+        Ok(files) => files,
+        Err(error) => return Ok(Report { error: Some(error.into()), ..Report::default() }),
+    };
+    let mut consumer = Consumer {
+        chain: Chain::new(charter),
+        replay: options.replay,
+        checked: Progress { bytes_total: files.bytes(), ..Progress::default() },
+        progress,
+    };
+    let threads = options.threads.max(1);
+    let (permits, permitted) = bounded(threads * PIECES_PER_THREAD);
+    let (results, checked) = unbounded();
+    for _ in 0..threads * PIECES_PER_THREAD {
+        // There is room for all of them.
+        let _ = permits.send(());
+    }
+    let mut torn = None;
+    let error = std::thread::scope(|scope| {
+        let reader = Reader { records: files.records(), rules, permitted, results };
+        let reading = scope.spawn(move || reader.run(threads));
+        let error = consumer.run(&checked, permits);
+        drop(checked);
+        match reading.join() {
+            Ok(Ok(found)) => torn = found,
+            Ok(Err(failed)) => return error.or(Some(failed)),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        error
+    });
+    let Consumer { chain, checked, .. } = consumer;
+    Ok(Report { checked, certified_height: chain.certified(), torn, error })
+}
+
+struct Rules {
+    content: ContentRules,
+    signatures: SignatureRules,
+}
+
+/// Records that are checked together.
+#[derive(Default)]
+struct Piece {
+    records: Vec<StoredRecord>,
+    /// What comes behind them.
+    error: Option<LedgerError>,
+}
+
+/// Records that are right by themselves, up to the first that is not.
+struct CheckedPiece {
+    records: Vec<(StoredRecord, BlockRecord)>,
+    error: Option<AuditError>,
+}
+
+/// Reads pieces and has them checked, as many at a time as there are permits.
+struct Reader {
+    records: Records,
+    rules: Arc<Rules>,
+    permitted: Receiver<()>,
+    results: Sender<(u64, CheckedPiece)>,
+}
+
+impl Reader {
+    fn run(mut self, threads: usize) -> Result<Option<TornEnd>, AuditError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|number| format!("audit {number}"))
+            .build()
+            .map_err(|error| LedgerError::Io {
+                action: "start threads to check",
+                path: "the ledger".into(),
+                source: std::io::Error::other(error),
+            })?;
+        for number in 0.. {
+            // An error says that nobody wants to know any more.
+            if self.permitted.recv().is_err() {
+                break;
+            }
+            let piece = self.next_piece();
+            if piece.records.is_empty() && piece.error.is_none() {
+                break;
+            }
+            let (rules, results, last) = (self.rules.clone(), self.results.clone(), piece.error.is_some());
+            pool.spawn(move || {
+                let _ = results.send((number, rules.check(piece)));
+            });
+            if last {
+                break;
+            }
+        }
+        Ok(self.records.torn().cloned())
+    }
+
+    fn next_piece(&mut self) -> Piece {
+        let mut piece = Piece::default();
+        let (mut transactions, mut bytes) = (0, 0);
+        while transactions < PIECE_TRANSACTIONS && bytes < PIECE_BYTES {
+            match self.records.next() {
+                None => break,
+                Some(Ok(record)) => {
+                    transactions += u64::from(record.summary().header.transactions);
+                    bytes += record.bytes();
+                    piece.records.push(record);
+                }
+                Some(Err(error)) => {
+                    piece.error = Some(error);
+                    break;
+                }
+            }
+        }
+        piece
+    }
+}
+
+fn wrong(stored: &StoredRecord, (part, what): Fault) -> AuditError {
+    let (path, height) = (stored.path().to_path_buf(), stored.summary().header.height);
+    AuditError::Wrong { place: Place { path, offset: stored.offset(), height }, part, what }
+}
+
+impl Rules {
+    fn check(&self, piece: Piece) -> CheckedPiece {
+        let (mut blocks, mut error) = (Vec::new(), piece.error.map(AuditError::File));
+        for stored in &piece.records {
+            let checked = stored.decode().map_err(AuditError::File).and_then(|record| {
+                let ids = self.content.check(stored.summary(), &record);
+                ids.map(|ids| (record, ids)).map_err(|fault| wrong(stored, fault))
+            });
+            match checked {
+                Ok(block) => blocks.push(block),
+                Err(found) => {
+                    error = Some(found);
+                    break;
+                }
+            }
+        }
+        if let Err((number, fault)) = self.signatures.check(&blocks) {
+            error = Some(wrong(&piece.records[number], fault));
+            blocks.truncate(number);
+        }
+        let records = piece.records.into_iter().zip(blocks.into_iter().map(|(record, _)| record)).collect();
+        CheckedPiece { records, error }
+    }
+}
+
+/// Takes checked pieces in order and checks what holds between records.
+struct Consumer<'r, 'p> {
+    chain: Chain,
+    replay: Option<&'r mut dyn Replay>,
+    checked: Progress,
+    progress: &'p mut dyn FnMut(&Progress),
+}
+
+impl Consumer<'_, '_> {
+    /// Gives back a permit for each piece that is done; without permits the reader ends.
+    fn run(&mut self, pieces: &Receiver<(u64, CheckedPiece)>, permits: Sender<()>) -> Option<AuditError> {
+        let (mut waiting, mut next) = (BTreeMap::new(), 0);
+        while let Ok((number, piece)) = pieces.recv() {
+            waiting.insert(number, piece);
+            while let Some(CheckedPiece { records, error }) = waiting.remove(&next) {
+                for (stored, record) in records {
+                    if let Err(fault) = self.add(&stored, &record) {
+                        return Some(wrong(&stored, fault));
+                    }
+                }
+                (self.progress)(&self.checked);
+                if error.is_some() {
+                    return error;
+                }
+                next += 1;
+                // An error says that the reader is at the end.
+                let _ = permits.send(());
+            }
+        }
+        None
+    }
+
+    fn add(&mut self, stored: &StoredRecord, record: &BlockRecord) -> Result<(), Fault> {
+        self.chain.add(record)?;
+        if let Some(replay) = &mut self.replay {
+            let executed = replay.execute(&record.block, &record.outcome.receipts);
+            let executed =
+                executed.map_err(|what| (Part::OutcomeHeader, format!("cannot execute: {what}")))?;
+            if executed != record.outcome {
+                compare(&executed, &record.outcome, |table| replay.table_name(table))?;
+            }
+        }
+        let checked = &mut self.checked;
+        checked.bytes += stored.bytes();
+        checked.height = record.block.header.height;
+        checked.transactions += record.block.transactions.len() as u64;
+        Ok(())
+    }
+}
+
+/// Says in what two outcomes differ.
+fn compare(
+    executed: &BlockOutcome,
+    recorded: &BlockOutcome,
+    table_name: impl Fn(TableId) -> String,
+) -> Result<(), Fault> {
+    let shown = |receipt: &Receipt| format!("{:?}", receipt.outcome).chars().take(SHOWN).collect::<String>();
+    for ((one, other), index) in executed.receipts.iter().zip(&recorded.receipts).zip(0u32..) {
+        equal(Part::Receipt(index), "by execution", shown(one), shown(other))?;
+        if one != other {
+            return Err((Part::Receipt(index), "expected another outcome by execution".to_string()));
+        }
+    }
+    let (one, other) = (&executed.digest, &recorded.digest);
+    let roots = |tables: &[types::TableDigest]| -> BTreeMap<TableId, crypto::Digest> {
+        tables.iter().map(|table| (table.table, table.root)).collect()
+    };
+    let (ours, theirs) = (roots(&one.tables), roots(&other.tables));
+    for table in ours.keys().chain(theirs.keys()) {
+        let (expected, found) = (ours.get(table), theirs.get(table));
+        if expected != found {
+            let shown =
+                |root: Option<&crypto::Digest>| root.map_or("no change".to_string(), |root| root.to_string());
+            let what = format!("by execution in table {}", table_name(*table));
+            return Err(differs(Part::StateDigest, &what, shown(expected), shown(found)));
+        }
+    }
+    equal(Part::StateDigest, "by execution the catalog", one.catalog, other.catalog)?;
+    equal(Part::StateDigest, "by execution the requests", one.requests, other.requests)?;
+    let (one, other) = (executed.header.digest(), recorded.header.digest());
+    equal(Part::OutcomeHeader, "by execution", one, other)?;
+    Err((Part::OutcomeHeader, "expected the outcome of execution".to_string()))
+}

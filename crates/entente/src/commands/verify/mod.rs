@@ -1,0 +1,144 @@
+mod folder;
+mod proof;
+mod replay;
+
+use crate::CommandError;
+use audit::{Options, Progress, Replay, Report};
+use bench::grouped;
+use clap::Args;
+use folder::LedgerFolder;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use types::Charter;
+
+/// Check a ledger, or a receipt, offline: from the charter alone, without believing anybody.
+///
+/// A ledger's folder is a node's folder, or its `ledger` with `charter.toml` in it or beside it. The node may be running.
+///
+/// Example: entente verify --replay node1
+/// Example: entente verify --receipt receipt.json --charter charter.toml
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct VerifyArguments {
+    /// The ledger's folder
+    #[arg(required_unless_present = "receipt")]
+    ledger_dir: Option<PathBuf>,
+    /// Execute every block as well and compare what it comes to
+    #[arg(long)]
+    replay: bool,
+    /// The charter; by default the one in the folder
+    #[arg(long, value_name = "FILE")]
+    charter: Option<PathBuf>,
+    /// Check this proof of a receipt, as JSON
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ledger_dir", "replay"], requires = "charter")]
+    receipt: Option<PathBuf>,
+    /// Where to write what was found
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Threads; as many as the machine has by default
+    #[arg(long)]
+    threads: Option<usize>,
+}
+
+/// What is written for programs.
+#[derive(Serialize)]
+struct Record {
+    transactions: u64,
+    seconds: f64,
+    valid: bool,
+    first_error: Option<String>,
+    height: u64,
+    certified_height: u64,
+    bytes: u64,
+    torn_bytes: u64,
+    replayed: bool,
+}
+
+pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandError> {
+    if let (Some(file), Some(charter)) = (&arguments.receipt, &arguments.charter) {
+        return proof::verify_receipt(file, &folder::read_charter(charter)?);
+    }
+    let Some(path) = &arguments.ledger_dir else { return Err("expected a ledger's folder".into()) };
+    let LedgerFolder { charter, blocks } = LedgerFolder::find(path, arguments.charter.as_deref())?;
+    let start = Instant::now();
+    let (report, replayed) = check(&Arc::new(charter), &blocks, arguments)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let record = Record {
+        transactions: report.checked.transactions,
+        seconds,
+        valid: report.error.is_none(),
+        first_error: report.error.as_ref().map(ToString::to_string),
+        height: report.checked.height,
+        certified_height: report.certified_height,
+        bytes: report.checked.bytes,
+        torn_bytes: report.torn.as_ref().map_or(0, |torn| torn.bytes),
+        replayed,
+    };
+    if let Some(path) = &arguments.json {
+        let text = serde_json::to_string_pretty(&record)?;
+        std::fs::write(path, text + "\n")
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    print(&report, &record);
+    match report.error {
+        None => Ok(()),
+        Some(error) => Err(error.into()),
+    }
+}
+
+fn check(
+    charter: &Arc<Charter>,
+    blocks: &Path,
+    arguments: &VerifyArguments,
+) -> Result<(Report, bool), CommandError> {
+    let mut replay = match arguments.replay {
+        true => Some(replay::EngineReplay::new(charter.clone())?),
+        false => None,
+    };
+    let mut options = Options::default();
+    if let Some(threads) = arguments.threads {
+        options.threads = threads.max(1);
+        rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build_global()?;
+    }
+    options.replay = replay.as_mut().map(|replay| replay as &mut dyn Replay);
+    let bar = ProgressBar::new(0);
+    bar.set_style(ProgressStyle::with_template(
+        "{wide_bar} {bytes}/{total_bytes}  {msg}  {elapsed} of {duration}",
+    )?);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let report = audit::audit(charter, blocks, options, &mut |progress: &Progress| {
+        bar.set_length(progress.bytes_total);
+        bar.set_position(progress.bytes);
+        let (height, transactions) = (grouped(progress.height), grouped(progress.transactions));
+        bar.set_message(format!("height {height}, {transactions} transactions"));
+    })?;
+    bar.finish_and_clear();
+    Ok((report, arguments.replay))
+}
+
+fn print(report: &Report, record: &Record) {
+    let rate = grouped((record.transactions as f64 / record.seconds.max(1e-6)) as u64);
+    println!(
+        "{} transactions up to height {} are right{}: {:.1} s, {rate} per second",
+        grouped(record.transactions),
+        grouped(record.height),
+        if record.replayed { ", and so is what they came to" } else { "" },
+        record.seconds,
+    );
+    let uncertified = record.height - record.certified_height;
+    println!(
+        "outcomes are certified up to height {}; {} above are not certified yet",
+        grouped(record.certified_height),
+        grouped(uncertified)
+    );
+    if let Some(torn) = &report.torn {
+        println!(
+            "{} bytes at the end of {} are no whole record: torn by a crash, or being written",
+            grouped(torn.bytes),
+            torn.path.display()
+        );
+    }
+}

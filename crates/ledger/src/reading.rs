@@ -1,0 +1,287 @@
+//! Reading a data folder that this process does not have open: without a lock, without writing, and without believing
+//! its indexes. For audits of copies, of stopped nodes and, up to the tip at the start, of running ones.
+
+use crate::LedgerError;
+use crate::file_head::FileHead;
+use crate::ledger_file;
+use crate::record::{
+    BlockRecord, BlockSummary, HEAD_BYTES, Part, RecordHead, RecordPlace, decode_block, decode_outcome,
+};
+use crate::segment::{MAGIC, SEGMENT_HEAD_BYTES, Segment};
+use bytes::Bytes;
+use crypto::Digest;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How much is read ahead.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// The files of blocks of a folder, as far as they go now.
+#[derive(Debug)]
+pub struct LedgerFiles {
+    folder: PathBuf,
+    ledger: Digest,
+    /// First height and length.
+    files: Vec<(u64, u64)>,
+    /// Height up to which blocks have been flushed, as `LEDGER` says.
+    flushed: u64,
+}
+
+impl LedgerFiles {
+    /// Finds the files of the folder of the network with this charter digest. What is appended afterwards does not
+    /// count.
+    ///
+    /// # Errors
+    /// [`LedgerError::Io`], [`LedgerError::OtherLedger`], [`LedgerError::Version`], and [`LedgerError::Damaged`] for a
+    /// damaged file `LEDGER`.
+    pub fn open(folder: impl AsRef<Path>, ledger: Digest) -> Result<LedgerFiles, LedgerError> {
+        let folder = folder.as_ref().to_path_buf();
+        // Before the lengths of the files: a node that runs flushes first and marks then.
+        let flushed = ledger_file::read_mark(&folder, ledger)?;
+        let failed = |error| LedgerError::io("list", &folder, error);
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if let Some(height) = entry.file_name().to_str().and_then(Segment::height_of_name) {
+                files.push((height, entry.metadata().map_err(failed)?.len()));
+            }
+        }
+        files.sort_unstable();
+        Ok(LedgerFiles { folder, ledger, files, flushed })
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// The records, from the first height on.
+    pub fn records(self) -> Records {
+        Records { files: self, file: None, next_file: 0, next_height: 1, torn: None, ended: false }
+    }
+}
+
+/// A record whose bytes are those that were written, not decoded yet.
+#[derive(Clone, Debug)]
+pub struct StoredRecord {
+    path: Arc<Path>,
+    offset: u64,
+    head: RecordHead,
+    parts: [Bytes; Part::ALL.len()],
+}
+
+impl StoredRecord {
+    /// What its head says.
+    pub fn summary(&self) -> &BlockSummary {
+        &self.head.summary
+    }
+
+    /// The file that holds it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where in the file it begins.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Its bytes in the file.
+    pub fn bytes(&self) -> u64 {
+        self.head.record_bytes()
+    }
+
+    /// Decodes it.
+    ///
+    /// # Errors
+    /// [`LedgerError::Damaged`] where the parts are no block and no outcome, or not those of the head.
+    pub fn decode(&self) -> Result<BlockRecord, LedgerError> {
+        let place = RecordPlace { path: &self.path, offset: self.offset, height: self.head.height() };
+        let [block, certificate, outcome] = &self.parts;
+        Ok(BlockRecord {
+            block: decode_block(&self.head, block, place)?,
+            certificate: certificate.clone(),
+            outcome: decode_outcome(&self.head, outcome, place)?,
+        })
+    }
+}
+
+/// What stands behind the last record: a crash has torn it, or a node is writing it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TornEnd {
+    /// The file.
+    pub path: PathBuf,
+    /// Where the torn record begins.
+    pub offset: u64,
+    /// Its bytes, and those behind it.
+    pub bytes: u64,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+/// The records of a folder in the order of their heights: [`LedgerFiles::records`]. Holds one in memory. Ends after the
+/// first error.
+#[derive(Debug)]
+pub struct Records {
+    files: LedgerFiles,
+    file: Option<OpenFile>,
+    next_file: usize,
+    next_height: u64,
+    torn: Option<TornEnd>,
+    ended: bool,
+}
+
+#[derive(Debug)]
+struct OpenFile {
+    path: Arc<Path>,
+    reader: BufReader<io::Take<File>>,
+    offset: u64,
+    end: u64,
+    last: bool,
+}
+
+/// Why the bytes at a place are no record.
+enum Unreadable {
+    Io(io::Error),
+    Wrong(String),
+}
+
+impl Records {
+    /// What was found behind the last record, once that has been read.
+    pub fn torn(&self) -> Option<&TornEnd> {
+        self.torn.as_ref()
+    }
+
+    fn advance(&mut self) -> Result<Option<StoredRecord>, LedgerError> {
+        loop {
+            let mut file = match self.file.take() {
+                Some(file) => file,
+                None => match self.open_next()? {
+                    Some(file) => file,
+                    None => return self.check_end().map(|()| None),
+                },
+            };
+            if file.offset == file.end {
+                continue;
+            }
+            let (offset, height) = (file.offset, self.next_height);
+            match file.read() {
+                Ok(record) => {
+                    if record.head.height() != height {
+                        let found = record.head.height();
+                        let what = format!("expected height {height}, found height {found}");
+                        return Err(LedgerError::damaged(&file.path, offset, height, what));
+                    }
+                    self.next_height += 1;
+                    self.file = Some(file);
+                    return Ok(Some(record));
+                }
+                Err(Unreadable::Io(error)) => return Err(LedgerError::io("read", &file.path, error)),
+                Err(Unreadable::Wrong(what)) if file.last && height > self.files.flushed => {
+                    let (path, bytes) = (file.path.to_path_buf(), file.end - offset);
+                    self.torn = Some(TornEnd { path, offset, bytes, what });
+                    return self.check_end().map(|()| None);
+                }
+                Err(Unreadable::Wrong(what)) => {
+                    return Err(LedgerError::damaged(&file.path, offset, height, what));
+                }
+            }
+        }
+    }
+
+    fn open_next(&mut self) -> Result<Option<OpenFile>, LedgerError> {
+        let Some(&(first_height, end)) = self.files.files.get(self.next_file) else { return Ok(None) };
+        self.next_file += 1;
+        let path = self.files.folder.join(Segment::file_name(first_height));
+        if first_height != self.next_height {
+            return Err(LedgerError::Gap { path, expected: self.next_height, found: first_height });
+        }
+        let file = File::open(&path).map_err(|error| LedgerError::io("open", &path, error))?;
+        let last = self.next_file == self.files.files.len();
+        let head = FileHead { magic: MAGIC, ledger: self.files.ledger, height: first_height };
+        match head.check(&file, &path) {
+            // A crash came between the file's creation and the flush of its head.
+            Err(LedgerError::Damaged { offset, what, .. })
+                if last && end <= SEGMENT_HEAD_BYTES && first_height > self.files.flushed =>
+            {
+                self.torn = Some(TornEnd { path, offset, bytes: end, what });
+                return Ok(None);
+            }
+            checked => checked?,
+        }
+        let mut rest = file;
+        io::Seek::seek(&mut rest, io::SeekFrom::Start(SEGMENT_HEAD_BYTES))
+            .map_err(|error| LedgerError::io("read", &path, error))?;
+        let end = end.max(SEGMENT_HEAD_BYTES);
+        let reader = BufReader::with_capacity(BUFFER_BYTES, rest.take(end - SEGMENT_HEAD_BYTES));
+        Ok(Some(OpenFile { path: path.into(), reader, offset: SEGMENT_HEAD_BYTES, end, last }))
+    }
+
+    /// Blocks that were flushed must be there.
+    fn check_end(&self) -> Result<(), LedgerError> {
+        let (tip, flushed) = (self.next_height - 1, self.files.flushed);
+        if flushed <= tip {
+            return Ok(());
+        }
+        let what = format!("expected blocks up to height {flushed}, which were flushed; the last is {tip}");
+        let path = ledger_file::path(&self.files.folder);
+        Err(LedgerError::damaged(&path, ledger_file::MARK_OFFSET, self.next_height, what))
+    }
+}
+
+impl OpenFile {
+    fn read(&mut self) -> Result<StoredRecord, Unreadable> {
+        let cut_off = |bytes: u64, end: u64| {
+            Unreadable::Wrong(format!("expected {bytes} bytes of a record, the file ends at byte {end}"))
+        };
+        let rest = self.end - self.offset;
+        if rest < HEAD_BYTES as u64 {
+            return Err(cut_off(HEAD_BYTES as u64, self.end));
+        }
+        let mut bytes = [0; HEAD_BYTES];
+        self.exactly(&mut bytes)?;
+        let head = RecordHead::from_bytes(&bytes).map_err(Unreadable::Wrong)?;
+        if head.record_bytes() > rest {
+            return Err(cut_off(head.record_bytes(), self.end));
+        }
+        let mut content = vec![0; (head.record_bytes() - HEAD_BYTES as u64) as usize];
+        self.exactly(&mut content)?;
+        let content = Bytes::from(content);
+        let part = |part| {
+            let (start, length) = head.extent(part);
+            let start = start as usize - HEAD_BYTES;
+            content.slice(start..start + length)
+        };
+        let parts = Part::ALL.map(part);
+        for (part, bytes) in Part::ALL.into_iter().zip(&parts) {
+            head.check(part, bytes).map_err(Unreadable::Wrong)?;
+        }
+        let offset = self.offset;
+        self.offset += head.record_bytes();
+        Ok(StoredRecord { path: self.path.clone(), offset, head, parts })
+    }
+
+    fn exactly(&mut self, bytes: &mut [u8]) -> Result<(), Unreadable> {
+        self.reader.read_exact(bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                Unreadable::Wrong("expected more bytes, the file has been shortened meanwhile".to_string())
+            }
+            _ => Unreadable::Io(error),
+        })
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<StoredRecord, LedgerError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let record = self.advance().transpose();
+        self.ended = !matches!(record, Some(Ok(_)));
+        record
+    }
+}

@@ -1,0 +1,29 @@
+//! What a client checks with nothing but the charter: that a transaction ended so ([`ReceiptProof`]), that a row was so, or
+//! was not there, at a checkpoint ([`RowProof`]).
+//!
+//! ```text
+//!  receipt ─path─▶ receipts root, in the outcome header of its height
+//!                     │ chained by digests
+//!                     ▼
+//!                  outcome header that a quorum has signed: certificate
+//! ```
+//!
+//! Every byte of a proof counts: one that verifies cannot be changed into another one that does. Proofs have a canonical
+//! encoding ([`ReceiptProof::to_bytes`]) and a form for people and other languages ([`ReceiptProof::to_json`]).
+
+mod error;
+mod json;
+mod path;
+mod receipt;
+mod row;
+pub mod state;
+
+pub use error::ProofError;
+pub use path::{Path, Sibling};
+pub use receipt::ReceiptProof;
+pub use row::{Entry, Found, RowEntry, RowProof, TableEntry};
+
+/// Bytes of an encoded proof.
+pub const PROOF_BYTES_MAX: usize = 32 << 20;
+/// Outcome headers between a receipt and a certificate: twice as far as a charter lets ordering be ahead of certificates.
+pub const HEADERS_MAX: usize = 20_000;

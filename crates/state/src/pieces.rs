@@ -1,0 +1,210 @@
+//! A state in pieces that are checked one by one against an attested root, for a node that comes late: from several others,
+//! in any order, and resumed where it was left.
+//!
+//! ```text
+//!  StateOutline: catalog, live ids, leaves ──verify(root)──▶ StateAssembly ◀──add── StatePiece: the rows of one range
+//!                                                               └──finish──▶ Checkpoint
+//! ```
+
+use crate::tree::{hash_rows, requests_root};
+use crate::{AfterImage, Checkpoint, CheckpointHeader, LiveContent, LiveRequest, LiveRequests, RowId, Snapshot};
+use crate::{State, StateNode, StateTree, Version};
+use borsh::{BorshDeserialize, BorshSerialize};
+use crypto::{Digest, merkle_root};
+use proofs::state::{RANGE_ROWS_MAX, range_leaf, state_root, table_leaf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use types::{Catalog, ClientId, Counter, Key, Row, TableId, TransactionId};
+
+/// There are fewer heights than this.
+const HEIGHTS: u64 = 1 << 48;
+
+/// Everything of a state but its rows, and what each piece of them must hash to.
+#[derive(Clone, PartialEq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct StateOutline {
+    /// Tables and procedures.
+    pub catalog: Catalog,
+    /// The ids that may not come again, by expiry height and then in the order of the ledger.
+    pub requests: Vec<OutlinedRequest>,
+    /// Leaves of the tree over tables and ranges, in order.
+    pub leaves: Vec<Digest>,
+}
+
+/// A live id: [`LiveRequest`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct OutlinedRequest {
+    client: ClientId,
+    id: TransactionId,
+    height: u64,
+    index: u32,
+    expires_at: u64,
+}
+
+/// The rows of one range.
+#[derive(Clone, PartialEq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct StatePiece {
+    /// Their table.
+    pub table: TableId,
+    /// The rows, by key.
+    pub rows: Vec<(Key, Row)>,
+}
+
+/// Why a state cannot be put together.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PieceError {
+    /// Somebody has sent another outline than the one that was attested.
+    #[error("expected the outline of the state with root {expected}, found one of {found}; ask another node")]
+    Outline {
+        /// The attested root.
+        expected: Digest,
+        /// That of the outline.
+        found: Digest,
+    },
+    /// There is no piece of this number.
+    #[error("expected the number of a range below {nodes}, found {found}")]
+    Number {
+        /// Leaves of the tree.
+        nodes: usize,
+        /// The number.
+        found: usize,
+    },
+    /// Somebody has sent other rows.
+    #[error("piece {number}: expected rows that hash to {expected}, found {found}; ask another node")]
+    Rows {
+        /// Number of the piece.
+        number: usize,
+        /// The leaf in the outline.
+        expected: Digest,
+        /// That of the rows.
+        found: Digest,
+    },
+    /// What was attested is no state; no honest node has.
+    #[error("what was attested is no state: {0}")]
+    Content(String),
+    /// Pieces are still missing.
+    #[error("{0} pieces are missing")]
+    Incomplete(usize),
+}
+
+impl StateOutline {
+    /// The outline of a state. `live`: its live ids.
+    pub fn new(tree: &StateTree, snapshot: &dyn Snapshot, live: &LiveContent) -> StateOutline {
+        let request = |LiveRequest { client, id, height, index, expires_at }| OutlinedRequest {
+            client,
+            id,
+            height,
+            index,
+            expires_at,
+        };
+        StateOutline {
+            catalog: Catalog::clone(snapshot.catalog()),
+            requests: live.iter().map(request).collect(),
+            leaves: tree.leaves().to_vec(),
+        }
+    }
+
+    fn root(&self, live: &LiveContent) -> Digest {
+        state_root(&merkle_root(&self.leaves), &self.catalog.digest(), &requests_root(live))
+    }
+}
+
+impl StatePiece {
+    /// The rows of node `number` of a tree; nothing where that is no range.
+    pub fn new(tree: &StateTree, snapshot: &dyn Snapshot, number: usize) -> Option<StatePiece> {
+        let StateNode::Range { table, .. } = tree.nodes().get(number)? else { return None };
+        Some(StatePiece { table: *table, rows: tree.rows(snapshot, number) })
+    }
+
+    fn leaf(&self) -> Digest {
+        let leaves: Vec<Digest> = hash_rows(&self.rows).into_iter().map(|(leaf, _)| leaf).collect();
+        let first = self.rows.first().map(|(key, _)| key.clone()).unwrap_or_default();
+        range_leaf(self.table, &first, &merkle_root(&leaves))
+    }
+}
+
+/// A state that is being put together.
+pub struct StateAssembly {
+    state: State,
+    live: LiveRequests,
+    leaves: Vec<Digest>,
+    missing: BTreeSet<usize>,
+    /// Columns of each table that has rows of its own.
+    columns: BTreeMap<TableId, usize>,
+}
+
+impl StateAssembly {
+    /// Begins with an outline of the state at `height` whose root a certificate proves.
+    ///
+    /// # Errors
+    /// [`PieceError::Outline`] and [`PieceError::Content`].
+    pub fn new(outline: StateOutline, height: u64, root: Digest) -> Result<StateAssembly, PieceError> {
+        if height >= HEIGHTS {
+            return Err(PieceError::Content(format!("height {height}, the limit is {HEIGHTS}")));
+        }
+        let mut live = LiveRequests::at(height);
+        for request in &outline.requests {
+            let OutlinedRequest { client, id, height, index, expires_at } = *request;
+            let request = LiveRequest { client, id, height, index, expires_at };
+            live.restore(&request).map_err(|error| PieceError::Content(format!("live ids: {error}")))?;
+        }
+        let found = outline.root(&live.content());
+        if found != root {
+            return Err(PieceError::Outline { expected: root, found });
+        }
+        let catalog = Arc::new(outline.catalog);
+        let tables: BTreeSet<Digest> = catalog.tables.values().map(|table| table_leaf(table)).collect();
+        let ranges = outline.leaves.iter().enumerate().filter(|(_, leaf)| !tables.contains(*leaf));
+        let missing = ranges.map(|(number, _)| number).collect();
+        let mut columns: BTreeMap<TableId, usize> =
+            catalog.tables.values().map(|table| (table.id, table.columns.len())).collect();
+        columns.extend(catalog.counters().map(|counter| (counter.table, Counter::COLUMNS)));
+        let state = State::at(Version::after_block(height), catalog);
+        Ok(StateAssembly { state, live, leaves: outline.leaves, missing, columns })
+    }
+
+    /// Numbers of the pieces that are still missing, ascending.
+    pub fn missing(&self) -> impl Iterator<Item = usize> + '_ {
+        self.missing.iter().copied()
+    }
+
+    /// Checks a piece and adds it; one that is there already changes nothing.
+    ///
+    /// # Errors
+    /// [`PieceError::Number`], [`PieceError::Rows`] and [`PieceError::Content`]; the state is as before.
+    pub fn add(&mut self, number: usize, piece: &StatePiece) -> Result<(), PieceError> {
+        let nodes = self.leaves.len();
+        let expected = *self.leaves.get(number).ok_or(PieceError::Number { nodes, found: number })?;
+        if piece.rows.len() > RANGE_ROWS_MAX {
+            let what = format!("a range of {} rows, the limit is {RANGE_ROWS_MAX}", piece.rows.len());
+            return Err(PieceError::Content(what));
+        }
+        let found = piece.leaf();
+        if found != expected {
+            return Err(PieceError::Rows { number, expected, found });
+        }
+        let columns = self.columns.get(&piece.table);
+        let fits = piece.rows.iter().all(|(_, row)| columns == Some(&row.len()));
+        if !fits || !piece.rows.is_sorted_by(|(one, _), (other, _)| one < other) {
+            return Err(PieceError::Content(format!("rows of table {} do not fit", piece.table.0)));
+        }
+        if self.missing.remove(&number) {
+            let image = |(key, row): &(Key, Row)| AfterImage {
+                row: RowId { table: piece.table, key: key.clone() },
+                value: Some(row.clone()),
+            };
+            self.state.load(&piece.rows.iter().map(image).collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
+    /// The whole state. `header`: what the certificate says of it.
+    ///
+    /// # Errors
+    /// [`PieceError::Incomplete`].
+    pub fn finish(self, header: CheckpointHeader) -> Result<Checkpoint, PieceError> {
+        match self.missing.len() {
+            0 => Ok(Checkpoint { header, state: self.state, live: self.live }),
+            missing => Err(PieceError::Incomplete(missing)),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A state that is fetched in pieces: in any order, each checked, and the same as the one that it comes from.
+#![allow(missing_docs)]
+
+use crypto::{Digest, SecretKey};
+use proptest::prelude::*;
+use state::{
+    AfterImage, CheckpointHeader, LiveRequests, PieceError, RowId, State, StateAssembly, StateNode, StateOutline,
+    StatePiece, StateTree, Version, content_digest,
+};
+use std::sync::Arc;
+use types::{Catalog, ClientId, Column, DataType, Key, RequestId, Row, Table, TableId, TransactionId, Value};
+
+const HEIGHT: u64 = 20;
+
+fn row(number: u32) -> (Key, Row) {
+    let key = Value::Integer(number as i32);
+    (Key::encode([&key]).expect("a short key"), Arc::from([key, Value::text(format!("row {number}"))]))
+}
+
+/// Two tables, the first with so many rows, and some live ids.
+fn original(rows: u32) -> (State, LiveRequests) {
+    let mut catalog = Catalog::default();
+    for id in [1, 2] {
+        let column = |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+        let name = format!("t{id}");
+        let table = Table {
+            id: TableId(id),
+            name: name.clone(),
+            columns: vec![column("id", DataType::Integer), column("name", DataType::Text(None))],
+            primary_key: vec![0],
+            primary_key_name: format!("{name}_pkey"),
+            checks: Vec::new(),
+            endorsement: None,
+        };
+        catalog.tables.insert(name, Arc::new(table));
+    }
+    let state = State::new(Arc::new(catalog));
+    let images: Vec<AfterImage> = (0..rows)
+        .map(row)
+        .map(|(key, row)| AfterImage { row: RowId { table: TableId(1), key }, value: Some(row) })
+        .collect();
+    state.apply(Version::after_batch(HEIGHT, 0), &images, None);
+    let mut live = LiveRequests::new();
+    live.begin_block(HEIGHT);
+    for number in 0..20u8 {
+        let client = ClientId {
+            key: SecretKey::from_bytes([number % 3 + 1; 32]).public_key(),
+            request: RequestId([number; 16]),
+        };
+        let id = TransactionId(Digest([number; 32]));
+        live.admit(client, id, number.into(), HEIGHT + u64::from(number % 4)).expect("a new id");
+    }
+    (state, live)
+}
+
+struct Source {
+    state: State,
+    live: LiveRequests,
+    tree: StateTree,
+}
+
+impl Source {
+    fn new(rows: u32) -> Source {
+        let (state, live) = original(rows);
+        let tree = StateTree::new(state.snapshot().as_ref(), &live.content());
+        Source { state, live, tree }
+    }
+
+    fn outline(&self) -> StateOutline {
+        StateOutline::new(&self.tree, self.state.snapshot().as_ref(), &self.live.content())
+    }
+
+    fn piece(&self, number: usize) -> StatePiece {
+        StatePiece::new(&self.tree, self.state.snapshot().as_ref(), number).expect("a range")
+    }
+
+    fn assembly(&self) -> StateAssembly {
+        StateAssembly::new(self.outline(), HEIGHT, self.tree.root()).expect("the right outline")
+    }
+}
+
+fn header() -> CheckpointHeader {
+    CheckpointHeader { ledger: Digest::ZERO, height: HEIGHT, state_digest: Digest::ZERO, outcome: Digest::ZERO }
+}
+
+#[test]
+fn a_state_is_the_same_from_pieces_in_any_order_some_of_them_twice() {
+    for rows in [0, 1, 3_000] {
+        let source = Source::new(rows);
+        let mut assembly = source.assembly();
+        let ranges = source.tree.nodes().iter().filter(|node| matches!(node, StateNode::Range { .. })).count();
+        let mut missing: Vec<usize> = assembly.missing().collect();
+        assert_eq!(missing.len(), ranges);
+        missing.reverse();
+        for (done, number) in missing.iter().enumerate() {
+            assert_eq!(assembly.missing().count(), ranges - done);
+            for _ in 0..2 {
+                assembly.add(*number, &source.piece(*number)).expect("the right piece");
+            }
+        }
+        let copy = assembly.finish(header()).expect("everything is there");
+        let (one, other) = (source.state.snapshot(), copy.state.snapshot());
+        assert_eq!(content_digest(one.as_ref()), content_digest(other.as_ref()));
+        assert_eq!(StateTree::new(other.as_ref(), &copy.live.content()), source.tree);
+        assert_eq!(copy.state.rows(TableId(1)), u64::from(rows));
+    }
+}
+
+#[test]
+fn what_is_wrong_or_missing_is_named_and_changes_nothing() {
+    let (source, other) = (Source::new(3_000), Source::new(2_999));
+    let root = source.tree.root();
+    let mut outline = source.outline();
+    outline.leaves.pop();
+    let refused = StateAssembly::new(outline, HEIGHT, root).err();
+    assert!(matches!(refused, Some(PieceError::Outline { expected, .. }) if expected == root));
+    let refused = StateAssembly::new(other.outline(), HEIGHT, root).err();
+    assert!(matches!(refused, Some(PieceError::Outline { .. })));
+    let refused = StateAssembly::new(source.outline(), 1 << 60, root).err();
+    assert!(matches!(refused, Some(PieceError::Content(_))));
+
+    let mut assembly = source.assembly();
+    let numbers: Vec<usize> = assembly.missing().collect();
+    let (first, second) = (numbers[0], numbers[1]);
+    assert!(matches!(assembly.add(first, &source.piece(second)), Err(PieceError::Rows { number, .. }) if number == first));
+    assert_eq!(assembly.add(999, &source.piece(first)), Err(PieceError::Number { nodes: source.tree.nodes().len(), found: 999 }));
+    let good = source.piece(first);
+    let last = good.rows.len() - 1;
+    let mut changes: Vec<StatePiece> = vec![good.clone(); 5];
+    changes[0].rows.remove(last);
+    changes[1].rows.swap(0, last);
+    changes[2].rows[last] = row(7_777);
+    changes[3].table = TableId(2);
+    changes[4].rows.clear();
+    for changed in &changes {
+        assert!(matches!(assembly.add(first, changed), Err(PieceError::Rows { .. })), "{} rows", changed.rows.len());
+    }
+    assert_eq!(assembly.missing().count(), numbers.len());
+    assembly.add(first, &good).expect("the right piece");
+    assert_eq!(assembly.finish(header()).err(), Some(PieceError::Incomplete(numbers.len() - 1)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_flipped_byte_of_outline_or_piece_gets_in(at in any::<prop::sample::Index>(), bit in 0u8..8) {
+        let source = Source::new(40);
+        let number = source.assembly().missing().next().expect("a range");
+        let flipped = |bytes: Vec<u8>| {
+            let mut bytes = bytes;
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            bytes
+        };
+        let bytes = flipped(types::encode(&source.outline()));
+        if let Ok(outline) = types::decode_exactly::<StateOutline>(&bytes) {
+            prop_assert!(StateAssembly::new(outline, HEIGHT, source.tree.root()).is_err());
+        }
+        let bytes = flipped(types::encode(&source.piece(number)));
+        if let Ok(piece) = types::decode_exactly::<StatePiece>(&bytes) {
+            prop_assert!(source.assembly().add(number, &piece).is_err());
+        }
+    }
+}

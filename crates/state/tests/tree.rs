@@ -1,0 +1,266 @@
+//! The tree over a state: the same for the same content, whatever led to it; another one for another content; and proofs of
+//! every row and of every row that is not there.
+#![allow(missing_docs)]
+
+use crypto::{Digest, SecretKey};
+use proofs::{Entry, Found, ProofError, RowProof};
+use proptest::prelude::*;
+use state::{AfterImage, LiveRequests, RowId, State, StateNode, StateTree, Version};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use types::{
+    Attestation, Catalog, Certificate, Charter, CheckpointCertificate, CheckpointRoot, ClientId, Column,
+    DataType, Key, Organisation, RequestId, Row, Table, TableId, TransactionId, Value,
+};
+
+type Rows = BTreeMap<(u32, u16), i64>;
+
+fn key(number: u16) -> Key {
+    Key::encode([&Value::Integer(number.into())]).expect("a short key")
+}
+
+fn row(number: u16, value: i64) -> Row {
+    Arc::from([Value::Integer(number.into()), Value::BigInt(value)])
+}
+
+fn catalog(tables: u32) -> Arc<Catalog> {
+    let mut catalog = Catalog::default();
+    for id in 1..=tables {
+        let column =
+            |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+        let name = format!("t{id}");
+        let table = Table {
+            id: TableId(id),
+            name: name.clone(),
+            columns: vec![column("id", DataType::Integer), column("value", DataType::BigInt)],
+            primary_key: vec![0],
+            primary_key_name: format!("t{id}_pkey"),
+            checks: Vec::new(),
+            endorsement: None,
+        };
+        catalog.tables.insert(name, Arc::new(table));
+    }
+    Arc::new(catalog)
+}
+
+/// Writes `changes` in batches of some size.
+fn state_after(tables: u32, changes: &[((u32, u16), Option<i64>)], batch: usize) -> State {
+    let state = State::new(catalog(tables));
+    for (number, changes) in changes.chunks(batch.max(1)).enumerate() {
+        let last: BTreeMap<_, _> = changes.iter().copied().collect();
+        let image = |((table, number), value): (&(u32, u16), &Option<i64>)| AfterImage {
+            row: RowId { table: TableId(*table), key: key(*number) },
+            value: value.map(|value| row(*number, value)),
+        };
+        let images: Vec<AfterImage> = last.iter().map(image).collect();
+        state.apply(Version::after_batch(number as u64 + 1, 0), &images, None);
+    }
+    state
+}
+
+fn tree(state: &State) -> StateTree {
+    StateTree::new(state.snapshot().as_ref(), &LiveRequests::new().content())
+}
+
+fn of_rows(tables: u32, rows: &Rows) -> State {
+    let changes: Vec<_> = rows.iter().map(|(place, value)| (*place, Some(*value))).collect();
+    state_after(tables, &changes, usize::MAX)
+}
+
+fn node_key(member: usize) -> SecretKey {
+    SecretKey::from_bytes([member as u8 + 101; 32])
+}
+
+fn charter() -> Charter {
+    let mut charter = Charter::with_defaults("test", 1);
+    for member in 0..4 {
+        charter.organisations.push(Organisation {
+            name: format!("org{}", member + 1),
+            root_key: SecretKey::from_bytes([member as u8 + 1; 32]).public_key(),
+            node_key: node_key(member).public_key(),
+            address: format!("127.0.0.1:{}", 7_000 + member),
+            gateway: String::new(),
+        });
+    }
+    charter
+}
+
+fn certificate(charter: &Charter, state_root: Digest) -> CheckpointCertificate {
+    let statement =
+        CheckpointRoot { ledger: charter.ledger(), height: 9, outcome: Digest([7; 32]), state_root };
+    let sign = |member: u16| {
+        (member, Attestation::sign(statement.clone(), member, &node_key(member.into())).signature)
+    };
+    Certificate { signatures: [0, 2, 3].map(sign).to_vec(), statement }
+}
+
+/// Many rows: several ranges per table.
+fn many() -> Rows {
+    (0..3_000u16).map(|number| ((1 + u32::from(number % 3), number), i64::from(number) * 7)).collect()
+}
+
+#[test]
+fn ranges_end_where_rows_say_so_and_a_change_moves_those_around_it() {
+    let mut rows = many();
+    let before = tree(&of_rows(4, &rows));
+    let ranges = |tree: &StateTree| -> Vec<StateNode> {
+        tree.nodes().iter().filter(|node| matches!(node, StateNode::Range { .. })).cloned().collect()
+    };
+    let count = ranges(&before).len();
+    assert!((6..40).contains(&count), "{count} ranges of about 256 rows each");
+    rows.remove(&(2, 1_501));
+    rows.insert((3, 9_999), 1);
+    let after = tree(&of_rows(4, &rows));
+    assert_ne!(before.root(), after.root());
+    let kept = ranges(&after).into_iter().filter(|range| ranges(&before).contains(range)).count();
+    assert!(kept + 6 >= count, "{kept} of {count} ranges are as they were");
+}
+
+#[test]
+fn everything_in_the_state_goes_into_its_root() {
+    let rows = many();
+    let base = tree(&of_rows(3, &rows)).root();
+    assert_ne!(tree(&of_rows(4, &rows)).root(), base, "another catalog");
+    for place in [(1, 0), (2, 1_501), (3, 2_999)] {
+        let mut changed = rows.clone();
+        changed.insert(place, -1);
+        assert_ne!(tree(&of_rows(3, &changed)).root(), base, "{place:?}");
+        changed.remove(&place);
+        assert_ne!(tree(&of_rows(3, &changed)).root(), base, "without {place:?}");
+    }
+    let state = of_rows(3, &rows);
+    let mut roots = vec![base];
+    for count in [1u8, 15, 16, 40] {
+        let mut live = LiveRequests::new();
+        live.begin_block(1);
+        for number in 0..count {
+            let key = SecretKey::from_bytes([3; 32]).public_key();
+            let client = ClientId { key, request: RequestId([number; 16]) };
+            live.admit(client, TransactionId(Digest([number; 32])), number.into(), 50).expect("a new id");
+        }
+        roots.push(StateTree::new(state.snapshot().as_ref(), &live.content()).root());
+    }
+    roots.sort_unstable();
+    roots.dedup();
+    assert_eq!(roots.len(), 5);
+}
+
+#[test]
+fn every_row_and_every_gap_is_proved() {
+    let charter = charter();
+    // Table 3 is empty, 4 has one row, 5 is the last one and empty.
+    let mut rows: Rows = (0..1_200u16).map(|number| ((1 + u32::from(number % 2), number * 2), 1)).collect();
+    rows.insert((4, 10), 5);
+    let state = of_rows(5, &rows);
+    let (tree, snapshot) = (tree(&state), state.snapshot());
+    let certificate = certificate(&charter, tree.root());
+    let prove = |table: u32, number: u16| {
+        let (table, key) = (TableId(table), key(number));
+        tree.prove(snapshot.as_ref(), table, &key, certificate.clone()).expect("there is such a table")
+    };
+    let numbers = (0..2_500u16).step_by(7).chain(0..40).chain([1_201, 2_398, 2_399, 2_400, 65_535]);
+    for (table, number) in numbers.flat_map(|number| (1..=5).map(move |table| (table, number))) {
+        let proof = prove(table, number);
+        let expected = rows.get(&(table, number)).map(|value| row(number, *value));
+        assert_eq!(proof.verify(&charter), Ok(expected.as_ref()), "table {table}, key {number}");
+        assert_eq!(proof.key(), &key(number));
+        assert_eq!(proof.table.table.name, format!("t{table}"));
+        assert_eq!(RowProof::from_bytes(&proof.to_bytes()), Ok(proof));
+    }
+    let unknown = tree.prove(snapshot.as_ref(), TableId(6), &key(1), certificate);
+    assert!(unknown.is_none());
+}
+
+#[test]
+fn no_row_is_hidden_and_none_is_moved() {
+    let charter = charter();
+    let state = of_rows(2, &many());
+    let (tree, snapshot) = (tree(&state), state.snapshot());
+    let certificate = certificate(&charter, tree.root());
+    let prove = |table: u32, number: u16| {
+        tree.prove(snapshot.as_ref(), TableId(table), &key(number), certificate.clone()).expect("a table")
+    };
+    let entry = |table: u32, number: u16| match prove(table, number).found {
+        Found::Row(entry) => entry,
+        Found::Nothing { .. } => panic!("there is such a row"),
+    };
+    // Rows 600, 603, 606, … are in table 1. Row 603 is left out.
+    let found = Found::Nothing {
+        key: key(603),
+        before: Box::new(Entry::Row(entry(1, 600))),
+        after: Some(Box::new(Entry::Row(entry(1, 606)))),
+    };
+    let hidden = RowProof { found, ..prove(1, 603) };
+    assert_eq!(
+        hidden.verify(&charter),
+        Err(ProofError::Order("something stands between what should be neighbours"))
+    );
+    let cut = Found::Nothing { key: key(603), before: Box::new(Entry::Row(entry(1, 600))), after: None };
+    let cut = RowProof { found: cut, ..prove(1, 603) };
+    assert_eq!(
+        cut.verify(&charter),
+        Err(ProofError::Order("something stands behind what should be the last"))
+    );
+    // A gap that is there, somewhere else.
+    let Found::Nothing { before, after, .. } = prove(1, 604).found else { panic!("no such row") };
+    for number in [603, 606, 612] {
+        let found = Found::Nothing { key: key(number), before: before.clone(), after: after.clone() };
+        let elsewhere = RowProof { found, ..prove(1, number) };
+        assert!(matches!(elsewhere.verify(&charter), Err(ProofError::Order(_))), "{number}");
+    }
+    // A row of another table.
+    let moved = RowProof { found: Found::Row(entry(2, 601)), ..prove(1, 603) };
+    assert_eq!(moved.verify(&charter), Err(ProofError::Order("the row is one of another table")));
+}
+
+#[test]
+fn every_flipped_byte_of_a_proof_shows() {
+    let charter = charter();
+    let state = of_rows(3, &many());
+    let (tree, snapshot) = (tree(&state), state.snapshot());
+    let certificate = certificate(&charter, tree.root());
+    for (table, number) in [(1, 600), (1, 601), (3, 65_000)] {
+        let key = key(number);
+        let proof =
+            tree.prove(snapshot.as_ref(), TableId(table), &key, certificate.clone()).expect("a table");
+        let bytes = proof.to_bytes();
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            let Ok(read) = RowProof::from_bytes(&flipped) else { continue };
+            // That a key which is not there is another one that is not there either is no lie.
+            let other_gap = matches!(read.found, Found::Nothing { .. }) && *read.key() != key;
+            assert!(read.verify(&charter).is_err() || other_gap, "byte {at}");
+        }
+        for length in 0..bytes.len() {
+            assert!(RowProof::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn equal_content_has_an_equal_root_whatever_led_to_it(
+        changes in prop::collection::vec(((1u32..4, 0u16..400), prop::option::weighted(0.8, 0i64..3)), 0..1_500),
+        batches in (1usize..200, 1usize..2_000),
+        threads in 1usize..5,
+        other in ((1u32..4, 0u16..400), prop::option::of(0i64..3)),
+    ) {
+        let last: BTreeMap<_, _> = changes.iter().copied().collect();
+        let content: Rows = last.iter().filter_map(|(place, value)| Some((*place, (*value)?))).collect();
+        let expected = tree(&of_rows(3, &content));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        for batch in [batches.0, batches.1] {
+            let state = state_after(3, &changes, batch);
+            prop_assert_eq!(&pool.install(|| tree(&state)), &expected);
+        }
+        let mut changed = content.clone();
+        match other.1 {
+            Some(value) => drop(changed.insert(other.0, value)),
+            None => drop(changed.remove(&other.0)),
+        }
+        prop_assert_eq!(tree(&of_rows(3, &changed)).root() == expected.root(), changed == content);
+    }
+}
