@@ -437,7 +437,8 @@ impl Database for NodeDatabase {
     }
 
     fn receipt_proof(&self, id: &TransactionId) -> Result<String, SqlError> {
-        Ok(proving::receipt_proof(&self.ledger, id, |_| None)?.to_json())
+        let covering = |height| self.published.certified().covering(height);
+        Ok(proving::receipt_proof(&self.ledger, id, covering)?.to_json())
     }
 
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow> {

@@ -122,6 +122,10 @@ async fn answers_wait_for_a_quorum_and_come_earlier_to_those_who_ask_for_that() 
         types::CertificateRules::new(&network.network.charter)
             .check_certificate(&certificate)
             .expect("a quorum's signatures");
+        // What proves it to anybody is there when the answer is.
+        let proof = node.database().receipt_proof(&receipt.transaction).expect("it is certified");
+        let proof = proofs::ReceiptProof::from_json(&proof).expect("a proof");
+        assert_eq!(proof.verify(&network.network.charter), Ok(&receipt));
     }
 
     // Two nodes are away: nothing is certified, and nothing is ordered either, which needs as many.
