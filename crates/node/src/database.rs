@@ -450,11 +450,16 @@ impl Database for NodeDatabase {
     }
 
     fn receipt(&self, id: &TransactionId) -> Option<Receipt> {
-        self.submitter.receipt(id)
+        let receipt = self.submitter.receipt(id)?;
+        // What a node found that a quorum has not found it takes back.
+        let certified = self.published.certified();
+        let stands = certified.divergence().is_none() || receipt.height <= certified.height();
+        stands.then_some(receipt)
     }
 
     fn receipt_proof(&self, id: &TransactionId) -> Result<String, SqlError> {
-        Ok(proving::receipt_proof(&self.ledger, id, |_| None)?.to_json())
+        let covering = |height| self.published.certified().covering(height);
+        Ok(proving::receipt_proof(&self.ledger, id, covering)?.to_json())
     }
 
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow> {

@@ -31,15 +31,19 @@ fn free_port_base() -> u16 {
 
 impl TestNetwork {
     fn create(change: impl FnOnce(&mut Charter)) -> TestNetwork {
+        TestNetwork::of(4, change)
+    }
+
+    fn of(organisations: usize, change: impl FnOnce(&mut Charter)) -> TestNetwork {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut charter = Charter::with_defaults("test", rand::random());
         charter.block.idle_ms = 200;
         change(&mut charter);
         let port_base = free_port_base();
         let options =
-            NetworkOptions { organisations: 4, port_base, threads: 1, pipeline: Pipeline::Serial, charter };
+            NetworkOptions { organisations, port_base, threads: 1, pipeline: Pipeline::Serial, charter };
         let network = Network::create(folder.path(), &options).expect("an empty folder");
-        TestNetwork { network, port_base, nodes: (0..4).map(|_| None).collect(), _folder: folder }
+        TestNetwork { network, port_base, nodes: (0..organisations).map(|_| None).collect(), _folder: folder }
     }
 
     fn start(&mut self, node: usize, options: NodeOptions) {
@@ -104,7 +108,7 @@ impl TestNetwork {
     }
 
     fn stop_all(mut self) {
-        (0..4).for_each(|node| self.stop(node));
+        (0..self.nodes.len()).for_each(|node| self.stop(node));
     }
 }
 
@@ -122,6 +126,10 @@ async fn answers_wait_for_a_quorum_and_come_earlier_to_those_who_ask_for_that() 
         types::CertificateRules::new(&network.network.charter)
             .check_certificate(&certificate)
             .expect("a quorum's signatures");
+        // What proves it to anybody is there when the answer is.
+        let proof = node.database().receipt_proof(&receipt.transaction).expect("it is certified");
+        let proof = proofs::ReceiptProof::from_json(&proof).expect("a proof");
+        assert_eq!(proof.verify(&network.network.charter), Ok(&receipt));
     }
 
     // Two nodes are away: nothing is certified, and nothing is ordered either, which needs as many.
@@ -135,6 +143,27 @@ async fn answers_wait_for_a_quorum_and_come_earlier_to_those_who_ask_for_that() 
     network.start(3, NodeOptions::default());
     network.run(&network.client(3), "UPDATE accounts SET n = n + 1 WHERE id = 3").await;
     network.check_agreement().await;
+    network.stop_all();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_network_of_one_attests_alone() {
+    let mut network = TestNetwork::of(1, |charter| {
+        charter.ordering = "solo".to_string();
+        charter.outcome_lag_blocks = 2;
+        charter.block.transactions_max = 1;
+    });
+    network.start(0, NodeOptions::default());
+    let client = network.client(0);
+    network.run(&client, "CREATE TABLE accounts (id bigint PRIMARY KEY, n bigint NOT NULL)").await;
+    for n in 0..10 {
+        let receipt = network.run(&client, &format!("INSERT INTO accounts VALUES ({n}, 0)")).await;
+        assert!(network.status(0).await.certified_height >= receipt.height);
+    }
+    network.stop(0);
+    network.start(0, NodeOptions::default());
+    let receipt = network.run(&client, "UPDATE accounts SET n = 1").await;
+    assert!(network.status(0).await.certified_height >= receipt.height);
     network.stop_all();
 }
 

@@ -58,8 +58,17 @@ struct AttestRecord {
     rounds_tps: Vec<f64>,
     /// Throughput as a part of that without attestations: the median over rounds of their ratios.
     ratio: f64,
+    /// Median over the rounds of processor time per committed transaction, in microseconds: four nodes and their clients.
+    /// It says what attesting costs also on a machine that others use meanwhile.
+    cpu_us: f64,
     /// Medians over the rounds, from submission to receipt.
     latency_ms: LatencyMs,
+}
+
+/// One load.
+struct Turn {
+    report: LoadReport,
+    cpu_us: f64,
 }
 
 struct TestNetwork {
@@ -98,7 +107,7 @@ fn measure(
         ("recorded", as_asked(AnswerAt::Recorded)),
         ("none", silent.clients.clone()),
     ];
-    let mut reports: [Vec<LoadReport>; 3] = Default::default();
+    let mut reports: [Vec<Turn>; 3] = Default::default();
     for round in 0..rounds {
         // Who begins changes from round to round.
         for turn in (0..turns.len()).map(|turn| (turn + round as usize) % turns.len()) {
@@ -109,15 +118,17 @@ fn measure(
                 pace: PACE,
                 seed: round * 3 + turn as u64 + 1,
             };
+            let before = processor_time()?;
             let report = runtime.block_on(Load::new(clients.clone(), options)?.run(time, |_| {}))?;
             eprintln!("round {} {name}: {:.0} transactions per second", round + 1, report.throughput_tps);
-            reports[turn].push(report);
+            let cpu_us = (processor_time()? - before).as_secs_f64() * 1e6 / report.committed.max(1) as f64;
+            reports[turn].push(Turn { report, cpu_us });
         }
     }
     for node in attesting.nodes.into_iter().chain(silent.nodes) {
         node.stop();
     }
-    let baseline: Vec<f64> = reports[2].iter().map(|report| report.throughput_tps).collect();
+    let baseline: Vec<f64> = reports[2].iter().map(|turn| turn.report.throughput_tps).collect();
     let names = turns.iter().map(|(name, _)| *name);
     Ok(names.zip(&reports).map(|(name, reports)| record(name, reports, &baseline)).collect())
 }
@@ -154,19 +165,30 @@ fn start(
     Ok(TestNetwork { nodes, clients })
 }
 
-fn record(answer_at: &'static str, reports: &[LoadReport], baseline: &[f64]) -> AttestRecord {
-    let of = |figure: fn(&LoadReport) -> f64| median(reports.iter().map(figure).collect());
-    let ratios = reports.iter().zip(baseline).map(|(report, baseline)| report.throughput_tps / baseline);
+fn record(answer_at: &'static str, turns: &[Turn], baseline: &[f64]) -> AttestRecord {
+    let of = |figure: fn(&Turn) -> f64| median(turns.iter().map(figure).collect());
+    let ratios = turns.iter().zip(baseline).map(|(turn, baseline)| turn.report.throughput_tps / baseline);
     AttestRecord {
         answer_at,
-        committed_tps: of(|report| report.throughput_tps),
-        rounds_tps: reports.iter().map(|report| report.throughput_tps).collect(),
+        committed_tps: of(|turn| turn.report.throughput_tps),
+        rounds_tps: turns.iter().map(|turn| turn.report.throughput_tps).collect(),
         ratio: median(ratios.collect()),
+        cpu_us: of(|turn| turn.cpu_us),
         latency_ms: LatencyMs {
-            p50: of(|report| report.latency_ms.p50),
-            p99: of(|report| report.latency_ms.p99),
+            p50: of(|turn| turn.report.latency_ms.p50),
+            p99: of(|turn| turn.report.latency_ms.p99),
         },
     }
+}
+
+/// What this process has computed so far, on all its threads.
+fn processor_time() -> Result<Duration, CommandError> {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    let of = |time: nix::sys::time::TimeVal| {
+        Duration::from_micros(time.tv_sec() as u64 * 1_000_000 + time.tv_usec() as u64)
+    };
+    Ok(of(usage.user_time()) + of(usage.system_time()))
 }
 
 /// The middle one; there is at least one round.
@@ -178,12 +200,13 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn table(records: &[AttestRecord]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["answered at", "committed tps", "of none", "p50 ms", "p99 ms"]);
+    table.set_header(["answered at", "committed tps", "of none", "cpu us", "p50 ms", "p99 ms"]);
     for record in records {
         table.add_row([
             record.answer_at.to_string(),
             format!("{:.0}", record.committed_tps),
             format!("{:.3}", record.ratio),
+            format!("{:.0}", record.cpu_us),
             format!("{:.1}", record.latency_ms.p50),
             format!("{:.1}", record.latency_ms.p99),
         ]);

@@ -42,6 +42,8 @@ pub struct Fake {
     /// Blocks that were begun.
     pub begun: AtomicUsize,
     pub not_serving: Mutex<Option<String>>,
+    /// When the last submission wanted to be answered.
+    pub asked_for: Mutex<Option<AnswerAt>>,
     pub pages: AtomicUsize,
     /// Queries that were ended early.
     pub interrupted: AtomicUsize,
@@ -144,6 +146,7 @@ impl Default for Fake {
             height: AtomicU64::new(7),
             begun: AtomicUsize::new(0),
             not_serving: Mutex::default(),
+            asked_for: Mutex::default(),
             pages: AtomicUsize::new(0),
             interrupted: AtomicUsize::default(),
             memory: MemoryPool::new(64 << 20),
@@ -502,7 +505,10 @@ impl Database for Fake {
     }
 
     fn serving(&self) -> Result<(), SqlError> {
-        Ok(())
+        match self.not_serving.lock().unwrap().clone() {
+            None => Ok(()),
+            Some(reason) => Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, reason)),
+        }
     }
 
     async fn execute(&self, _: &str, payload: Payload, _: AnswerAt) -> Result<Executed, SqlError> {
@@ -555,7 +561,8 @@ impl Database for Fake {
         }
     }
 
-    async fn submit(&self, transactions: Vec<Bytes>, _: AnswerAt) -> mpsc::Receiver<SubmissionReply> {
+    async fn submit(&self, transactions: Vec<Bytes>, answer_at: AnswerAt) -> mpsc::Receiver<SubmissionReply> {
+        *self.asked_for.lock().unwrap() = Some(answer_at);
         let (sender, receiver) = mpsc::channel(4);
         tokio::spawn(async move {
             // The last first: replies come in any order.
