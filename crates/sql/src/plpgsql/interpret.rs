@@ -12,7 +12,7 @@ use super::raise::{assert, raise};
 use super::run_cursor::LoopCursor;
 use super::store::{refuse_null, store, store_row};
 use super::variables::not_assigned;
-use crate::execution::{Execution, check_values};
+use crate::execution::Execution;
 use crate::expression::{Expression, rows_space};
 use crate::statement::StatementOutput;
 use smallvec::SmallVec;
