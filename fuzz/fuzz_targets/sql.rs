@@ -1,26 +1,83 @@
-//! Any text as a script: every check that the tests hold a statement against holds here too.
+//! Any text as a script, on the database that one of the tests' .slt files leaves behind: the input's first line names the
+//! file. Every check that the tests hold a statement against holds here too.
 #![no_main]
 
 #[path = "../../crates/sql/tests/support/mod.rs"]
 mod support;
 
 use libfuzzer_sys::fuzz_target;
+use sql::is_schema_change;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::LazyLock;
 use support::Database;
+use types::Payload;
 
-const SCHEMA: [&str; 5] = [
-    "CREATE TABLE account (id bigint PRIMARY KEY, balance numeric(12, 2) NOT NULL CHECK (balance >= 0), owner text, \
-     opened date, tags text[], UNIQUE (owner))",
-    "CREATE TABLE line (id integer, account bigint REFERENCES account, at timestamp, note varchar(10))",
-    "CREATE INDEX line_at ON line (at)",
-    "CREATE FUNCTION twice(n numeric) RETURNS numeric LANGUAGE plpgsql AS 'BEGIN RETURN 2 * n; END'",
-    "CREATE PROCEDURE pay(a bigint, b bigint, n numeric) LANGUAGE plpgsql AS \
-     'BEGIN UPDATE account SET balance = balance - n WHERE id = a; UPDATE account SET balance = balance + n WHERE id = b; END'",
-];
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sql/tests/slt");
+/// Steps of an input: the limit must be met as soon as the checks of what is below it.
+const STEPS: u64 = 20_000;
+/// A database with more rows is copied too slowly.
+const ROWS_MAX: usize = 2_000;
 
-fuzz_target!(|sql: &str| {
-    let mut database = Database::with(&SCHEMA);
+/// The .slt files in the order of their names.
+static PATHS: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+    let files = std::fs::read_dir(FILES).expect("the tests' statements");
+    let mut paths: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+    paths.sort();
+    paths
+});
+
+thread_local! {
+    /// By position in `PATHS`, made when an input asks for it first.
+    static DATABASES: RefCell<HashMap<usize, Database>> = RefCell::default();
+}
+
+/// The statements of an .slt file.
+fn statements(path: &PathBuf) -> Vec<String> {
+    let text = std::fs::read_to_string(path).expect("an .slt file");
+    let records = text.split("\n\n").filter_map(|record| {
+        let record = record.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+        let (kind, rest) = record.split_once('\n')?;
+        let asks = kind.starts_with("statement") || kind.starts_with("query");
+        asks.then(|| rest.split("\n----").next().unwrap_or(rest).to_string())
+    });
+    records.collect()
+}
+
+/// The database after the statements of a file that change it.
+fn database(path: &PathBuf) -> Database {
+    let mut database = Database::default();
+    let queries = ["SELECT", "WITH", "VALUES", "EXPLAIN", "SHOW", "DROP"];
+    let changes = |sql: &String| !queries.iter().any(|word| sql.trim_start().starts_with(word));
+    for sql in statements(path).iter().filter(|sql| changes(sql)) {
+        let before = database.clone();
+        let _ = database.gateway(sql);
+        if database.state.tables.values().map(|rows| rows.len()).sum::<usize>() > ROWS_MAX {
+            database = before;
+        }
+    }
+    database.step_limit = STEPS;
     database
-        .run("INSERT INTO account VALUES (1, 10, 'ada', '2026-01-31', '{a,b}'), (2, 0.5, NULL, NULL, NULL)")
-        .expect("rows");
-    let _ = database.gateway(sql);
+}
+
+/// The position of the named file; of some file where the fuzzer has changed the name.
+fn position(name: &str) -> usize {
+    let named = PATHS.iter().position(|path| path.file_stem().is_some_and(|stem| stem == name));
+    named.unwrap_or_else(|| name.bytes().map(usize::from).sum::<usize>() % PATHS.len())
+}
+
+fuzz_target!(|input: &str| {
+    let (name, sql) = input.split_once('\n').unwrap_or(("", input));
+    let position = position(name);
+    let mut database = DATABASES.with_borrow_mut(|databases| {
+        databases.entry(position).or_insert_with(|| database(&PATHS[position])).clone()
+    });
+    let mut again = database.clone();
+    let result = database.gateway(sql);
+    let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
+    // What is read outside of transactions is also asked for inside of one, which has a footprint.
+    if result.is_ok() && database.height == again.height && !is_schema_change(&payload) {
+        let _ = again.execute(payload);
+    }
 });

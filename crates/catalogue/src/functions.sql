@@ -251,12 +251,22 @@ CREATE FUNCTION shobj_description(object integer, catalog text) RETURNS text STA
 
 -- What a name without a schema finds.
 
+-- Not what another one hides that stands earlier in the path.
 CREATE FUNCTION pg_table_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
-  'SELECT c.relnamespace IN (SELECT s.oid FROM entente_search_path s) FROM pg_class c WHERE c.oid = $1';
+  'SELECT s.oid IS NOT NULL AND (s.place <= 1 OR NOT EXISTS (
+       SELECT FROM pg_class o JOIN entente_search_path e ON e.oid = o.relnamespace
+       WHERE e.place > 0 AND e.place < s.place AND o.relname = c.relname))
+     FROM pg_class c LEFT JOIN entente_search_path s ON s.oid = c.relnamespace WHERE c.oid = $1';
 CREATE FUNCTION pg_type_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
-  'SELECT t.typnamespace IN (SELECT s.oid FROM entente_search_path s) FROM pg_type t WHERE t.oid = $1';
+  'SELECT s.oid IS NOT NULL AND (s.place <= 1 OR NOT EXISTS (
+       SELECT FROM pg_type o JOIN entente_search_path e ON e.oid = o.typnamespace
+       WHERE e.place > 0 AND e.place < s.place AND o.typname = t.typname))
+     FROM pg_type t LEFT JOIN entente_search_path s ON s.oid = t.typnamespace WHERE t.oid = $1';
 CREATE FUNCTION pg_function_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
-  'SELECT p.pronamespace IN (SELECT s.oid FROM entente_search_path s) FROM pg_proc p WHERE p.oid = $1';
+  'SELECT s.oid IS NOT NULL AND (s.place <= 1 OR NOT EXISTS (
+       SELECT FROM pg_proc o JOIN entente_search_path e ON e.oid = o.pronamespace
+       WHERE e.place > 0 AND e.place < s.place AND o.proname = p.proname AND o.proargtypes = p.proargtypes))
+     FROM pg_proc p LEFT JOIN entente_search_path s ON s.oid = p.pronamespace WHERE p.oid = $1';
 CREATE FUNCTION pg_operator_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
 CREATE FUNCTION pg_collation_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
 CREATE FUNCTION pg_conversion_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';

@@ -37,4 +37,5 @@ pub use objects::DATABASE;
 pub use query::{Catalogue, Query};
 pub use relations::is_relation;
 pub use session::SessionFacts;
+pub use sql::Reader;
 pub use wire::{type_length, type_modifier};

@@ -6,12 +6,13 @@ use crate::normalise::{column_name, normalise, vector, vector_text};
 use crate::relations;
 use crate::view::{Contents, View};
 use parking_lot::Mutex;
-use sql::{Context, Invocation, Library, Prepared, StatementKind};
+use sql::{Context, Invocation, Library, Prepared, Reader, StatementKind};
 use sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
 use state::{PlainState, Simulate};
 use std::sync::{Arc, LazyLock};
 use types::{
-    Catalog, DataType, OutputColumn, Payload, SqlError, SqlState, StatementResult, TransactionId, Value,
+    Catalog, DataType, OutputColumn, Payload, Principal, SqlError, SqlState, StatementResult, TransactionId,
+    Value,
 };
 
 /// PostgreSQL's functions that know the catalogue.
@@ -123,7 +124,7 @@ impl Catalogue {
         Ok(Query { prepared, type_numbers, facts: facts.clone() })
     }
 
-    /// Runs a query.
+    /// Runs a query. `reader`: its time, what ends it, and what memory it shares; the rest is the catalogue's own.
     ///
     /// # Errors
     /// What it ends with; `54000` where it takes too many steps or gives too many rows.
@@ -133,12 +134,13 @@ impl Catalogue {
         history: &dyn History,
         query: &Query,
         parameters: &[Value],
-        timestamp_ms: u64,
+        reader: &Reader,
     ) -> Result<StatementResult, SqlError> {
         let library = LIBRARY.as_ref().map_err(Clone::clone)?;
         let contents = self.contents(ledger);
         let view = View { catalog: library.catalog(), contents: &contents, facts: &query.facts, history };
-        let results = query.prepared.query(&view, parameters, STEPS_MAX, timestamp_ms)?;
+        let reader = Reader { principal: Principal::default(), step_limit: STEPS_MAX, ..reader.clone() };
+        let results = query.prepared.query_as(&reader, &view, parameters)?;
         let result = results.into_iter().next_back().unwrap_or_default();
         if result.rows.len() > ROWS_MAX {
             let message = format!("a catalogue query returns at most {ROWS_MAX} rows");

@@ -10,7 +10,7 @@ const DEFINITIONS: &str = include_str!("relations.txt");
 
 /// The history of the ledger, and relations that no client asks for: what functions answer with.
 const OWN: &str = "\
-entente.blocks 16001 v height height:int8! time:timestamptz transactions:int4 committed:int4 aborted:int4 proposer:text digest:text previous:text receipts_root:text state_digest:text bytes:int8
+entente.blocks 16001 v height height:int8! time:timestamptz transactions:int4 committed:int4 aborted:int4 proposer:text digest:text previous:text receipts_root:text state_digest:text bytes:int8 certified_height:int8
 entente.transactions 16002 v height,index height:int8! index:int4! id:text organisation:text client:text request:text call:text outcome:text sqlstate:text message:text
 entente.nodes 16003 v - organisation:text address:text node_key:text is_this_node:bool height:int8 state_digest:text
 pg_catalog.entente_definition 0 i kind,object,part kind:text! object:int4! part:int4! definition:text!

@@ -1,7 +1,7 @@
 //! The catalogue of a ledger: what it answers, compared with PostgreSQL 15 on the same schema, and the statements of psql and
 //! drivers, none of which may fail.
 
-use catalogue::{Catalogue, History, SessionFacts};
+use catalogue::{Catalogue, History, Reader, SessionFacts};
 use sql::{Context, Invocation, Library};
 use state::{PlainState, Simulate};
 use std::ops::RangeInclusive;
@@ -115,7 +115,7 @@ impl Asked {
     fn ask(&self, sql: &str) -> Result<StatementResult, SqlError> {
         let query = self.catalogue.prepare(&self.ledger, sql, &self.facts, &[])?;
         let parameters = vec![Value::Null; query.parameters().len()];
-        self.catalogue.run(&self.ledger, &Blocks(1_000), &query, &parameters, 0)
+        self.catalogue.run(&self.ledger, &Blocks(1_000), &query, &parameters, &Reader::default())
     }
 
     /// Rows as psql prints them without alignment.
@@ -145,6 +145,43 @@ fn it_answers_as_postgresql_does() {
         }
     }
     assert!(different.is_empty(), "{different}");
+}
+
+#[test]
+fn what_stands_earlier_in_the_path_hides_the_rest() {
+    let function = |schema: &str, argument: &str| {
+        format!("CREATE FUNCTION {schema}.f(a {argument}) RETURNS integer LANGUAGE sql AS 'SELECT 1'")
+    };
+    let script = [
+        "CREATE SCHEMA app".to_string(),
+        "CREATE SCHEMA other".to_string(),
+        "CREATE TABLE app.t (a integer)".to_string(),
+        "CREATE TABLE public.t (a integer)".to_string(),
+        "CREATE TABLE public.u (a integer)".to_string(),
+        "CREATE TABLE other.v (a integer)".to_string(),
+        function("app", "integer"),
+        function("public", "integer"),
+        function("public", "text"),
+        function("other", "boolean"),
+    ];
+    let mut asked = Asked { ledger: ledger(&script.join(";\n")), ..Asked::new() };
+    let tables = "SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname IN ('app', 'public', 'other') AND pg_table_is_visible(c.oid) ORDER BY 1";
+    let types = "SELECT n.nspname || '.' || t.typname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace \
+         WHERE n.nspname IN ('app', 'public', 'other') AND t.typrelid > 0 AND pg_type_is_visible(t.oid) ORDER BY 1";
+    let functions = "SELECT n.nspname || '.' || pg_get_function_arguments(p.oid) FROM pg_proc p \
+         JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.proname = 'f' AND pg_function_is_visible(p.oid) ORDER BY 1";
+    let mut check = |path: &[&str], of_tables: &str, of_functions: &str| {
+        asked.facts.search_path = path.iter().map(|schema| schema.to_string()).collect();
+        let lines = |sql: &str| asked.answer(sql).replace('\n', " ");
+        assert_eq!(lines(tables).trim_end(), of_tables, "{path:?}");
+        assert_eq!(lines(types).trim_end(), of_tables, "{path:?}");
+        assert_eq!(lines(functions).trim_end(), of_functions, "{path:?}");
+    };
+    check(&["app", "public"], "app.t public.u", "app.a integer public.a text");
+    check(&["public", "app"], "public.t public.u", "public.a integer public.a text");
+    check(&["public"], "public.t public.u", "public.a integer public.a text");
+    check(&["app", "other"], "app.t other.v", "app.a integer other.a boolean");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use futures::stream::BoxStream;
 use serde::Deserialize;
 use std::time::Duration;
 use types::{
-    FrameError, Identity, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX,
+    AnswerAt, FrameError, Identity, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX,
     SUBMISSION_TRANSACTIONS_MAX, SignedTransaction, SubmissionReply, read_frame, write_frame,
 };
 
@@ -53,10 +53,14 @@ pub struct Status {
     pub height: u64,
     /// State digest after it.
     pub state_digest: String,
+    /// Up to this height the node's outcomes are those of a quorum of organisations.
+    pub certified_height: u64,
     /// Height and state digest of the last blocks, ascending.
     pub recent: Vec<StatusAt>,
     /// Resident memory of the node in bytes.
     pub resident_bytes: u64,
+    /// Where its outcomes were not those of a quorum the last time that this was so, since it started.
+    pub diverged: Option<String>,
     /// Why the node does not serve.
     pub not_serving: Option<String>,
 }
@@ -87,6 +91,7 @@ pub struct Client {
     http: reqwest::Client,
     url: String,
     identity: Identity,
+    answer_at: Option<AnswerAt>,
 }
 
 impl Client {
@@ -96,7 +101,12 @@ impl Client {
     /// The HTTP client cannot be set up.
     pub fn new(url: &str, identity: Identity) -> Result<Client, ClientError> {
         let url = url.trim_end_matches('/').to_string();
-        Ok(Client { http: http_client(&url)?, url, identity })
+        Ok(Client { http: http_client(&url)?, url, identity, answer_at: None })
+    }
+
+    /// Receipts come at this moment, not at that which the node's operator has chosen.
+    pub fn answered_at(self, moment: AnswerAt) -> Client {
+        Client { answer_at: Some(moment), ..self }
     }
 
     /// Who signs.
@@ -145,8 +155,11 @@ impl Client {
         if transactions.len() > SUBMISSION_TRANSACTIONS_MAX || body.len() > SUBMISSION_BYTES_MAX {
             return Err(ClientError::TooLarge { transactions: transactions.len(), bytes: body.len() });
         }
-        let response =
-            self.checked(self.http.post(format!("{}/v1/transactions", self.url)).body(body)).await?;
+        let mut url = format!("{}/v1/transactions", self.url);
+        if let Some(moment) = self.answer_at {
+            url = format!("{url}?answer_at={}", moment.name());
+        }
+        let response = self.checked(self.http.post(url).body(body)).await?;
         Ok(Replies {
             url: self.url.clone(),
             stream: response.bytes_stream().boxed(),

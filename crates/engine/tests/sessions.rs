@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use sql::{Context, Invocation, Library, Session, TemporaryTables};
 use state::{AfterImage, Effects, PlainState, Simulate, Snapshot, apply_command};
 use std::sync::Arc;
-use types::{Catalog, Payload, SessionStep, SqlError, StatementResult, TransactionId, Value};
+use types::{Catalog, PackedRows, Payload, SessionStep, SqlError, StatementResult, TransactionId, Value};
 
 const HISTORIES: u64 = 300;
 const BATCHES: usize = 3;
@@ -86,7 +86,11 @@ fn statement(random: &mut StdRng) -> SessionStep {
     if random.random_bool(0.05) {
         let (table, columns) = ("a".to_string(), vec!["id".to_string(), "n".to_string()]);
         let row = |random: &mut StdRng| (0..2).map(|_| Value::Integer(random.random_range(0..=5))).collect();
-        return SessionStep::Insert { table, columns, rows: vec![row(random), row(random)] };
+        return SessionStep::Insert {
+            table,
+            columns,
+            rows: PackedRows::pack([row(random), row(random)]).expect("rows"),
+        };
     }
     let mut sql = String::new();
     let mut parameters = Vec::new();

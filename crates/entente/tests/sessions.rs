@@ -6,6 +6,7 @@ mod support;
 use std::process::Command;
 use support::TestNetwork;
 use tokio_postgres::{Client, SimpleQueryMessage};
+use types::{Outcome, Payload, SubmissionRefusal, Value};
 
 /// The first value of a query's only row.
 async fn value(client: &Client, sql: &str) -> String {
@@ -111,8 +112,9 @@ async fn pgbench_runs_its_own_script_in_every_mode() {
     network.start_all().await;
     let session = network.session(0).await;
     let port = network.port_base + 101;
-    // Without `g`, which sends a hundred thousand rows in one transaction.
-    pgbench(port, &["-i", "-I", "dtGvp"]).await;
+    // Its rows come by COPY, in one transaction block.
+    pgbench(port, &["-i"]).await;
+    assert_eq!(value(&session, "SELECT count(*) FROM pgbench_accounts").await, "100000");
     for mode in ["simple", "extended", "prepared"] {
         let text = pgbench(port, &["-n", "-M", mode, "-c", "4", "-t", "10", "--max-tries=10"]).await;
         assert!(text.contains("number of transactions actually processed: 40/40"), "{mode}: {text}");
@@ -126,4 +128,52 @@ async fn pgbench_runs_its_own_script_in_every_mode() {
         assert_eq!(sum, delta, "{table}");
     }
     network.assert_agreement(&[0, 1, 2, 3]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_submits_too_much_is_told_and_may_come_again() {
+    let mut network = TestNetwork::create(|_| ());
+    let settings = network.node_folder(0).join("node.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    std::fs::write(&settings, format!("client_transactions_per_second = 5\n{text}")).expect("written");
+    network.start_all().await;
+    network.session(1).await.batch_execute("CREATE TABLE t (n bigint PRIMARY KEY)").await.expect("created");
+    let client = network.client(0);
+    let height = client.status().await.expect("it answers").height;
+    let mut waiting: Vec<_> = (0..12)
+        .map(|number| {
+            let parameters = vec![Value::BigInt(number)];
+            let payload = Payload::Script { sql: "INSERT INTO t VALUES ($1)".into(), parameters };
+            client.identity().sign(payload, height + 1_000)
+        })
+        .collect();
+    let mut refused = Vec::new();
+    while !waiting.is_empty() {
+        let mut later = Vec::new();
+        let mut replies = client.submit(&waiting).await.expect("submitted");
+        while let Some(reply) = replies.next().await.expect("a reply") {
+            match reply.result {
+                Ok(receipt) => assert!(matches!(receipt.outcome, Outcome::Committed(_)), "{receipt:?}"),
+                Err(SubmissionRefusal::TooFast { per_second: 5 }) => {
+                    later.push(waiting[reply.position as usize].clone());
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+        refused.push(later.len());
+        waiting = later;
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    }
+    assert!(refused[0] > 0, "{refused:?}");
+
+    // Sessions are counted by role, and told in SQL.
+    let session = network.session(0).await;
+    let mut errors = Vec::new();
+    for number in 100..130 {
+        errors.extend(session.execute(&format!("INSERT INTO t VALUES ({number})"), &[]).await.err());
+    }
+    assert!(errors.iter().all(|error| code(error) == "53400"), "{errors:?}");
+    let inserted: usize = value(&session, "SELECT count(*) FROM t").await.parse().expect("a number");
+    assert_eq!(inserted, 12 + 30 - errors.len());
+    assert!(network.session(1).await.execute("INSERT INTO t VALUES (200)", &[]).await.is_ok());
 }

@@ -1,9 +1,10 @@
 //! The catalogue of a node's ledger: its schema and its history as relations.
 
 use crate::{BlockRow, Database, NodeRow, TransactionFilter, TransactionRow};
-use catalogue::{Catalogue, History, Query, SessionFacts};
+use catalogue::{Catalogue, History, Query, Reader, SessionFacts};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 use types::{DataType, Row, SqlError, SqlState, StatementResult, TransactionId, Value};
 
@@ -32,20 +33,26 @@ impl NodeCatalogue {
         self.catalogue.prepare(&self.database.catalog(), sql, facts, types)
     }
 
-    /// Binds and runs a query.
+    /// Binds and runs a query. It ends soon after `interrupt` is set.
     pub(crate) fn run(
         &self,
         sql: &str,
         facts: &SessionFacts,
         types: &[DataType],
         parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
     ) -> Result<StatementResult, SqlError> {
         let ledger = self.database.catalog();
         let query = self.catalogue.prepare(&ledger, sql, facts, types)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let reader = Reader {
+            timestamp_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            interrupt: Arc::clone(interrupt),
+            memory: Some(self.database.query_memory()),
+            ..Reader::default()
+        };
         let history = NodeHistory(self.database.as_ref());
-        self.catalogue.run(&ledger, &history, &query, parameters, now_ms)
+        self.catalogue.run(&ledger, &history, &query, parameters, &reader)
     }
 }
 
@@ -111,6 +118,7 @@ fn block_row(row: &BlockRow) -> Row {
         Value::text(row.receipts_root.to_string()),
         Value::text(row.state_digest.to_string()),
         number(row.bytes),
+        number(row.certified_height),
     ])
 }
 

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 use types::{
-    Catalog, DataType, ExecutionModel, OutputColumn, Payload, ProposalReply, ProposalRequest, Receipt,
-    RequestId, SessionStep, SqlError, StatementResult, SubmissionReply, TransactionId, Value,
+    AnswerAt, Catalog, DataType, ExecutionModel, MemoryPool, OutputColumn, Payload, ProposalReply,
+    ProposalRequest, Receipt, RequestId, SessionStep, SqlError, StatementResult, SubmissionReply,
+    TransactionId, Value,
 };
 
 /// What a statement does with the state.
@@ -72,6 +73,8 @@ pub struct BlockRow {
     pub state_digest: Digest,
     /// Length of its encoding.
     pub bytes: u64,
+    /// The highest height whose outcome is certified in it or in a block before it.
+    pub certified_height: u64,
 }
 
 /// How a transaction of the history ended, without its result.
@@ -158,6 +161,8 @@ pub struct NodeStatus {
     pub height: u64,
     /// State digest after it, as hexadecimal text.
     pub state_digest: String,
+    /// Up to this height the node's outcomes are those of a quorum of organisations.
+    pub certified_height: u64,
     /// State digests of the last blocks (about a thousand), ascending.
     pub recent: Vec<StateAt>,
     /// Transactions that wait to be ordered.
@@ -172,6 +177,9 @@ pub struct NodeStatus {
     pub version: String,
     /// Resident memory of the process in bytes.
     pub resident_bytes: u64,
+    /// Where its outcomes were not those of a quorum the last time that this was so, since it started: from which block on,
+    /// and in which tables.
+    pub diverged: Option<String>,
     /// Why the node does not serve (it differs from the others, its disk is full, it catches up); `None` when it does.
     pub not_serving: Option<String>,
 }
@@ -277,6 +285,9 @@ pub trait Database: Send + Sync + 'static {
     /// As PostgreSQL's Parse message; positions are in characters of `sql`, from 1.
     fn prepare(&self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError>;
 
+    /// What all queries of this node have together, with their results as long as clients have not got them.
+    fn query_memory(&self) -> Arc<MemoryPool>;
+
     /// Runs a [`StatementKind::Read`] on the newest applied snapshot. `parameters` has one value, of the right type or
     /// NULL, for each of [`Prepared::parameters`]. It ends soon after `interrupt` is set: nobody waits any more.
     ///
@@ -304,14 +315,23 @@ pub trait Database: Send + Sync + 'static {
         visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
     ) -> Result<(), SqlError>;
 
-    /// Signs with the session's key, orders, and waits until the transaction is final and recorded here. The result has
-    /// one entry per statement; [`Payload::Insert`] gives one.
+    /// Signs with the session's key, orders, and waits until the transaction is final and what `answer_at` says. The
+    /// result has one entry per statement; [`Payload::Insert`] gives one.
     ///
     /// Dropping the future stops the wait, not the transaction.
     ///
     /// # Errors
     /// The contract's error where it aborts; a fitting SQLSTATE where it is rejected or cannot be accepted.
-    async fn execute(&self, role: &str, payload: Payload) -> Result<Executed, SqlError>;
+    async fn execute(&self, role: &str, payload: Payload, answer_at: AnswerAt) -> Result<Executed, SqlError>;
+
+    /// When clients are answered who do not say when.
+    fn answer_at(&self) -> AnswerAt;
+
+    /// Whether the node serves clients now.
+    ///
+    /// # Errors
+    /// `57P03` and why not.
+    fn serving(&self) -> Result<(), SqlError>;
 
     /// A transaction block begins on the newest applied snapshot, with a copy of the session's temporary tables.
     ///
@@ -334,8 +354,8 @@ pub trait Database: Send + Sync + 'static {
     async fn wait_for_height(&self, height: u64);
 
     /// Takes canonical bytes of [`types::SignedTransaction`]s from a client with its own key. One reply per transaction
-    /// arrives as it becomes final, in any order; the channel closes after the last.
-    async fn submit(&self, transactions: Vec<Bytes>) -> mpsc::Receiver<SubmissionReply>;
+    /// arrives as soon as `answer_at` allows, in any order; the channel closes after the last.
+    async fn submit(&self, transactions: Vec<Bytes>, answer_at: AnswerAt) -> mpsc::Receiver<SubmissionReply>;
 
     /// Executes proposals on one state and endorses what they do, as [`ProposalRequest`] asks.
     ///

@@ -5,7 +5,7 @@
 //! | `GET /health` | 200 `ok`, or 503 and why the node does not serve |
 //! | `GET /status` | [`NodeStatus`](crate::NodeStatus) as JSON |
 //! | `GET /metrics` | Prometheus text |
-//! | `POST /v1/transactions` | body: frames ([`types::write_frame`]) with canonical bytes of signed transactions; answer: frames with [`SubmissionReply`](types::SubmissionReply)s, streamed as they become final |
+//! | `POST /v1/transactions` | body: frames ([`types::write_frame`]) with canonical bytes of signed transactions; answer: frames with [`SubmissionReply`](types::SubmissionReply)s, streamed as they become final and are attested; with `?answer_at=recorded` as they are on the node's disk |
 //! | `POST /v1/proposals` | body: a [`ProposalRequest`]; answer: a [`ProposalReply`](types::ProposalReply), both in the canonical encoding |
 //! | `GET /v1/receipts/{id}` | the receipt as JSON; 404 while there is none |
 //! | `GET /v1/proofs/receipts/{id}` | what proves it, as JSON; 404 while there is none |
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use types::{
-    Outcome, PROPOSALS_MAX, ProposalRequest, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
-    SqlError, StatementResult, TransactionId, Value, format_value, frame_ranges,
+    AnswerAt, Outcome, PROPOSALS_MAX, ProposalRequest, Receipt, SUBMISSION_BYTES_MAX,
+    SUBMISSION_TRANSACTIONS_MAX, SqlError, StatementResult, TransactionId, Value, format_value, frame_ranges,
 };
 
 /// Where endorsements are asked for.
@@ -160,6 +160,20 @@ async fn propose(State(door): State<Door>, request: Request) -> Response {
 }
 
 async fn submit(State(door): State<Door>, request: Request) -> Response {
+    let asked = request.uri().query().map(|query| query.strip_prefix("answer_at=").unwrap_or(query));
+    let answer_at = match asked.map(AnswerAt::from_name) {
+        None => door.database.answer_at(),
+        Some(Some(moment)) => moment,
+        Some(None) => {
+            return text(
+                StatusCode::BAD_REQUEST,
+                "expected ?answer_at=attested, ?answer_at=recorded or nothing",
+            );
+        }
+    };
+    if let Err(error) = door.database.serving() {
+        return text(StatusCode::SERVICE_UNAVAILABLE, error.message);
+    }
     let body = match body_of(request).await {
         Ok(body) => body,
         Err(refusal) => return refusal,
@@ -171,7 +185,7 @@ async fn submit(State(door): State<Door>, request: Request) -> Response {
         Ok(ranges) => ranges.into_iter().map(|range| body.slice(range)).collect(),
         Err(error) => return text(StatusCode::BAD_REQUEST, framing(&error.to_string())),
     };
-    let mut replies = door.database.submit(transactions).await;
+    let mut replies = door.database.submit(transactions, answer_at).await;
     let frames = futures::stream::poll_fn(move |context| {
         replies
             .poll_recv(context)

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use types::{
-    Credential, Payload, Proposal, ProposalReply, ProposalRequest, RequestId, SUBMISSION_REPLY_BYTES_MAX,
-    SubmissionRefusal, SubmissionReply, Transaction, read_frame, write_frame,
+    AnswerAt, Credential, Payload, Proposal, ProposalReply, ProposalRequest, RequestId,
+    SUBMISSION_REPLY_BYTES_MAX, SubmissionRefusal, SubmissionReply, Transaction, read_frame, write_frame,
 };
 
 /// Status and body of an answer.
@@ -102,6 +102,33 @@ async fn transactions_get_replies_in_any_order() {
     }
     assert!(matches!(replies[100], Some(Err(SubmissionRefusal::Rejected(_)))));
     assert_eq!(replies[101], Some(Err(SubmissionRefusal::Full)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_says_when_it_is_answered_and_a_node_that_does_not_serve_takes_none() {
+    let (fake, port) = started().await;
+    let mut body = Vec::new();
+    write_frame(&mut body, b"nonsense");
+    for (query, expected) in [
+        ("", AnswerAt::Recorded),
+        ("?answer_at=attested", AnswerAt::Attested),
+        ("?answer_at=recorded", AnswerAt::Recorded),
+    ] {
+        let (status, _) = request(port, "POST", &format!("/v1/transactions{query}"), &body).await;
+        assert_eq!(
+            (status, fake.asked_for.lock().expect("no panic").take()),
+            (200, Some(expected)),
+            "{query}"
+        );
+    }
+    for query in ["?answer_at=soon", "?when=attested", "?"] {
+        let (status, answer) = request(port, "POST", &format!("/v1/transactions{query}"), &body).await;
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert!(status == 400 && answer.contains("answer_at=attested"), "{query}: {status} {answer}");
+    }
+    *fake.not_serving.lock().expect("no panic") = Some("its outcomes differ".into());
+    let (status, answer) = request(port, "POST", "/v1/transactions", &body).await;
+    assert_eq!((status, String::from_utf8_lossy(&answer).contains("its outcomes differ")), (503, true));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -282,6 +282,22 @@ async fn portals_give_as_many_rows_as_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn results_take_no_more_memory_than_all_have_together() {
+    let (fake, mut client) = started().await;
+    // 72 megabytes, where all have 64.
+    let error = client.simple_query("select series 1000000").await.expect_err("too many rows");
+    assert_eq!(code(&error), "53200");
+    assert_eq!(simple(&client, "select 1").await.1, [1]);
+    // A suspended portal keeps what it has not given.
+    let block = client.transaction().await.expect("a block");
+    let portal = block.bind("select series 10000", &[]).await.expect("bound");
+    assert_eq!(block.query_portal(&portal, 10).await.expect("some rows").len(), 10);
+    assert!(fake.memory.taken() > 500_000, "{}", fake.memory.taken());
+    block.rollback().await.expect("the end");
+    assert_eq!(fake.memory.taken(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn prepared_statements_survive_a_change_of_the_catalog() {
     let (_, client) = started().await;
     let statement = client.prepare("select series 2").await.expect("prepared");

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use types::{Payload, SessionStep, Value};
+use types::{PackedRows, Payload, SessionStep, Value};
 
 /// A connection whose messages are shown as short words.
 struct Talk {
@@ -368,16 +368,33 @@ async fn copy_in_a_block_is_a_step_of_it() {
     let columns = vec!["id".to_string(), "owner".to_string()];
     assert_eq!(
         steps(&fake),
-        [SessionStep::Insert { table: "accounts".to_string(), columns, rows: rows.to_vec() }]
+        [SessionStep::Insert {
+            table: "accounts".to_string(),
+            columns,
+            rows: PackedRows::pack(rows).expect("rows")
+        }]
     );
     // More than a transaction holds, and what is no row.
     talk.check(&[("BEGIN", "BEGIN, T"), ("COPY accounts (id, owner) FROM STDIN", "copy")]).await;
-    let line = format!("1\t{}\n", "x".repeat(60));
-    for _ in 0..6 {
-        talk.send(&[message(b'd', line.repeat(1_000).as_bytes())]).await;
+    for thousand in 0..6 {
+        let line = |number| format!("1\t{:060}\n", thousand * 1_000 + number);
+        talk.send(&[message(b'd', (0..1_000).map(line).collect::<String>().as_bytes())]).await;
     }
     talk.send(&[message(b'c', b"")]).await;
     assert_eq!(talk.answer().await, "error 54000, E");
+    talk.check(&[
+        ("ROLLBACK", "ROLLBACK, I"),
+        ("BEGIN", "BEGIN, T"),
+        ("COPY accounts (id, owner) FROM STDIN", "copy"),
+    ])
+    .await;
+    // What goes on as it began is short, however many rows it has.
+    for thousand in 0..100 {
+        let line = |number| format!("{}\t{}\n", thousand * 1_000 + number, "x".repeat(60));
+        talk.send(&[message(b'd', (0..1_000).map(line).collect::<String>().as_bytes())]).await;
+    }
+    talk.send(&[message(b'c', b"")]).await;
+    assert_eq!(talk.answer().await, "COPY 100000, T");
     talk.check(&[
         ("ROLLBACK", "ROLLBACK, I"),
         ("BEGIN", "BEGIN, T"),

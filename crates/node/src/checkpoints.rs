@@ -21,7 +21,7 @@ pub(crate) struct Checkpoints {
 
 impl Checkpoints {
     /// Starts the thread. It ends when the returned value is dropped.
-    pub(crate) fn start(store: CheckpointStore) -> Result<(Checkpoints, JoinHandle<()>), NodeError> {
+    pub(crate) fn start(store: Arc<CheckpointStore>) -> Result<(Checkpoints, JoinHandle<()>), NodeError> {
         let (requests, incoming) = bounded(1);
         let thread = std::thread::Builder::new()
             .name("checkpoint".to_string())

@@ -23,9 +23,9 @@ use std::sync::atomic::{self, AtomicBool, AtomicU64};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use types::{
-    Catalog, Charter, DataType, Identity, Outcome, Payload, Principal, ProposalReply, ProposalRequest,
-    Receipt, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
-    SubmissionReply, TransactionId, Value,
+    AnswerAt, Catalog, Charter, DataType, Identity, MemoryPool, MemoryShare, Outcome, Payload, Principal,
+    ProposalReply, ProposalRequest, Receipt, SessionStep, SignedTransaction, SqlError, SqlState,
+    StatementResult, SubmissionRefusal, SubmissionReply, TransactionId, Value,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -36,6 +36,14 @@ const SESSION_WAIT: Duration = Duration::from_secs(60);
 const ADMINISTRATOR: &str = "entente";
 /// Steps that a plain SELECT may take; it runs on this node alone.
 const QUERY_STEPS_MAX: u64 = 100_000_000;
+
+/// Megabytes that all queries have together where `node.toml` says nothing.
+const QUERY_MEMORY_MEGABYTES: u64 = 1024;
+
+/// What all queries of a node have together.
+pub(crate) fn query_memory(megabytes: Option<u64>) -> Arc<MemoryPool> {
+    MemoryPool::new(megabytes.unwrap_or(QUERY_MEMORY_MEGABYTES).saturating_mul(1 << 20))
+}
 
 /// The parts of a node that answer clients.
 pub(crate) struct NodeDatabase {
@@ -49,9 +57,13 @@ pub(crate) struct NodeDatabase {
     /// Where transactions are executed before they are ordered.
     pub(crate) endorsing: Option<Endorsing>,
     pub(crate) metrics: Arc<NodeMetrics>,
+    /// When clients are answered who do not say when.
+    pub(crate) answer_at: AnswerAt,
     pub(crate) started: Instant,
     /// The time of the newest transaction block of a session, in milliseconds since 1970-01-01 00:00 UTC.
     pub(crate) newest_block_ms: AtomicU64,
+    /// What the queries of all sessions have together.
+    pub(crate) query_memory: Arc<MemoryPool>,
 }
 
 /// What a node does for endorsements.
@@ -75,10 +87,19 @@ impl NodeDatabase {
 
     /// Has transactions ordered; endorsed first, if they must be and are not. Verifies signatures, so it is called on a
     /// thread that may work.
-    fn submit_now(&self, transactions: Vec<Bytes>, replies: &mpsc::Sender<SubmissionReply>) {
+    fn submit_now(
+        &self,
+        transactions: Vec<Bytes>,
+        answer_at: AnswerAt,
+        replies: &mpsc::Sender<SubmissionReply>,
+    ) {
         let submitted = (0..).zip(transactions);
-        let submitted =
-            submitted.map(|(position, bytes)| Submitted { position, bytes, replies: replies.clone() });
+        let submitted = submitted.map(|(position, bytes)| Submitted {
+            position,
+            bytes,
+            answer_at,
+            replies: replies.clone(),
+        });
         let Some(endorsing) = &self.endorsing else {
             self.submitter.submit(submitted.collect());
             return;
@@ -95,7 +116,8 @@ impl NodeDatabase {
     fn reader(&self, role: &str, interrupt: &Arc<AtomicBool>) -> sql::Reader {
         let interrupt = Arc::clone(interrupt);
         let (principal, timestamp_ms) = (self.principal(role), now_ms());
-        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt }
+        let memory = Some(Arc::clone(&self.query_memory));
+        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt, memory }
     }
 
     fn principal(&self, role: &str) -> Principal {
@@ -114,17 +136,6 @@ impl NodeDatabase {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Prepare it again."));
         }
         Ok((plan, self.published.with_past(snapshot)))
-    }
-
-    fn serving(&self) -> Result<(), SqlError> {
-        match self.published.not_serving() {
-            None => Ok(()),
-            Some(reason) => Err(SqlError::new(
-                SqlState::CANNOT_CONNECT_NOW,
-                format!("this node does not serve: {reason}"),
-            )
-            .hint("Connect to another organisation's node.")),
-        }
     }
 
     fn logged<T: Default>(&self, result: Result<T, ledger::LedgerError>) -> T {
@@ -150,6 +161,10 @@ fn refused(refusal: SubmissionRefusal) -> SqlError {
         }
         SubmissionRefusal::Full => {
             SqlError::new(SqlState::TOO_MANY_CONNECTIONS, SubmissionRefusal::Full.to_string())
+        }
+        SubmissionRefusal::TooFast { .. } => {
+            SqlError::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, refusal.to_string())
+                .hint("client_transactions_per_second in node.toml is the limit.")
         }
         SubmissionRefusal::Unknown => {
             SqlError::new(SqlState::QUERY_CANCELED, SubmissionRefusal::Unknown.to_string())
@@ -270,6 +285,10 @@ impl Database for NodeDatabase {
         Ok(described(prepared, library.catalog().version))
     }
 
+    fn query_memory(&self) -> Arc<MemoryPool> {
+        Arc::clone(&self.query_memory)
+    }
+
     fn query(
         &self,
         role: &str,
@@ -294,7 +313,22 @@ impl Database for NodeDatabase {
         plan.query_each(&self.reader(role, interrupt), &snapshot, parameters, visit)
     }
 
-    async fn execute(&self, role: &str, payload: Payload) -> Result<Executed, SqlError> {
+    fn answer_at(&self) -> AnswerAt {
+        self.answer_at
+    }
+
+    fn serving(&self) -> Result<(), SqlError> {
+        match self.published.not_serving() {
+            None => Ok(()),
+            Some(reason) => Err(SqlError::new(
+                SqlState::CANNOT_CONNECT_NOW,
+                format!("this node does not serve: {reason}"),
+            )
+            .hint("Connect to another organisation's node.")),
+        }
+    }
+
+    async fn execute(&self, role: &str, payload: Payload, answer_at: AnswerAt) -> Result<Executed, SqlError> {
         self.serving()?;
         let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter.expiry_blocks_max));
         let signed = self.session.sign_as(role.to_string(), payload, self.published.newest().0 + ahead);
@@ -304,7 +338,7 @@ impl Database for NodeDatabase {
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string()));
         }
         let (replies, mut reply) = mpsc::channel(1);
-        self.submit_now(vec![bytes], &replies);
+        self.submit_now(vec![bytes], answer_at, &replies);
         drop(replies);
         let result = match tokio::time::timeout(SESSION_WAIT, reply.recv()).await {
             Ok(Some(reply)) => reply.result,
@@ -355,8 +389,10 @@ impl Database for NodeDatabase {
         };
         let (principal, read_limit) = (self.principal(role), QUERY_STEPS_MAX);
         let tables = temporary.tables.clone();
+        let memory = MemoryShare::of(&self.query_memory);
         let session =
-            sql::Session::begin(library, snapshot, context, principal, read_limit, read_only, tables);
+            sql::Session::begin(library, snapshot, context, principal, read_limit, read_only, tables)
+                .sharing(memory);
         let (published, organisation) = (self.published.clone(), self.organisation as u16);
         Ok(Box::new(NodeBlock { session, published, organisation }))
     }
@@ -385,7 +421,7 @@ impl Database for NodeDatabase {
         Box::new(NodeTemporaryTables {
             published: self.published.clone(),
             organisation: self.organisation as u16,
-            tables: sql::TemporaryTables::default(),
+            tables: sql::TemporaryTables::default().sharing(&self.query_memory),
         })
     }
 
@@ -397,10 +433,10 @@ impl Database for NodeDatabase {
         self.published.wait_for(height).await;
     }
 
-    async fn submit(&self, transactions: Vec<Bytes>) -> mpsc::Receiver<SubmissionReply> {
+    async fn submit(&self, transactions: Vec<Bytes>, answer_at: AnswerAt) -> mpsc::Receiver<SubmissionReply> {
         let (replies, receiver) = mpsc::channel(transactions.len().max(1));
         // Signatures are verified here: tell the runtime that this thread is busy for a while.
-        tokio::task::block_in_place(|| self.submit_now(transactions, &replies));
+        tokio::task::block_in_place(|| self.submit_now(transactions, answer_at, &replies));
         receiver
     }
 
@@ -414,11 +450,16 @@ impl Database for NodeDatabase {
     }
 
     fn receipt(&self, id: &TransactionId) -> Option<Receipt> {
-        self.submitter.receipt(id)
+        let receipt = self.submitter.receipt(id)?;
+        // What a node found that a quorum has not found it takes back.
+        let certified = self.published.certified();
+        let stands = certified.divergence().is_none() || receipt.height <= certified.height();
+        stands.then_some(receipt)
     }
 
     fn receipt_proof(&self, id: &TransactionId) -> Result<String, SqlError> {
-        Ok(proving::receipt_proof(&self.ledger, id, |_| None)?.to_json())
+        let covering = |height| self.published.certified().covering(height);
+        Ok(proving::receipt_proof(&self.ledger, id, covering)?.to_json())
     }
 
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow> {
@@ -434,7 +475,10 @@ impl Database for NodeDatabase {
         let members = self.charter.organisations.iter().enumerate();
         members
             .map(|(position, organisation)| {
-                let known = (position == self.organisation).then_some(newest);
+                let known = match position == self.organisation {
+                    true => Some(newest),
+                    false => self.published.certified().told(position),
+                };
                 NodeRow {
                     organisation: organisation.name.clone(),
                     address: organisation.address.clone(),
@@ -455,6 +499,7 @@ impl Database for NodeDatabase {
             ledger: self.charter.ledger().to_string(),
             height,
             state_digest: state_digest.to_string(),
+            certified_height: self.published.certified().height(),
             recent: recent
                 .map(|(height, digest)| StateAt { height, state_digest: digest.to_string() })
                 .collect(),
@@ -464,6 +509,7 @@ impl Database for NodeDatabase {
             protocol: self.charter.protocol.clone(),
             version: env!("CARGO_PKG_VERSION").to_string(),
             resident_bytes: resident_bytes(),
+            diverged: self.published.certified().reported(),
             not_serving: self.published.not_serving(),
         }
     }

@@ -126,6 +126,17 @@ pub enum NodeError {
         /// Replayed state digest.
         found: crypto::Digest,
     },
+    /// This node's outcomes are not those of a quorum, whatever it starts from.
+    #[error(
+        "the blocks from height {height} on come to other outcomes here than at a quorum of organisations, also when all \
+         blocks are executed again ({found}): this program or the ledger was changed, or the ledger halts for all"
+    )]
+    NotHealed {
+        /// The first height.
+        height: u64,
+        /// What was found.
+        found: String,
+    },
     /// Blocks are missing between ledger and ordering.
     #[error(
         "the ledger ends at height {ledger}, ordering delivers height {delivered} and no longer has the blocks between; \

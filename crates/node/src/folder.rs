@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use types::{Charter, Identity, Organisation, Pipeline};
+use types::{AnswerAt, Charter, Identity, Organisation, Pipeline};
 
 /// `node.toml`: where a node listens and how many threads it uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,10 @@ pub struct NodeConfig {
     /// Sessions of Postgres clients at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_max: Option<usize>,
+    /// Transactions that one client may submit per second; as many as it likes where nothing is said. Sessions of
+    /// Postgres clients are counted by role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_transactions_per_second: Option<u32>,
     /// Threads of the deterministic core.
     pub threads: usize,
     /// How many of the newest heights can be read with AS OF HEIGHT; 16 where nothing is said. Each costs memory for the rows
@@ -40,9 +44,17 @@ pub struct NodeConfig {
     /// kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_history_megabytes: Option<u64>,
+    /// How much memory the queries of all clients have together, with their results, in units of 1,048,576 bytes; 1024 where
+    /// nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_memory_megabytes: Option<u64>,
     /// How validation is scheduled, where transactions are executed before they are ordered.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pipeline: Pipeline,
+    /// When clients are answered who do not say when: `attested`, once a quorum of organisations has come to the same
+    /// outcome, or `recorded`, once the block is final and on this node's disk.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub answer_at: AnswerAt,
     /// Where contracts ask when they are endorsed, by name: `http://…` or the path of a file, from this folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub oracles: BTreeMap<String, String>,
@@ -248,7 +260,10 @@ impl Network {
                 threads: options.threads,
                 history_heights: None,
                 row_history_megabytes: None,
+                client_transactions_per_second: None,
+                query_memory_megabytes: None,
                 pipeline: options.pipeline,
+                answer_at: AnswerAt::default(),
                 oracles: BTreeMap::new(),
             };
             write(&folder.join("charter.toml"), &charter.to_toml())?;

@@ -40,6 +40,7 @@ fn block_row(charter: &Charter, summary: BlockSummary) -> BlockRow {
         receipts_root: outcome.receipts_root,
         state_digest: outcome.state_digest,
         bytes: u64::from(block_bytes),
+        certified_height: header.certified_height,
     }
 }
 
@@ -166,6 +167,7 @@ fn literal(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use types::PackedRows;
 
     #[test]
     fn calls_read_like_sql() {
@@ -178,7 +180,11 @@ mod tests {
             SessionStep::Savepoint("a".into()),
             SessionStep::Run { sql: "DELETE\n FROM t".into(), parameters: vec![] },
             SessionStep::RollbackTo("a".into()),
-            SessionStep::Insert { table: "t".into(), columns: vec![], rows: vec![vec![], vec![]] },
+            SessionStep::Insert {
+                table: "t".into(),
+                columns: vec![],
+                rows: PackedRows::pack([vec![], vec![]]).expect("rows"),
+            },
         ];
         let session = Payload::Session { steps, now_ms: 0, results: crypto::Digest::ZERO };
         assert_eq!(

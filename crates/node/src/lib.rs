@@ -5,8 +5,10 @@
 //!  clients ──▶│ gateway ──▶ Database ──▶ Ordering ──▶ other nodes      │
 //!             │    ▲                          │ final blocks             │
 //!             │    │ receipts                 ▼                          │
-//!             │ Receipts ◀── record ◀── execute ◀── verify    (threads)  │
-//!             │              ledger     engine      verifier             │
+//!             │ answer ◀── record ◀──── execute ◀── verify    (threads)  │
+//!             │    ▲       ledger       engine      verifier             │
+//!             │    └─────── attest ◀───────┘                             │
+//!             │               ▲ outcomes of the other nodes              │
 //!             └──────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -15,10 +17,12 @@
 
 mod access;
 mod admission;
+mod attesting;
 mod checkpoints;
 mod database;
 mod endorsing;
 mod error;
+mod faults;
 mod folder;
 mod history;
 mod metrics;
@@ -27,6 +31,7 @@ mod past;
 mod pipeline;
 mod proving;
 mod published;
+mod rate_limit;
 mod receipts;
 mod recovery;
 mod row_history;
@@ -34,8 +39,9 @@ mod submission;
 
 pub use access::PASSWORDS_FILE;
 pub use error::NodeError;
+pub use faults::Faults;
 pub use folder::{Network, NetworkOptions, NodeConfig, NodeFolder};
 pub use gateway::{Passwords, Verifier};
-pub use node::{Node, StartReport};
+pub use node::{Node, NodeOptions, StartReport};
 pub use proving::receipt_proof;
 pub use recovery::{Recovered, recover};

@@ -31,6 +31,9 @@ pub(crate) struct NodeMetrics {
     collected: Family<OutcomeLabel, Counter>,
     diverging: Counter,
     height: Gauge,
+    certified: Gauge,
+    diverged: Counter,
+    contradicted: Counter,
     queue: Family<StageLabel, Gauge>,
     latency: Family<StageLabel, Histogram>,
 }
@@ -39,6 +42,8 @@ pub(crate) struct NodeMetrics {
 pub(crate) const VERIFY: &str = "verify";
 pub(crate) const EXECUTE: &str = "execute";
 pub(crate) const RECORD: &str = "record";
+pub(crate) const ATTEST: &str = "attest";
+pub(crate) const ANSWER: &str = "answer";
 
 impl NodeMetrics {
     pub(crate) fn new() -> NodeMetrics {
@@ -52,6 +57,9 @@ impl NodeMetrics {
             collected: Family::default(),
             diverging: Counter::default(),
             height: Gauge::default(),
+            certified: Gauge::default(),
+            diverged: Counter::default(),
+            contradicted: Counter::default(),
             queue: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
             registry: Registry::default(),
@@ -84,6 +92,21 @@ impl NodeMetrics {
             "entente_record_height",
             "Height of the newest recorded block",
             metrics.height.clone(),
+        );
+        registry.register(
+            "entente_attest_height",
+            "Up to here this node's outcomes are those of a quorum",
+            metrics.certified.clone(),
+        );
+        registry.register(
+            "entente_attest_diverged",
+            "How often a quorum came to another outcome than this node",
+            metrics.diverged.clone(),
+        );
+        registry.register(
+            "entente_attest_contradictions",
+            "Members that have attested two different outcomes of one block",
+            metrics.contradicted.clone(),
         );
         registry.register(
             "entente_pipeline_queue_blocks",
@@ -145,6 +168,18 @@ impl NodeMetrics {
         self.blocks.inc_by(blocks);
         self.flushes.inc();
         self.height.set(height as i64);
+    }
+
+    pub(crate) fn certified(&self, height: u64) {
+        self.certified.set(height as i64);
+    }
+
+    pub(crate) fn diverged(&self) {
+        self.diverged.inc();
+    }
+
+    pub(crate) fn contradicted(&self) {
+        self.contradicted.inc();
     }
 
     /// Prometheus text.

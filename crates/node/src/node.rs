@@ -1,16 +1,19 @@
+use crate::Faults;
 use crate::admission::VerifierAdmission;
-use crate::checkpoints::Checkpoints;
-use crate::database::{Endorsing, NodeDatabase};
+use crate::attesting::{Attestations, Attester, Certified, Input};
+use crate::database::{Endorsing, NodeDatabase, query_memory};
 use crate::endorsing::{Collector, Endorser, OracleSources, Peers, Proposer, RecentStates};
 use crate::metrics::NodeMetrics;
 use crate::past::HISTORY_HEIGHTS;
-use crate::pipeline::{self, Shared};
+use crate::pipeline::{self, Attest, Shared};
 use crate::published::Published;
+use crate::rate_limit::RateLimit;
 use crate::receipts::Receipts;
-use crate::recovery::{Recovered, recover};
+use crate::recovery::{attestable, recover};
 use crate::row_history::KeptRows;
 use crate::submission::Submitter;
 use crate::{NodeError, NodeFolder, access};
+use crossbeam_channel::bounded;
 use engine::Verifier;
 use gateway::{Access, Database};
 use ledger::{CheckpointStore, Ledger, OpenReport};
@@ -21,12 +24,22 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use types::ExecutionModel;
+use types::{CertificateRules, ExecutionModel, OutcomeCertificate};
 
 /// Threads that serve clients.
 const GATEWAY_THREADS: usize = 2;
 /// How long stopping waits for clients' connections.
 const GATEWAY_STOP: Duration = Duration::from_millis(500);
+
+/// What only tests and measurements choose.
+#[derive(Clone, Default)]
+pub struct NodeOptions {
+    /// Outcomes are not attested, to measure what that costs: on a ledger whose ordering may be far ahead of what is
+    /// certified, and for clients that are answered when transactions are recorded.
+    pub attests_nothing: bool,
+    /// What goes wrong in memory.
+    pub faults: Option<Arc<Faults>>,
+}
 
 /// What starting a node found.
 #[derive(Clone, Debug)]
@@ -60,6 +73,14 @@ impl Node {
     /// # Errors
     /// Whatever keeps the node from starting, with what to do; nothing runs then.
     pub fn start(folder: NodeFolder) -> Result<Node, NodeError> {
+        Node::start_with(folder, NodeOptions::default())
+    }
+
+    /// As [`Node::start`], with a choice that only measurements have.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub fn start_with(folder: NodeFolder, options: NodeOptions) -> Result<Node, NodeError> {
         let start = Instant::now();
         let NodeFolder { path, charter, organisation, config, node_key, session } = folder;
         let charter = Arc::new(charter);
@@ -73,16 +94,16 @@ impl Node {
 
         let (ledger, opened) = Ledger::open(path.join("ledger"), charter.ledger())?;
         let ledger = Arc::new(ledger);
-        let checkpoints = CheckpointStore::open(path.join("checkpoints"), charter.ledger())?;
+        let checkpoints = Arc::new(CheckpointStore::open(path.join("checkpoints"), charter.ledger())?);
         let verifier = Arc::new(Verifier::new(&charter));
         let pool = threads("core", config.threads)?;
         let newest = ledger.tip().map_or(0, |(height, _)| height);
         let rows = KeptRows::open(&path, &charter, newest, config.row_history_megabytes)?;
         let recovered = pool.install(|| {
-            recover(&charter, config.pipeline, &verifier, &ledger, &checkpoints, rows.as_deref())
+            recover(&charter, config.pipeline, &verifier, &ledger, &checkpoints, rows.as_deref(), u64::MAX)
         })?;
-        let Recovered { engine, checkpoint, replayed, refused } = recovered;
-        let mut repairs = refused;
+        let (engine, checkpoint, replayed) = (&recovered.engine, recovered.checkpoint, recovered.replayed);
+        let mut repairs = recovered.refused.clone();
         repairs.extend(ledger_repairs(&opened));
 
         let height = engine.height();
@@ -97,7 +118,7 @@ impl Node {
         });
         let admission: Arc<dyn Admission> =
             Arc::new(VerifierAdmission { verifier: verifier.clone(), proposer: proposer.clone() });
-        let endorser_key = node_key.clone();
+        let (endorser_key, attesting_key) = (node_key.clone(), node_key.clone());
         let ordering = match charter.ordering.as_str() {
             "solo" => {
                 let mempool = MempoolLimits::default();
@@ -118,19 +139,37 @@ impl Node {
             )?,
         };
 
+        let (certified_height, outcomes) = attestable(&ledger)?;
+        let certified = Arc::new(Certified::new(certified_height, charter.organisations.len()));
         let state = engine.state().clone();
         let heights = config.history_heights.unwrap_or(HISTORY_HEIGHTS);
         let library = engine.library().clone();
         let published =
-            Published::new(state, library, (heights, rows.clone()), height, engine.state_digest());
+            Published::new(state, library, (heights, rows.clone()), height, engine.state_digest(), certified);
         let published = Arc::new(published);
         let metrics = Arc::new(NodeMetrics::new());
         let certificates = CertificateVerifier::new(&charter)
             .map_err(|error| NodeError::Certificate { height: 0, reason: error.to_string() })?;
-        let (checkpoints, checkpoint_thread) = Checkpoints::start(checkpoints)?;
+        let (attest, to_attest) = bounded(pipeline::QUEUE_OUTCOMES);
+        let attest = (!options.attests_nothing).then_some(attest);
+        let attesting = attest.is_some().then(|| {
+            let (answers, certified) = bounded(1);
+            let (asking, heal) = bounded(1);
+            let (rules, position) = (CertificateRules::new(&charter), organisation as u16);
+            let attestations = Attestations::new(rules, position, attesting_key, certified_height);
+            let parts = (ordering.clone(), ledger.clone(), published.clone(), metrics.clone());
+            let outcomes = outcomes.into_iter().map(|own| Input::Executed(Box::new(own)));
+            let attester = Attester::new(attestations, parts, (answers, asking), outcomes);
+            Attest { attester, inputs: to_attest, certified, heal }
+        });
         let shared = Arc::new(Shared {
+            charter: charter.clone(),
+            pipeline: config.pipeline,
             ordering: ordering.clone(),
             ledger: ledger.clone(),
+            checkpoints,
+            attest,
+            faults: options.faults,
             verifier: verifier.clone(),
             certificates,
             published: published.clone(),
@@ -140,10 +179,8 @@ impl Node {
             rows,
             metrics: metrics.clone(),
             pool,
-            checkpoint_blocks: u64::from(charter.checkpoint_blocks),
         });
-        let mut stages = pipeline::start(shared, engine, checkpoints)?;
-        stages.push(checkpoint_thread);
+        let stages = pipeline::start(shared, recovered, attesting)?;
         let submitter = Arc::new(Submitter {
             charter: charter.clone(),
             ordering: ordering.clone(),
@@ -151,6 +188,8 @@ impl Node {
             verifier: verifier.clone(),
             published: published.clone(),
             receipts,
+            rate_limit: config.client_transactions_per_second.map(RateLimit::new),
+            started: Instant::now(),
         });
         let endorsing = match states {
             None => None,
@@ -179,8 +218,10 @@ impl Node {
             submitter,
             endorsing,
             metrics,
+            answer_at: config.answer_at,
             started: Instant::now(),
             newest_block_ms: AtomicU64::new(0),
+            query_memory: query_memory(config.query_memory_megabytes),
         });
         serve(&gateway, &database, postgres, access, http);
         let report = StartReport { checkpoint, replayed, height, repairs, time: start.elapsed() };
@@ -195,6 +236,12 @@ impl Node {
     /// What clients are answered with.
     pub fn database(&self) -> Arc<dyn Database> {
         self.database.clone()
+    }
+
+    /// A certificate that answers for the outcome of the block at `height`: of this height or of one above it. Nodes keep
+    /// the newest thousand; older ones stand in blocks.
+    pub fn outcome_certificate(&self, height: u64) -> Option<OutcomeCertificate> {
+        self.published.certified().covering(height)
     }
 
     /// Why the node does not serve, if so.

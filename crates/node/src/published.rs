@@ -1,3 +1,4 @@
+use crate::attesting::Certified;
 use crate::past::{PastStates, WithPast};
 use crate::row_history::KeptRows;
 use parking_lot::RwLock;
@@ -16,18 +17,23 @@ const RECENT_DIGESTS: usize = 1_000;
 
 /// What the pipeline has made visible: the newest applied state for reads, the newest recorded height for the world.
 pub(crate) struct Published {
-    state: Arc<State>,
-    past: Arc<PastStates>,
     rows: Option<Arc<KeptRows>>,
+    /// So many past states are kept.
+    heights: usize,
+    certified: Arc<Certified>,
     inner: RwLock<Inner>,
     /// The newest recorded height, for those who wait for one.
     height: watch::Sender<u64>,
 }
 
 struct Inner {
+    state: Arc<State>,
+    past: Arc<PastStates>,
     library: Arc<Library>,
     recent: VecDeque<(u64, Digest)>,
     not_serving: Option<String>,
+    /// Why nobody is served for a while.
+    suspended: Option<String>,
 }
 
 impl Published {
@@ -38,16 +44,22 @@ impl Published {
         (heights, rows): (usize, Option<Arc<KeptRows>>),
         height: u64,
         digest: Digest,
+        certified: Arc<Certified>,
     ) -> Published {
         let past = Arc::new(PastStates::new(heights, height, state.snapshot()));
         let recent = VecDeque::from([(height, digest)]);
-        let inner = RwLock::new(Inner { library, recent, not_serving: None });
-        Published { state, past, rows, inner, height: watch::Sender::new(height) }
+        let inner = Inner { state, past, library, recent, not_serving: None, suspended: None };
+        Published { rows, heights, certified, inner: RwLock::new(inner), height: watch::Sender::new(height) }
     }
 
     /// The tables.
-    pub(crate) fn state(&self) -> &Arc<State> {
-        &self.state
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.inner.read().state.clone()
+    }
+
+    /// What is known about others' outcomes.
+    pub(crate) fn certified(&self) -> &Arc<Certified> {
+        &self.certified
     }
 
     /// The compiled catalog of the newest applied block.
@@ -59,7 +71,7 @@ impl Published {
     pub(crate) fn at_one_height(&self) -> Option<(Arc<Library>, Arc<StateSnapshot>)> {
         // A schema change may come between one and the other.
         for _ in 0..SCHEMA_CHANGES_MAX {
-            let (library, snapshot) = (self.library(), self.state.snapshot());
+            let (library, snapshot) = (self.library(), self.state().snapshot());
             if snapshot.catalog().version == library.catalog().version {
                 return Some((library, snapshot));
             }
@@ -70,12 +82,16 @@ impl Published {
 
     /// A snapshot together with the states before it.
     pub(crate) fn with_past(&self, snapshot: Arc<StateSnapshot>) -> WithPast {
-        WithPast::new(snapshot, self.past.clone(), self.rows.clone())
+        WithPast::new(snapshot, self.inner.read().past.clone(), self.rows.clone())
     }
 
     /// The block at `height` was applied.
     pub(crate) fn applied(&self, library: &Arc<Library>, height: u64) {
-        self.past.push(height, self.state.snapshot());
+        let (state, past) = {
+            let inner = self.inner.read();
+            (inner.state.clone(), inner.past.clone())
+        };
+        past.push(height, state.snapshot());
         if !Arc::ptr_eq(&self.inner.read().library, library) {
             self.inner.write().library = library.clone();
         }
@@ -88,6 +104,17 @@ impl Published {
             inner.recent.pop_front();
         }
         inner.recent.push_back((height, digest));
+        drop(inner);
+        self.height.send_replace(height);
+    }
+
+    /// The blocks above `height` are taken back: this is the state behind it, made anew.
+    pub(crate) fn replace(&self, state: Arc<State>, library: Arc<Library>, height: u64, digest: Digest) {
+        let past = Arc::new(PastStates::new(self.heights, height, state.snapshot()));
+        let mut inner = self.inner.write();
+        inner.recent.retain(|(recorded, _)| *recorded < height);
+        inner.recent.push_back((height, digest));
+        (inner.state, inner.past, inner.library) = (state, past, library);
         drop(inner);
         self.height.send_replace(height);
     }
@@ -114,8 +141,19 @@ impl Published {
         self.inner.write().not_serving.get_or_insert(reason);
     }
 
+    /// Nobody is served until [`Published::resume`].
+    pub(crate) fn suspend(&self, reason: String) {
+        self.inner.write().suspended = Some(reason);
+    }
+
+    /// What suspended serving is over.
+    pub(crate) fn resume(&self) {
+        self.inner.write().suspended = None;
+    }
+
     /// Why the node does not serve.
     pub(crate) fn not_serving(&self) -> Option<String> {
-        self.inner.read().not_serving.clone()
+        let inner = self.inner.read();
+        inner.not_serving.clone().or_else(|| inner.suspended.clone())
     }
 }

@@ -2,7 +2,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::hash::BuildHasher;
 use tokio::sync::mpsc;
-use types::{Outcome, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId};
+use types::{AnswerAt, Outcome, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId};
 
 /// Locks that waiting clients are spread over.
 const SHARDS: usize = 16;
@@ -15,6 +15,7 @@ struct Waiter {
     /// What ordering knows it by.
     name: TransactionId,
     expires_at: u64,
+    answer_at: AnswerAt,
     reply: mpsc::Sender<SubmissionReply>,
 }
 
@@ -33,20 +34,20 @@ impl Receipts {
         &self.shards[(hash >> 32) as usize % SHARDS]
     }
 
-    /// Sends the receipt of `id` to `reply` when it is recorded; false where too many wait already.
+    /// Sends the receipt of `id` to `reply` at the moment `answer_at`; false where too many wait already.
     pub(crate) fn wait(
         &self,
-        id: TransactionId,
-        name: TransactionId,
+        (id, name): (TransactionId, TransactionId),
         position: u32,
         expires_at: u64,
+        answer_at: AnswerAt,
         reply: mpsc::Sender<SubmissionReply>,
     ) -> bool {
         let mut shard = self.shard(&id).lock();
         if shard.len() >= WAITING_MAX / SHARDS {
             return false;
         }
-        shard.entry(id).or_default().push(Waiter { position, name, expires_at, reply });
+        shard.entry(id).or_default().push(Waiter { position, name, expires_at, answer_at, reply });
         true
     }
 
@@ -57,33 +58,44 @@ impl Receipts {
         name: &TransactionId,
         result: &Result<Receipt, SubmissionRefusal>,
     ) {
-        let mut shard = self.shard(id).lock();
-        let Some(waiters) = shard.get_mut(id) else { return };
-        let answered: Vec<Waiter> = waiters.extract_if(.., |waiter| waiter.name == *name).collect();
-        if waiters.is_empty() {
-            shard.remove(id);
-        }
-        drop(shard);
+        let answered = self.take(id, |waiter| waiter.name == *name);
         answered.into_iter().for_each(|waiter| waiter.send(result.clone()));
     }
 
-    /// Hands out the receipts of a block that is recorded. A receipt that says "duplicate" is replaced by the first
+    /// Those who wait for `id` and whom `which` is true of; they wait no longer.
+    fn take(&self, id: &TransactionId, which: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
+        let mut shard = self.shard(id).lock();
+        let Some(waiters) = shard.get_mut(id) else { return Vec::new() };
+        let taken: Vec<Waiter> = waiters.extract_if(.., |waiter| which(waiter)).collect();
+        if waiters.is_empty() {
+            shard.remove(id);
+        }
+        taken
+    }
+
+    /// Hands out the receipts of a block that is recorded, to those who wait for no more, and to all once it is `attested`. A receipt that says "duplicate" is replaced by the first
     /// one's, which `original` finds: the same transaction gets the same receipt. What is wrong with endorsements is only
     /// told to who sent these: `name` is what ordering knew the transaction by.
     pub(crate) fn publish(
         &self,
         receipts: &[Receipt],
+        attested: bool,
         original: impl Fn(u64, u32) -> Option<Receipt>,
         name: impl Fn(&Receipt) -> TransactionId,
     ) {
         for receipt in receipts {
+            let id = &receipt.transaction;
+            let due = |waiter: &Waiter| attested || waiter.answer_at == AnswerAt::Recorded;
             if matches!(receipt.outcome, Outcome::Rejected(RejectReason::Endorsement(_))) {
-                self.answer(&receipt.transaction, &name(receipt), &Ok(receipt.clone()));
+                let name = name(receipt);
+                let told = self.take(id, |waiter| due(waiter) && waiter.name == name);
+                told.into_iter().for_each(|waiter| waiter.send(Ok(receipt.clone())));
                 continue;
             }
-            let Some(waiters) = self.shard(&receipt.transaction).lock().remove(&receipt.transaction) else {
+            let waiters = self.take(id, due);
+            if waiters.is_empty() {
                 continue;
-            };
+            }
             let first = match &receipt.outcome {
                 Outcome::Rejected(RejectReason::Duplicate { height, index }) => original(*height, *index),
                 _ => None,
@@ -95,11 +107,16 @@ impl Receipts {
         }
     }
 
-    /// Answers those whose transaction can no longer be ordered, and forgets those who have gone.
-    pub(crate) fn expire(&self, height: u64) {
+    /// Answers those whose transaction can no longer be ordered, and forgets those who have gone. All receipts have been
+    /// handed out that are recorded up to one height and attested up to another one.
+    pub(crate) fn expire(&self, recorded: u64, attested: u64) {
         for shard in &self.shards {
             shard.lock().retain(|_, waiters| {
                 waiters.retain(|waiter| {
+                    let height = match waiter.answer_at {
+                        AnswerAt::Recorded => recorded,
+                        AnswerAt::Attested => attested,
+                    };
                     let expired = waiter.expires_at < height;
                     if expired {
                         let reason = RejectReason::Expired { height, expires_at: waiter.expires_at };
@@ -135,9 +152,16 @@ mod tests {
         let first = receipt(1, 5, Outcome::Committed(vec![StatementResult::default()]));
         let again = receipt(1, 9, Outcome::Rejected(RejectReason::Duplicate { height: 5, index: 0 }));
         let (sender, mut replies) = mpsc::channel(2);
-        assert!(receipts.wait(first.transaction, first.transaction, 7, 100, sender.clone()));
+        assert!(receipts.wait(
+            (first.transaction, first.transaction),
+            7,
+            100,
+            AnswerAt::Recorded,
+            sender.clone()
+        ));
         receipts.publish(
             &[again],
+            false,
             |height, index| {
                 assert_eq!((height, index), (5, 0));
                 Some(first.clone())
@@ -158,16 +182,22 @@ mod tests {
         let name = |number: u8| TransactionId(crypto::sha256(&[&[number]]));
         let (sender, mut replies) = mpsc::channel(3);
         for variant in [10, 11, 12] {
-            assert!(receipts.wait(id, name(variant), variant.into(), 100, sender.clone()));
+            assert!(receipts.wait(
+                (id, name(variant)),
+                variant.into(),
+                100,
+                AnswerAt::Recorded,
+                sender.clone()
+            ));
         }
-        receipts.publish(std::slice::from_ref(&rejected), |_, _| None, |_| name(11));
+        receipts.publish(std::slice::from_ref(&rejected), false, |_, _| None, |_| name(11));
         let reply = replies.try_recv().expect("told");
         assert_eq!(reply, SubmissionReply { position: 11, result: Ok(rejected) });
         let early = Err(SubmissionRefusal::EarlyAbort { stale: true });
         receipts.answer(&id, &name(12), &early);
         assert_eq!(replies.try_recv(), Ok(SubmissionReply { position: 12, result: early }));
         assert!(replies.try_recv().is_err());
-        receipts.publish(std::slice::from_ref(&committed), |_, _| None, |_| name(99));
+        receipts.publish(std::slice::from_ref(&committed), false, |_, _| None, |_| name(99));
         assert_eq!(replies.try_recv(), Ok(SubmissionReply { position: 10, result: Ok(committed) }));
     }
 
@@ -176,11 +206,32 @@ mod tests {
         let receipts = Receipts::new();
         let (sender, mut replies) = mpsc::channel(2);
         let id = TransactionId(crypto::sha256(&[b"x"]));
-        assert!(receipts.wait(id, id, 0, 10, sender));
-        receipts.expire(10);
+        assert!(receipts.wait((id, id), 0, 10, AnswerAt::Recorded, sender));
+        receipts.expire(10, 9);
         assert!(replies.try_recv().is_err(), "it may still stand at height 10");
-        receipts.expire(11);
+        receipts.expire(11, 9);
         let refusal = SubmissionRefusal::Rejected(RejectReason::Expired { height: 11, expires_at: 10 });
         assert_eq!(replies.try_recv().expect("told").result, Err(refusal));
+    }
+
+    #[test]
+    fn who_waits_for_attested_receipts_gets_them_once_they_are() {
+        let receipts = Receipts::new();
+        let committed = receipt(1, 5, Outcome::Committed(vec![]));
+        let id = committed.transaction;
+        let (sender, mut replies) = mpsc::channel(3);
+        for (position, moment) in [(1, AnswerAt::Attested), (2, AnswerAt::Recorded)] {
+            assert!(receipts.wait((id, id), position, 6, moment, sender.clone()));
+        }
+        let publish =
+            |attested| receipts.publish(std::slice::from_ref(&committed), attested, |_, _| None, |_| id);
+        let told = |position| SubmissionReply { position, result: Ok(committed.clone()) };
+        publish(false);
+        assert_eq!(replies.try_recv(), Ok(told(2)));
+        assert!(replies.try_recv().is_err());
+        receipts.expire(9, 4);
+        assert!(replies.try_recv().is_err(), "it is recorded and not attested yet");
+        publish(true);
+        assert_eq!(replies.try_recv(), Ok(told(1)));
     }
 }

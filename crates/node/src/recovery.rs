@@ -2,9 +2,10 @@
 //! after it.
 
 use crate::NodeError;
+use crate::attesting::OwnOutcome;
 use crate::row_history::KeptRows;
 use engine::{Engine, Verifier};
-use ledger::{CheckpointStore, Ledger};
+use ledger::{BlockRecord, CheckpointStore, Ledger, LedgerError};
 use state::CheckpointHeader;
 use std::sync::Arc;
 use types::{Charter, Pipeline};
@@ -21,7 +22,7 @@ pub struct Recovered {
     pub refused: Vec<String>,
 }
 
-/// Loads the newest checkpoint that is whole and whose replay agrees with the ledger; falls back to older ones and at
+/// Loads the newest checkpoint below height `below` that is whole and whose replay agrees with the ledger; falls back to older ones and at
 /// last to replaying every block.
 ///
 /// # Errors
@@ -33,10 +34,11 @@ pub fn recover(
     ledger: &Ledger,
     checkpoints: &CheckpointStore,
     rows: Option<&KeptRows>,
+    below: u64,
 ) -> Result<Recovered, NodeError> {
     let tip = ledger.tip().map_or(0, |(height, _)| height);
     let mut refused = Vec::new();
-    for height in checkpoints.newest() {
+    for height in checkpoints.newest().into_iter().filter(|height| *height < below) {
         if height > tip {
             refused.push(format!("checkpoint {height} lies above the ledger's tip {tip}"));
             continue;
@@ -106,4 +108,34 @@ fn replay(
         replayed += 1;
     }
     Ok((engine, replayed))
+}
+
+/// The outcomes of recorded blocks that are not certified by blocks, and the newest that is; in front of them
+/// the height up to which outcomes are certified: the newest certificate in a block that the record agrees with.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub(crate) fn attestable(ledger: &Ledger) -> Result<(u64, Vec<OwnOutcome>), NodeError> {
+    let tip = ledger.tip().map_or(0, |(height, _)| height);
+    let mut certified = 0;
+    for height in (1..=tip).rev() {
+        let header = ledger.header(height)?;
+        if header.is_none_or(|header| header.certified_height == 0) {
+            break;
+        }
+        let Some(certificate) = ledger.block(height)?.and_then(|(block, _)| block.attested.outcome) else {
+            continue;
+        };
+        let recorded = ledger.summary(certificate.statement.height)?;
+        if recorded.is_some_and(|recorded| recorded.outcome == certificate.statement) {
+            certified = certificate.statement.height;
+            break;
+        }
+    }
+    let own = |record: Result<BlockRecord, LedgerError>| {
+        let BlockRecord { block, outcome, .. } = record?;
+        Ok(OwnOutcome { outcome: outcome.header, digest: outcome.digest, attested: block.attested })
+    };
+    let outcomes: Result<Vec<_>, NodeError> = ledger.blocks_from(certified.max(1)).map(own).collect();
+    Ok((certified, outcomes?))
 }

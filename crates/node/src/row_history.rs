@@ -3,8 +3,9 @@
 use crate::NodeError;
 use engine::RowHistory;
 use ledger::RecordedRow;
+use parking_lot::RwLock;
 use state::{PastChange, PastError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use types::{Charter, Key, TableId};
 
@@ -13,7 +14,9 @@ const MEGABYTES_DEFAULT: u64 = 4096;
 
 /// The changes of rows on this node's disk.
 pub struct KeptRows {
-    store: ledger::RowHistory,
+    store: RwLock<ledger::RowHistory>,
+    path: PathBuf,
+    bytes_max: u64,
     charter: Arc<Charter>,
 }
 
@@ -36,13 +39,20 @@ impl KeptRows {
             };
         }
         let bytes_max = megabytes.saturating_mul(1024 * 1024);
-        let store = ledger::RowHistory::open(path, charter.ledger(), newest, bytes_max)?;
-        Ok(Some(Arc::new(KeptRows { store, charter: charter.clone() })))
+        let store = RwLock::new(ledger::RowHistory::open(&path, charter.ledger(), newest, bytes_max)?);
+        Ok(Some(Arc::new(KeptRows { store, path, bytes_max, charter: charter.clone() })))
     }
 
     /// The newest height whose changes are here.
     pub(crate) fn tip(&self) -> u64 {
-        self.store.tip()
+        self.store.read().tip()
+    }
+
+    /// Forgets what blocks above `height` did: they will be executed again.
+    pub(crate) fn take_back(&self, height: u64) -> Result<(), NodeError> {
+        let mut store = self.store.write();
+        *store = ledger::RowHistory::open(&self.path, self.charter.ledger(), height, self.bytes_max)?;
+        Ok(())
     }
 
     /// Keeps what the transactions of a block did to rows; of a block that is known already nothing.
@@ -60,12 +70,12 @@ impl KeptRows {
             existed: change.existed,
             value: change.value.as_ref(),
         });
-        Ok(self.store.append(height, rows)?)
+        Ok(self.store.read().append(height, rows)?)
     }
 
     /// The changes of a row, the oldest first.
     pub(crate) fn changes(&self, table: TableId, key: &Key) -> Result<Vec<PastChange>, PastError> {
-        let versions = self.store.versions(table, key).map_err(|error| {
+        let versions = self.store.read().versions(table, key).map_err(|error| {
             tracing::error!(%error, "the history of a row cannot be read");
             PastError::Unreadable
         })?;

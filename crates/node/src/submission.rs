@@ -2,20 +2,26 @@
 
 use crate::admission::ordering_names;
 use crate::published::Published;
+use crate::rate_limit::RateLimit;
 use crate::receipts::Receipts;
 use bytes::Bytes;
 use engine::Verifier;
 use ledger::Ledger;
 use ordering::{Ordering, SubmitError};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::mpsc;
-use types::{Charter, Outcome, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId};
+use types::{
+    AnswerAt, Charter, Outcome, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId,
+};
 
 /// A transaction that somebody has submitted and waits for.
 pub(crate) struct Submitted {
     /// Its place in the client's submission.
     pub(crate) position: u32,
     pub(crate) bytes: Bytes,
+    /// When its receipt is to be sent.
+    pub(crate) answer_at: AnswerAt,
     pub(crate) replies: mpsc::Sender<SubmissionReply>,
 }
 
@@ -34,6 +40,10 @@ pub(crate) struct Submitter {
     pub(crate) verifier: Arc<Verifier>,
     pub(crate) published: Arc<Published>,
     pub(crate) receipts: Arc<Receipts>,
+    /// How much a client may submit, where that is bounded.
+    pub(crate) rate_limit: Option<RateLimit>,
+    /// Counts from here.
+    pub(crate) started: Instant,
 }
 
 impl Submitter {
@@ -53,24 +63,35 @@ impl Submitter {
                 }
             };
             let expires_at = transaction.expires_at;
-            if expires_at <= height
-                && let Some(receipt) = self.executed_receipt(&transaction.id)
+            let executed = (expires_at <= height).then(|| self.executed_receipt(&transaction.id)).flatten();
+            if let Some(receipt) = &executed
+                && self.is_due(receipt, one.answer_at)
             {
-                one.reply(Ok(receipt));
+                one.reply(Ok(receipt.clone()));
                 continue;
             }
-            if expires_at <= height || expires_at > height + u64::from(self.charter.expiry_blocks_max) {
+            if executed.is_none() && expires_at <= height
+                || expires_at > height + u64::from(self.charter.expiry_blocks_max)
+            {
                 let reason = RejectReason::Expired { height: height + 1, expires_at };
                 one.reply(Err(SubmissionRefusal::Rejected(reason)));
                 continue;
             }
-            if !self.receipts.wait(transaction.id, name, one.position, expires_at, one.replies.clone()) {
+            if let Some(limit) = &self.rate_limit
+                && !limit.admit(transaction.client.key, &transaction.principal, self.started.elapsed())
+            {
+                one.reply(Err(SubmissionRefusal::TooFast { per_second: limit.per_second() }));
+                continue;
+            }
+            let known_by = (transaction.id, name);
+            if !self.receipts.wait(known_by, one.position, expires_at, one.answer_at, one.replies.clone()) {
                 one.reply(Err(SubmissionRefusal::Full));
                 continue;
             }
-            // Looked up after the registration, so that a block recorded meanwhile is not missed.
+            // Looked up after the registration, so that a block recorded or attested meanwhile is not missed.
             if let Some(receipt) = self.executed_receipt(&transaction.id) {
-                self.receipts.publish(std::slice::from_ref(&receipt), |_, _| None, |_| name);
+                let attested = self.is_due(&receipt, AnswerAt::Attested);
+                self.receipts.publish(std::slice::from_ref(&receipt), attested, |_, _| None, |_| name);
                 continue;
             }
             ordered.push(one.bytes.clone());
@@ -85,6 +106,11 @@ impl Submitter {
             };
             self.receipts.answer(&id, &name, &Err(refusal));
         }
+    }
+
+    /// Whether a recorded receipt may be handed out to somebody who waits for this moment.
+    fn is_due(&self, receipt: &Receipt, answer_at: AnswerAt) -> bool {
+        answer_at == AnswerAt::Recorded || receipt.height <= self.published.certified().height()
     }
 
     /// The receipt of a transaction that was executed (and not merely rejected, which may change).

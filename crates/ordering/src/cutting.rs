@@ -5,7 +5,9 @@ use bytes::Bytes;
 use crypto::Digest;
 use rustc_hash::FxHashSet;
 use std::time::Duration;
-use types::{Attested, Block, BlockHeader, BlockLimits, TransactionId, transactions_root};
+use types::{
+    AttestationError, Attested, Block, BlockHeader, BlockLimits, Charter, TransactionId, transactions_root,
+};
 
 /// What the next block builds on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +31,23 @@ impl Parent {
             timestamp_ms: header.timestamp_ms,
             certified_height: header.certified_height,
         }
+    }
+}
+
+/// What the charter says about blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules<'a> {
+    /// Digest of the charter.
+    pub ledger: Digest,
+    pub limits: &'a BlockLimits,
+    /// How far a block with transactions may be above what is certified.
+    pub outcome_lag_blocks: u32,
+}
+
+impl<'a> Rules<'a> {
+    /// The rules of a charter with this digest.
+    pub(crate) fn of(charter: &'a Charter, ledger: Digest) -> Rules<'a> {
+        Rules { ledger, limits: &charter.block, outcome_lag_blocks: charter.outcome_lag_blocks }
     }
 }
 
@@ -95,17 +114,14 @@ pub(crate) enum Fault {
     Repeated { id: TransactionId },
     #[error("transaction {position} is refused: {reason:?}")]
     Transaction { position: usize, reason: types::RejectReason },
+    #[error("its certificate of the {of} at height {height} is none: {reason}")]
+    Certificate { of: &'static str, height: u64, reason: AttestationError },
 }
 
-/// Checks everything about a block that follows from its parent and the charter alone. The root is not recomputed:
-/// decoding a block does that.
-pub(crate) fn check(
-    block: &Block,
-    ledger: Digest,
-    parent: &Parent,
-    proposer: u16,
-    limits: &BlockLimits,
-) -> Result<(), Fault> {
+/// Checks everything about a block that follows from its parent and the charter alone, but no signatures. The digests of
+/// certificates and transactions are not computed again: decoding a block does that.
+pub(crate) fn check(block: &Block, rules: &Rules<'_>, parent: &Parent, proposer: u16) -> Result<(), Fault> {
+    let Rules { ledger, limits, .. } = *rules;
     let header = &block.header;
     let bytes: usize = block.transactions.iter().map(|transaction| transaction.len() + LENGTH_BYTES).sum();
     equal("ledger", &ledger, &header.ledger)?;
@@ -123,7 +139,29 @@ pub(crate) fn check(
     let most = limits.transactions_max;
     within("transactions", header.transactions <= most, || format!("at most {most}"), header.transactions)?;
     let most = limits.bytes_max as usize;
-    within("bytes", bytes <= most, || format!("at most {most}"), bytes)
+    within("bytes", bytes <= most, || format!("at most {most}"), bytes)?;
+    check_heights(block, parent, rules.outcome_lag_blocks)
+}
+
+/// Checks what a block's certificates are about, and that ordering is not too far ahead of them.
+fn check_heights(block: &Block, parent: &Parent, outcome_lag_blocks: u32) -> Result<(), Fault> {
+    let Block { header, attested, .. } = block;
+    let mut certified = parent.certified_height;
+    if let Some(certificate) = &attested.outcome {
+        let (first, last, height) = (certified + 1, parent.height, certificate.statement.height);
+        let new = (first..=last).contains(&height);
+        within("height of the certified outcome", new, || format!("{first} to {last}"), height)?;
+        certified = height;
+    }
+    equal("certified height", &certified, &header.certified_height)?;
+    if let Some(certificate) = &attested.checkpoint {
+        let (last, height) = (parent.height, certificate.statement.height);
+        let before = (1..=last).contains(&height);
+        within("height of the certified checkpoint", before, || format!("1 to {last}"), height)?;
+    }
+    let (ahead, most) = (header.height - certified, u64::from(outcome_lag_blocks));
+    let good = block.transactions.is_empty() || ahead <= most;
+    within("distance to the certified height", good, || format!("at most {most}, or no transaction"), ahead)
 }
 
 fn equal<T: PartialEq + ToString>(field: &'static str, expected: &T, found: &T) -> Result<(), Fault> {
@@ -151,7 +189,9 @@ pub(crate) fn check_distinct(ids: &[TransactionId]) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::certificates::Certificates;
     use crypto::sha256;
+    use types::{Certificate, CheckpointRoot, OutcomeHeader};
 
     const LIMITS: BlockLimits = BlockLimits {
         transactions_max: 3,
@@ -190,17 +230,19 @@ mod tests {
     #[test]
     fn the_checks_accept_what_was_assembled_and_name_what_was_changed() {
         let ledger = sha256(&[b"ledger"]);
-        let parent = Parent { digest: sha256(&[b"parent"]), height: 7, timestamp_ms: 1_000 };
-        let good =
-            assemble(ledger, &parent, 2, 900, vec![Bytes::from_static(b"one"), Bytes::from_static(b"two")]);
+        let parent =
+            Parent { digest: sha256(&[b"parent"]), height: 7, timestamp_ms: 1_000, certified_height: 5 };
+        let rules = Rules { ledger, limits: &LIMITS, outcome_lag_blocks: 10 };
+        let transactions = vec![Bytes::from_static(b"one"), Bytes::from_static(b"two")];
+        let good = assemble(ledger, &parent, 2, 900, Attested::default(), transactions);
         assert_eq!(good.header.timestamp_ms, 1_001, "a slow clock does not turn time back");
-        assert_eq!(check(&good, ledger, &parent, 2, &LIMITS), Ok(()));
+        assert_eq!(check(&good, &rules, &parent, 2), Ok(()));
         assert_eq!(good.check_content(), Ok(()));
 
         let field = |change: fn(&mut Block)| {
             let mut block = good.clone();
             change(&mut block);
-            match check(&block, ledger, &parent, 2, &LIMITS) {
+            match check(&block, &rules, &parent, 2) {
                 Err(Fault::Field { field, .. }) => field,
                 other => panic!("expected a fault, found {other:?}"),
             }
@@ -210,6 +252,8 @@ mod tests {
         assert_eq!(field(|block| block.header.previous = Digest::ZERO), "previous");
         assert_eq!(field(|block| block.header.proposer = 1), "proposer");
         assert_eq!(field(|block| block.header.timestamp_ms = 1_000), "timestamp");
+        assert_eq!(field(|block| block.header.certified_height = 4), "certified height");
+        assert_eq!(field(|block| block.header.certified_height = 6), "certified height");
         assert_eq!(field(|block| block.header.transactions = 3), "count of transactions");
         assert_eq!(
             field(|block| {
@@ -225,6 +269,78 @@ mod tests {
             }),
             "bytes"
         );
+    }
+
+    fn attested(outcome: Option<u64>, checkpoint: Option<u64>) -> Attested {
+        let zero = Digest::ZERO;
+        let outcome = outcome.map(|height| OutcomeHeader {
+            ledger: zero,
+            height,
+            block: zero,
+            previous: zero,
+            receipts_root: zero,
+            state_digest: zero,
+        });
+        let outcome = outcome.map(|statement| Certificate { statement, signatures: Vec::new() });
+        let checkpoint =
+            checkpoint.map(|height| CheckpointRoot { ledger: zero, height, outcome: zero, state_root: zero });
+        let checkpoint = checkpoint.map(|statement| Certificate { statement, signatures: Vec::new() });
+        Attested { outcome, checkpoint }
+    }
+
+    /// Every combination of small heights: what is accepted follows the rules, said in other words than by the code.
+    #[test]
+    fn certificates_are_new_and_below_and_transactions_keep_their_distance() {
+        let ledger = sha256(&[b"ledger"]);
+        let heights = || std::iter::once(None).chain((0..=8).map(Some));
+        for lag in 2..=4 {
+            let rules = Rules { ledger, limits: &LIMITS, outcome_lag_blocks: lag };
+            for (height, before) in
+                (0..=6).flat_map(|height| (0..=height).map(move |before| (height, before)))
+            {
+                let parent = Parent { digest: ledger, height, timestamp_ms: 1, certified_height: before };
+                for (outcome, checkpoint) in heights().flat_map(|one| heights().map(move |two| (one, two))) {
+                    for transactions in [Vec::new(), vec![Bytes::from_static(b"one")]] {
+                        let with = !transactions.is_empty();
+                        let block =
+                            assemble(ledger, &parent, 0, 9, attested(outcome, checkpoint), transactions);
+                        let certified = outcome.unwrap_or(before);
+                        let good = outcome.is_none_or(|outcome| outcome > before && outcome < height + 1)
+                            && checkpoint.is_none_or(|checkpoint| checkpoint > 0 && checkpoint < height + 1)
+                            && (!with || height + 1 <= certified + u64::from(lag));
+                        let found = check(&block, &rules, &parent, 0);
+                        assert_eq!(found.is_ok(), good, "{parent:?} {outcome:?} {checkpoint:?}: {found:?}");
+                        if good {
+                            assert_eq!(block.header.certified_height, certified);
+                            assert_eq!(block.check_content(), Ok(()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a proposer takes from its certificates is never refused.
+    #[test]
+    fn what_a_proposer_carries_and_allows_is_accepted() {
+        let ledger = sha256(&[b"ledger"]);
+        for (known, height) in (0..=8).flat_map(|known| (0..=8).map(move |height| (known, height))) {
+            let certificates = Certificates::default();
+            let Attested { outcome, checkpoint } = attested(Some(known), Some(known.max(1)));
+            certificates.certify(outcome.expect("made"));
+            certificates.certify_checkpoint(checkpoint.expect("made"));
+            for (before, lag) in (0..=height).flat_map(|before| (2..=4).map(move |lag| (before, lag))) {
+                let parent = Parent { digest: ledger, height, timestamp_ms: 1, certified_height: before };
+                let carried = certificates.for_child_of(&parent);
+                let transactions = match certificates.allow_transactions(&parent, lag) {
+                    true => vec![Bytes::from_static(b"one")],
+                    false => Vec::new(),
+                };
+                let block = assemble(ledger, &parent, 0, 9, carried, transactions);
+                let rules = Rules { ledger, limits: &LIMITS, outcome_lag_blocks: lag };
+                assert_eq!(check(&block, &rules, &parent, 0), Ok(()), "{known} {parent:?}");
+            }
+        }
     }
 
     #[test]

@@ -17,11 +17,16 @@
 //! charter that the block is final ([`verify_certificate`]). The consumer is a synchronous thread; it acknowledges a
 //! height when it has made everything up to there durable.
 //!
+//! What blocks come to, the members' nodes agree on beside ordering, with messages that ordering carries for them
+//! ([`Ordering::broadcast`]). The certificates of that ([`Ordering::certify`]) stand in later blocks, and ordering waits
+//! for them: a block with transactions is at most `outcome_lag_blocks` above what is certified in it or before it.
+//!
 //! With the feature `simulation`, four nodes run in one process from a seed, with crashes, loss, partitions and an
 //! adversary: module `simulation`.
 
 pub mod bft;
 mod certificate;
+mod certificates;
 mod certify;
 mod cutting;
 mod error;
@@ -36,7 +41,10 @@ pub use error::{CertificateError, OrderingError, SubmitError};
 pub use mempool::MempoolLimits;
 
 use bytes::Bytes;
-use types::{Block, RejectReason, TransactionId};
+use types::{Block, CheckpointCertificate, OutcomeCertificate, RejectReason, TransactionId};
+
+/// Bytes of a message between members' nodes: [`Ordering::broadcast`].
+pub const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
 /// What ordering must know about transactions. The node implements it; ordering calls it from its own threads.
 ///
@@ -112,6 +120,21 @@ pub trait Ordering: Send + Sync {
     /// The node has made every block up to `height` durable; the service will not deliver those again after a
     /// restart. A service stops delivering when too many blocks are not acknowledged.
     fn acknowledge(&self, height: u64);
+
+    /// Sends a message of at most [`MESSAGE_BYTES_MAX`] to the nodes of all other members. Never waits: what finds no
+    /// room, and what somebody who is not connected should have heard, is lost.
+    fn broadcast(&self, message: Bytes);
+
+    /// What other members' nodes have broadcast, each with the position of its sender in the charter, who is
+    /// authenticated. The channel is bounded; what finds no room is lost.
+    fn messages(&self) -> &crossbeam_channel::Receiver<(u16, Bytes)>;
+
+    /// This node's next block carries the certificate, if no block before carries as new a one. The node has checked
+    /// it.
+    fn certify(&self, certificate: OutcomeCertificate);
+
+    /// This node's next block carries the certificate, if no block before is known to. The node has checked it.
+    fn certify_checkpoint(&self, certificate: CheckpointCertificate);
 
     /// A final block that this node's ordering still stores, to heal a ledger that lost its tail. Reads from disk:
     /// call it from synchronous threads only.

@@ -279,6 +279,13 @@ impl Mempool {
         }
     }
 
+    /// Has the thread that waits look again.
+    pub(crate) fn wake_thread(&self) {
+        // Counts as an arrival, so that a thread that has looked and not begun to wait does not wait.
+        self.queue.lock().next += 1;
+        self.arrival_on_thread.notify_all();
+    }
+
     /// Refuses everything from now on.
     pub(crate) fn close(&self) {
         self.queue.lock().closed = true;

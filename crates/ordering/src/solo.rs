@@ -2,8 +2,9 @@
 //! the service continues where that ends.
 
 use crate::certificate::{Certificate, solo_message};
+use crate::certificates::Certificates;
 use crate::cutting::{Cut, Parent, assemble, when_to_cut};
-use crate::mempool::{Clock, Mempool};
+use crate::mempool::{Clock, Mempool, Survey};
 use crate::{Admission, Delivery, MempoolLimits, Ordering, OrderingError, OrderingStatus, SubmitError};
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender};
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::thread::JoinHandle;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use types::{Attested, BlockHeader, Charter, TransactionId};
+use types::{BlockHeader, Charter, CheckpointCertificate, OutcomeCertificate, TransactionId};
 
 /// Blocks that wait for the consumer.
 const DELIVERIES_MAX: usize = 4;
@@ -39,6 +40,9 @@ struct Solo {
     mempool: Arc<Mempool>,
     height: Arc<AtomicU64>,
     deliveries: Receiver<Delivery>,
+    certificates: Arc<Certificates>,
+    /// Nobody is there to send any.
+    messages: Receiver<(u16, Bytes)>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -66,7 +70,9 @@ pub fn start(config: SoloConfig, admission: Arc<dyn Admission>) -> Result<Arc<dy
     let mempool = Arc::new(Mempool::new(mempool, clock.clone()));
     let height = Arc::new(AtomicU64::new(parent.height));
     let (sender, deliveries) = crossbeam_channel::bounded(DELIVERIES_MAX);
+    let certificates = Arc::new(Certificates::default());
     let cutter = Cutter {
+        certificates: certificates.clone(),
         admission: admission.clone(),
         charter,
         node_key,
@@ -79,7 +85,8 @@ pub fn start(config: SoloConfig, admission: Arc<dyn Admission>) -> Result<Arc<dy
         .name("solo ordering".to_string())
         .spawn(move || cutter.run(parent))
         .map_err(|error| OrderingError::Ended(error.to_string()))?;
-    Ok(Arc::new(Solo { admission, mempool, height, deliveries, thread: Mutex::new(Some(thread)) }))
+    let (thread, messages) = (Mutex::new(Some(thread)), crossbeam_channel::never());
+    Ok(Arc::new(Solo { admission, mempool, height, deliveries, certificates, messages, thread }))
 }
 
 struct Cutter {
@@ -87,6 +94,7 @@ struct Cutter {
     charter: Arc<Charter>,
     node_key: SecretKey,
     mempool: Arc<Mempool>,
+    certificates: Arc<Certificates>,
     clock: Clock,
     height: Arc<AtomicU64>,
     sender: Sender<Delivery>,
@@ -96,11 +104,16 @@ impl Cutter {
     fn run(self, mut parent: Parent) {
         let ledger = self.charter.ledger();
         let nothing = FxHashSet::default();
-        while self.wait_for_work(&nothing) {
-            let (ids, transactions) = self.mempool.take(&*self.admission, &self.charter.block, &nothing);
+        while self.wait_for_work(&parent, &nothing) {
+            let attested = self.certificates.for_child_of(&parent);
+            let (ids, transactions) = match self.allows_transactions(&parent) {
+                true => self.mempool.take(&*self.admission, &self.charter.block, &nothing),
+                false => Default::default(),
+            };
             let clock_ms =
                 SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-            let block = assemble(ledger, &parent, 0, clock_ms, Attested::default(), transactions);
+            let block = assemble(ledger, &parent, 0, clock_ms, attested, transactions);
+            self.certificates.carried(&block.attested);
             parent = Parent::block(&block.header);
             let signature = self.node_key.sign(&solo_message(&parent.digest));
             let certificate = Certificate::Solo(signature).to_bytes();
@@ -112,14 +125,21 @@ impl Cutter {
         }
     }
 
+    fn allows_transactions(&self, parent: &Parent) -> bool {
+        self.certificates.allow_transactions(parent, self.charter.outcome_lag_blocks)
+    }
+
     /// Waits until a block is due; `false` when the service stops.
-    fn wait_for_work(&self, nothing: &FxHashSet<TransactionId>) -> bool {
+    fn wait_for_work(&self, parent: &Parent, nothing: &FxHashSet<TransactionId>) -> bool {
         let began = (self.clock)();
         loop {
             if self.mempool.is_closed() {
                 return false;
             }
-            let survey = self.mempool.survey(&self.charter.block, nothing);
+            let mut survey = self.mempool.survey(&self.charter.block, nothing);
+            if !self.allows_transactions(parent) {
+                survey = Survey { arrivals: survey.arrivals, ..Survey::default() };
+            }
             let now = (self.clock)();
             match when_to_cut(&survey, &self.charter.block, began, now, false) {
                 Cut::Now => return true,
@@ -151,6 +171,21 @@ impl Ordering for Solo {
     }
 
     fn acknowledge(&self, _: u64) {}
+
+    fn broadcast(&self, _: Bytes) {}
+
+    fn messages(&self) -> &Receiver<(u16, Bytes)> {
+        &self.messages
+    }
+
+    fn certify(&self, certificate: OutcomeCertificate) {
+        self.certificates.certify(certificate);
+        self.mempool.wake_thread();
+    }
+
+    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
+        self.certificates.certify_checkpoint(certificate);
+    }
 
     fn read(&self, _: u64) -> Option<Delivery> {
         None

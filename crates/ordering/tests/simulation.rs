@@ -5,9 +5,14 @@ use ordering::Delivery;
 use ordering::simulation::{AnyBytes, Report, Scenario, SimulatedNode, Simulation};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn run(seed: u64, scenario: Scenario) -> (Report, Vec<Vec<Delivery>>) {
-    let simulation = Simulation::new(seed, scenario);
+    run_as(Simulation::new(seed, scenario))
+}
+
+fn run_as(simulation: Simulation) -> (Report, Vec<Vec<Delivery>>) {
+    let (seed, scenario) = (simulation.seed, simulation.scenario);
     let blocks: Vec<_> = (0..4).map(|_| Arc::new(Mutex::new(Vec::new()))).collect();
     let nodes = blocks.iter().map(|blocks| {
         let blocks = blocks.clone();
@@ -28,6 +33,9 @@ fn a_healthy_network_orders_everything_soon_and_idles_quietly() {
             assert_eq!(delivery.block.header.height, position as u64 + 1);
         }
     }
+    // Blocks of an idle network carry what the one before came to; of a busy one some later.
+    assert!(report.certified.0 + 5 > report.height, "{report:?}");
+    assert!(report.certified.1 + 8 + 5 > report.height, "{report:?}");
     // Transactions come every 150 ms; each needs its node's turn, at most four blocks away.
     assert!(report.height < 300, "{report:?}");
 }
@@ -65,4 +73,29 @@ fn the_same_seed_gives_the_same_run() {
     let report = run(9, Scenario::CrashAndRestart).0;
     assert_eq!(report, run(9, Scenario::CrashAndRestart).0);
     assert_ne!(report.fingerprint, run(10, Scenario::CrashAndRestart).0.fingerprint);
+}
+
+#[test]
+fn ordering_waits_for_certificates_at_an_idle_pace_and_goes_on_when_they_come() {
+    for (seed, scenario) in [(1, Scenario::Happy), (2, Scenario::Loss)] {
+        let mut simulation = Simulation::new(seed, scenario);
+        let mut charter = (*simulation.charter).clone();
+        charter.outcome_lag_blocks = 4;
+        simulation.charter = Arc::new(charter);
+        let (from, to) = (Duration::from_secs(2), Duration::from_secs(12));
+        simulation.silence = from..to;
+        // Every run checks that blocks with transactions keep their distance.
+        let (report, blocks) = run_as(simulation);
+        let within = |delivery: &&Delivery| {
+            let time = Duration::from_millis(delivery.block.header.timestamp_ms);
+            time > from + Duration::from_secs(2) && time < to
+        };
+        let meanwhile: Vec<_> = blocks[0].iter().filter(within).collect();
+        let with = meanwhile.iter().filter(|delivery| !delivery.block.transactions.is_empty()).count();
+        assert_eq!(with, 0, "seed {seed}: {report:?}");
+        // 8 seconds of idle blocks, one every 300 ms.
+        assert!((4..=32).contains(&meanwhile.len()), "seed {seed}: {} blocks, {report:?}", meanwhile.len());
+        let last = blocks[0].last().expect("blocks");
+        assert!(Duration::from_millis(last.block.header.timestamp_ms) > to);
+    }
 }

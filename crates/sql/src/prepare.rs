@@ -16,9 +16,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use types::{
-    CompositeTypes, DataType, Function, FunctionResult, Language, OutputColumn, Principal, Procedure,
-    SearchPath, SqlError, SqlState, StatementResult, TransactionId, Value, Volatility, limits,
-    split_search_path,
+    CompositeTypes, DataType, Function, FunctionResult, Language, MemoryPool, MemoryShare, OutputColumn,
+    Principal, Procedure, SearchPath, SqlError, SqlState, StatementResult, TransactionId, Value, Volatility,
+    limits, split_search_path,
 };
 
 /// What a script does.
@@ -80,6 +80,8 @@ pub struct Reader {
     pub timestamp_ms: u64,
     /// It ends soon after this is set.
     pub interrupt: Arc<AtomicBool>,
+    /// What all queries of the node have together; `None`: there is no such limit.
+    pub memory: Option<Arc<MemoryPool>>,
 }
 
 /// Parses and binds a script. `parameter_types`: the types of `$1`, `$2`, … that the client has said
@@ -206,11 +208,12 @@ impl Prepared {
             let message = "only a script that reads can be run outside of a transaction";
             return Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
         };
-        let Reader { principal, step_limit, timestamp_ms, interrupt } = reader;
+        let Reader { principal, step_limit, timestamp_ms, interrupt, memory } = reader;
         let (timestamp_ms, step_limit) = (*timestamp_ms, *step_limit);
         let context =
             Context { height: 0, timestamp_ms, index: 0, transaction: TransactionId::default(), step_limit };
-        let execution = Execution::new(library, snapshot, context).without_registration();
+        let share = memory.as_ref().map_or_else(MemoryShare::default, MemoryShare::of);
+        let execution = Execution::new(library, snapshot, context).without_registration().sharing(share);
         Ok(execution.acting_as(principal).interrupted_by(interrupt))
     }
 
@@ -270,6 +273,7 @@ impl Prepared {
             if in_receipt {
                 check_result_rows(output.rows.len())?;
             }
+            execution.hold_result(&output.rows)?;
             results.push(StatementResult {
                 tag: statement.tag(output.affected),
                 columns: output.columns.to_vec(),

@@ -1,5 +1,9 @@
 //! Names that expressions may use besides columns: variables of PL/pgSQL and parameters `$n`.
 
+mod excerpt;
+
+pub(crate) use excerpt::ScopeExcerpt;
+
 use crate::execution::Needs;
 use crate::plpgsql::NameConflict;
 use crate::polymorphic::Callee;
@@ -58,7 +62,7 @@ pub(crate) struct TransitionTable {
     pub columns: Vec<(String, DataType)>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Block {
     label: Option<String>,
     variables: Vec<(String, usize)>,

@@ -14,8 +14,8 @@ use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use types::{
-    Catalog, DataType, OutputColumn, Payload, Principal, Row, SessionResults, SessionStep, SqlError,
-    SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
+    Catalog, DataType, MemoryPool, MemoryShare, OutputColumn, Payload, Principal, Row, SessionResults,
+    SessionStep, SqlError, SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
 };
 
 /// True where the transaction changes the schema: it runs alone.
@@ -29,11 +29,17 @@ pub fn is_schema_change(payload: &Payload) -> bool {
     }
 }
 
+/// What is told to an execution in no block: it ends soon after `interrupt` is set, and shares `memory` with others.
+struct Local {
+    interrupt: Arc<AtomicBool>,
+    memory: Option<Arc<MemoryPool>>,
+}
+
 /// One transaction, ready to run on a snapshot as often as a protocol needs.
 pub struct Invocation {
     oracles: Option<Arc<dyn Oracles>>,
-    /// It runs for one session, in no block, and ends soon after this is set.
-    local: Option<Arc<AtomicBool>>,
+    /// It runs for one session, in no block.
+    local: Option<Local>,
     library: Arc<Library>,
     context: Context,
     principal: Principal,
@@ -59,9 +65,13 @@ impl Invocation {
         self
     }
 
-    /// The same for one session, in no block; it ends soon after `interrupt` is set.
-    pub(crate) fn locally(mut self, interrupt: &Arc<AtomicBool>) -> Invocation {
-        self.local = Some(Arc::clone(interrupt));
+    /// The same for one session, in no block; it ends soon after `interrupt` is set, and shares `memory` with others.
+    pub(crate) fn locally(
+        mut self,
+        interrupt: &Arc<AtomicBool>,
+        memory: &Option<Arc<MemoryPool>>,
+    ) -> Invocation {
+        self.local = Some(Local { interrupt: Arc::clone(interrupt), memory: memory.clone() });
         self
     }
 
@@ -210,8 +220,10 @@ impl Invocation {
         analysis: &mut Analysis<'_>,
         table: &str,
         columns: &[String],
-        rows: &[Vec<Value>],
+        rows: impl Iterator<Item = Vec<Value>>,
     ) -> Result<(), SqlError> {
+        /// Rows that are looked at one by one; more may be anywhere.
+        const KNOWN_ROWS_MAX: usize = 32_768;
         let Ok(table) = self.library.tables().get(table) else { return Ok(()) };
         analysis.triggers(table, TriggerEvent::Insert)?;
         let types = self.library.tables().routines().types();
@@ -222,7 +234,11 @@ impl Invocation {
                 analysis.expression(default, &nothing)?;
             }
         }
-        for values in rows {
+        for (number, values) in rows.enumerate() {
+            if number == KNOWN_ROWS_MAX {
+                analysis.insert_known(table, &|_, _| None, types::ColumnSet::EXISTS);
+                return Ok(());
+            }
             let known = |analysis: &Analysis<'_>, ordinal: u16| {
                 let column = &table.columns[usize::from(ordinal)];
                 match columns.iter().position(|name| *name == column.name) {
@@ -252,13 +268,16 @@ impl Simulate for Invocation {
         let mut execution =
             Execution::new(&self.library, snapshot, self.context).asking(self.oracles.as_deref());
         execution = execution.acting_as(&self.principal);
-        if let Some(interrupt) = &self.local {
-            execution = execution.locally().interrupted_by(interrupt);
+        if let Some(Local { interrupt, memory }) = &self.local {
+            let share = memory.as_ref().map_or_else(MemoryShare::default, MemoryShare::of);
+            execution = execution.locally().sharing(share).interrupted_by(interrupt);
         }
         let result = match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),
             Payload::Script { sql, parameters } => self.script(&mut execution, sql, parameters),
-            Payload::Insert { table, columns, rows } => insert_rows(&mut execution, table, columns, rows),
+            Payload::Insert { table, columns, rows } => {
+                insert_rows(&mut execution, table, columns, rows.iter().cloned())
+            }
             Payload::Session { steps, now_ms, results } => {
                 let given = session::run_again(
                     &self.library,
@@ -297,7 +316,7 @@ impl Simulate for Invocation {
             }
             Payload::Script { sql, parameters } => self.analyse_script(&mut analysis, sql, parameters)?,
             Payload::Insert { table, columns, rows } => {
-                self.analyse_insert(&mut analysis, table, columns, rows)?;
+                self.analyse_insert(&mut analysis, table, columns, rows.iter().cloned())?;
             }
             Payload::Session { steps, now_ms, .. } => {
                 analysis.set_now(*now_ms);
@@ -307,7 +326,7 @@ impl Simulate for Invocation {
                             self.analyse_script(&mut analysis, sql, parameters)?;
                         }
                         SessionStep::Insert { table, columns, rows } => {
-                            self.analyse_insert(&mut analysis, table, columns, rows)?;
+                            self.analyse_insert(&mut analysis, table, columns, rows.iter())?;
                         }
                         // What undone steps have touched is part of it.
                         SessionStep::Savepoint(_) | SessionStep::RollbackTo(_) | SessionStep::Release(_) => {}
@@ -327,7 +346,7 @@ pub(crate) fn insert_rows(
     execution: &mut Execution<'_>,
     table: &str,
     columns: &[String],
-    rows: &[Vec<Value>],
+    rows: impl Iterator<Item = Vec<Value>>,
 ) -> Result<Vec<StatementResult>, SqlError> {
     execution.authorise_insert(table)?;
     let table = execution.library().tables().get(table)?;
@@ -365,7 +384,7 @@ pub(crate) fn insert_rows(
             }
         }
         for (ordinal, value) in targets.iter().zip(values) {
-            row[*ordinal] = types.assign(value.clone(), table.columns[*ordinal].data_type)?;
+            row[*ordinal] = types.assign(value, table.columns[*ordinal].data_type)?;
         }
         inserted += u64::from(execution.insert_row(table, Row::from(row))?.is_some());
     }

@@ -20,8 +20,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use types::{
-    Catalog, DataType, Key, PUBLIC_SCHEMA, Payload, Principal, Row, SqlError, SqlState, StatementResult,
-    TableId, TransactionId, TypeId,
+    Catalog, DataType, Key, MemoryPool, MemoryShare, PUBLIC_SCHEMA, Payload, Principal, Row, SqlError,
+    SqlState, StatementResult, TableId, TransactionId, TypeId,
 };
 
 /// Bytes of the rows that a session may keep.
@@ -58,6 +58,10 @@ pub struct TemporaryTables {
     ledger: Option<Arc<Library>>,
     combined: Option<Arc<Library>>,
     interrupt: Arc<AtomicBool>,
+    /// What all queries of the node have together, with the rows of all sessions' temporary tables.
+    memory: Option<Arc<MemoryPool>>,
+    /// What these rows have of it.
+    share: Arc<MemoryShare>,
 }
 
 impl Default for TemporaryTables {
@@ -75,6 +79,8 @@ impl Default for TemporaryTables {
             ledger: None,
             combined: None,
             interrupt: Arc::default(),
+            memory: None,
+            share: Arc::default(),
         }
     }
 }
@@ -225,6 +231,34 @@ impl TemporaryTables {
         self.interrupt = Arc::clone(interrupt);
     }
 
+    /// With a share of the memory that all queries of a node have together; before the first table is made.
+    pub fn sharing(mut self, memory: &Arc<MemoryPool>) -> TemporaryTables {
+        self.share = Arc::new(MemoryShare::of(memory));
+        self.memory = Some(Arc::clone(memory));
+        self
+    }
+
+    /// What an execution has of that.
+    fn share_of_execution(&self) -> MemoryShare {
+        self.memory.as_ref().map_or_else(MemoryShare::default, MemoryShare::of)
+    }
+
+    /// The rows take so many bytes from now on. Copies of the tables keep what they had.
+    fn share_rows(&mut self, bytes: u64) -> Result<(), SqlError> {
+        match Arc::get_mut(&mut self.share) {
+            Some(share) => {
+                share.grow_to(bytes)?;
+                share.shrink_to(bytes);
+            }
+            None => {
+                let mut share = self.share_of_execution();
+                share.grow_to(bytes)?;
+                self.share = Arc::new(share);
+            }
+        }
+        Ok(())
+    }
+
     /// Runs what concerns temporary tables, in the name of `principal`, who may do everything with them; `None` where it does
     /// not, and the ledger has to run it.
     ///
@@ -298,7 +332,8 @@ impl TemporaryTables {
     ) -> Result<Option<LocalResults>, SqlError> {
         let combined = self.combined(ledger)?;
         let both = Both { catalog: combined.catalog(), ledger: snapshot, temporary: &self.state };
-        let invocation = Invocation::new(combined.clone(), context, payload.clone()).locally(&self.interrupt);
+        let invocation = Invocation::new(combined.clone(), context, payload.clone());
+        let invocation = invocation.locally(&self.interrupt, &self.memory);
         let effects = invocation.by(principal.clone()).simulate(&both);
         if effects.catalog.is_some() {
             return Ok(None);
@@ -339,6 +374,7 @@ impl TemporaryTables {
         let both = Both { catalog: combined.catalog(), ledger: snapshot, temporary: &self.state };
         let mut execution = Execution::new(&combined, &both, context)
             .locally()
+            .sharing(self.share_of_execution())
             .acting_as(principal)
             .interrupted_by(&self.interrupt);
         let mut results = Vec::new();
@@ -414,6 +450,7 @@ impl TemporaryTables {
                 format!("the temporary tables of a session have at most {BYTES_MAX} bytes (BYTES_MAX)");
             return Err(SqlError::new(SqlState(*b"53200"), message).hint("Drop some of them."));
         }
+        self.share_rows(bytes as u64)?;
         self.bytes = bytes;
         if !changes.is_empty() {
             let state = Arc::make_mut(&mut self.state);

@@ -7,8 +7,8 @@ use state::{RowChange, Simulate, Snapshot};
 use std::sync::Arc;
 use support::{Database, START_MS, STEP_LIMIT, texts};
 use types::{
-    ColumnSet, Payload, SessionResults, SessionStep, SqlError, SqlState, StatementResult, TransactionId,
-    Value,
+    ColumnSet, PackedRows, Payload, SessionResults, SessionStep, SqlError, SqlState, StatementResult,
+    TransactionId, Value,
 };
 
 const TABLES: [&str; 4] = [
@@ -365,7 +365,10 @@ fn rows_of_copy_are_a_step_like_others() {
     let insert = |values: &[(i32, i64)]| SessionStep::Insert {
         table: "account".to_string(),
         columns: vec!["id".to_string(), "balance".to_string()],
-        rows: values.iter().map(|(id, balance)| vec![Value::Integer(*id), Value::BigInt(*balance)]).collect(),
+        rows: PackedRows::pack(
+            values.iter().map(|(id, balance)| vec![Value::Integer(*id), Value::BigInt(*balance)]),
+        )
+        .expect("rows"),
     };
     assert_eq!(session.run(insert(&[(5, 5), (6, 6)])).expect("new rows").tag, "COPY 2");
     steps(

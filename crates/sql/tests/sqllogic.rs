@@ -129,6 +129,16 @@ fn queries() {
 }
 
 #[test]
+fn returning_others() {
+    run("returning_others");
+}
+
+#[test]
+fn late_records() {
+    run("late_records");
+}
+
+#[test]
 fn changes_by_query() {
     run("changes_by_query");
 }
@@ -316,6 +326,16 @@ fn truncate() {
 #[test]
 fn dump() {
     run("dump");
+}
+
+#[test]
+fn view_others() {
+    run("view_others");
+}
+
+#[test]
+fn view_conflicts() {
+    run("view_conflicts");
 }
 
 #[test]

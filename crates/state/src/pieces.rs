@@ -7,7 +7,9 @@
 //! ```
 
 use crate::tree::{hash_rows, requests_root};
-use crate::{AfterImage, Checkpoint, CheckpointHeader, LiveContent, LiveRequest, LiveRequests, RowId, Snapshot};
+use crate::{
+    AfterImage, Checkpoint, CheckpointHeader, LiveContent, LiveRequest, LiveRequests, RowId, Snapshot,
+};
 use crate::{State, StateNode, StateTree, Version};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, merkle_root};

@@ -4,8 +4,8 @@
 use crypto::{Digest, SecretKey};
 use proptest::prelude::*;
 use state::{
-    AfterImage, CheckpointHeader, LiveRequests, PieceError, RowId, State, StateAssembly, StateNode, StateOutline,
-    StatePiece, StateTree, Version, content_digest,
+    AfterImage, CheckpointHeader, LiveRequests, PieceError, RowId, State, StateAssembly, StateNode,
+    StateOutline, StatePiece, StateTree, Version, content_digest,
 };
 use std::sync::Arc;
 use types::{Catalog, ClientId, Column, DataType, Key, RequestId, Row, Table, TableId, TransactionId, Value};
@@ -21,7 +21,8 @@ fn row(number: u32) -> (Key, Row) {
 fn original(rows: u32) -> (State, LiveRequests) {
     let mut catalog = Catalog::default();
     for id in [1, 2] {
-        let column = |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+        let column =
+            |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
         let name = format!("t{id}");
         let table = Table {
             id: TableId(id),
@@ -80,7 +81,12 @@ impl Source {
 }
 
 fn header() -> CheckpointHeader {
-    CheckpointHeader { ledger: Digest::ZERO, height: HEIGHT, state_digest: Digest::ZERO, outcome: Digest::ZERO }
+    CheckpointHeader {
+        ledger: Digest::ZERO,
+        height: HEIGHT,
+        state_digest: Digest::ZERO,
+        outcome: Digest::ZERO,
+    }
 }
 
 #[test]
@@ -88,7 +94,8 @@ fn a_state_is_the_same_from_pieces_in_any_order_some_of_them_twice() {
     for rows in [0, 1, 3_000] {
         let source = Source::new(rows);
         let mut assembly = source.assembly();
-        let ranges = source.tree.nodes().iter().filter(|node| matches!(node, StateNode::Range { .. })).count();
+        let ranges =
+            source.tree.nodes().iter().filter(|node| matches!(node, StateNode::Range { .. })).count();
         let mut missing: Vec<usize> = assembly.missing().collect();
         assert_eq!(missing.len(), ranges);
         missing.reverse();
@@ -122,8 +129,13 @@ fn what_is_wrong_or_missing_is_named_and_changes_nothing() {
     let mut assembly = source.assembly();
     let numbers: Vec<usize> = assembly.missing().collect();
     let (first, second) = (numbers[0], numbers[1]);
-    assert!(matches!(assembly.add(first, &source.piece(second)), Err(PieceError::Rows { number, .. }) if number == first));
-    assert_eq!(assembly.add(999, &source.piece(first)), Err(PieceError::Number { nodes: source.tree.nodes().len(), found: 999 }));
+    assert!(
+        matches!(assembly.add(first, &source.piece(second)), Err(PieceError::Rows { number, .. }) if number == first)
+    );
+    assert_eq!(
+        assembly.add(999, &source.piece(first)),
+        Err(PieceError::Number { nodes: source.tree.nodes().len(), found: 999 })
+    );
     let good = source.piece(first);
     let last = good.rows.len() - 1;
     let mut changes: Vec<StatePiece> = vec![good.clone(); 5];
@@ -133,7 +145,11 @@ fn what_is_wrong_or_missing_is_named_and_changes_nothing() {
     changes[3].table = TableId(2);
     changes[4].rows.clear();
     for changed in &changes {
-        assert!(matches!(assembly.add(first, changed), Err(PieceError::Rows { .. })), "{} rows", changed.rows.len());
+        assert!(
+            matches!(assembly.add(first, changed), Err(PieceError::Rows { .. })),
+            "{} rows",
+            changed.rows.len()
+        );
     }
     assert_eq!(assembly.missing().count(), numbers.len());
     assembly.add(first, &good).expect("the right piece");

@@ -92,6 +92,8 @@ impl SqlState {
     pub const OUT_OF_MEMORY: SqlState = SqlState(*b"53200");
     /// `53300` too many connections, or too many transactions waiting
     pub const TOO_MANY_CONNECTIONS: SqlState = SqlState(*b"53300");
+    /// `53400` more than a node's settings allow
+    pub const CONFIGURATION_LIMIT_EXCEEDED: SqlState = SqlState(*b"53400");
     /// `54000` a stated limit of Entente is exceeded
     pub const PROGRAM_LIMIT_EXCEEDED: SqlState = SqlState(*b"54000");
     /// `54001` a statement that is nested too deeply

@@ -28,9 +28,11 @@ mod error;
 mod execution_model;
 mod identity;
 mod key;
+mod memory;
 mod numeric;
 mod outcome;
 mod overload;
+mod packed_rows;
 mod policy;
 mod polymorphic;
 mod proposal;
@@ -87,9 +89,11 @@ pub use error::{SqlError, SqlState};
 pub use execution_model::{EndorsementOptions, ExecutionModel, Pipeline};
 pub use identity::{Identity, IdentityError};
 pub use key::Key;
+pub use memory::{MemoryPool, MemoryShare};
 pub use numeric::{Numeric, NumericDeviations, NumericSum};
 pub use outcome::{BlockDigest, CheckpointRoot, OutcomeHeader, TableDigest};
 pub use overload::{is_overload_of, overload_range};
+pub use packed_rows::PackedRows;
 pub use policy::{Policy, PolicyError};
 pub use polymorphic::Polymorphic;
 pub use proposal::{
@@ -105,7 +109,7 @@ pub use search_path_text::{parse_search_path, split_search_path};
 pub use sequence::{Counter, Generated, Sequence, SequenceOwner};
 pub use session::{SessionResults, SessionStep, results_have_changed};
 pub use submission::{
-    FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
+    AnswerAt, FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
     SubmissionRefusal, SubmissionReply, frame_ranges, read_frame, write_frame,
 };
 pub use text::{format_value, parse_value};

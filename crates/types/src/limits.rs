@@ -71,6 +71,8 @@ pub const RESULT_ROWS_MAX: usize = 10_000;
 pub const NOTICES_MAX: usize = 100;
 /// Bytes of these messages together.
 pub const NOTICES_BYTES_MAX: usize = 16 * 1024;
+/// Rows that COPY brings in one transaction; each takes at least a step.
+pub const PACKED_ROWS_MAX: u32 = 1_000_000_000;
 /// Statements and savepoints of one transaction block.
 pub const SESSION_STEPS_MAX: usize = 10_000;
 /// Savepoints of a transaction block at the same time.

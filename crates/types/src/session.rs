@@ -1,6 +1,6 @@
 //! Transaction blocks: what a session did between BEGIN and COMMIT, as the transaction that COMMIT submits.
 
-use crate::{SqlError, SqlState, StatementResult, Value, encode};
+use crate::{PackedRows, SqlError, SqlState, StatementResult, Value, encode};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, sha256};
 
@@ -24,7 +24,7 @@ pub enum SessionStep {
         /// The columns that `rows` give, in their order.
         columns: Vec<String>,
         /// The rows.
-        rows: Vec<Vec<Value>>,
+        rows: PackedRows,
     },
     /// SAVEPOINT.
     Savepoint(String),

@@ -1,5 +1,6 @@
 use crate::{Receipt, RejectReason, SqlError, decode_exactly, encode, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
+use serde::{Deserialize, Serialize};
 
 /// Transactions of one submission.
 pub const SUBMISSION_TRANSACTIONS_MAX: usize = 10_000;
@@ -7,6 +8,32 @@ pub const SUBMISSION_TRANSACTIONS_MAX: usize = 10_000;
 pub const SUBMISSION_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of a reply: a receipt with the rows that its statements return.
 pub const SUBMISSION_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// When a client is told what became of its transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AnswerAt {
+    /// When a quorum of organisations has come to the same outcome: nobody has to believe the node.
+    #[default]
+    Attested,
+    /// When the block is final and on the disk of the node that answers.
+    Recorded,
+}
+
+impl AnswerAt {
+    /// Its name in settings, requests and `node.toml`.
+    pub fn name(self) -> &'static str {
+        match self {
+            AnswerAt::Attested => "attested",
+            AnswerAt::Recorded => "recorded",
+        }
+    }
+
+    /// The moment that has this name.
+    pub fn from_name(name: &str) -> Option<AnswerAt> {
+        [AnswerAt::Attested, AnswerAt::Recorded].into_iter().find(|moment| moment.name() == name)
+    }
+}
 
 /// Why a submitted transaction gets no receipt.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize, thiserror::Error)]
@@ -39,6 +66,15 @@ pub enum SubmissionRefusal {
         "no receipt in time; the transaction may still commit: ask for its receipt or submit the same bytes again"
     )]
     Unknown,
+    /// The client submits more per second than this node takes of one client (node.toml). Submit again later, with the
+    /// same bytes.
+    #[error(
+        "this node takes {per_second} transactions per second of one client; submit the same bytes again later"
+    )]
+    TooFast {
+        /// The limit.
+        per_second: u64,
+    },
 }
 
 /// What a gateway says of one transaction of a submission, when it becomes final.

@@ -329,6 +329,7 @@ impl SignedTransaction {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PackedRows;
 
     fn signed() -> SignedTransaction {
         let payload = Payload::Call {
@@ -396,7 +397,13 @@ mod tests {
             SessionStep::Insert {
                 table: "t".into(),
                 columns: vec!["a".into()],
-                rows: vec![vec![Value::text("naïve")], vec![Value::Null]],
+                rows: PackedRows::pack([
+                    vec![Value::text("naïve"), Value::Integer(1)],
+                    vec![Value::Null, Value::Integer(2)],
+                    vec![Value::Null, Value::Integer(3)],
+                    vec![Value::Null, Value::Integer(4)],
+                ])
+                .expect("rows"),
             },
             SessionStep::Release(name()),
         ]);

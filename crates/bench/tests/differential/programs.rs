@@ -118,6 +118,14 @@ fn simple(expressions: &Expressions) -> Sql {
         1 => (t.clone(), key.clone()).prop_map(|(value, key)| {
             format!("EXECUTE format('UPDATE p SET s = %L WHERE id = %s', left({value}, 6), {key});\n")
         }),
+        // A record whose columns only running tells.
+        1 => (key.clone(), i.clone()).prop_map(|(key, value)| {
+            format!(
+                "EXECUTE 'SELECT * FROM p WHERE id = $1' INTO vr USING {key};\nIF vr.id IS NOT NULL THEN\nvn := vr.n;\n\
+                 vt := left(coalesce(vr.s, '') || vr.id, 20);\nUPDATE p SET i = (coalesce(vr.i, 0) + {value}) % 10 \
+                 WHERE id = vr.id AND n IS NOT DISTINCT FROM vr.n;\nvf := FOUND;\nEND IF;\n"
+            )
+        }),
         1 => key.prop_map(|key| format!("PERFORM 1 FROM p WHERE id = {key};\nvf := FOUND;\n")),
     ]
     .boxed()
@@ -161,7 +169,8 @@ fn iteration(expressions: &Expressions, inner: &Sql, depth: usize) -> Sql {
                  w{depth} := w{depth} + 1;\n{body}END LOOP;\nEND;\n"
             )
         }),
-        2 => (each, inner.clone()).prop_map(move |(query, body)| {
+        2 => (each, any::<bool>(), inner.clone()).prop_map(move |(query, is_text, body)| {
+            let query = if is_text { format!("EXECUTE $query${query}$query$") } else { query.to_string() };
             format!(
                 "DECLARE e{depth} record;\nBEGIN\nFOR e{depth} IN {query} LOOP\nva := (va + coalesce(e{depth}.i, 7)) % 100;\n\
                  vt := left(vt || coalesce(e{depth}.s, '-'), 20);\n{body}END LOOP;\nEND;\n"

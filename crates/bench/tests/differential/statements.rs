@@ -364,7 +364,7 @@ fn update_from() -> Sql {
         .prop_map(|(set, condition)| {
             format!(
                 "UPDATE p AS x SET {set} FROM (SELECT p, max(id) AS v FROM q GROUP BY p) AS y \
-                 WHERE x.id = y.p AND {condition} RETURNING x.*"
+                 WHERE x.id = y.p AND {condition} RETURNING *"
             )
         })
         .boxed()
@@ -377,7 +377,7 @@ fn delete() -> Sql {
     prop_oneof![
         expressions.boolean.prop_map(|condition| format!("DELETE FROM q WHERE {condition} RETURNING *")),
         using.boolean.prop_map(|condition| {
-            format!("DELETE FROM q USING p AS x WHERE x.id = q.p AND {condition} RETURNING q.id")
+            format!("DELETE FROM q USING p AS x WHERE x.id = q.p AND {condition} RETURNING *")
         }),
     ]
     .boxed()

@@ -1,3 +1,4 @@
+use super::bench_attest::{self, AttestArguments};
 use crate::CommandError;
 use bench::{
     EngineOptions, EngineRecord, ExperimentArguments, LaboratoryArguments, LaboratoryCommand, TpccArguments,
@@ -24,6 +25,7 @@ pub(crate) enum BenchCommand {
     /// Runs the experiments of docs/endorse.toml. Example: entente bench endorse --quick --json endorse.json
     Endorse(ExperimentArguments),
     Tpcc(TpccArguments),
+    Attest(AttestArguments),
 }
 
 /// Measure the engine alone: no network, no signatures, no disk.
@@ -70,6 +72,7 @@ pub(crate) struct EngineArguments {
 
 pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
     match command {
+        BenchCommand::Attest(arguments) => bench_attest::run(arguments),
         BenchCommand::Engine(arguments) => engine(&arguments.narrowed()?),
         BenchCommand::Protocols(arguments) => experiments(LaboratoryCommand::Protocols, arguments),
         BenchCommand::Ablation(arguments) => experiments(LaboratoryCommand::Ablation, arguments),

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod bench;
+mod bench_attest;
 pub(crate) mod init;
 pub(crate) mod node;
 pub(crate) mod password;

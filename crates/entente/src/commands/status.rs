@@ -20,7 +20,15 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["address", "organisation", "height", "state digest", "memory MB", "health"]);
+    table.set_header([
+        "address",
+        "organisation",
+        "height",
+        "certified",
+        "state digest",
+        "memory MB",
+        "health",
+    ]);
     let mut silent = 0;
     for address in &arguments.addresses {
         match runtime.block_on(ask(address)) {
@@ -28,6 +36,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
                 address.clone(),
                 status.organisation,
                 status.height.to_string(),
+                status.certified_height.to_string(),
                 status.state_digest.chars().take(16).collect(),
                 (status.resident_bytes / 1_000_000).to_string(),
                 status.not_serving.unwrap_or_else(|| "serving".to_string()),
@@ -36,6 +45,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
                 silent += 1;
                 table.add_row([
                     address.clone(),
+                    String::new(),
                     String::new(),
                     String::new(),
                     String::new(),

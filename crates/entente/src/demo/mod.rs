@@ -1,7 +1,7 @@
 //! `entente demo`: four organisations on one machine, in one command.
 
 mod nodes;
-mod prepare;
+pub(crate) mod prepare;
 mod report;
 
 use crate::model::ModelArguments;

@@ -14,6 +14,11 @@ use types::{Charter, Pipeline};
 /// The program under test.
 pub const ENTENTE: &str = env!("CARGO_BIN_EXE_entente");
 
+/// The program that networks run; another build of it where `ENTENTE_PROGRAM` names one.
+fn program() -> PathBuf {
+    std::env::var_os("ENTENTE_PROGRAM").map_or_else(|| PathBuf::from(ENTENTE), PathBuf::from)
+}
+
 /// A first port such that all ports that a network of `members` uses are free now.
 pub fn free_port_base(members: u16) -> u16 {
     for _ in 0..1_000 {
@@ -62,7 +67,7 @@ impl TestNetwork {
             .append(true)
             .open(self.node_folder(node).join("node.log"))
             .expect("a log file");
-        let child = Command::new(ENTENTE)
+        let child = Command::new(program())
             .args(["node", "--stop-with-input", "--dir"])
             .arg(self.node_folder(node))
             .stdin(Stdio::piped())

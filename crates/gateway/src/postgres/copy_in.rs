@@ -14,7 +14,7 @@ use pgwire::messages::copy::CopyInResponse;
 use pgwire::messages::response::CommandComplete;
 use std::sync::Arc;
 use types::limits::TRANSACTION_BYTES_MAX;
-use types::{Payload, SessionStep, SqlError, SqlState, Value};
+use types::{PackedRows, Payload, SessionStep, SqlError, SqlState, Value};
 
 /// A chunk that was sent: its lines, its rows, how it ended.
 struct Sent {
@@ -28,10 +28,14 @@ struct Sent {
 struct Progress {
     statement: Arc<CopyStatement>,
     rows: Vec<Vec<Value>>,
+    /// Those of a step of a transaction block.
+    packed: PackedRows,
     lines: (u64, u64),
     bytes: usize,
     in_flight: FuturesUnordered<BoxFuture<'static, Sent>>,
     committed: u64,
+    /// The rows become a step of a transaction block.
+    in_block: bool,
     /// Nothing is sent before all rows are there: in a transaction block they are a step of it, and temporary tables take
     /// all or none.
     whole: bool,
@@ -51,10 +55,12 @@ impl Session {
         let mut progress = Progress {
             statement: Arc::clone(&statement),
             rows: Vec::new(),
+            packed: PackedRows::default(),
             lines: (0, 0),
             bytes: 0,
             in_flight: FuturesUnordered::new(),
             committed: 0,
+            in_block: self.block.is_some(),
             whole: self.block.is_some() || statement.temporary,
             height: 0,
         };
@@ -91,11 +97,15 @@ impl Session {
     /// All rows at once.
     async fn insert_whole(&mut self, progress: &mut Progress) -> Result<(), Failure> {
         let (rows, (first, last)) = (std::mem::take(&mut progress.rows), progress.lines);
-        let count = rows.len() as u64;
+        let packed = std::mem::take(&mut progress.packed);
+        let count = rows.len().max(packed.len()) as u64;
         let columns = progress.statement.columns.iter().map(|(name, _)| name.clone()).collect();
         let table = progress.statement.table.clone();
         let inserted = match &self.block {
-            Some(_) => self.run_in_block(SessionStep::Insert { table, columns, rows }).await.map(drop),
+            Some(_) => {
+                let step = SessionStep::Insert { table, columns, rows: packed };
+                self.run_in_block(step).await.map(drop)
+            }
             None => self.run_temporary(Payload::Insert { table, columns, rows }).await.map(drop),
         };
         if let Err(error) = inserted {
@@ -165,7 +175,7 @@ impl Session {
     async fn take_rows(&mut self, progress: &mut Progress, rows: &mut Vec<CopyRow>) -> Result<(), Failure> {
         for row in rows.drain(..) {
             if progress.whole {
-                progress.add(row);
+                progress.add(row)?;
                 if progress.statement.temporary {
                     let limit = limits::TEMPORARY_COPY_BYTES_MAX;
                     if progress.bytes > limit {
@@ -192,7 +202,7 @@ impl Session {
                 }
                 self.send_chunk(progress);
             }
-            progress.add(row);
+            progress.add(row)?;
         }
         Ok(())
     }
@@ -207,19 +217,26 @@ impl Session {
         let columns = progress.statement.columns.iter().map(|(name, _)| name.clone()).collect();
         let payload = Payload::Insert { table: progress.statement.table.clone(), columns, rows };
         let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
+        let answer_at = self.settings.answer_at();
         progress.in_flight.push(Box::pin(async move {
-            let result = database.execute(&role, payload).await.map(|executed| executed.height);
+            let result = database.execute(&role, payload, answer_at).await.map(|executed| executed.height);
             Sent { lines, rows: count, result }
         }));
     }
 }
 
 impl Progress {
-    fn add(&mut self, row: CopyRow) {
-        let first = if self.rows.is_empty() { row.line } else { self.lines.0 };
-        self.lines = (first, row.line);
-        self.bytes += row.bytes;
-        self.rows.push(row.values);
+    fn add(&mut self, row: CopyRow) -> Result<(), SqlError> {
+        let is_first = self.rows.is_empty() && self.packed.is_empty();
+        self.lines = (if is_first { row.line } else { self.lines.0 }, row.line);
+        if !self.in_block {
+            self.bytes += row.bytes;
+            self.rows.push(row.values);
+            return Ok(());
+        }
+        let packed = self.packed.push(row.values)?;
+        self.bytes += if self.statement.temporary { row.bytes } else { packed };
+        Ok(())
     }
 
     fn note(&mut self, sent: Sent) -> Result<(), Failure> {

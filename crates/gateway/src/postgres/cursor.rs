@@ -8,7 +8,7 @@ use super::session::{Failure, INVALID_CURSOR_NAME, Session};
 use super::statement::{ParsedStatement, empty_statement, shift};
 use crate::limits;
 use std::collections::BTreeMap;
-use types::{OutputColumn, SqlError, SqlState, StatementResult, Value};
+use types::{MemoryShare, OutputColumn, SqlError, SqlState, StatementResult, Value};
 
 /// `42P03` a cursor that exists already.
 const DUPLICATE_CURSOR: SqlState = SqlState(*b"42P03");
@@ -33,6 +33,8 @@ pub(super) struct Cursors {
 struct Cursor {
     columns: Vec<OutputColumn>,
     rows: Vec<Vec<Value>>,
+    /// What the rows take.
+    _memory: MemoryShare,
     /// 0 in front of the first row, one more than there are rows behind the last one.
     position: usize,
     options: Options,
@@ -122,10 +124,12 @@ impl Cursors {
         name: &str,
         options: Options,
         result: StatementResult,
+        memory: MemoryShare,
         is_open: bool,
     ) -> Result<(), SqlError> {
         let StatementResult { columns, rows, .. } = result;
-        let cursor = Cursor { columns, rows, position: 0, options, number: self.declared, is_open };
+        let number = self.declared;
+        let cursor = Cursor { columns, rows, _memory: memory, position: 0, options, number, is_open };
         let values = self.open.values().map(Cursor::values).fold(cursor.values(), usize::saturating_add);
         let (count, most) = (limits::CURSORS_MAX, limits::CURSOR_VALUES_MAX);
         if self.open.len() >= count || values > most {
@@ -197,8 +201,8 @@ impl Session {
                 self.cursors.check_name(name)?;
                 let mut result = Box::pin(self.execute_statement(query, parameters)).await?;
                 let notices = std::mem::take(&mut result.notices);
-                let in_block = self.block.is_some();
-                self.cursors.declare(name, *options, result, in_block)?;
+                let (memory, in_block) = (self.share_of(&result)?, self.block.is_some());
+                self.cursors.declare(name, *options, result, memory, in_block)?;
                 StatementResult { notices, ..tagged("DECLARE CURSOR".to_string()) }
             }
             CursorStatement::Fetch { name, movement, gives } => {
@@ -233,6 +237,7 @@ mod tests {
     fn cursor(rows: i32, forward_only: bool) -> Cursor {
         Cursor {
             columns: Vec::new(),
+            _memory: MemoryShare::default(),
             rows: (1..=rows).map(|row| vec![Value::Integer(row)]).collect(),
             position: 0,
             options: Options { forward_only, hold: false },
@@ -275,7 +280,9 @@ mod tests {
     #[test]
     fn there_are_not_too_many() {
         let (mut cursors, none) = (Cursors::default(), Options::default());
-        let mut declare = |name: String| cursors.declare(&name, none, StatementResult::default(), true);
+        let mut declare = |name: String| {
+            cursors.declare(&name, none, StatementResult::default(), MemoryShare::default(), true)
+        };
         for number in 0..limits::CURSORS_MAX {
             assert_eq!(declare(format!("c{number}")), Ok(()));
         }

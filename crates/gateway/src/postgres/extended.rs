@@ -12,7 +12,7 @@ use pgwire::messages::data::{NoData, ParameterDescription};
 use pgwire::messages::extendedquery::{BindComplete, CloseComplete, ParseComplete, PortalSuspended};
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 use std::sync::Arc;
-use types::{CompositeTypes, SqlError, SqlState, StatementResult, Value};
+use types::{CompositeTypes, MemoryShare, SqlError, SqlState, StatementResult, Value};
 
 /// `42P03` a portal that exists already.
 const DUPLICATE_CURSOR: SqlState = SqlState(*b"42P03");
@@ -24,8 +24,8 @@ const NOT_IN_PREREQUISITE_STATE: SqlState = SqlState(*b"55000");
 /// How far a portal is.
 enum Progress {
     Ready,
-    /// The result, and how many of its rows were sent.
-    Rows(StatementResult, usize),
+    /// The result, what it takes, and how many of its rows were sent.
+    Rows(StatementResult, MemoryShare, usize),
     Done,
 }
 
@@ -203,14 +203,15 @@ impl Session {
             }
             _ => {}
         }
-        let (result, sent) = match std::mem::replace(&mut portal.progress, Progress::Done) {
+        let (result, memory, sent) = match std::mem::replace(&mut portal.progress, Progress::Done) {
             Progress::Ready => {
                 let parameters = std::mem::take(&mut portal.parameters);
                 let result = self.execute_statement(&portal.statement, parameters).await?;
                 self.connection.put_notices(&result.notices);
-                (result, 0)
+                let memory = self.share_of(&result)?;
+                (result, memory, 0)
             }
-            Progress::Rows(result, sent) => (result, sent),
+            Progress::Rows(result, memory, sent) => (result, memory, sent),
             Progress::Done => {
                 return Err(problem(NOT_IN_PREREQUISITE_STATE, format!("portal \"{name}\" cannot be run")));
             }
@@ -231,7 +232,7 @@ impl Session {
         // As PostgreSQL: a portal that gave as many rows as asked is suspended, even if none are left.
         if rows_max > 0 && end - sent == rows_max {
             self.connection.put(&PortalSuspended::new());
-            portal.progress = Progress::Rows(result, end);
+            portal.progress = Progress::Rows(result, memory, end);
             return Ok(());
         }
         // A query says how many rows this message has given, a change how many it has changed.
@@ -240,7 +241,7 @@ impl Session {
             false => result.tag.clone(),
         };
         self.connection.put(&CommandComplete::new(tag));
-        portal.progress = Progress::Rows(result, end);
+        portal.progress = Progress::Rows(result, memory, end);
         Ok(())
     }
 }

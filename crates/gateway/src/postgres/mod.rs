@@ -272,7 +272,7 @@ impl PostgresServer {
         (user, role): (String, String),
         parameters: &[(String, String)],
     ) {
-        let settings = Settings::new(&user, parameters);
+        let settings = Settings::new(&user, parameters, self.database.answer_at());
         let process = self.next_process.fetch_add(1, Ordering::Relaxed) & i32::MAX;
         let (secret, cancel) = (random(), Arc::new(Notify::new()));
         self.cancels.lock().insert(process, (secret, Arc::clone(&cancel)));

@@ -4,7 +4,7 @@ use crate::limits::{IDLE_IN_TRANSACTION_MAX, SETTING_BYTES_MAX};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use types::{
-    Catalog, DataType, OutputColumn, SearchPath, SqlError, SqlState, StatementResult, Value,
+    AnswerAt, Catalog, DataType, OutputColumn, SearchPath, SqlError, SqlState, StatementResult, Value,
     parse_search_path,
 };
 
@@ -20,7 +20,7 @@ pub(crate) const SERVER_VERSION: &str = concat!("15.0 (Entente ", env!("CARGO_PK
 
 /// The height of the session's last commit; clients are told it after every commit.
 pub(super) const LAST_HEIGHT: &str = "entente.last_height";
-/// When a commit is answered: when it is recorded here. That others have attested the state is known to nobody yet.
+/// When a commit is answered: when a quorum attests what it came to, or when it is recorded here.
 const ANSWER_AT: &str = "entente.answer_at";
 /// Reads wait until the node has applied this height.
 const MIN_HEIGHT: &str = "entente.min_height";
@@ -67,7 +67,7 @@ const KNOWN: &[Known] = &[
     known("default_transaction_deferrable", "off", Change::Any, false),
     known("default_transaction_isolation", "serializable", Change::Any, false),
     known("default_transaction_read_only", "off", Change::Ignored, true),
-    known(ANSWER_AT, "recorded", Change::Moment, false),
+    known(ANSWER_AT, "attested", Change::Moment, false),
     known(LAST_HEIGHT, "0", Change::Fixed, false),
     known(MIN_HEIGHT, "0", Change::Height, false),
     known("extra_float_digits", "1", Change::Any, false),
@@ -145,9 +145,10 @@ pub(super) struct Settings {
 
 impl Settings {
     /// The settings that a startup message asks for. What cannot be is left at its default: a driver that names its
-    /// time zone must still be able to connect.
-    pub(super) fn new(user: &str, parameters: &[(String, String)]) -> Settings {
+    /// time zone must still be able to connect. `answer_at` is the node's default.
+    pub(super) fn new(user: &str, parameters: &[(String, String)], answer_at: AnswerAt) -> Settings {
         let mut settings = Settings::default();
+        settings.changed.insert(ANSWER_AT.to_string(), answer_at.name().to_string());
         settings.changed.insert("session_authorization".to_string(), user.to_string());
         for (name, value) in parameters {
             if let Some(known) = find(name) {
@@ -214,6 +215,11 @@ impl Settings {
     pub(super) fn checks_bodies(&self) -> bool {
         let value = self.get("check_function_bodies").unwrap_or_default();
         !["off", "false", "no", "0"].contains(&value.to_ascii_lowercase().as_str())
+    }
+
+    /// When commits are answered.
+    pub(super) fn answer_at(&self) -> AnswerAt {
+        self.get(ANSWER_AT).and_then(|name| AnswerAt::from_name(&name)).unwrap_or_default()
     }
 
     /// The height that reads wait for.
@@ -372,15 +378,9 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
         _ if known.change == Change::Height => {
             value.trim().parse::<u64>().map_err(|_| invalid().hint("a height is a whole number"))?.to_string()
         }
-        _ if known.change == Change::Moment => match value.to_ascii_lowercase().as_str() {
-            "recorded" => "recorded".to_string(),
-            "attested" => {
-                let error = SqlError::unsupported("entente.answer_at = attested");
-                return Err(
-                    error.hint("Nodes do not attest states yet: a commit is answered when it is recorded.")
-                );
-            }
-            _ => return Err(invalid().hint("Available values: recorded.")),
+        _ if known.change == Change::Moment => match AnswerAt::from_name(&value.to_ascii_lowercase()) {
+            Some(moment) => moment.name().to_string(),
+            None => return Err(invalid().hint("Available values: attested, recorded.")),
         },
         _ if known.change == Change::Duration => {
             parse_milliseconds(value).ok_or_else(invalid)?;
@@ -400,7 +400,8 @@ mod tests {
 
     #[test]
     fn settings_change_warn_or_refuse() {
-        let mut settings = Settings::new("ada", &[("application_name".into(), "psql".into())]);
+        let mut settings =
+            Settings::new("ada", &[("application_name".into(), "psql".into())], AnswerAt::Attested);
         assert_eq!(settings.get("APPLICATION_NAME").as_deref(), Some("psql"));
         let changed = settings.set("application_name", Some("other")).expect("free text");
         assert_eq!(changed.report, Some(("application_name", "other".to_string())));
@@ -432,16 +433,16 @@ mod tests {
     }
 
     #[test]
-    fn commits_are_answered_when_they_are_recorded() {
-        let mut settings = Settings::default();
-        assert_eq!(settings.get("entente.answer_at").as_deref(), Some("recorded"));
-        settings.set("entente.answer_at", Some("Recorded")).expect("what it is");
-        let state = |settings: &mut Settings, value| {
-            settings.set("entente.answer_at", Some(value)).err().map(|error| error.state)
-        };
-        assert_eq!(state(&mut settings, "attested"), Some(SqlState::FEATURE_NOT_SUPPORTED));
-        assert_eq!(state(&mut settings, "soon"), Some(SqlState::INVALID_PARAMETER_VALUE));
-        assert_eq!(settings.get("entente.answer_at").as_deref(), Some("recorded"));
+    fn commits_are_answered_when_the_session_or_the_node_says() {
+        let mut settings = Settings::new("ada", &[], AnswerAt::Recorded);
+        assert_eq!(settings.answer_at(), AnswerAt::Recorded);
+        settings.set("entente.answer_at", Some("Attested")).expect("a moment");
+        assert_eq!(settings.answer_at(), AnswerAt::Attested);
+        let refused = settings.set("entente.answer_at", Some("soon")).expect_err("no moment");
+        assert_eq!(refused.state, SqlState::INVALID_PARAMETER_VALUE);
+        assert_eq!(settings.get("entente.answer_at").as_deref(), Some("attested"));
+        settings.set("entente.answer_at", None).expect("the node's");
+        assert_eq!(settings.answer_at(), AnswerAt::Recorded);
     }
 
     #[test]

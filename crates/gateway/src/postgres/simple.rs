@@ -103,6 +103,7 @@ impl Session {
             return self.copy_out(&copy).await;
         }
         let result = self.execute_statement(statement, Vec::new()).await?;
+        let _memory = self.share_of(&result)?;
         let rows = statement.returns_rows || !result.columns.is_empty();
         self.send_result(&result, &statement.type_numbers, rows).await
     }

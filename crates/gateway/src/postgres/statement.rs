@@ -19,8 +19,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use types::{
-    Catalog, DataType, OutputColumn, Payload, SearchPath, SessionStep, SqlError, SqlState, StatementResult,
-    Value,
+    Catalog, DataType, MemoryShare, OutputColumn, Payload, SearchPath, SessionStep, SqlError, SqlState,
+    StatementResult, Value,
 };
 
 const REFUSED_HINT: &str = "use the messages of the extended protocol, or a procedure";
@@ -178,7 +178,9 @@ impl Session {
                 let catalogue = Arc::clone(&self.catalogue);
                 let facts = self.facts();
                 let sql = statement.sql.clone();
-                let work = blocking(move || catalogue.run(&sql, &facts, &types, &parameters));
+                let interest = Interest::default();
+                let interrupt = interest.interrupt();
+                let work = blocking(move || catalogue.run(&sql, &facts, &types, &parameters, &interrupt));
                 self.wait(work, false).await?
             }
             Body::Database(prepared) => {
@@ -299,6 +301,16 @@ impl Session {
         self.wait(work, false).await
     }
 
+    /// What a result takes as long as its client has not got it.
+    ///
+    /// # Errors
+    /// `53200` where the node has too little memory for all of its queries.
+    pub(super) fn share_of(&self, result: &StatementResult) -> Result<MemoryShare, SqlError> {
+        let mut share = MemoryShare::of(&self.database.query_memory());
+        share.grow_to(result.rows.iter().map(|row| row_bytes(row)).sum())?;
+        Ok(share)
+    }
+
     /// Has a transaction ordered and waits until it is final; the client is told at which height.
     pub(super) async fn write(&mut self, payload: Payload) -> Result<Vec<StatementResult>, SqlError> {
         if let Payload::Script { sql, .. } = &payload
@@ -310,7 +322,9 @@ impl Session {
             let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
             return Err(error.hint("split it; for many rows use COPY"));
         }
-        let executed = self.wait(self.database.execute(&self.identity.role, payload), true).await?;
+        let answer_at = self.settings.answer_at();
+        let executing = self.database.execute(&self.identity.role, payload, answer_at);
+        let executed = self.wait(executing, true).await?;
         self.committed_at(executed.height);
         Ok(executed.results)
     }
@@ -336,6 +350,19 @@ impl Session {
             () = time_is_up => Err(cancelled("statement timeout")),
         }
     }
+}
+
+/// What a row takes in memory.
+fn row_bytes(row: &[Value]) -> u64 {
+    const ROW_BYTES: usize = 48;
+    let long = row.iter().map(|value| match value {
+        Value::Text(text) | Value::Char(text) => text.len(),
+        Value::Bytea(bytes) => bytes.len(),
+        Value::Array(array) => size_of_val(array.values()),
+        Value::Composite(row) => size_of_val(row.values()),
+        _ => 0,
+    });
+    (ROW_BYTES + size_of_val(row) + long.sum::<usize>()) as u64
 }
 
 /// Somebody's interest in a result: when it is dropped, the work for it is told to end.

@@ -20,11 +20,11 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
-    Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, Numeric, Outcome, OutputColumn,
-    Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest,
-    Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState, StatementResult,
-    SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Trigger, TriggerEvent, TriggerEvents,
-    TriggerTime, Value,
+    AnswerAt, Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, MemoryPool, Numeric,
+    Outcome, OutputColumn, Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal,
+    ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState,
+    StatementResult, SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Trigger,
+    TriggerEvent, TriggerEvents, TriggerTime, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -42,9 +42,13 @@ pub struct Fake {
     /// Blocks that were begun.
     pub begun: AtomicUsize,
     pub not_serving: Mutex<Option<String>>,
+    /// When the last submission wanted to be answered.
+    pub asked_for: Mutex<Option<AnswerAt>>,
     pub pages: AtomicUsize,
     /// Queries that were ended early.
     pub interrupted: AtomicUsize,
+    /// What all queries have together.
+    pub memory: Arc<MemoryPool>,
     /// Somebody who was handed rows one by one had enough of them.
     pub stopped: AtomicBool,
 }
@@ -142,8 +146,10 @@ impl Default for Fake {
             height: AtomicU64::new(7),
             begun: AtomicUsize::new(0),
             not_serving: Mutex::default(),
+            asked_for: Mutex::default(),
             pages: AtomicUsize::new(0),
             interrupted: AtomicUsize::default(),
+            memory: MemoryPool::new(64 << 20),
             stopped: AtomicBool::new(false),
         }
     }
@@ -444,6 +450,10 @@ impl Database for Fake {
         }
     }
 
+    fn query_memory(&self) -> Arc<MemoryPool> {
+        Arc::clone(&self.memory)
+    }
+
     fn query(
         &self,
         _: &str,
@@ -490,7 +500,18 @@ impl Database for Fake {
         Ok(())
     }
 
-    async fn execute(&self, _: &str, payload: Payload) -> Result<Executed, SqlError> {
+    fn answer_at(&self) -> AnswerAt {
+        AnswerAt::Recorded
+    }
+
+    fn serving(&self) -> Result<(), SqlError> {
+        match self.not_serving.lock().unwrap().clone() {
+            None => Ok(()),
+            Some(reason) => Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, reason)),
+        }
+    }
+
+    async fn execute(&self, _: &str, payload: Payload, _: AnswerAt) -> Result<Executed, SqlError> {
         self.payloads.lock().unwrap().push(payload.clone());
         let results = match payload {
             Payload::Session { .. } if self.conflicting.load(Ordering::SeqCst) => {
@@ -540,7 +561,8 @@ impl Database for Fake {
         }
     }
 
-    async fn submit(&self, transactions: Vec<Bytes>) -> mpsc::Receiver<SubmissionReply> {
+    async fn submit(&self, transactions: Vec<Bytes>, answer_at: AnswerAt) -> mpsc::Receiver<SubmissionReply> {
+        *self.asked_for.lock().unwrap() = Some(answer_at);
         let (sender, receiver) = mpsc::channel(4);
         tokio::spawn(async move {
             // The last first: replies come in any order.
@@ -649,6 +671,7 @@ fn block(height: u64) -> BlockRow {
         receipts_root: Digest::ZERO,
         state_digest: Digest::ZERO,
         bytes: 1_000,
+        certified_height: height.saturating_sub(1),
     }
 }
 

@@ -40,6 +40,14 @@ impl RecentStates {
         self.newest.send_replace(height);
     }
 
+    /// The blocks above this state are taken back.
+    pub(crate) fn replace(&self, state: EndorsementBasis) {
+        let height = state.height;
+        let gone = std::mem::replace(&mut *self.states.write(), VecDeque::from([state]));
+        drop(gone);
+        self.newest.send_replace(height);
+    }
+
     /// The newest state.
     pub(crate) fn newest(&self) -> EndorsementBasis {
         self.states.read().back().expect("it starts with one and never loses the last").clone()

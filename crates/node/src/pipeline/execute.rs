@@ -3,6 +3,7 @@
 use super::verify::Verified;
 use super::{Executed, QUEUE_BLOCKS, Shared};
 use crate::NodeError;
+use crate::attesting::{Input, OwnOutcome};
 use crate::checkpoints::{CheckpointRequest, Checkpoints};
 use crate::metrics::EXECUTE;
 use crossbeam_channel::{Receiver, Sender};
@@ -36,7 +37,16 @@ pub(super) fn run(
         });
         let Some(Verified { block, certificate, verified: judged }) = waiting.pop_front() else { continue };
         foreseen = foreseen.saturating_sub(1);
+        if let Some(faults) = &shared.faults {
+            faults.strike(engine.state());
+        }
         let result = shared.pool.install(|| engine.execute(&judged))?;
+        if let Some(attest) = &shared.attest {
+            // First of all: the others wait for it, and it takes its time beside everything below.
+            let (outcome, digest) = (result.outcome.clone(), result.digest.clone());
+            let attested = block.attested.clone();
+            let _ = attest.send(Input::Executed(Box::new(OwnOutcome { outcome, digest, attested })));
+        }
         shared.verifier.forget(&judged);
         shared.published.applied(engine.library(), engine.height());
         if let Some(proposer) = &shared.proposer {
@@ -47,7 +57,7 @@ pub(super) fn run(
         }
         shared.metrics.executed(&result);
         shared.metrics.worked(EXECUTE, start.elapsed());
-        if engine.height().is_multiple_of(shared.checkpoint_blocks) {
+        if engine.height().is_multiple_of(u64::from(shared.charter.checkpoint_blocks)) {
             checkpoints.request(CheckpointRequest {
                 header: engine.checkpoint_header(),
                 snapshot: engine.state().snapshot(),

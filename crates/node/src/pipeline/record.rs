@@ -1,19 +1,22 @@
-//! Reads the queue of executed blocks; writes the ledger, hands out receipts, acknowledges to ordering.
+//! Reads the queue of executed blocks; writes the ledger, acknowledges to ordering, fills the queue of `answer`.
 
+use super::answer::Answerable;
 use super::{Executed, Shared};
 use crate::NodeError;
-use crate::admission::ordering_name;
 use crate::metrics::RECORD;
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, Sender};
 use std::time::Instant;
-use types::Receipt;
 
 /// Blocks that share one flush.
 const GROUP_BLOCKS: usize = 64;
 
 /// Appends what waits, flushes once, and only then tells anybody: a receipt is sent when its block is final and on
-/// this node's disk.
-pub(super) fn run(shared: &Shared, executed: &Receiver<Executed>) -> Result<(), NodeError> {
+/// this node's disk, at the earliest.
+pub(super) fn run(
+    shared: &Shared,
+    executed: &Receiver<Executed>,
+    answers: &Sender<Answerable>,
+) -> Result<(), NodeError> {
     while let Ok(first) = executed.recv() {
         let mut group = vec![first];
         group.extend(executed.try_iter().take(GROUP_BLOCKS - 1));
@@ -28,30 +31,16 @@ pub(super) fn run(shared: &Shared, executed: &Receiver<Executed>) -> Result<(), 
         }
         shared.ledger.flush()?;
         shared.metrics.worked(RECORD, start.elapsed());
-        publish(shared, &group);
+        for Executed { record, .. } in &group {
+            shared.published.recorded(record.block.header.height, record.outcome.header.state_digest);
+        }
+        let Some(last) = group.last() else { continue };
+        let height = last.record.block.header.height;
+        shared.metrics.recorded(group.len() as u64, height);
+        shared.ordering.acknowledge(height);
+        let records = group.into_iter().map(|executed| executed.record).collect();
+        // Nobody answers clients any more only when the node stops.
+        let _ = answers.send(Answerable::Recorded(records));
     }
     Ok(())
-}
-
-fn publish(shared: &Shared, group: &[Executed]) {
-    let original = |height, index| match shared.ledger.receipt_at(height, index) {
-        Ok(receipt) => receipt,
-        Err(error) => {
-            tracing::error!(height, index, %error, "a recorded receipt cannot be read");
-            None
-        }
-    };
-    for Executed { record, .. } in group {
-        let height = record.block.header.height;
-        shared.published.recorded(height, record.outcome.header.state_digest);
-        let name = |receipt: &Receipt| {
-            ordering_name(receipt.transaction, &record.block.transactions[receipt.index as usize])
-        };
-        shared.receipts.publish(&record.outcome.receipts, original, name);
-    }
-    let Some(last) = group.last() else { return };
-    let height = last.record.block.header.height;
-    shared.metrics.recorded(group.len() as u64, height);
-    shared.receipts.expire(height);
-    shared.ordering.acknowledge(height);
 }

@@ -4,7 +4,7 @@ use super::Shared;
 use crate::NodeError;
 use crate::metrics::VERIFY;
 use bytes::Bytes;
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Receiver, Sender, select};
 use engine::VerifiedBlock;
 use ordering::Delivery;
 use std::time::Instant;
@@ -18,13 +18,22 @@ pub(super) struct Verified {
 }
 
 /// Takes blocks in height order, each once: ordering delivers at least once, and may start above the ledger's tip if
-/// the ledger lost its tail; what lies between ordering still has.
+/// the ledger lost its tail, or if blocks were taken back; what lies between ordering still has. Ends early when
+/// `stopped` disconnects.
 pub(super) fn run(
     shared: &Shared,
     mut next_height: u64,
+    stopped: &Receiver<()>,
     verified: &Sender<Verified>,
 ) -> Result<(), NodeError> {
-    for delivery in shared.ordering.deliveries() {
+    loop {
+        let delivery = select! {
+            recv(stopped) -> _ => return Ok(()),
+            recv(shared.ordering.deliveries()) -> delivery => match delivery {
+                Ok(delivery) => delivery,
+                Err(_) => return Ok(()),
+            },
+        };
         shared.metrics.waiting(VERIFY, shared.ordering.deliveries().len());
         let height = delivery.block.header.height;
         while next_height < height {
@@ -43,7 +52,6 @@ pub(super) fn run(
         }
         next_height += 1;
     }
-    Ok(())
 }
 
 /// False where the next stage has ended.

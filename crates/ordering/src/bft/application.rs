@@ -5,10 +5,12 @@
 //! yet, so both walk back over those to know what they hold already.
 
 use super::block::{OrderedBlock, consensus_digest, plain_digest};
+use super::messages::Messages;
 use super::work::Work;
 use crate::Admission;
-use crate::cutting::{Cut, Fault, Parent, assemble, check, check_distinct, when_to_cut};
-use crate::mempool::{Clock, Mempool};
+use crate::certificates::Certificates;
+use crate::cutting::{Cut, Fault, Parent, Rules, assemble, check, check_distinct, when_to_cut};
+use crate::mempool::{Clock, Mempool, Survey};
 use bytes::Bytes;
 use commonware_consensus::marshal::ancestry::Ancestry;
 use commonware_consensus::simplex::{scheme::ed25519::Scheme, types::Context};
@@ -24,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::time::Duration;
 use tracing::{debug, warn};
-use types::{Attested, Block, Charter, TransactionId};
+use types::{Attested, Block, CertificateRules, Charter, TransactionId};
 
 /// Blocks whose transactions' ids are remembered.
 const IDS_MAX: usize = 64;
@@ -53,6 +55,11 @@ pub(crate) struct Shared {
     pub mempool: Arc<Mempool>,
     pub admission: Arc<dyn Admission>,
     pub work: Arc<Work>,
+    /// What this node's next block carries.
+    pub certificates: Certificates,
+    /// What makes a certificate in others' blocks good.
+    pub rules: CertificateRules,
+    pub messages: Arc<Messages>,
     pub clock: Clock,
     /// The highest height known to be final, and its view.
     pub final_height: AtomicU64,
@@ -103,6 +110,39 @@ impl Shared {
         let ids = Arc::new(ids);
         self.ids.lock().insert(digest, ids.clone());
         Ok(ids)
+    }
+
+    /// Checks the signatures of a block's certificates.
+    async fn check_certificates<E: Spawner>(
+        self: &Arc<Self>,
+        context: &E,
+        block: &Digested<OrderedBlock>,
+    ) -> Result<(), Fault> {
+        if block.inner().0.attested == Attested::default() {
+            return Ok(());
+        }
+        let (shared, judged) = (self.clone(), block.inner_shared());
+        off_the_reactor(context, move || {
+            let Attested { outcome, checkpoint } = &judged.0.attested;
+            let fault = |of, height| move |reason| Fault::Certificate { of, height, reason };
+            if let Some(certificate) = outcome {
+                let checked = shared.rules.check_certificate(certificate);
+                checked.map_err(fault("outcome", certificate.statement.height))?;
+            }
+            match checkpoint {
+                Some(certificate) => {
+                    let checked = shared.rules.check_certificate(certificate);
+                    checked.map_err(fault("checkpoint", certificate.statement.height))
+                }
+                None => Ok(()),
+            }
+        })
+        .await
+    }
+
+    /// Whether the block after `parent` may have transactions.
+    fn allows_transactions(&self, parent: &Parent) -> bool {
+        self.certificates.allow_transactions(parent, self.charter.outcome_lag_blocks)
     }
 
     fn clock_ms(&self) -> u64 {
@@ -158,21 +198,34 @@ impl Application {
         Some(ordered)
     }
 
-    /// Waits until a block is due.
-    async fn wait_for_work<E: RuntimeClock>(&self, context: &E, ordered: &FxHashSet<TransactionId>) {
+    /// Waits until a block is due. While ordering is too far ahead of certified outcomes, only an empty one is, at the
+    /// pace of an idle network: whatever waits, here or elsewhere, waits for a certificate.
+    async fn wait_for_work<E: RuntimeClock>(
+        &self,
+        context: &E,
+        parent: &Parent,
+        ordered: &FxHashSet<TransactionId>,
+    ) {
         let shared = &self.0;
         let began = (shared.clock)();
         loop {
-            // Created before the look at mempool and work, so that nothing that happens after it is missed.
+            // Created before the look at what there is, so that nothing that happens after it is missed.
             let (arrival, word) = (shared.mempool.arrival(), shared.work.changed());
-            let survey = shared.mempool.survey(&shared.charter.block, ordered);
+            let certified = shared.certificates.changed();
+            let (survey, others_wait) = match shared.allows_transactions(parent) {
+                true => {
+                    let survey = shared.mempool.survey(&shared.charter.block, ordered);
+                    (survey, shared.work.others_wait())
+                }
+                false => (Survey::default(), false),
+            };
             let now = (shared.clock)();
-            let time =
-                match when_to_cut(&survey, &shared.charter.block, began, now, shared.work.others_wait()) {
-                    Cut::Now => return,
-                    Cut::At(time) => time,
-                };
+            let time = match when_to_cut(&survey, &shared.charter.block, began, now, others_wait) {
+                Cut::Now => return,
+                Cut::At(time) => time,
+            };
             select! {
+                _ = certified => {},
                 _ = arrival => context.sleep(ARRIVALS).await,
                 _ = word => {},
                 _ = context.sleep(time - now) => {},
@@ -188,14 +241,19 @@ impl Application {
         let shared = &self.0;
         let parent_block = ancestry.next().await?;
         let parent = parent_of(&parent_block);
+        let mut attested = shared.certificates.for_child_of(&parent);
         let (ids, transactions) = match self.ordered(context, parent_block, &mut ancestry).await {
             Some(ordered)
                 if ordered.len() <= BACKLOG_BLOCKS * shared.charter.block.transactions_max as usize =>
             {
-                self.wait_for_work(context, &ordered).await;
+                self.wait_for_work(context, &parent, &ordered).await;
+                let allowed = shared.allows_transactions(&parent);
+                // Newer than what was asked above: what allows transactions stands in the block.
+                attested = shared.certificates.for_child_of(&parent);
                 let shared = shared.clone();
-                off_the_reactor(context, move || {
-                    shared.mempool.take(&*shared.admission, &shared.charter.block, &ordered)
+                off_the_reactor(context, move || match allowed {
+                    true => shared.mempool.take(&*shared.admission, &shared.charter.block, &ordered),
+                    false => Default::default(),
                 })
                 .await
             }
@@ -206,7 +264,7 @@ impl Application {
             }
         };
         let (ledger, organisation, now) = (shared.ledger, shared.organisation, shared.clock_ms());
-        let build = move || assemble(ledger, &parent, organisation, now, Attested::default(), transactions);
+        let build = move || assemble(ledger, &parent, organisation, now, attested, transactions);
         let block = off_the_reactor(context, build).await;
         let digest = block.header.digest();
         shared.ids.lock().insert(digest, Arc::new(ids));
@@ -227,8 +285,10 @@ impl Application {
         };
         let proposer = shared.member(leader).expect("leaders are elected from the charter's members");
         let Block { header, .. } = &block.inner().0;
-        check(&block.inner().0, shared.ledger, &parent_of(&parent), proposer as u16, &shared.charter.block)?;
+        let rules = Rules::of(&shared.charter, shared.ledger);
+        check(&block.inner().0, &rules, &parent_of(&parent), proposer as u16)?;
         shared.work.proposed(proposer);
+        shared.check_certificates(context, &block).await?;
         let ids = shared.ids(context, &block).await?;
         check_distinct(&ids)?;
         self.check_ancestors(context, &ids, parent, ancestry).await?;

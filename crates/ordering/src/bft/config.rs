@@ -41,11 +41,12 @@ pub(crate) mod channel {
     use commonware_utils::NZU32;
 
     /// Number and quota in messages per second and peer of: votes, certificates, certificates asked for, blocks asked
-    /// for, proposed blocks, words of work.
+    /// for, proposed blocks, words of work, messages between nodes.
     ///
     /// A queue holds one second's quota of every peer, so quotas bound memory: blocks are large and few (a member
-    /// proposes at most every n-th), votes are small and come in threes per view.
-    pub(crate) const ALL: [(u64, u32); 6] = [(0, 1_024), (1, 1_024), (2, 128), (3, 128), (4, 64), (5, 64)];
+    /// proposes at most every n-th), votes are small and come in threes per view, nodes say something once per block.
+    pub(crate) const ALL: [(u64, u32); 7] =
+        [(0, 1_024), (1, 1_024), (2, 128), (3, 128), (4, 64), (5, 64), (6, 512)];
 
     pub(crate) fn quotas() -> impl Iterator<Item = (u64, Quota)> {
         ALL.into_iter().map(|(channel, rate)| {

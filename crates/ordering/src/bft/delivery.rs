@@ -139,6 +139,7 @@ async fn deliver<E: Spawner + Clock>(
                 error!(height, %fault, "more than f members agreed on a block with a wrong transaction")
             }
         }
+        shared.certificates.carried(&block.inner().0.attested);
         shared.delivered.fetch_max(height, Atomic::AcqRel);
         let durable = height == 0 || acknowledgements.is_durable(height);
         acknowledgements.keep(height, acknowledgement);

@@ -24,6 +24,7 @@ mod committee;
 mod config;
 mod delivery;
 mod folder;
+mod messages;
 mod network;
 mod wiring;
 mod work;
@@ -54,7 +55,7 @@ use std::sync::atomic::Ordering as Atomic;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
-use types::{Charter, TransactionId};
+use types::{Charter, CheckpointCertificate, OutcomeCertificate, TransactionId};
 
 /// How long opening the folder may take; another process that holds it would keep us waiting for ever.
 const START_WAIT: Duration = Duration::from_secs(60);
@@ -212,6 +213,22 @@ impl Ordering for Bft {
 
     fn acknowledge(&self, height: u64) {
         self.acknowledgements.durable(height);
+    }
+
+    fn broadcast(&self, message: Bytes) {
+        self.shared.messages.broadcast(message);
+    }
+
+    fn messages(&self) -> &Receiver<(u16, Bytes)> {
+        self.shared.messages.received()
+    }
+
+    fn certify(&self, certificate: OutcomeCertificate) {
+        self.shared.certificates.certify(certificate);
+    }
+
+    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
+        self.shared.certificates.certify_checkpoint(certificate);
     }
 
     fn read(&self, height: u64) -> Option<Delivery> {

@@ -3,9 +3,11 @@
 use super::application::{KnownIds, Shared};
 use super::block::{BlockRules, OrderedBlock};
 use super::config::{channel, memory};
+use super::messages::Messages;
 use super::wiring::Channels;
 use super::work::Work;
 use super::{BftConfig, committee};
+use crate::certificates::Certificates;
 use crate::mempool::{Clock, Mempool};
 use crate::{Admission, MempoolLimits, OrderingError};
 use commonware_consensus::marshal::{self, standard::Standard};
@@ -22,7 +24,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use types::Charter;
+use types::{CertificateRules, Charter};
 
 pub(super) type Addresses = Map<ed25519::PublicKey, Address>;
 type Handshake = Cups<Sake<ed25519::PrivateKey>, ChaCha20Poly1305>;
@@ -76,6 +78,9 @@ pub(crate) fn shared(
         members,
         mempool: Arc::new(Mempool::new(limits, clock.clone())),
         admission,
+        certificates: Certificates::default(),
+        rules: CertificateRules::new(charter),
+        messages: Arc::new(Messages::new()),
         clock,
         final_height: AtomicU64::new(0),
         final_view: AtomicU64::new(0),

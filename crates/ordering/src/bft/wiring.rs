@@ -8,13 +8,14 @@
 //!   broadcast ─▶ buffer ─▶ marshal ──final blocks──▶ delivery ──▶ sink
 //!   backfill ─▶ resolver ──▶  │
 //!   work ─▶ Work          archives on disk
+//!   messages ─▶ Messages ◀── the node
 //! ```
 
 use super::application::{Application, Shared};
 use super::block::{BlockRules, OrderedBlock};
 use super::config::{Timing, channel, memory};
 use super::delivery::{self, Acknowledgements, Sink};
-use super::{committee, work};
+use super::{committee, messages, work};
 use commonware_broadcast::buffered;
 use commonware_consensus::marshal::standard::{Inline, Standard};
 use commonware_consensus::marshal::{self, core::Actor as Marshal, resolver::p2p as marshal_resolver};
@@ -77,7 +78,7 @@ where
     W: commonware_consensus::Reporter<Activity = marshal::Update<OrderedBlock>>,
 {
     let Parts { shared, scheme, blocker, peers, channels, acknowledgements, start } = parts;
-    let [votes, certificates, resolver, backfill, broadcast, work_channel] = channels;
+    let [votes, certificates, resolver, backfill, broadcast, work_channel, message_channel] = channels;
     let me = shared.members[shared.organisation as usize].clone();
     let timing = Timing::of(&shared.charter.block);
     let rules = BlockRules { ledger: shared.ledger, limits: shared.charter.block };
@@ -152,6 +153,10 @@ where
     acknowledgements.durable(start);
     let (reporter, _) =
         delivery::start(context.child("delivery"), shared.clone(), marshal.clone(), acknowledgements, sink);
+    let members = shared.members.clone();
+    messages::start(context.child("messages"), message_channel, shared.messages.clone(), move |key| {
+        members.iter().position(|member| member == key)
+    });
     let members = shared.members.clone();
     work::start(
         context.child("work"),

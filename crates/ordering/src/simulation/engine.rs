@@ -1,5 +1,6 @@
 //! Runs the nodes.
 
+use super::attesting::Attesting;
 use super::ledger::Ledger;
 use super::{Scenario, charter, node_key};
 use crate::bft::{self, Acknowledgements, Full, Parts, Shared, Sink};
@@ -18,11 +19,14 @@ use commonware_runtime::{Clock as _, Handle, Quota, Spawner as _, Supervisor as 
 use crypto::{Digest, sha256};
 use parking_lot::Mutex;
 use std::future::Future;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use types::Charter;
 
+/// How often a node looks whether there is something to say about outcomes.
+const ATTEST: Duration = Duration::from_millis(20);
 /// After so long a client submits again what is not ordered yet.
 const SUBMIT_AGAIN: Duration = Duration::from_secs(2);
 /// More than any scenario needs, in simulated time.
@@ -44,6 +48,8 @@ pub struct Simulation {
     pub transactions: usize,
     /// The clients submit over this time.
     pub duration: Duration,
+    /// Meanwhile no node says what blocks came to, so that nothing is certified.
+    pub silence: Range<Duration>,
     /// Makes the transaction with this number.
     pub transaction: Transactions,
 }
@@ -63,6 +69,8 @@ pub struct Report {
     pub height: u64,
     /// How often a node was killed.
     pub crashes: u64,
+    /// Up to which height blocks certify outcomes, and checkpoints.
+    pub certified: (u64, u64),
 }
 
 impl SimulatedNode {
@@ -83,6 +91,7 @@ impl Simulation {
             charter: Arc::new(charter),
             transactions: 40,
             duration: Duration::from_secs(6),
+            silence: Duration::ZERO..Duration::ZERO,
             transaction: Arc::new(|number| Bytes::from(format!("transaction {number}"))),
         }
     }
@@ -122,7 +131,10 @@ impl Simulation {
             events.extend_from_slice(&digest.0);
         }
         let height = durable.iter().map(|durable| durable.ledger.height()).max().unwrap_or(0);
-        Ok(Report { fingerprint: sha256(&[&events]), height, crashes: result.crashes })
+        let certified = |of: fn(&Ledger) -> u64| durable.iter().map(|durable| of(&durable.ledger)).max();
+        let certified = (certified(|ledger| ledger.certified), certified(|ledger| ledger.checkpoint));
+        let certified = (certified.0.unwrap_or(0), certified.1.unwrap_or(0));
+        Ok(Report { fingerprint: sha256(&[&events]), height, crashes: result.crashes, certified })
     }
 
     /// The node that gets transaction `number`, and when: one that follows the rules.
@@ -265,6 +277,10 @@ impl EngineDefinition for Definition {
                 };
                 let prefix = format!("node{index}");
                 let member = bft::start_member(context.child("member"), &prefix, parts, sink, wrap).await;
+                let (attesting, said) = (network.clone(), shared.clone());
+                context
+                    .child("attesting")
+                    .spawn(move |context| async move { attesting.attest(context, index, said).await });
                 let client = context.child("client");
                 client.spawn(move |context| network.submit(context, index, shared));
                 // Ends with the crash of the node only.
@@ -288,6 +304,17 @@ impl Definition {
         let shared = bft::shared(charter, index, limits, node.admission.clone(), clock);
         let start = node.durable.lock().ledger.height();
         (shared, Arc::new(Acknowledgements::default()), start)
+    }
+
+    /// One node's part in the agreement on outcomes.
+    async fn attest(self, context: Context, index: usize, shared: Arc<Shared>) {
+        let mut attesting = Attesting::default();
+        loop {
+            context.sleep(ATTEST).await;
+            if !self.0.simulation.silence.contains(&(shared.clock)()) {
+                attesting.work(&shared, &self.0.nodes[index].durable.lock().ledger.outcomes);
+            }
+        }
     }
 
     /// The clients of one node: each submits at its time, and again while its transaction is not in this node's

@@ -3,11 +3,19 @@
 use crate::{CertificateVerifier, Delivery};
 use crypto::{Digest, sha256};
 use rustc_hash::FxHashSet;
-use types::Charter;
+use types::{Block, CertificateRules, Charter, OutcomeHeader};
 
 /// The final blocks of one node: survives its crashes.
 pub(super) struct Ledger {
     verifier: CertificateVerifier,
+    rules: CertificateRules,
+    outcome_lag_blocks: u64,
+    /// What blocks came to, from height 1: nothing, but as headers that nodes can attest.
+    pub outcomes: Vec<OutcomeHeader>,
+    /// The highest certified height of the blocks' headers.
+    pub certified: u64,
+    /// The highest checkpoint that a block carries a certificate of.
+    pub checkpoint: u64,
     /// Digest of the last block's header, of the charter before the first.
     tip: Digest,
     /// Digests of the headers, from height 1.
@@ -22,6 +30,11 @@ impl Ledger {
     pub fn new(charter: &Charter) -> Ledger {
         Ledger {
             verifier: CertificateVerifier::new(charter).expect("the keys of a simulated charter are good"),
+            rules: CertificateRules::new(charter),
+            outcome_lag_blocks: charter.outcome_lag_blocks.into(),
+            outcomes: Vec::new(),
+            certified: 0,
+            checkpoint: 0,
             tip: charter.ledger(),
             digests: Vec::new(),
             transactions: FxHashSet::default(),
@@ -57,9 +70,49 @@ impl Ledger {
                 self.violate(format!("height {height} repeats a transaction"));
             }
         }
+        self.take_certificates(block);
+        let previous = self.outcomes.last().map_or(block.header.ledger, OutcomeHeader::digest);
+        let (ledger, nothing) = (block.header.ledger, Digest::ZERO);
+        self.outcomes.push(OutcomeHeader {
+            ledger,
+            height,
+            block: digest,
+            previous,
+            receipts_root: nothing,
+            state_digest: nothing,
+        });
         self.tip = digest;
         self.digests.push(digest);
         true
+    }
+
+    /// What a block carries is right and new, and it keeps its distance.
+    fn take_certificates(&mut self, block: &Block) {
+        let height = block.header.height;
+        let mut certified = self.certified;
+        if let Some(certificate) = &block.attested.outcome {
+            certified = certificate.statement.height;
+            if let Err(error) = self.rules.check_certificate(certificate) {
+                self.violate(format!("height {height} carries a wrong certificate: {error}"));
+            }
+            let own = self.outcomes.get((certified as usize).wrapping_sub(1));
+            if certified <= self.certified || own != Some(&certificate.statement) {
+                self.violate(format!("height {height} carries a certificate of something else"));
+            }
+        }
+        if let Some(certificate) = &block.attested.checkpoint {
+            if let Err(error) = self.rules.check_certificate(certificate) {
+                self.violate(format!("height {height} carries a wrong certificate of a checkpoint: {error}"));
+            }
+            self.checkpoint = self.checkpoint.max(certificate.statement.height);
+        }
+        if block.header.certified_height != certified {
+            self.violate(format!("height {height} does not say what is certified"));
+        }
+        if !block.transactions.is_empty() && height - certified > self.outcome_lag_blocks {
+            self.violate(format!("height {height} has transactions, and {certified} is certified"));
+        }
+        self.certified = certified;
     }
 
     fn violate(&mut self, what: String) {

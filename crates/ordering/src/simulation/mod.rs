@@ -2,7 +2,7 @@
 //!
 //! The nodes are wired as over TCP; network, clock, disks and scheduling are simulated. Each node has its own
 //! [`Admission`](crate::Admission) and a synchronous sink that gets every final block once and in order, as a node's
-//! pipeline does. Clients submit by a seeded schedule, and submit again what is not ordered after two seconds.
+//! pipeline does, and attests made-up outcomes of it. Clients submit by a seeded schedule, and submit again what is not ordered after two seconds.
 //!
 //! ```
 //! use ordering::simulation::{AnyBytes, Scenario, SimulatedNode, Simulation};
@@ -15,6 +15,7 @@
 //! ```
 
 mod admission;
+mod attesting;
 mod engine;
 mod ledger;
 mod members;

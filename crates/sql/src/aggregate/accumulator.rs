@@ -3,7 +3,7 @@
 use super::regression::Pairs;
 use super::user::UserState;
 use super::{Aggregate, AggregateFunction, AggregateOrder, Deviation};
-use crate::expression::{Environment, broken};
+use crate::expression::{Environment, broken, long_bytes, row_space};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,6 +11,9 @@ use types::{
     Array, DataType, Numeric, NumericDeviations, NumericSum, SqlError, SqlState, Value, add, concatenate,
     divide, limits,
 };
+
+/// What a short text adds to those that are joined.
+const SHORT_TEXT_BYTES: u64 = 16;
 
 /// What sums and deviations of numerics are computed from.
 enum Numerics {
@@ -78,6 +81,7 @@ impl<'a> Accumulator<'a> {
             let keys = aggregate.order.iter().map(|key| key.expression.evaluate(environment));
             let keys = keys.collect::<Result<Vec<Value>, _>>()?;
             if function.is_hypothetical() || !keys.iter().any(Value::is_null) {
+                environment.hold(row_space(keys.len() + 2))?;
                 self.rows.push((keys, Value::Null, Value::Null));
             }
             return Ok(());
@@ -102,14 +106,31 @@ impl<'a> Accumulator<'a> {
             if !self.seen.insert(key) {
                 return Ok(());
             }
+            environment.hold(row_space(2))?;
         }
         if aggregate.order.is_empty() && !(aggregate.distinct && aggregate.function.follows_order()) {
+            environment.hold(self.growth(&value, &second))?;
             return self.step(value, &second);
         }
         let keys = aggregate.order.iter().map(|key| key.expression.evaluate(environment));
-        let keys = keys.collect::<Result<_, _>>()?;
+        let keys = keys.collect::<Result<Vec<Value>, _>>()?;
+        environment.hold(row_space(keys.len() + 2))?;
         self.rows.push((keys, value, second));
         Ok(())
+    }
+
+    /// What the state takes more with this value, which is not the value's own.
+    fn growth(&self, value: &Value, second: &Value) -> u64 {
+        match self.aggregate.function {
+            AggregateFunction::Array => size_of::<Value>() as u64,
+            AggregateFunction::Join => SHORT_TEXT_BYTES + long_bytes(value) + long_bytes(second),
+            AggregateFunction::Sum | AggregateFunction::Average | AggregateFunction::Variance(_)
+                if self.count == 0 =>
+            {
+                long_bytes(value)
+            }
+            _ => 0,
+        }
     }
 
     /// Takes one value that counts.

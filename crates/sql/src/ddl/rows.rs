@@ -5,6 +5,7 @@
 //! the rows that they saw, indexes are made anew, and the rows under the old number go with it.
 
 use crate::execution::{Execution, check_row_bytes};
+use crate::expression::new_long_bytes;
 use state::{Command, CommandKind, KeyRange, PlainState, RowChange, RowFunction, RowId, Snapshot};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -94,11 +95,16 @@ impl<'e, 'x> Rows<'e, 'x> {
     ) -> Result<(), SqlError> {
         let mut rows = Vec::new();
         self.visit(from, &mut |_, key, row| {
-            rows.push(change(key, row)?);
+            let (key, changed) = change(key, row)?;
+            let made = new_long_bytes(&changed, row);
+            rows.push((key, changed, made));
             Ok(())
         })?;
         self.made.tables.remove(&from);
-        rows.into_iter().try_for_each(|(key, row)| self.put(to, key, row))
+        rows.into_iter().try_for_each(|(key, row, made)| {
+            self.execution.keep_row(&key, &row, made)?;
+            self.put(to, key, row)
+        })
     }
 
     /// The same under hidden keys, in the order of the rows.
@@ -111,6 +117,7 @@ impl<'e, 'x> Rows<'e, 'x> {
         self.made.tables.remove(&from);
         for row in rows {
             let key = self.execution.draw_key()?;
+            self.execution.keep_row(&key, &row, 0)?;
             self.put(to, key, row)?;
         }
         Ok(())

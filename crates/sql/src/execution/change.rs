@@ -18,6 +18,9 @@ use types::{ColumnSet, Key, Row, SqlError, SqlState, TriggerEvent, Value, limits
 /// What the row of a hidden key counts: height, position in the block, draw.
 const HIDDEN_KEY_BYTES: usize = 8 + 4 + 4;
 
+/// The key of a row that is to be changed, and what the query gives that has found it.
+pub(super) type FoundRow = (Key, Vec<Value>);
+
 impl Execution<'_> {
     pub(super) fn insert(
         &mut self,
@@ -37,7 +40,9 @@ impl Execution<'_> {
                 }
             }
             InsertSource::Select(select, targets) => {
-                for source in self.select(select, frame, None)? {
+                let sources = self.select(select, frame, None)?;
+                self.keep_rows(&sources)?;
+                for source in sources {
                     let given = Given { frame, arguments: &[], left: &[] };
                     rows.push(self.with_subqueries(&source, given, |environment| {
                         targets.iter().map(|target| target.evaluate(environment)).collect()
@@ -231,7 +236,7 @@ impl Execution<'_> {
             };
             let known = update.plan.known_values(&environment);
             let command = update.plan.command(key, &known, &environment)?;
-            self.update_row(update, command, &mut output)?;
+            self.update_row(update, command, &[], &mut output)?;
             return self.finish_change(&update.returning, output, frame);
         }
         if let Access::Found(select) = &update.access {
@@ -240,7 +245,7 @@ impl Execution<'_> {
                 let environment = self.environment(&[], &row);
                 let known = update.plan.known_values(&environment);
                 let command = update.plan.command(key, &known, &environment)?;
-                self.update_row(update, command, &mut output)?;
+                self.update_row(update, command, &row, &mut output)?;
             }
             return self.finish_change(&update.returning, output, frame);
         }
@@ -249,7 +254,7 @@ impl Execution<'_> {
         let known = update.plan.known_values(&environment);
         for key in keys {
             let command = update.plan.command(key, &known, &environment)?;
-            self.update_row(update, command, &mut output)?;
+            self.update_row(update, command, &[], &mut output)?;
         }
         self.finish_change(&update.returning, output, frame)
     }
@@ -290,10 +295,12 @@ impl Execution<'_> {
         Ok(())
     }
 
+    /// `found`: what the query gives that has found the row.
     fn update_row(
         &mut self,
         update: &BoundUpdate,
         command: state::Command,
+        found: &[Value],
         output: &mut StatementOutput,
     ) -> Result<(), SqlError> {
         self.charge(1)?;
@@ -307,7 +314,7 @@ impl Execution<'_> {
         self.register_read(table.id, &key, returning.uses);
         if let Some(row) = self.current(table.id, &key).filter(|_| matched) {
             output.affected += 1;
-            output.rows.push(row.to_vec());
+            output.rows.push(returning.row(&row, found));
         }
         Ok(())
     }
@@ -333,7 +340,7 @@ impl Execution<'_> {
         }
         let mut output = StatementOutput::default();
         let environment = self.environment(&[], frame);
-        for key in self.keys_to_delete(delete, frame)? {
+        for (key, found) in self.rows_to_delete(delete, frame)? {
             self.charge(1)?;
             let command = delete.plan.command(key.clone(), &environment)?;
             let Some(returning) = &delete.returning else {
@@ -345,7 +352,7 @@ impl Execution<'_> {
             let matched = self.apply_delete(&delete.plan, command)?;
             if let Some(row) = row.filter(|_| matched) {
                 output.affected += 1;
-                output.rows.push(row.to_vec());
+                output.rows.push(returning.row(&row, &found));
             }
         }
         if delete.truncation.is_some() {
@@ -354,30 +361,30 @@ impl Execution<'_> {
         self.finish_change(&delete.returning, output, frame)
     }
 
-    /// The keys of the rows that a DELETE finds; with a whole key, whether or not there is such a row.
-    pub(super) fn keys_to_delete(
+    /// The keys of the rows that a DELETE finds, with what a query gives that finds them; with a whole key, whether or not
+    /// there is such a row.
+    pub(super) fn rows_to_delete(
         &mut self,
         delete: &BoundDelete,
         frame: &[Value],
-    ) -> Result<Vec<Key>, SqlError> {
+    ) -> Result<Vec<FoundRow>, SqlError> {
         let table = &delete.plan.table;
         let environment = self.environment(&[], frame);
-        Ok(match &delete.access {
+        let keys = match &delete.access {
             Access::Key(parts) => resolve_key(parts, &environment)?.into_iter().collect(),
-            Access::Found(select) => self.found(select, frame)?.into_iter().map(|(key, _)| key).collect(),
+            Access::Found(select) => return self.found(select, frame),
             access => self.matching_keys(table, access, &delete.filter, delete.filter_columns, frame)?,
-        })
+        };
+        Ok(keys.into_iter().map(|key| (key, Vec::new())).collect())
     }
 
     /// What a query has found, by the key that its rows begin with; of several with the same key the first.
-    pub(super) fn found(
-        &mut self,
-        select: &BoundSelect,
-        frame: &[Value],
-    ) -> Result<Vec<(Key, Vec<Value>)>, SqlError> {
+    pub(super) fn found(&mut self, select: &BoundSelect, frame: &[Value]) -> Result<Vec<FoundRow>, SqlError> {
         let mut seen = BTreeSet::new();
         let mut found = Vec::new();
-        for row in self.select(select, frame, None)? {
+        let rows = self.select(select, frame, None)?;
+        self.keep_rows(&rows)?;
+        for row in rows {
             let Some(Value::Bytea(key)) = row.first() else { return Err(broken("a row without its key")) };
             let key = Key::from_bytes(key);
             if seen.insert(key.clone()) {

@@ -19,7 +19,7 @@ impl Execution<'_> {
         let plan = &update.plan;
         let table = &plan.table;
         let environment = self.environment(&[], frame);
-        let mut found: Vec<(PlannedUpdate, u32)> = Vec::new();
+        let mut found: Vec<(PlannedUpdate, u32, Vec<Value>)> = Vec::new();
         match &update.access {
             Access::Key(parts) => {
                 if let Some(key) = resolve_key(parts, &environment)? {
@@ -32,7 +32,7 @@ impl Execution<'_> {
                         && planned.function.matches(&current)?
                     {
                         let seen = self.seen(table, &row.key);
-                        found.push((planned, seen));
+                        found.push((planned, seen, Vec::new()));
                     }
                 }
             }
@@ -42,7 +42,8 @@ impl Execution<'_> {
                     let environment = self.environment(&[], &row);
                     let known = plan.known_values(&environment);
                     let seen = self.seen(table, &key);
-                    found.push((plan.planned(key, &known, &environment)?, seen));
+                    let planned = plan.planned(key, &known, &environment)?;
+                    found.push((planned, seen, row));
                 }
             }
             access => {
@@ -50,34 +51,37 @@ impl Execution<'_> {
                 let known = plan.known_values(&environment);
                 for key in keys {
                     let seen = self.seen(table, &key);
-                    found.push((plan.planned(key, &known, &environment)?, seen));
+                    found.push((plan.planned(key, &known, &environment)?, seen, Vec::new()));
                 }
             }
         }
         let mut output = StatementOutput::default();
         let mut waiting = Vec::new();
         self.begin_statement(table, Event::Update(plan))?;
-        for (planned, seen) in found {
+        for (planned, seen, found) in found {
             self.charge(1)?;
             let key = planned.command.row.key.clone();
-            let row = match self.update_found(plan, planned, seen)? {
-                Updated::Left => continue,
-                Updated::Row(row) => row.to_vec(),
-                Updated::Waits(row) => {
-                    waiting.push((output.rows.len(), row));
-                    Vec::new()
-                }
-            };
+            let updated = self.update_found(plan, planned, seen)?;
+            if let Updated::Left = updated {
+                continue;
+            }
             output.affected += 1;
+            let position = output.rows.len();
             if let Some(returning) = &update.returning {
                 self.register_read(table.id, &key, returning.uses);
-                output.rows.push(row);
+                output.rows.push(match &updated {
+                    Updated::Row(row) => returning.row(row, &found),
+                    _ => Vec::new(),
+                });
+            }
+            if let Updated::Waits(row) = updated {
+                waiting.push((position, row, found));
             }
         }
-        for (position, row) in waiting {
+        for (position, row, found) in waiting {
             let row = self.end_waiting(*row)?;
-            if let Some(output) = output.rows.get_mut(position) {
-                *output = row.to_vec();
+            if let Some(returning) = &update.returning {
+                output.rows[position] = returning.row(&row, &found);
             }
         }
         self.end_statement(table, Event::Update(plan))?;
@@ -93,9 +97,9 @@ impl Execution<'_> {
         let plan = &delete.plan;
         let table = &plan.table;
         let environment = self.environment(&[], frame);
-        let keys = self.keys_to_delete(delete, frame)?;
-        let mut found: Vec<(Command, u32)> = Vec::with_capacity(keys.len());
-        for key in keys {
+        let rows = self.rows_to_delete(delete, frame)?;
+        let mut found: Vec<(Command, u32, Vec<Value>)> = Vec::with_capacity(rows.len());
+        for (key, row) in rows {
             let command = plan.command(key.clone(), &environment)?;
             if let Access::Key(_) = delete.access {
                 self.register_read(table.id, &key, plan.uses);
@@ -105,11 +109,11 @@ impl Execution<'_> {
                 }
             }
             let seen = self.seen(table, &key);
-            found.push((command, seen));
+            found.push((command, seen, row));
         }
         let mut output = StatementOutput::default();
         self.begin_statement(table, Event::Delete)?;
-        for (command, seen) in found {
+        for (command, seen, found) in found {
             self.charge(1)?;
             let key = command.row.key.clone();
             if let Some(returning) = &delete.returning {
@@ -117,8 +121,8 @@ impl Execution<'_> {
             }
             let Some(row) = self.delete_found(plan, command, seen)? else { continue };
             output.affected += 1;
-            if delete.returning.is_some() {
-                output.rows.push(row.to_vec());
+            if let Some(returning) = &delete.returning {
+                output.rows.push(returning.row(&row, &found));
             }
         }
         self.end_statement(table, Event::Delete)?;

@@ -3,14 +3,13 @@
 //! A cursor's rows are computed when it is opened, on the state of that moment, and registered as read like those of any
 //! query. So what the transaction writes later does not change them, and moving about in them reads nothing.
 
+use crate::expression::{Memory, rows_space};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{OutputColumn, SqlError, SqlState, Value};
 
 /// Cursors that are open at a time.
 const CURSORS_MAX: usize = 256;
-/// Values of all their rows: a transaction block keeps them while it waits for its client.
-const VALUES_MAX: usize = 1 << 20;
 
 /// The open cursors of a transaction, by name.
 #[derive(Default)]
@@ -20,8 +19,6 @@ pub(crate) struct Cursors {
     unnamed: u64,
     /// Cursors opened.
     opened: u64,
-    /// Values of all rows.
-    values: usize,
 }
 
 /// What a cursor is opened with.
@@ -84,19 +81,20 @@ impl Cursors {
     /// Opens a cursor; `None`: under a name that no other one has. Gives its name.
     ///
     /// # Errors
-    /// `42P03` where one of this name is open, `54000` where there are too many rows.
-    pub fn open(&mut self, name: Option<&str>, content: CursorRows) -> Result<String, SqlError> {
+    /// `42P03` where one of this name is open, `54000` where there are too many of them or of their rows.
+    pub fn open(
+        &mut self,
+        name: Option<&str>,
+        content: CursorRows,
+        memory: &Memory,
+    ) -> Result<String, SqlError> {
         self.check_name(name)?;
         let name = name.map_or_else(|| self.unnamed(), str::to_string);
-        let width = content.rows.first().map_or(0, Vec::len);
-        let values = width.saturating_mul(content.rows.len()).saturating_add(1);
-        if self.open.len() >= CURSORS_MAX || self.values.saturating_add(values) > VALUES_MAX {
-            let message = format!(
-                "a transaction has at most {CURSORS_MAX} open cursors (CURSORS_MAX) with {VALUES_MAX} values (VALUES_MAX)"
-            );
+        if self.open.len() >= CURSORS_MAX {
+            let message = format!("a transaction has at most {CURSORS_MAX} open cursors (CURSORS_MAX)");
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
-        self.values += values;
+        memory.keep(rows_space(&content.rows))?;
         self.open.insert(name.clone(), Cursor { content, position: 0, number: self.opened });
         self.opened += 1;
         Ok(name)
@@ -130,19 +128,19 @@ impl Cursors {
     ///
     /// # Errors
     /// `34000` where there is none, `24000` where a loop runs over it.
-    pub fn close(&mut self, name: &str) -> Result<(), SqlError> {
+    pub fn close(&mut self, name: &str, memory: &Memory) -> Result<(), SqlError> {
         if self.get(name)?.content.pinned {
             let message = format!("cannot drop pinned portal \"{name}\"");
             return Err(SqlError::new(SqlState(*b"24000"), message));
         }
-        self.forget(name);
+        self.forget(name, memory);
         Ok(())
     }
 
     /// The loop over a cursor has ended.
-    pub fn forget(&mut self, name: &str) {
+    pub fn forget(&mut self, name: &str, memory: &Memory) {
         if let Some(cursor) = self.open.remove(name) {
-            self.values -= cursor.values();
+            memory.give_back(rows_space(&cursor.content.rows));
         }
     }
 
@@ -152,14 +150,14 @@ impl Cursors {
     }
 
     /// Closes those that were opened when there had been more than so many.
-    pub fn close_since(&mut self, opened: u64) {
+    pub fn close_since(&mut self, opened: u64, memory: &Memory) {
         let late: Vec<String> = self
             .open
             .iter()
             .filter(|(_, cursor)| cursor.number >= opened)
             .map(|(name, _)| name.clone())
             .collect();
-        late.iter().for_each(|name| self.forget(name));
+        late.iter().for_each(|name| self.forget(name, memory));
     }
 
     fn get(&mut self, name: &str) -> Result<&mut Cursor, SqlError> {
@@ -212,11 +210,6 @@ impl Cursors {
 }
 
 impl Cursor {
-    fn values(&self) -> usize {
-        let width = self.content.rows.first().map_or(0, Vec::len);
-        width.saturating_mul(self.content.rows.len()).saturating_add(1)
-    }
-
     fn end(&self) -> usize {
         self.content.rows.len() + 1
     }
@@ -313,13 +306,18 @@ fn size(count: i64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expression::KeptMemory;
+
+    fn memory() -> Memory {
+        Memory::new(1_000, KeptMemory::default())
+    }
 
     fn opened(scroll: bool) -> Cursors {
         let rows = (1..=5).map(|number| vec![Value::Integer(number)]).collect();
         let column = OutputColumn { name: "n".to_string(), data_type: types::DataType::Integer };
         let content = CursorRows { columns: [column].into(), rows, table: None, scroll, pinned: false };
         let mut cursors = Cursors::default();
-        assert_eq!(cursors.open(None, content).as_deref(), Ok("<unnamed portal 1>"));
+        assert_eq!(cursors.open(None, content, &memory()).as_deref(), Ok("<unnamed portal 1>"));
         cursors
     }
 
@@ -363,19 +361,18 @@ mod tests {
 
     #[test]
     fn names_are_taken_while_a_cursor_is_open() {
-        let mut cursors = opened(true);
+        let (mut cursors, memory) = (opened(true), memory());
         let empty =
             || CursorRows { columns: [].into(), rows: Vec::new(), table: None, scroll: true, pinned: true };
-        assert_eq!(cursors.open(Some("c"), empty()).as_deref(), Ok("c"));
-        assert!(cursors.open(Some("c"), empty()).is_err());
-        assert!(cursors.close("c").is_err());
+        assert_eq!(cursors.open(Some("c"), empty(), &memory).as_deref(), Ok("c"));
+        assert!(cursors.open(Some("c"), empty(), &memory).is_err());
+        assert!(cursors.close("c", &memory).is_err());
         let before = cursors.opened();
-        assert_eq!(cursors.open(None, empty()).as_deref(), Ok("<unnamed portal 2>"));
-        cursors.close_since(before);
+        assert_eq!(cursors.open(None, empty(), &memory).as_deref(), Ok("<unnamed portal 2>"));
+        cursors.close_since(before, &memory);
         assert!(cursors.columns("<unnamed portal 2>").is_err());
-        cursors.forget("c");
+        cursors.forget("c", &memory);
         assert!(cursors.key("<unnamed portal 1>", "t").is_err());
-        assert_eq!(cursors.close("<unnamed portal 1>"), Ok(()));
-        assert_eq!(cursors.values, 0);
+        assert_eq!(cursors.close("<unnamed portal 1>", &memory), Ok(()));
     }
 }

@@ -1,7 +1,7 @@
 //! Functions that statements and expressions call.
 
-use super::Execution;
 use super::select::Given;
+use super::{Execution, Needs};
 use crate::expression::RoutineCall;
 use crate::plpgsql::{self, CallResult, CompiledProcedure};
 use crate::polymorphic::{Actual, Callee};
@@ -123,13 +123,7 @@ impl Execution<'_> {
         if let Some(what) = refused {
             return Err(SqlError::unsupported(format_args!("{what} in EXECUTE")).hint("Send it on its own."));
         }
-        if let Some(procedure) = library.with_a_policy(script.calls())? {
-            let what = format_args!("EXECUTE of a call of \"{procedure}\", which has an endorsement policy,");
-            return Err(
-                SqlError::unsupported(what).hint("Call it without EXECUTE: who must endorse is known then.")
-            );
-        }
-        self.authorise(&script.needs)?;
+        self.authorise_text(&script.needs, "EXECUTE of a call")?;
         let frame = script.frame(&values)?;
         let mut output = StatementOutput::default();
         for step in &script.steps {
@@ -140,6 +134,20 @@ impl Execution<'_> {
             };
         }
         Ok(output)
+    }
+
+    /// Refuses what is known only now that it runs, where the role may not do it, or where others would have had to endorse it.
+    ///
+    /// # Errors
+    /// `42501`; `0A000` for a call of what has an endorsement policy.
+    pub fn authorise_text(&self, needs: &Needs, what: &str) -> Result<(), SqlError> {
+        if let Some(procedure) = self.library.with_a_policy(&needs.involved)? {
+            let what = format_args!("{what} of \"{procedure}\", which has an endorsement policy,");
+            return Err(
+                SqlError::unsupported(what).hint("Call it without EXECUTE: who must endorse is known then.")
+            );
+        }
+        self.authorise(needs)
     }
 
     /// Runs the block of DO.

@@ -8,10 +8,13 @@ mod counter;
 mod cursor;
 mod function;
 mod fused;
+mod grouping;
+mod kept;
 mod moving;
 mod own;
 mod past;
 mod protect;
+mod record;
 mod relation;
 mod row_function;
 mod scan;
@@ -23,29 +26,29 @@ pub(crate) use authority::{Needs, refuse_schema_change};
 pub(crate) use change::{check_row_bytes, row_bytes};
 pub(crate) use cursor::{CursorRows, Cursors, Movement};
 pub(crate) use protect::Savepoint;
-pub(crate) use relation::check_values;
+pub(crate) use record::sized;
 pub(crate) use select::check_result_rows;
 pub(crate) use suspend::Suspended;
 
-use crate::expression::{Environment, Expression, LongValues};
+use crate::expression::{Environment, Expression, KeptMemory, Memory};
 use crate::library::Library;
 use crate::plpgsql::Described;
 use crate::polymorphic::Actual;
 use crate::sequence::Drawn;
 use crate::statement::{BoundCall, BoundStatement, StatementOutput};
 use authority::Authority;
+use own::OwnRows;
 pub(crate) use own::without;
-use own::{OwnRow, OwnRows};
 use select::{Given, KnownSubqueries};
-use state::{Command, Effects, Read, RowChange, RowId, Scan, Snapshot};
+use state::{Command, Effects, Read, Scan, Snapshot};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use trigger::Remaining;
 use types::{
-    ColumnSet, EndorsedEffects, Key, Notice, OutputColumn, Parameter, Row, SqlError, SqlState,
-    StatementResult, TableId, TransactionId, Value, can_cast_implicitly,
+    EndorsedEffects, Key, Notice, OutputColumn, Parameter, Row, SqlError, SqlState, StatementResult, TableId,
+    TransactionId, Value, can_cast_implicitly,
 };
 
 /// Milliseconds from 1970-01-01 to 2000-01-01.
@@ -123,7 +126,9 @@ pub(crate) struct Execution<'a> {
     /// Positions of the commands of the last data-changing statement, and whether each matched.
     last_matched: Vec<(usize, bool)>,
     steps: u64,
-    long_values: Rc<LongValues>,
+    memory: Rc<Memory>,
+    /// For each block with handlers that is running, the bytes of the own rows that it may have to return to.
+    remembered: Vec<u64>,
     /// Set when nobody wants the result any more; never where a transaction of a block runs.
     interrupt: Option<Arc<AtomicBool>>,
     depth: usize,
@@ -173,7 +178,8 @@ impl<'a> Execution<'a> {
             registers: true,
             last_matched: Vec::new(),
             steps: 0,
-            long_values: Rc::new(LongValues::new(context.step_limit, 0)),
+            memory: Rc::new(Memory::new(context.step_limit, KeptMemory::default())),
+            remembered: Vec::new(),
             interrupt: None,
             depth: 0,
             authority: None,
@@ -254,11 +260,6 @@ impl<'a> Execution<'a> {
         self.now
     }
 
-    /// Records a command on a row that nothing else of the transaction looks at.
-    pub fn place_row(&mut self, command: Command) {
-        self.commands.push(command);
-    }
-
     /// How many rows the transaction has touched by commands.
     pub fn own_rows(&self) -> usize {
         self.own.len()
@@ -291,10 +292,13 @@ impl<'a> Execution<'a> {
         if self.steps > self.context.step_limit {
             return Err(self.out_of_steps());
         }
-        match &self.interrupt {
-            Some(interrupt) if interrupt.load(Relaxed) => Err(interrupted()),
-            _ => Ok(()),
-        }
+        if self.is_interrupted() { Err(interrupted()) } else { Ok(()) }
+    }
+
+    /// Whether nobody wants the result any more.
+    #[inline]
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Relaxed))
     }
 
     #[cold]
@@ -455,109 +459,11 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Registers that these columns of a row were looked at.
-    fn register_read(&mut self, table: TableId, key: &Key, columns: ColumnSet) {
-        if !self.registers {
-            return;
-        }
-        let columns = match self.own.position(table, key) {
-            Some(position) => {
-                let own = self.own.get(position);
-                without(columns, own.written) | own.uses
-            }
-            None => columns,
-        };
-        let row = RowId { table, key: key.clone() };
-        self.reads.push(Read { row, columns: columns | ColumnSet::EXISTS });
-    }
-
     /// A statement has ended: the next one sees what its functions have written.
     pub fn see_newer(&mut self) {
         if let Some(newer) = self.newer.take() {
             self.own = newer;
         }
-    }
-
-    /// A new data-changing statement begins.
-    fn begin_change(&mut self) {
-        self.see_newer();
-        self.last_matched.clear();
-    }
-
-    /// Applies a command to the row as it stands and records it. Gives whether it matched.
-    fn apply(&mut self, command: Command) -> Result<bool, SqlError> {
-        let fetched;
-        let current = match self.own.position(command.row.table, &command.row.key) {
-            Some(position) => self.own.get(position).value.as_ref(),
-            None => {
-                fetched = self.snapshot.get(command.row.table, &command.row.key);
-                fetched.as_ref()
-            }
-        };
-        // The size of a row is judged here only: at a command's place other transactions may have made it larger, and
-        // judging it there would make every text column of the row one that the command uses.
-        let change = command.function.apply(current).and_then(sized);
-        let writes = command.writes;
-        self.record(command, writes, change)
-    }
-
-    /// Records a command with what it makes of the row as it stands. `writes`: what it has certainly written where it
-    /// matches. Gives whether it matched.
-    fn record(
-        &mut self,
-        command: Command,
-        writes: ColumnSet,
-        change: Result<RowChange, SqlError>,
-    ) -> Result<bool, SqlError> {
-        let change = match change {
-            Ok(change) => change,
-            Err(error) => {
-                // An error that shows the whole row, or its length, has looked at all of it.
-                let insert = matches!(command.kind, state::CommandKind::Insert(_));
-                let shown = !insert && error.detail.is_some();
-                let columns = if shown { ColumnSet::ALL } else { command.uses };
-                self.read_for_good(command.row, columns);
-                return Err(error);
-            }
-        };
-        self.read_what_may_fail(&command);
-        let matched = change != RowChange::Unmatched;
-        let written = if matched { writes } else { ColumnSet::EMPTY };
-        let position = self.own.position(command.row.table, &command.row.key);
-        let value = match change {
-            RowChange::Unmatched => self.current(command.row.table, &command.row.key),
-            RowChange::Put(row) => Some(row),
-            RowChange::Delete => None,
-        };
-        match position {
-            Some(position) => {
-                let own = Arc::make_mut(&mut self.own).get_mut(position);
-                own.value = value;
-                own.uses |= command.uses;
-                own.written |= written;
-                own.changes += u32::from(matched);
-            }
-            None => {
-                Arc::make_mut(&mut self.own).push(OwnRow {
-                    row: command.row.clone(),
-                    value,
-                    uses: command.uses,
-                    written,
-                    changes: u32::from(matched),
-                });
-            }
-        }
-        self.last_matched.push((self.commands.len(), matched));
-        self.commands.push(command);
-        Ok(matched)
-    }
-}
-
-/// Refuses a row that is too long to store.
-pub(crate) fn sized(change: RowChange) -> Result<RowChange, SqlError> {
-    match &change {
-        RowChange::Put(row) => change::check_row_bytes(row).map(|()| change),
-        _ => Ok(change),
     }
 }
 

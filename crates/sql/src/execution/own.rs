@@ -7,6 +7,16 @@ use types::{ColumnSet, Key, Row, TableId};
 /// Up to this many rows a look through all of them is quicker than a hash.
 const LINEAR_MAX: usize = 16;
 
+/// What a scan, a read, and a command with its row take, without their keys and the row's values.
+pub(super) const SCAN_BYTES: u64 = 256;
+pub(super) const READ_BYTES: u64 = 32;
+pub(super) const COMMAND_BYTES: u64 = 384;
+
+/// What a key takes.
+pub(super) fn key_space(key: &Key) -> u64 {
+    32 + key.as_bytes().len() as u64
+}
+
 /// A row that a command of this transaction has touched.
 #[derive(Clone)]
 pub(super) struct OwnRow {
@@ -51,6 +61,11 @@ impl OwnRows {
 
     pub fn get_mut(&mut self, position: usize) -> &mut OwnRow {
         &mut self.rows[position]
+    }
+
+    /// What a copy of them takes, which shares the rows' values.
+    pub fn copy_bytes(&self) -> u64 {
+        (self.rows.len() * (size_of::<OwnRow>() + size_of::<RowId>())) as u64
     }
 
     pub fn push(&mut self, own: OwnRow) {

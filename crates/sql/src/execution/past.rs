@@ -60,7 +60,7 @@ impl Execution<'_> {
                         Err(error) => Err(error),
                     };
                     match found {
-                        Ok(_) if examined > most => ControlFlow::Break(()),
+                        Ok(_) if examined > most || self.is_interrupted() => ControlFlow::Break(()),
                         Ok(flow) => flow,
                         Err(error) => {
                             outcome = Err(error);

@@ -8,10 +8,10 @@
 //! an error has been undone, and what it used is read as well, because it is why the program came there.
 
 use super::Execution;
-use super::own::OwnRows;
+use super::own::{OwnRows, READ_BYTES, key_space};
 use state::{Command, Read, RowId};
 use std::sync::Arc;
-use types::ColumnSet;
+use types::{ColumnSet, SqlError};
 
 /// How things stood when a block began.
 pub(crate) struct Savepoint {
@@ -22,6 +22,7 @@ pub(crate) struct Savepoint {
     queries: usize,
     working: usize,
     cursors: u64,
+    held: u64,
 }
 
 impl Execution<'_> {
@@ -37,18 +38,22 @@ impl Execution<'_> {
             queries: self.queries,
             working: self.working.len(),
             cursors: self.cursors.opened(),
+            held: self.memory.held(),
         }
     }
 
     /// It has ended without an error.
     pub fn unprotect(&mut self) {
         self.protected -= 1;
+        self.forget_remembered();
     }
 
     /// It has ended with an error that a handler takes: its commands have not been.
     pub fn undo(&mut self, savepoint: Savepoint) {
-        let Savepoint { commands, own, protected, depth, queries, working, cursors } = savepoint;
+        let Savepoint { commands, own, protected, depth, queries, working, cursors, held } = savepoint;
         self.protected = protected;
+        self.forget_remembered();
+        self.memory.release_to(held);
         for command in self.commands.split_off(commands) {
             self.read_for_good(command.row, command.uses);
         }
@@ -59,7 +64,30 @@ impl Execution<'_> {
         self.forget_subqueries();
         (self.depth, self.queries) = (depth, queries);
         self.working.truncate(working);
-        self.cursors.close_since(cursors);
+        self.cursors.close_since(cursors, &self.memory);
+    }
+
+    /// Own rows are about to change. Where the innermost block with handlers may have to return to them, there are two
+    /// versions of them from now on.
+    ///
+    /// # Errors
+    /// `54000` where there are too many.
+    pub(super) fn remember_own(&mut self) -> Result<(), SqlError> {
+        if self.protected == 0 || Arc::strong_count(&self.own) == 1 {
+            return Ok(());
+        }
+        self.remembered.resize(self.protected, 0);
+        let (known, bytes) = (self.remembered[self.protected - 1], self.own.copy_bytes());
+        if bytes > known {
+            self.memory.keep(bytes - known)?;
+            self.remembered[self.protected - 1] = bytes;
+        }
+        Ok(())
+    }
+
+    fn forget_remembered(&mut self) {
+        let rest = self.protected.min(self.remembered.len());
+        self.memory.give_back(self.remembered.drain(rest..).sum());
     }
 
     /// What a command used counts, whatever becomes of the command. So does what commands before it used that made the
@@ -67,6 +95,8 @@ impl Execution<'_> {
     pub(super) fn read_for_good(&mut self, row: RowId, uses: ColumnSet) {
         let own = self.newer.as_ref().unwrap_or(&self.own);
         let before = own.position(row.table, &row.key).map_or(ColumnSet::EMPTY, |at| own.get(at).uses);
+        // As for every read.
+        let _ = self.memory.keep(READ_BYTES + key_space(&row.key));
         self.reads.push(Read { row, columns: uses | before });
     }
 

@@ -6,22 +6,19 @@
 use super::Execution;
 use super::select::Given;
 use crate::aggregate::Sortable;
-use crate::expression::{Expression, broken};
+use crate::expression::{Expression, broken, rows_space};
 use crate::statement::{BoundSelect, Join, JoinKind, Relation, SetOperation};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use types::{SqlError, SqlState, Value};
-
-/// Values that the relations of a query may hold in memory together.
-pub(super) const VALUES_MAX: usize = 1 << 23;
+use types::{SqlError, Value};
 
 /// Rows of a relation.
 pub(super) type Rows = Vec<Vec<Value>>;
 
 impl Execution<'_> {
-    /// The rows of a relation.
+    /// The rows of a relation, which the query holds from now on.
     pub(super) fn relation_rows(&mut self, relation: &Relation, given: Given<'_>) -> Result<Rows, SqlError> {
-        let rows = match relation {
+        Ok(match relation {
             Relation::Table(scanned) => self.table_rows(scanned, given)?,
             Relation::Query { query, arguments, filter } => {
                 let arguments = match arguments {
@@ -38,10 +35,17 @@ impl Execution<'_> {
                 }
             }
             Relation::Values(rows) => {
-                rows.iter().map(|row| self.evaluate_all(row, given)).collect::<Result<_, _>>()?
+                let rows =
+                    rows.iter().map(|row| self.evaluate_all(row, given)).collect::<Result<Rows, _>>()?;
+                self.memory.hold(rows_space(&rows))?;
+                rows
             }
             Relation::Function { function, arguments } => self.function_rows(function, arguments, given)?,
-            Relation::Call(call) => self.called_rows(call, given)?,
+            Relation::Call(call) => {
+                let rows = self.called_rows(call, given)?;
+                self.memory.hold(rows_space(&rows))?;
+                rows
+            }
             Relation::Set { operation, all, sides } => {
                 self.enter_query()?;
                 let left = self.select_given(&sides[0], given, None);
@@ -49,20 +53,21 @@ impl Execution<'_> {
                 self.leave_query();
                 let (left, right) = right?;
                 self.charge((left.len() + right.len()) as u64)?;
+                // What tells equal rows are copies.
+                self.memory.hold(rows_space(&left).saturating_add(rows_space(&right)))?;
                 combine(*operation, *all, left, right)
             }
             Relation::Recursive { number, all, sides } => self.recursive(*number, *all, sides, given)?,
             Relation::Working(number) => {
                 let known = self.working.iter().rev().find(|(known, _)| known == number);
                 let (_, rows) = known.ok_or_else(|| broken("the rows of a query that is not running"))?;
-                let rows = rows.as_ref().clone();
+                let rows = Rc::clone(rows);
                 self.charge(rows.len() as u64)?;
-                rows
+                self.memory.hold(rows_space(&rows))?;
+                rows.as_ref().clone()
             }
             Relation::Join(join) => self.joined(join, given)?,
-        };
-        check_values(&rows)?;
-        Ok(rows)
+        })
     }
 
     fn recursive(
@@ -81,6 +86,7 @@ impl Execution<'_> {
         self.enter_query()?;
         let mut found = self.select_given(first, given, None)?;
         new_ones(&mut found);
+        self.memory.hold(rows_space(&found))?;
         let mut rows = found.clone();
         while !found.is_empty() {
             // What subqueries gave on other rows counts no more.
@@ -91,8 +97,8 @@ impl Execution<'_> {
             found = next?;
             new_ones(&mut found);
             self.charge(found.len() as u64)?;
+            self.memory.hold(rows_space(&found))?;
             rows.extend(found.iter().cloned());
-            check_values(&rows)?;
         }
         self.forget_subqueries();
         self.leave_query();
@@ -136,6 +142,7 @@ impl Execution<'_> {
             false => Some(self.indexed(&right_rows, join, given)?),
         };
         let mut matched = vec![false; right_rows.len()];
+        let width = join.left_width + join.right_width;
         let mut rows = Vec::new();
         for left in &left_rows {
             let candidates: Vec<usize> = match &index {
@@ -152,16 +159,18 @@ impl Execution<'_> {
                 let row = [left.as_slice(), &right_rows[candidate]].concat();
                 if self.holds(join.condition.as_ref(), &row, given)? {
                     matched[candidate] = true;
+                    self.memory.hold_row(width)?;
                     rows.push(row);
                 }
             }
             if rows.len() == before && matches!(join.kind, JoinKind::Left | JoinKind::Full) {
+                self.memory.hold_row(width)?;
                 rows.push(with_nulls(left, join.right_width));
             }
-            check_values(&rows)?;
         }
         if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
             for (right, _) in right_rows.iter().zip(&matched).filter(|(_, matched)| !**matched) {
+                self.memory.hold_row(width)?;
                 let mut row = vec![Value::Null; join.left_width];
                 row.extend(right.iter().cloned());
                 rows.push(row);
@@ -179,6 +188,7 @@ impl Execution<'_> {
         let mut rows = Vec::new();
         for left in &left_rows {
             let prefix = [given.left, left].concat();
+            let held = self.memory.held();
             let right_rows = self.relation_rows(&join.right, Given { left: &prefix, ..given })?;
             let before = rows.len();
             for right in right_rows {
@@ -190,7 +200,9 @@ impl Execution<'_> {
             if rows.len() == before && join.kind == JoinKind::Left {
                 rows.push(with_nulls(left, join.right_width));
             }
-            check_values(&rows)?;
+            // The rows of the right side are gone, and those that match have come.
+            self.memory.release_to(held);
+            self.memory.hold(rows_space(&rows[before..]))?;
         }
         Ok(rows)
     }
@@ -219,6 +231,7 @@ impl Execution<'_> {
             // The right keys look at the right row; what is to its left they take from the same prefix as a condition.
             let keys = self.keys(join.equal.iter().map(|(_, right)| right), row, given)?;
             if let Some(keys) = keys {
+                self.memory.hold_row(keys.0.len())?;
                 index.entry(keys).or_default().push(position);
             }
         }
@@ -237,19 +250,6 @@ impl Execution<'_> {
             Ok((!keys.iter().any(Value::is_null)).then_some(Sortable(keys)))
         })
     }
-}
-
-/// Refuses more than may be held in memory.
-pub(crate) fn check_values(rows: &Rows) -> Result<(), SqlError> {
-    let values = rows.len().saturating_mul(rows.first().map_or(0, Vec::len));
-    if values <= VALUES_MAX {
-        return Ok(());
-    }
-    let message = format!(
-        "a relation of the query holds {values} values in memory, the limit is {VALUES_MAX} (VALUES_MAX)"
-    );
-    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
-        .hint("Ask for fewer rows or columns, or join by a key."))
 }
 
 fn with_nulls(left: &[Value], count: usize) -> Vec<Value> {

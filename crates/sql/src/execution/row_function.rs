@@ -1,9 +1,9 @@
 //! The rows of functions in FROM.
 
 use super::Execution;
-use super::relation::{Rows, VALUES_MAX};
+use super::relation::Rows;
 use super::select::Given;
-use crate::expression::{Expression, broken};
+use crate::expression::{Expression, broken, row_space, rows_space};
 use crate::statement::{RowFunction, RowKind, goes_up};
 use types::{SqlError, SqlState, Value, add};
 
@@ -27,7 +27,11 @@ impl Execution<'_> {
         let mut rows = match &function.rows {
             RowKind::Series(_) => self.series(&arguments)?,
             RowKind::Elements(widths) => self.elements(&arguments, widths)?,
-            RowKind::History(table) => self.row_history(table, &arguments)?,
+            RowKind::History(table) => {
+                let rows = self.row_history(table, &arguments)?;
+                self.memory.hold(rows_space(&rows))?;
+                rows
+            }
         };
         if function.with_ordinality {
             for (number, row) in (1..).zip(&mut rows) {
@@ -73,10 +77,8 @@ impl Execution<'_> {
                 Err(error) if error.state == SqlState::NUMERIC_VALUE_OUT_OF_RANGE => None,
                 Err(error) => return Err(error),
             };
+            self.memory.hold_row(1)?;
             rows.push(vec![value]);
-            if rows.len() > VALUES_MAX {
-                break;
-            }
         }
         Ok(rows)
     }
@@ -93,6 +95,8 @@ impl Execution<'_> {
             .collect();
         let length = arrays.iter().map(|array| array.len()).max().unwrap_or(0);
         self.charge(length as u64)?;
+        let width: usize = widths.iter().map(|width| width.unwrap_or(1)).sum();
+        self.memory.hold(row_space(width).saturating_mul(length as u64))?;
         let row = |index: usize| {
             let mut row: Vec<Value> = Vec::with_capacity(arrays.len());
             for (array, width) in arrays.iter().zip(widths) {

@@ -1,6 +1,7 @@
 //! Finding the rows of a table: by key, over an interval of the key or of an index; and what that registers.
 
 use super::Execution;
+use super::own::{SCAN_BYTES, key_space};
 use super::select::Given;
 use crate::expression::broken;
 use crate::predicate::{CapturedCondition, Condition, EntryPredicate};
@@ -73,9 +74,12 @@ impl Execution<'_> {
         given: Given<'_>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
         let mut rows = Vec::new();
+        let memory = self.memory.clone();
         self.visit_table(scanned, given, false, &mut |key, row| {
             let mut row = row.to_vec();
+            memory.hold_row(row.len() + 1)?;
             if scanned.keyed {
+                memory.hold(key.as_bytes().len() as u64)?;
                 row.push(Value::Bytea(key.as_bytes().into()));
             }
             rows.push(row);
@@ -190,9 +194,9 @@ impl Execution<'_> {
             }
         };
         let Searched { result, stopped_at, examined, outcome } = searched;
-        self.register_scan(search, result, stopped_at, &own);
+        let kept = self.register_scan(search, result, stopped_at, &own);
         self.charge(examined)?;
-        outcome
+        kept.and(outcome)
     }
 
     fn search_keys(&self, range: &KeyRange, own: &[usize], mut walk: Walk<'_, '_>) -> Searched {
@@ -220,7 +224,11 @@ impl Execution<'_> {
         self.snapshot.scan(index.entries(), entries, false, &mut |entry, _| {
             keys.extend(entry.primary_of_entry());
             left -= 1;
-            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if left == 0 || self.is_interrupted() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
         keys.sort_unstable();
         keys.dedup();
@@ -332,9 +340,9 @@ impl Execution<'_> {
         mut result: Vec<Key>,
         stopped_at: Option<Key>,
         own: &[usize],
-    ) {
+    ) -> Result<(), SqlError> {
         if !self.registers {
-            return;
+            return Ok(());
         }
         let stop = |range: &mut KeyRange| match stopped_at {
             Some(last) if search.reverse => range.start = Bound::Included(last),
@@ -353,6 +361,7 @@ impl Execution<'_> {
             }
         };
         result.sort_unstable();
+        let bytes = SCAN_BYTES + result.iter().map(key_space).sum::<u64>();
         for position in own {
             let key = self.own.get(*position).row.key.clone();
             if range.contains(&key) {
@@ -367,6 +376,7 @@ impl Execution<'_> {
             predicate,
             result,
         });
+        self.memory.keep(bytes)
     }
 }
 

@@ -1,8 +1,11 @@
 //! SELECT: grouping and sorting of the rows that were found.
 
 use super::Execution;
-use crate::aggregate::{Accumulator, Sortable, compare_key};
-use crate::expression::{Environment, Expression, QueryEnvironment, RunSubquery, broken};
+use super::grouping::Groups;
+use crate::aggregate::{Sortable, compare_key};
+use crate::expression::{
+    Environment, Expression, QueryEnvironment, RunSubquery, broken, row_space, rows_space,
+};
 use crate::polymorphic::Callee;
 use crate::statement::{BoundSelect, Distinctness, From, Grouping, SortKey};
 use std::cell::RefCell;
@@ -44,7 +47,7 @@ impl RunSubquery for NoSubqueries {
 }
 
 impl Execution<'_> {
-    /// Runs a SELECT and gives its rows, at most `limit`.
+    /// Runs a SELECT and gives its rows, at most `limit`. Who keeps them says so ([`Execution::memory`]).
     ///
     /// # Errors
     /// What evaluation raises.
@@ -55,7 +58,9 @@ impl Execution<'_> {
         limit: Option<usize>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
         self.forget_subqueries();
+        let held = self.memory.held();
         let rows = self.select_given(select, Given { frame, arguments: &[], left: &[] }, limit);
+        self.memory.release_to(held);
         self.see_newer();
         rows
     }
@@ -97,8 +102,24 @@ impl Execution<'_> {
         self.select_handing_out(select, given, limit, None)
     }
 
-    /// Rows that come in their order go to `take`, where there is one; gives the others.
+    /// Rows that come in their order go to `take`, where there is one; gives the others, and holds nothing but these when
+    /// it ends.
     fn select_handing_out(
+        &mut self,
+        select: &BoundSelect,
+        given: Given<'_>,
+        limit: Option<usize>,
+        take: Option<&mut TakeRow<'_>>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
+        let held = self.memory.held();
+        let rows = self.select_holding(select, given, limit, take);
+        self.memory.release_to(held);
+        let rows = rows?;
+        self.memory.hold(rows_space(&rows))?;
+        Ok(rows)
+    }
+
+    fn select_holding(
         &mut self,
         select: &BoundSelect,
         given: Given<'_>,
@@ -128,12 +149,12 @@ impl Execution<'_> {
         if !streams || matches!(select.source, From::Relation(_)) {
             self.gathered(select, given, &mut output)?;
         } else {
-            let long_values = self.long_values.clone();
+            let memory = self.memory.clone();
             let query = QueryEnvironment {
                 arguments: given.arguments,
                 left: &[],
                 subqueries: &NoSubqueries,
-                long_values: &long_values,
+                memory: &memory,
             };
             let environment =
                 Environment { query: Some(&query), ..Environment::new(&[], given.frame, self.now) };
@@ -241,6 +262,9 @@ impl Execution<'_> {
         }
         let mut columns = Vec::with_capacity(select.windows.len());
         for window in &select.windows {
+            // The row's keys and the value.
+            let values = window.partition.len() + window.order.len() + 1;
+            self.memory.hold(row_space(values).saturating_mul(kept.len() as u64))?;
             let steps_max = self.context.step_limit.saturating_sub(self.steps);
             let (values, steps) =
                 self.with_subqueries(&[], given, |environment| window.values(&kept, environment, steps_max))?;
@@ -268,13 +292,13 @@ impl Execution<'_> {
         given: Given<'_>,
         evaluate: impl FnOnce(&Environment<'_>) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
-        let (now, long_values) = (self.now, self.long_values.clone());
+        let (now, memory) = (self.now, self.memory.clone());
         let runner = Runner(RefCell::new(self));
         let query = QueryEnvironment {
             arguments: given.arguments,
             left: given.left,
             subqueries: &runner,
-            long_values: &long_values,
+            memory: &memory,
         };
         evaluate(&Environment { row, frame: given.frame, now, query: Some(&query) })
     }
@@ -314,9 +338,12 @@ impl RunSubquery for Runner<'_, '_> {
             return Ok(known.clone());
         }
         execution.enter_query()?;
+        let held = execution.memory.held();
         let given = Given { frame, arguments: &known_as.2.0, left: &[] };
         let rows = execution.select_given(query, given, limit);
         execution.leave_query();
+        // What is remembered has a bound of its own.
+        execution.memory.release_to(held);
         let rows = Rc::new(rows?);
         execution.subqueries.remember(known_as, rows.clone());
         Ok(rows)
@@ -360,44 +387,6 @@ impl KnownSubqueries {
     }
 }
 
-/// The groups of a query while they are made.
-struct Groups<'b> {
-    grouping: &'b Grouping,
-    groups: BTreeMap<Sortable, Vec<Accumulator<'b>>>,
-}
-
-impl<'b> Groups<'b> {
-    fn new(grouping: &'b Grouping) -> Groups<'b> {
-        let mut groups = Groups { grouping, groups: BTreeMap::new() };
-        if grouping.keys.is_empty() {
-            groups.groups.insert(Sortable(Vec::new()), accumulators(grouping));
-        }
-        groups
-    }
-
-    fn add(&mut self, environment: &Environment<'_>) -> Result<(), SqlError> {
-        let keys = self.grouping.keys.iter().map(|key| key.evaluate(environment));
-        let keys = keys.collect::<Result<Vec<_>, _>>()?;
-        let group = self.groups.entry(Sortable(keys)).or_insert_with(|| accumulators(self.grouping));
-        group.iter_mut().try_for_each(|accumulator| accumulator.add(environment))
-    }
-
-    /// A row per group, by the keys: the keys, then the aggregates.
-    fn finish(self, environment: &Environment<'_>) -> Result<Vec<Vec<Value>>, SqlError> {
-        let row = |(Sortable(mut row), group): (Sortable, Vec<Accumulator<'_>>)| {
-            for accumulator in group {
-                row.push(accumulator.finish(environment)?);
-            }
-            Ok(row)
-        };
-        self.groups.into_iter().map(row).collect()
-    }
-}
-
-fn accumulators(grouping: &Grouping) -> Vec<Accumulator<'_>> {
-    grouping.aggregates.iter().map(Accumulator::new).collect()
-}
-
 /// Takes a row of a result; says whether there may be more.
 pub(crate) type TakeRow<'t> = dyn FnMut(Vec<Value>) -> ControlFlow<()> + 't;
 
@@ -434,8 +423,11 @@ impl Output<'_, '_> {
         for expression in &self.select.projection {
             output.push(expression.evaluate(environment)?);
         }
-        if self.select.distinct == Distinctness::Distinct && !self.seen.insert(Sortable(output.clone())) {
-            return Ok(ControlFlow::Continue(()));
+        if self.select.distinct == Distinctness::Distinct {
+            if !self.seen.insert(Sortable(output.clone())) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            environment.hold(row_space(output.len()))?;
         }
         let mut keys = Vec::with_capacity(self.select.order.len());
         for key in &self.select.order {
@@ -454,7 +446,10 @@ impl Output<'_, '_> {
         let mut enough = streams && self.enough.is_some_and(|enough| self.found >= enough);
         match &mut self.take {
             Some(take) if streams => enough |= self.found > self.offset && take(output).is_break(),
-            _ => self.rows.push((keys, output)),
+            _ => {
+                environment.hold(row_space(keys.len() + output.len()))?;
+                self.rows.push((keys, output));
+            }
         }
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }

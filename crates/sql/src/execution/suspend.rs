@@ -2,13 +2,13 @@
 
 use super::own::OwnRows;
 use super::{Context, Cursors, Execution};
-use crate::expression::LongValues;
+use crate::expression::{KeptMemory, Memory};
 use crate::library::Library;
 use crate::sequence::Drawn;
 use state::{Command, Snapshot};
 use std::rc::Rc;
 use std::sync::Arc;
-use types::Principal;
+use types::{MemoryShare, Principal};
 
 /// What an execution has come to between two statements.
 #[derive(Default)]
@@ -20,8 +20,8 @@ pub(crate) struct Suspended {
     drawn: Drawn,
     cursors: Cursors,
     steps: u64,
-    /// Bytes of the long values that it has made.
-    long_bytes: u64,
+    memory: KeptMemory,
+    remembered: Vec<u64>,
     said: (usize, usize),
 }
 
@@ -29,6 +29,11 @@ pub(crate) struct Suspended {
 pub(crate) struct OwnWrites(Arc<OwnRows>);
 
 impl Suspended {
+    /// Nothing has run yet; it has a share of the memory that all queries of a node have together.
+    pub fn sharing(share: MemoryShare) -> Suspended {
+        Suspended { memory: KeptMemory::of(share), ..Suspended::default() }
+    }
+
     /// Its commands so far.
     pub fn commands(&self) -> &[Command] {
         &self.commands
@@ -53,7 +58,7 @@ impl Suspended {
     /// The next statement is metered on its own.
     pub fn forget_steps(&mut self) {
         self.steps = 0;
-        self.long_bytes = 0;
+        self.memory.forget_made();
     }
 }
 
@@ -66,19 +71,30 @@ impl<'a> Execution<'a> {
         principal: &Principal,
         suspended: Suspended,
     ) -> Execution<'a> {
-        let Suspended { commands, own, protected, draws, drawn, cursors, steps, long_bytes, said } =
+        let Suspended { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said } =
             suspended;
-        let long_values = Rc::new(LongValues::new(context.step_limit, long_bytes));
+        let memory = Rc::new(Memory::new(context.step_limit, memory));
         let new = Execution::new(library, snapshot, context).without_registration().acting_as(principal);
-        Execution { commands, own, protected, draws, drawn, cursors, steps, long_values, said, ..new }
+        Execution { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said, ..new }
     }
 
     /// A statement has ended, well or with an error.
     pub fn suspend(mut self) -> Suspended {
         self.see_newer();
-        let Execution { commands, own, protected, draws, drawn, cursors, steps, long_values, said, .. } =
-            self;
-        let long_bytes = long_values.bytes();
-        Suspended { commands, own, protected, draws, drawn, cursors, steps, long_bytes, said }
+        let Execution {
+            commands,
+            own,
+            protected,
+            draws,
+            drawn,
+            cursors,
+            steps,
+            memory,
+            remembered,
+            said,
+            ..
+        } = self;
+        let memory = memory.suspended();
+        Suspended { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said }
     }
 }

@@ -13,7 +13,7 @@ use super::Execution;
 use super::constraint::Unsettled;
 use super::moving::Updated;
 use crate::command::{DeletePlan, PlannedUpdate, UpdatePlan};
-use crate::expression::{Environment, Expression};
+use crate::expression::{Environment, Expression, row_space};
 use crate::footprint::is_same;
 use crate::table::TablePlan;
 use crate::trigger::{CompiledTrigger, NEW_TABLE, OLD_TABLE};
@@ -205,8 +205,8 @@ impl Execution<'_> {
             let ChangedRows { old: olds, new: news } = &mut *rows;
             for (row, rows) in [(old, olds), (new, news)] {
                 if let Some(row) = row {
+                    self.memory.keep(row_space(row.len()))?;
                     Rc::make_mut(rows).push(row.to_vec());
-                    super::check_values(rows)?;
                 }
             }
         }

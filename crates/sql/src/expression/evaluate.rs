@@ -1,6 +1,6 @@
 //! Evaluation of bound expressions.
 
-use super::long_values::LongValues;
+use super::memory::Memory;
 use super::pattern::like;
 use super::quote::format_text;
 use super::{Expression, Kind, SubqueryForm};
@@ -33,8 +33,8 @@ pub(crate) struct QueryEnvironment<'a> {
     pub left: &'a [Value],
     /// Runs the subqueries of expressions.
     pub subqueries: &'a dyn RunSubquery,
-    /// Counts what they make.
-    pub long_values: &'a LongValues,
+    /// Counts what they make, and what the query holds.
+    pub memory: &'a Memory,
 }
 
 /// Runs the subqueries of expressions, and the functions that they call.
@@ -72,11 +72,20 @@ impl<'a> Environment<'a> {
         self.query.map_or(&[], |query| query.left)
     }
 
+    /// The query holds so many bytes more.
+    ///
+    /// # Errors
+    /// As [`Memory::hold`].
+    #[inline]
+    pub fn hold(&self, bytes: u64) -> Result<(), SqlError> {
+        self.query.map_or(Ok(()), |query| query.memory.hold(bytes))
+    }
+
     /// Takes note of a value that has been made.
     #[inline]
     fn made(&self, value: Value) -> Result<Value, SqlError> {
         if let Some(query) = self.query {
-            query.long_values.count(&value)?;
+            query.memory.count(&value)?;
         }
         Ok(value)
     }

@@ -21,7 +21,7 @@ mod convert;
 mod describe;
 mod evaluate;
 mod functions;
-mod long_values;
+mod memory;
 mod names;
 mod pattern;
 mod quote;
@@ -37,7 +37,7 @@ pub(crate) use bind_composite::{FieldOwner, FieldStep, all_fields_of, field_path
 pub(crate) use describe::Names;
 pub(crate) use evaluate::{Environment, QueryEnvironment, RunSubquery, broken};
 pub(crate) use functions::{ArrayFunction, Function, is_system_function};
-pub(crate) use long_values::{LongValues, long_bytes};
+pub(crate) use memory::{KeptMemory, Memory, long_bytes, new_long_bytes, row_space, rows_space};
 pub use names::output_name;
 pub(crate) use names::{bind_data_type, bind_routine_type};
 pub(crate) use relations::{Merged, NamedRelation, Relations};

@@ -79,7 +79,11 @@ pub(crate) fn bind_data_type(
         }
         other => {
             let name = other.to_string().to_ascii_lowercase();
-            return Err(SqlError::unsupported(format_args!("the type {}", shortened(&name))));
+            let error = SqlError::unsupported(format_args!("the type {}", shortened(&name)));
+            return Err(match name.as_str() {
+                "json" | "jsonb" => error.hint("Use text, or columns of their own."),
+                _ => error,
+            });
         }
     })
 }

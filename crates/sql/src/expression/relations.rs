@@ -212,16 +212,26 @@ impl Relations {
         }
     }
 
-    /// What `*` stands for: merged columns first.
+    /// What `*` stands for: what a join has merged comes before the rest of its columns.
     pub fn all(&self) -> Vec<(String, Expression)> {
-        let merged = self.merged.iter().map(|merged| (merged.name.clone(), merged.expression.clone()));
-        merged.chain(self.relations.iter().flat_map(|relation| relation.all(true))).collect()
+        let mut all = Vec::new();
+        for (entry, relation) in self.relations.iter().enumerate() {
+            let merged = self.merged.iter().filter(|merged| merged.entry == entry);
+            all.extend(merged.map(|merged| (merged.name.clone(), merged.expression.clone())));
+            all.extend(relation.all(true));
+        }
+        all
     }
 
     /// The names of [`Relations::all`], qualified where USING has not merged columns.
     pub fn paths(&self) -> Vec<Vec<String>> {
-        let merged = self.merged.iter().map(|merged| vec![merged.name.clone()]);
-        merged.chain(self.relations.iter().flat_map(|relation| relation.paths(true))).collect()
+        let mut paths = Vec::new();
+        for (entry, relation) in self.relations.iter().enumerate() {
+            let merged = self.merged.iter().filter(|merged| merged.entry == entry);
+            paths.extend(merged.map(|merged| vec![merged.name.clone()]));
+            paths.extend(relation.paths(true));
+        }
+        paths
     }
 
     /// The fields of a column of the row of all, where it is a record and they are known.

@@ -6,17 +6,15 @@
 use super::ast::{DeclaredType, Expression, Statement, StatementKind, Target};
 use super::compile_block::ErrorRole;
 use super::compile_cursor::DeclaredCursor;
+use super::compile_late::LateRecords;
 use super::compile_place::line_ends;
 use super::compile_result::ResultShape;
 use super::fuse::{Obstacle, Surroundings, fuse, unfused};
-use super::hoist::needs_hoisting;
 use super::program::{Address, CompiledProcedure, Instruction};
-use super::variables::{NamesUsed, Variables};
+use super::variables::Variables;
 use crate::expression;
 use crate::library::CompileOptions;
-use crate::statement::bind_expression;
 use crate::table::Tables;
-use sqlparser::ast as sql;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +39,16 @@ fn compile_body(
     procedure: &Procedure,
     options: CompileOptions,
 ) -> Result<CompiledProcedure, SqlError> {
-    let mut compiler = Compiler::new(tables, procedure, ResultShape::of(tables, procedure)?)?;
+    LateRecords::find(|late| compile_with(tables, procedure, options, late))
+}
+
+fn compile_with(
+    tables: &Tables,
+    procedure: &Procedure,
+    options: CompileOptions,
+    late: LateRecords,
+) -> Result<CompiledProcedure, SqlError> {
+    let mut compiler = Compiler::new(tables, procedure, ResultShape::of(tables, procedure)?, late)?;
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for parameter in &procedure.parameters {
         // Parameters have no length, precision or scale, as in PostgreSQL.
@@ -141,10 +148,11 @@ impl<'a> Compiler<'a> {
         tables: &'a Tables,
         procedure: &Procedure,
         result: ResultShape,
+        late: LateRecords,
     ) -> Result<Compiler<'a>, SqlError> {
         let body = Arc::from(procedure.body.as_str());
-        let variables =
-            Variables::new(object_name(&procedure.name), body, tables.routines(), procedure.language)?;
+        let name = object_name(&procedure.name);
+        let variables = Variables::new(name, body, tables.routines(), procedure.language, late)?;
         Ok(Compiler {
             tables,
             variables,
@@ -195,6 +203,7 @@ impl<'a> Compiler<'a> {
             types: self.tables.routines().types().clone(),
             code: code.into(),
             names: self.variables.names(),
+            records: self.variables.named_records(),
             described: Arc::new(described),
             result: self.result.form(),
             needs: self.variables.scope().needs(),
@@ -257,22 +266,6 @@ impl<'a> Compiler<'a> {
         self.enclosing.iter().any(|enclosing| enclosing.next_turn.is_some())
     }
 
-    /// A bound expression, after the instructions that look at what it needs.
-    pub(super) fn expression(&mut self, expression: &Expression) -> Result<expression::Expression, SqlError> {
-        let expanded = self.variables.expanded(&expression.expression);
-        let tree = expanded.as_ref().unwrap_or(&expression.expression);
-        self.prepare_names(tree)?;
-        let with_variables = if needs_hoisting(tree) {
-            let mut hoisted = tree.clone();
-            self.hoist(&mut hoisted).map_err(|error| or_at(error, expression.position))?;
-            Some(hoisted)
-        } else {
-            None
-        };
-        let tree = with_variables.as_ref().unwrap_or(tree);
-        self.bind(tree).map_err(|error| or_at(error, expression.position))
-    }
-
     /// What PostgreSQL finds wrong when it comes to a statement: SQLSTATE and SQLERRM outside of handlers.
     fn fail_when_run(&mut self, start: usize, error: SqlError) -> Result<(), SqlError> {
         let names = ["sqlstate", "sqlerrm"];
@@ -284,45 +277,6 @@ impl<'a> Compiler<'a> {
         self.code.truncate(start);
         self.emit(Instruction::Fail(Box::new(error)));
         Ok(())
-    }
-
-    /// An expression that needs nothing else.
-    pub(super) fn bind(&self, tree: &sql::Expr) -> Result<expression::Expression, SqlError> {
-        bind_expression(self.tables, self.variables.scope(), tree)
-    }
-
-    /// A bound expression, of this type as an assignment makes it; `what` is assigned.
-    pub(super) fn expression_of(
-        &mut self,
-        expression: &Expression,
-        data_type: DataType,
-        what: &str,
-    ) -> Result<expression::Expression, SqlError> {
-        let bound = self.expression(expression)?;
-        self.converted(bound, data_type, what).map_err(|error| or_at(error, expression.position))
-    }
-
-    /// A bound condition.
-    pub(super) fn condition(&mut self, condition: &Expression) -> Result<expression::Expression, SqlError> {
-        self.expression_of(condition, DataType::Boolean, "a condition")
-    }
-
-    /// Emits what must happen before these names are read: a look at FOUND, a check that a record has a row.
-    pub(super) fn prepare_names<T: sql::Visit>(&mut self, tree: &T) -> Result<(), SqlError> {
-        let used = self.variables.names_used(tree)?;
-        self.prepare(&used);
-        Ok(())
-    }
-
-    /// The same for names that are known already.
-    pub(super) fn prepare(&mut self, used: &NamesUsed) {
-        if used.found {
-            self.looks_at_matched = true;
-            self.emit(Instruction::LookAtFound);
-        }
-        for (flag, record) in &used.unassigned_records {
-            self.emit(Instruction::RequireRecord { flag: *flag, record: record.clone() });
-        }
     }
 
     pub(super) fn declaration(&mut self, declaration: &super::ast::Declaration) -> Result<(), SqlError> {

@@ -54,9 +54,9 @@ impl Compiler<'_> {
             let Some(first) = branch.values.first() else { continue };
             let condition = match &operand {
                 None => self.condition(first)?,
-                Some(name) => {
+                Some(subject) => {
                     let list = branch.values.iter().map(|value| value.expression.clone()).collect();
-                    let subject = Box::new(sql::Expr::Identifier(sql::Ident::with_quote('"', name)));
+                    let subject = Box::new(subject.clone());
                     let expression = sql::Expr::InList { expr: subject, list, negated: false };
                     self.condition(&Expression { expression, position: first.position })?
                 }
@@ -84,8 +84,14 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Keeps the operand in a variable of a block of its own, and gives its name.
-    fn case_operand(&mut self, operand: &Expression) -> Result<String, SqlError> {
+    /// Keeps the operand in a variable of a block of its own, and gives what names it.
+    fn case_operand(&mut self, operand: &Expression) -> Result<sql::Expr, SqlError> {
+        let is_field = matches!(operand.expression, sql::Expr::CompoundIdentifier(_));
+        if is_field && !self.late_records(&operand.expression).is_empty() {
+            // Its type is not known, and it stays what it is while the cases are looked at.
+            self.variables.push_block(None);
+            return Ok(operand.expression.clone());
+        }
         let value = self.expression(operand)?;
         let data_type = match value.data_type {
             DataType::Unknown => DataType::Text(None),
@@ -96,7 +102,7 @@ impl Compiler<'_> {
         let name = format!("__case_variable_{}__", self.here());
         let slot = self.variables.declare_plain(&name, data_type)?;
         self.emit(Instruction::Assign { slot, value });
-        Ok(name)
+        Ok(sql::Expr::Identifier(sql::Ident::with_quote('"', name)))
     }
 }
 

@@ -6,7 +6,7 @@ use super::ast::{
 use super::compile::{Compiler, Enclosing};
 use super::compile_block::ErrorRole;
 use super::program::{Address, Instruction, OpenCursor, RangeStart, RowsSource, RowsStart};
-use crate::expression;
+use crate::expression::{self, broken};
 use types::{DataType, SqlError, SqlState, Value};
 
 impl Compiler<'_> {
@@ -102,13 +102,19 @@ impl Compiler<'_> {
         body: &[Statement],
     ) -> Result<(), SqlError> {
         let (source, target) = match query {
+            RowSource::Static(query) if !self.late_records(query.as_ref()).is_empty() => {
+                let wanted = self.dynamic_target(targets, None, "FOR", false)?;
+                let types = wanted.target.record.is_none().then_some(wanted.wanted);
+                (self.late_rows(query, types)?.ok_or_else(|| broken("a query of no record"))?, wanted.target)
+            }
             RowSource::Static(query) => {
                 let (source, columns) = self.rows_of(query)?;
                 (source, self.row_target(targets, &columns, false)?)
             }
             RowSource::Dynamic(dynamic) => {
                 let wanted = self.dynamic_target(targets, None, "EXECUTE", false)?;
-                (RowsSource::Dynamic(self.dynamic(dynamic, Some(wanted.wanted))?), wanted.target)
+                let types = wanted.target.record.is_none().then_some(wanted.wanted);
+                (RowsSource::Dynamic(self.dynamic(dynamic, types)?), wanted.target)
             }
         };
         let before = self.variables.record_states();
@@ -116,7 +122,8 @@ impl Compiler<'_> {
         let cursor = self.cursors.enter();
         self.emit(Instruction::RowsStart(Box::new(RowsStart { cursor, source, flag: target.flag })));
         self.enter_loop(label, true);
-        let leaving = self.emit(Instruction::RowsNext { cursor, stores: target.stores, end: 0 });
+        let leaving =
+            self.emit(Instruction::RowsNext { cursor, stores: target.stores, record: target.record, end: 0 });
         self.emit_packed();
         self.statements(body)?;
         self.close_loop(Some(leaving))?;
@@ -166,7 +173,12 @@ impl Compiler<'_> {
         if let Some(enclosing) = self.enclosing.last_mut() {
             enclosing.cursor_level = Some(level);
         }
-        let leaving = self.emit(Instruction::CursorNext { level, stores: target.stores, end: 0 });
+        let leaving = self.emit(Instruction::CursorNext {
+            level,
+            stores: target.stores,
+            record: target.record,
+            end: 0,
+        });
         self.statements(body)?;
         self.close_loop(Some(leaving))?;
         self.cursor_loops.leave();

@@ -2,8 +2,9 @@
 
 use super::ast::{Expression, Name, RowSource, Target};
 use super::compile::{Compiler, or_at};
+use super::late::Wanted;
 use super::program::{Instruction, ResultForm, ReturnQuery, RowsSource};
-use crate::expression;
+use crate::expression::{self, broken};
 use crate::statement::{BoundStatement, close_types};
 use crate::table::Tables;
 use sqlparser::ast as sql;
@@ -207,6 +208,9 @@ impl Compiler<'_> {
             Some(_) => self.result.fields.as_deref().map(Into::into),
         };
         let source = match source {
+            RowSource::Static(statement) if !self.late_records(statement.as_ref()).is_empty() => {
+                self.late_rows(statement, None)?.ok_or_else(|| broken("a query of no record"))?
+            }
             RowSource::Static(statement) => {
                 let (source, columns) = self.rows_of(statement)?;
                 if let Some(types) = &types
@@ -236,6 +240,12 @@ impl Compiler<'_> {
         let value = match data_type.is_composite() {
             false => self.expression_of(value, data_type, &what)?,
             true => {
+                if let Some(value) = self.late_row(value, data_type, statement == "RETURN NEXT")? {
+                    return Ok(Box::new([value]));
+                }
+                if let Some(value) = self.late_value(value, Wanted::Type(data_type), &what)? {
+                    return Ok(Box::new([value]));
+                }
                 let bound = self.expression(value)?;
                 match self.returned(bound, data_type, &what) {
                     Ok(value) => value,

@@ -145,7 +145,7 @@ impl Compiler<'_> {
         let row = expression::Expression::row(operation, parts, variable.data_type);
         self.packed.push((variable.slot, row));
         let types = known.fields.iter().map(|field| field.data_type).collect();
-        Ok(Some((RowTarget { stores: stores.into(), flag: None, strict }, types)))
+        Ok(Some((RowTarget { stores: stores.into(), flag: None, strict, record: None }, types)))
     }
 
     /// Makes values of the columns that [`Compiler::packed_target`] has stored.

@@ -6,6 +6,7 @@ use super::ast::{
 };
 use super::coercion::coercion;
 use super::compile::{Compiler, or_at};
+use super::late::Wanted;
 use super::program::{
     Call, ChangeInto, Dynamic, Execute, FetchTarget, Instruction, RaiseMessage, RaisePlan, RecordColumns,
     RowTarget, SelectInto, Store, Variable,
@@ -29,6 +30,7 @@ impl Compiler<'_> {
             StatementKind::Open { cursor, scroll, source } => self.open(cursor, *scroll, source),
             StatementKind::Fetch { cursor, direction, into } => self.fetch(cursor, direction, into.as_ref()),
             StatementKind::Close { cursor } => self.close(cursor),
+            StatementKind::Perform { query } if self.late_statement(query, None, true)? => Ok(()),
             StatementKind::Perform { query } => match self.statement_of_sql(query)? {
                 BoundStatement::Select(select) => {
                     self.emit(Instruction::Perform(Box::new(select)));
@@ -65,6 +67,9 @@ impl Compiler<'_> {
         statement: &sql::Statement,
         into: Option<&IntoClause>,
     ) -> Result<(), SqlError> {
+        if self.late_statement(statement, into, false)? {
+            return Ok(());
+        }
         let bound = self.statement_of_sql(statement)?;
         let Some(into) = into else {
             if bound.returns_rows() {
@@ -105,8 +110,11 @@ impl Compiler<'_> {
         if let [target] = targets
             && self.variables.is_record(target)
         {
+            if let Some(target) = self.late_target(target, strict)? {
+                return Ok(target);
+            }
             let (stores, flag) = self.variables.assign_record(target, &fields_of(columns))?;
-            return Ok(RowTarget { stores: stores.into(), flag: Some(flag), strict });
+            return Ok(RowTarget { stores: stores.into(), flag: Some(flag), strict, record: None });
         }
         let found: Vec<DataType> = columns.iter().map(|column| known_type(column.data_type)).collect();
         if let Some((target, _)) = self.packed_target(targets, Some(&found), strict)? {
@@ -122,7 +130,7 @@ impl Compiler<'_> {
             let from = columns.get(index).map_or(DataType::Unknown, |column| known_type(column.data_type));
             stores.push(self.store(target, from)?);
         }
-        Ok(RowTarget { stores: stores.into(), flag: None, strict })
+        Ok(RowTarget { stores: stores.into(), flag: None, strict, record: None })
     }
 
     fn store(&self, target: &Target, from: DataType) -> Result<Store, SqlError> {
@@ -166,7 +174,8 @@ impl Compiler<'_> {
             None => (None, None),
             Some(into) => {
                 let target = self.dynamic_target(&into.targets, None, "EXECUTE", into.strict)?;
-                (Some(target.target), Some(target.wanted))
+                let wanted = target.target.record.is_none().then_some(target.wanted);
+                (Some(target.target), wanted)
             }
         };
         let dynamic = self.dynamic(dynamic, wanted)?;
@@ -184,6 +193,10 @@ impl Compiler<'_> {
         let text = self.expression_of(&dynamic.text, DataType::Text(None), "the text of EXECUTE")?;
         let mut arguments = Vec::with_capacity(dynamic.arguments.len());
         for argument in &dynamic.arguments {
+            if let Some(value) = self.late_value(argument, Wanted::Itself, "a value of USING")? {
+                arguments.push(value);
+                continue;
+            }
             let bound = self.expression(argument)?;
             let known = known_type(bound.data_type);
             arguments.push(super::coercion::coerce(bound, known, "a value of USING")?);
@@ -203,9 +216,13 @@ impl Compiler<'_> {
         if let [target] = targets
             && self.variables.is_record(target)
         {
+            if let Some(target) = self.late_target(target, strict)? {
+                return Ok(FetchTarget { target, wanted: Box::default(), record: None });
+            }
             let is_fixed = self.variables.is_fixed(target);
             let told = columns.map(fields_of).filter(|_| !is_fixed);
             let Some(fields) = told.or(self.variables.fields(target)?) else {
+                self.variables.note_late(&target.parts[0].text);
                 let what = format_args!("{statement} into a record whose columns nothing else has told");
                 return Err(SqlError::unsupported(what)
                     .hint("Declare it as table%ROWTYPE, or name a variable for every column.")
@@ -215,7 +232,7 @@ impl Compiler<'_> {
             let (stores, flag) = self.variables.assign_record(target, &fields)?;
             let names = fields.iter().map(|(name, _)| name.as_str().into()).collect();
             let record = (!is_fixed).then(|| RecordColumns { record: target.text().into(), columns: names });
-            let target = RowTarget { stores: stores.into(), flag: Some(flag), strict };
+            let target = RowTarget { stores: stores.into(), flag: Some(flag), strict, record: None };
             return Ok(FetchTarget { target, wanted, record });
         }
         if let Some((target, wanted)) = self.packed_target(targets, None, strict)? {
@@ -228,7 +245,7 @@ impl Compiler<'_> {
             stores.push(self.store(target, variable.data_type)?);
             wanted.push(variable.data_type);
         }
-        let target = RowTarget { stores: stores.into(), flag: None, strict };
+        let target = RowTarget { stores: stores.into(), flag: None, strict, record: None };
         Ok(FetchTarget { target, wanted: wanted.into(), record: None })
     }
 
@@ -269,11 +286,10 @@ impl Compiler<'_> {
                 return Ok(());
             }
             RaiseSubject::Format { text, arguments } => {
-                let arguments = arguments.iter().map(|argument| self.expression(argument)).collect::<Result<
-                    Vec<_>,
-                    SqlError,
-                >>(
-                )?;
+                let arguments = arguments
+                    .iter()
+                    .map(|argument| self.shown(argument))
+                    .collect::<Result<Vec<_>, SqlError>>()?;
                 RaiseMessage::Format { pieces: pieces_of(text).into(), arguments: arguments.into() }
             }
             RaiseSubject::Condition { name, state: named } => {
@@ -284,12 +300,20 @@ impl Compiler<'_> {
         };
         let mut options = Vec::with_capacity(raise.options.len());
         for (option, expression) in &raise.options {
-            options.push((*option, self.expression(expression)?));
+            options.push((*option, self.shown(expression)?));
         }
         let level = raise.level;
         let plan = RaisePlan { level, state, message, options: options.into() };
         self.emit(Instruction::Raise(Box::new(plan)));
         Ok(())
+    }
+
+    /// An expression of which the text is shown.
+    fn shown(&mut self, expression: &Expression) -> Result<expression::Expression, SqlError> {
+        match self.late_value(expression, Wanted::Shown, "")? {
+            Some(value) => Ok(value),
+            None => self.expression(expression),
+        }
     }
 
     fn assert(&mut self, condition: &Expression, message: Option<&Expression>) -> Result<(), SqlError> {

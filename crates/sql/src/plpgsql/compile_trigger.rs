@@ -5,6 +5,7 @@
 
 use super::ast::{Expression, Name, Statement, StatementKind, Target};
 use super::compile::Compiler;
+use super::compile_late::LateRecords;
 use super::compile_result::ResultShape;
 use super::program::{Address, CompiledProcedure, Instruction};
 use super::records::RecordState;
@@ -28,11 +29,21 @@ pub(crate) fn compile_trigger(
     trigger: &Trigger,
     options: CompileOptions,
 ) -> Result<CompiledProcedure, SqlError> {
+    LateRecords::find(|late| compile_with(tables, procedure, table, trigger, (options, late)))
+}
+
+fn compile_with(
+    tables: &Tables,
+    procedure: &Procedure,
+    table: &TablePlan,
+    trigger: &Trigger,
+    (options, late): (CompileOptions, LateRecords),
+) -> Result<CompiledProcedure, SqlError> {
     let tables = &tables.with_search_path(&procedure.search_path);
     let columns: Vec<(String, DataType)> =
         table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
     let result = ResultShape::of_trigger(columns.iter().map(|(_, data_type)| *data_type).collect());
-    let mut compiler = Compiler::new(tables, procedure, result)?;
+    let mut compiler = Compiler::new(tables, procedure, result, late)?;
     let mut inputs = Vec::with_capacity(2 * (columns.len() + 1) + 10);
     for record in ["new", "old"] {
         inputs.extend(compiler.variables.declare_given_row(record, &columns)?);

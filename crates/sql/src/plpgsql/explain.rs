@@ -58,11 +58,11 @@ impl Explained<'_> {
             let query = match instruction {
                 Instruction::RowsStart(start) => match &start.source {
                     RowsSource::Query(query) => Some(query),
-                    RowsSource::Change(_) | RowsSource::Dynamic(_) => None,
+                    RowsSource::Change(_) | RowsSource::Dynamic(_) | RowsSource::Late(_) => None,
                 },
                 Instruction::OpenCursor(open) => match &open.query.source {
                     RowsSource::Query(query) => Some(query),
-                    RowsSource::Change(_) | RowsSource::Dynamic(_) => None,
+                    RowsSource::Change(_) | RowsSource::Dynamic(_) | RowsSource::Late(_) => None,
                 },
                 other => query_of(other),
             };
@@ -76,15 +76,21 @@ impl Explained<'_> {
             Instruction::ChangeInto(change) => self.change(address, &change.statement),
             Instruction::RowsStart(start) => match &start.source {
                 RowsSource::Change(statement) => self.change(address, statement),
-                RowsSource::Dynamic(_) => self.lines.push("Execute: known when it runs".to_string()),
+                RowsSource::Dynamic(_) | RowsSource::Late(_) => {
+                    self.lines.push("Execute: known when it runs".to_string());
+                }
                 RowsSource::Query(_) => {}
             },
             Instruction::OpenCursor(open) => match &open.query.source {
                 RowsSource::Change(statement) => self.change(address, statement),
-                RowsSource::Dynamic(_) => self.lines.push("Execute: known when it runs".to_string()),
+                RowsSource::Dynamic(_) | RowsSource::Late(_) => {
+                    self.lines.push("Execute: known when it runs".to_string());
+                }
                 RowsSource::Query(_) => {}
             },
-            Instruction::Execute(_) => self.lines.push("Execute: known when it runs".to_string()),
+            Instruction::Execute(_) | Instruction::LateValue(_) | Instruction::LateStatement(_) => {
+                self.lines.push("Execute: known when it runs".to_string())
+            }
             Instruction::Call(call) => {
                 if let BoundStatement::Call(call) = &call.statement {
                     let text = format!("Call: {0}, explained by EXPLAIN CALL {0}(…)", call.procedure);

@@ -209,6 +209,9 @@ impl Walk<'_, '_, '_> {
                 self.rows(&query.source, frame)?;
                 frame.set(found, None);
             }
+            Instruction::LateValue(_) | Instruction::LateStatement(_) | Instruction::LateRow(_) => {
+                return Err(refused("a record whose columns only running tells"));
+            }
             Instruction::Execute(_) => return Err(refused("EXECUTE of a text that is computed")),
             Instruction::Protect { handlers } => {
                 // Handlers find what any instruction of the block has left.
@@ -277,6 +280,7 @@ impl Walk<'_, '_, '_> {
             RowsSource::Query(query) => self.analysis.select(query, frame),
             RowsSource::Change(statement) => self.analysis.statement(statement, frame),
             RowsSource::Dynamic(_) => Err(refused("EXECUTE of a text that is computed")),
+            RowsSource::Late(_) => Err(refused("a record whose columns only running tells")),
         }
     }
 

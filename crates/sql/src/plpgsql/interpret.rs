@@ -4,15 +4,21 @@
 //! that a contract that loops for ever ends when the meter does.
 
 use super::handle::Protection;
-use super::program::{CompiledProcedure, Instruction, RaisePlan, RangeStart, ResultForm, RowsStart, Store};
+use super::late::{BoundLate, ToldRow};
+use super::program::{
+    Address, CompiledProcedure, Instruction, RaisePlan, RangeStart, ResultForm, RowsSource, RowsStart, Store,
+};
 use super::raise::{assert, raise};
 use super::run_cursor::LoopCursor;
 use super::store::{refuse_null, store, store_row};
 use super::variables::not_assigned;
-use crate::execution::{Execution, check_values};
-use crate::expression::Expression;
+use crate::execution::Execution;
+use crate::expression::{Expression, rows_space};
+use crate::statement::StatementOutput;
 use smallvec::SmallVec;
-use types::{SqlError, SqlState, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use types::{DataType, OutputColumn, SqlError, SqlState, Value};
 
 /// Values of a frame that need no allocation.
 pub(super) const FRAME_INLINE: usize = 16;
@@ -48,7 +54,11 @@ pub(crate) fn call(
         returned: None,
         rows: Vec::new(),
         loop_cursors: Vec::new(),
+        told: Vec::new(),
+        late: BTreeMap::new(),
+        late_types: BTreeMap::new(),
     };
+    activation.told.resize_with(procedure.records.len(), || None);
     activation.loop_cursors.resize_with(procedure.cursor_loops, || None);
     activation.frame.resize(procedure.slots, Value::Null);
     activation.ranges.resize(procedure.ranges, Range::default());
@@ -59,6 +69,9 @@ pub(crate) fn call(
     }
     activation.run_to_the_end(execution)?;
     activation.close_loops(execution);
+    // The caller has the rows now.
+    let loops: u64 = activation.cursors.iter().map(|cursor| cursor.space).sum();
+    execution.give_back(loops.saturating_add(rows_space(&activation.rows)));
     Ok(activation.result())
 }
 
@@ -76,7 +89,10 @@ struct Range {
 #[derive(Default)]
 struct Cursor {
     rows: std::vec::IntoIter<Vec<Value>>,
+    columns: Arc<[OutputColumn]>,
     had_turn: bool,
+    /// What they all take.
+    space: u64,
 }
 
 /// One call of one procedure.
@@ -100,6 +116,12 @@ pub(super) struct Activation<'p> {
     pub(super) rows: Vec<Vec<Value>>,
     /// The cursors that loops run over, the outermost first.
     pub(super) loop_cursors: Vec<Option<LoopCursor>>,
+    /// The rows of records whose columns running tells, by number.
+    pub(super) told: Vec<Option<ToldRow>>,
+    /// What has been bound for such records, by its address.
+    pub(super) late: BTreeMap<Address, Arc<BoundLate>>,
+    /// The types of values that stay what they are, by slot.
+    pub(super) late_types: BTreeMap<u16, DataType>,
 }
 
 impl Activation<'_> {
@@ -156,8 +178,8 @@ impl Activation<'_> {
                         }
                     }
                 }
-                Instruction::RowsNext { cursor, stores, end } => {
-                    if !self.next_row(usize::from(*cursor), stores)? {
+                Instruction::RowsNext { cursor, stores, record, end } => {
+                    if !self.next_row(usize::from(*cursor), stores, *record)? {
                         next = *end as usize;
                     }
                 }
@@ -172,7 +194,9 @@ impl Activation<'_> {
                 }
                 Instruction::ReturnFirst => {
                     let width = procedure.outputs.len().max(1);
-                    let first = std::mem::take(&mut self.rows).into_iter().next();
+                    let rows = std::mem::take(&mut self.rows);
+                    execution.give_back(rows_space(&rows));
+                    let first = rows.into_iter().next();
                     self.returned = Some(first.unwrap_or_else(|| vec![Value::Null; width]));
                     return Ok(());
                 }
@@ -181,8 +205,8 @@ impl Activation<'_> {
                         next = *to as usize;
                     }
                 }
-                Instruction::CursorNext { level, stores, end } => {
-                    if !self.next_of_cursor(*level, stores, execution)? {
+                Instruction::CursorNext { level, stores, record, end } => {
+                    if !self.next_of_cursor(*level, stores, *record, execution)? {
                         next = *end as usize;
                     }
                 }
@@ -227,6 +251,9 @@ impl Activation<'_> {
             Instruction::ReturnNext { values } => self.return_next(values, execution),
             Instruction::ReturnQuery(query) => self.return_query(query, execution),
             Instruction::Execute(execute) => self.execute(execute, execution),
+            Instruction::LateValue(late) => self.late_value(late, execution),
+            Instruction::LateStatement(late) => self.late_statement(late, execution),
+            Instruction::LateRow(late) => self.late_row(late),
             Instruction::Rethrow => Err(self.error_at_hand()),
             Instruction::StackedDiagnostics { items } => self.stacked_diagnostics(items),
             Instruction::OpenCursor(open) => self.open_cursor(open, execution),
@@ -256,8 +283,15 @@ impl Activation<'_> {
     }
 
     fn start_rows(&mut self, start: &RowsStart, execution: &mut Execution<'_>) -> Result<(), SqlError> {
-        let rows = self.source_rows(&start.source, execution)?.rows;
-        self.cursors[usize::from(start.cursor)] = Cursor { rows: rows.into_iter(), had_turn: false };
+        let StatementOutput { rows, columns, .. } = self.source_rows(&start.source, execution)?;
+        let columns = match &start.source {
+            RowsSource::Query(query) => query.columns.clone(),
+            _ => columns,
+        };
+        execution.keep_rows(&rows)?;
+        let cursor = Cursor { had_turn: false, space: rows_space(&rows), rows: rows.into_iter(), columns };
+        let before = std::mem::replace(&mut self.cursors[usize::from(start.cursor)], cursor);
+        execution.give_back(before.space);
         if let Some(flag) = start.flag {
             self.frame[usize::from(flag)] = Value::Boolean(true);
         }
@@ -293,8 +327,9 @@ impl Activation<'_> {
 
     fn return_next(&mut self, values: &[Expression], execution: &mut Execution<'_>) -> Result<(), SqlError> {
         let row = self.evaluated(values, execution)?;
+        execution.keep_rows(std::slice::from_ref(&row))?;
         self.rows.push(row);
-        check_values(&self.rows)
+        Ok(())
     }
 
     #[inline]
@@ -367,8 +402,15 @@ impl Activation<'_> {
     }
 
     /// Stores the next row of a loop; false at its end. A loop without a turn leaves NULLs.
-    fn next_row(&mut self, cursor: usize, stores: &[Store]) -> Result<bool, SqlError> {
-        if let Some(row) = self.cursors[cursor].rows.next() {
+    fn next_row(&mut self, cursor: usize, stores: &[Store], record: Option<u16>) -> Result<bool, SqlError> {
+        let next = self.cursors[cursor].rows.next();
+        if let Some(record) = record
+            && (next.is_some() || !self.cursors[cursor].had_turn)
+        {
+            let columns = self.cursors[cursor].columns.clone();
+            self.tell(record, &columns, next.clone());
+        }
+        if let Some(row) = next {
             self.cursors[cursor].had_turn = true;
             store_row(&mut self.frame, stores, Some(row), &self.procedure.types)?;
             return Ok(true);

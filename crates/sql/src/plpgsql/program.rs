@@ -5,6 +5,7 @@
 
 use super::ast::{Condition, FetchKind, RaiseLevel, StackedItem};
 use super::fuse::{FusedStatement, Obstacle};
+use super::late::{LateRow, LateRows, LateStatement, LateValue, NamedRecord};
 use crate::execution::Needs;
 use crate::expression::Expression;
 use crate::polymorphic::Callee;
@@ -45,6 +46,8 @@ pub struct CompiledProcedure {
     pub(super) result: ResultForm,
     /// What its statements and expressions need, and which functions and procedures they call.
     pub(crate) needs: Needs,
+    /// Its records, by number.
+    pub(super) records: Box<[NamedRecord]>,
     /// For the address of every read that is left: why it could not be fused.
     pub(super) obstacles: Box<[(Address, Obstacle)]>,
 }
@@ -62,6 +65,8 @@ impl CompiledProcedure {
             | Instruction::ChangeInto(_)
             | Instruction::Fused(_)
             | Instruction::Oracle { .. }
+            | Instruction::LateValue(_)
+            | Instruction::LateStatement(_)
             | Instruction::Execute(_) => true,
             Instruction::RowsStart(start) => !matches!(start.source, RowsSource::Query(_)),
             Instruction::ReturnQuery(query) => !matches!(query.source, RowsSource::Query(_)),
@@ -136,7 +141,7 @@ pub(super) enum Instruction {
     /// Evaluates the query of a row loop.
     RowsStart(Box<RowsStart>),
     /// Takes the next row, or leaves the loop and sets FOUND.
-    RowsNext { cursor: u16, stores: Box<[Store]>, end: Address },
+    RowsNext { cursor: u16, stores: Box<[Store]>, record: Option<u16>, end: Address },
     /// A loop that had a turn was left early: FOUND is true.
     SetFound,
     /// FOUND is about to be read.
@@ -183,6 +188,12 @@ pub(super) enum Instruction {
     Fail(Box<SqlError>),
     /// EXECUTE
     Execute(Box<Execute>),
+    /// A value that is bound when it runs, for an expression that comes next.
+    LateValue(Box<LateValue>),
+    /// A statement of SQL that is bound when it runs.
+    LateStatement(Box<LateStatement>),
+    /// A whole record whose columns running tells, for the RETURN that comes next.
+    LateRow(Box<LateRow>),
     /// A block begins whose errors go on at this address; what it has done is undone then.
     Protect { handlers: Address },
     /// So many of such blocks, and so many of their handlers, are left.
@@ -202,7 +213,7 @@ pub(super) enum Instruction {
     /// CLOSE
     CloseCursor(Box<CursorVariable>),
     /// Takes the next row of a loop over a cursor, or leaves the loop and sets FOUND.
-    CursorNext { level: u16, stores: Box<[Store]>, end: Address },
+    CursorNext { level: u16, stores: Box<[Store]>, record: Option<u16>, end: Address },
     /// A loop over a cursor is left early.
     LeaveCursor { level: u16 },
     /// The key of the row that a cursor stands on goes into variables: WHERE CURRENT OF.
@@ -326,6 +337,8 @@ pub(super) struct RowTarget {
     pub flag: Option<u16>,
     /// STRICT
     pub strict: bool,
+    /// The number of a record whose columns running tells: it takes the row as it is.
+    pub record: Option<u16>,
 }
 
 /// The bounds of an integer loop.
@@ -355,6 +368,8 @@ pub(super) enum RowsSource {
     Change(BoundStatement),
     /// EXECUTE
     Dynamic(Dynamic),
+    /// A statement that is bound when it runs.
+    Late(Box<LateRows>),
 }
 
 /// A statement whose text is computed.
@@ -464,6 +479,7 @@ impl RowsSource {
             RowsSource::Query(query) => query.visit_slots(visit),
             RowsSource::Change(statement) => statement.visit_slots(visit),
             RowsSource::Dynamic(dynamic) => dynamic.visit_slots(visit),
+            RowsSource::Late(late) => late.statement.visit_slots(visit),
         }
     }
 }

@@ -7,6 +7,7 @@
 use super::ast::{Declaration, Target};
 use super::coercion::coercion;
 use super::compile::or_at;
+use super::late::NamedRecord;
 use super::program::{Coercion, Store};
 use super::variables::{VariableInfo, Variables, constant, not_assigned, to_slot};
 use crate::expand_rows::expand_rows;
@@ -49,6 +50,11 @@ pub(super) struct RecordInfo {
 }
 
 impl RecordInfo {
+    /// CONSTANT
+    pub fn is_constant(&self) -> bool {
+        self.constant
+    }
+
     /// Whether this is the slot of one of its fields.
     pub fn has(&self, slot: usize) -> bool {
         let slots = self.shape.iter().flat_map(|shape| &shape.slots);
@@ -155,7 +161,7 @@ impl Variables {
         let record = target.parts.first().and_then(|name| self.record(&name.text));
         let record = record.ok_or_else(|| self.not_assignable(target))?;
         if record.mixed {
-            return Err(mixed(&record.name).at(target.position()));
+            return Err(self.mixed(&record.name).at(target.position()));
         }
         self.note_shape_used(record);
         let fields = record.shape.iter().flat_map(|shape| shape.slots.iter().zip(&shape.fields));
@@ -256,9 +262,35 @@ impl Variables {
         let fields = self.fields(target)?.ok_or_else(|| {
             let name = target.text();
             let is_mixed = self.record(&name).is_some_and(|record| record.mixed);
-            if is_mixed { mixed(&name) } else { not_assigned(&name) }
+            if is_mixed { self.mixed(&name) } else { not_assigned(&name) }
         })?;
         Ok(fields.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// What naming a field of a record ends with whose rows may have different columns, where running does not tell them.
+    pub(super) fn mixed(&self, name: &str) -> SqlError {
+        self.note_late(name);
+        mixed(name)
+    }
+
+    /// Only running tells the columns of the record of this name.
+    pub(super) fn note_late(&self, name: &str) {
+        if let Some(index) = self.record_index(name) {
+            self.late.note(index);
+        }
+    }
+
+    /// The number of the innermost record of this name, where running tells its columns.
+    pub(super) fn late_record(&self, name: &str) -> Option<u16> {
+        let index = self.record_index(name).filter(|index| self.late.has(*index))?;
+        u16::try_from(index).ok()
+    }
+
+    /// All records, by number.
+    pub(super) fn named_records(&self) -> Box<[NamedRecord]> {
+        let named =
+            |record: &RecordInfo| NamedRecord { flag: record.flag, name: record.name.as_str().into() };
+        self.records.iter().map(named).collect()
     }
 
     /// Index of the innermost record of this name.
@@ -294,6 +326,11 @@ impl Variables {
         let name = &target.parts[0].text;
         let position = target.position();
         let Some(index) = self.record_index(name) else { return Err(self.not_assignable(target)) };
+        if self.late.has(index) {
+            let what =
+                format_args!("assigning to the whole record \"{name}\", whose columns only running tells,");
+            return Err(SqlError::unsupported(what).hint("Use SELECT … INTO.").at(position));
+        }
         if self.records[index].constant {
             return Err(constant(name).at(position));
         }
@@ -372,6 +409,7 @@ impl Variables {
         for index in left.used.into_inner() {
             let record = &self.records[index];
             if record.changes > left.before[index].changes && record.shapes.len() > 1 {
+                self.late.note(index);
                 return Err(mixed(&record.name));
             }
         }
@@ -429,7 +467,7 @@ fn same_shape(a: &Option<Rc<Shape>>, b: &Option<Rc<Shape>>) -> bool {
 }
 
 /// What naming a field of a record ends with whose rows may have different columns.
-pub(super) fn mixed(record: &str) -> SqlError {
+fn mixed(record: &str) -> SqlError {
     SqlError::unsupported(format_args!("rows of different columns in record \"{record}\""))
         .hint("Declare another record for the other query.")
 }

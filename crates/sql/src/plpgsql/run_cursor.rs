@@ -7,9 +7,9 @@ use super::program::{
     Count, CurrentRow, CursorName, CursorVariable, FetchCursor, FetchTarget, OpenCursor, RecordColumns,
     RowsSource, Store,
 };
-use super::store::{convert, store, store_first, store_row};
+use super::store::{convert, store, store_row};
 use super::variables::constant;
-use crate::execution::{CursorRows, Execution, Movement, check_values};
+use crate::execution::{CursorRows, Execution, Movement};
 use std::sync::Arc;
 use types::{CompositeTypes, DataType, OutputColumn, SqlError, SqlState, Value};
 
@@ -54,9 +54,8 @@ impl Activation<'_> {
             store(&mut self.frame, target, value, &self.procedure.types)?;
         }
         let output = self.source_rows(&open.query.source, execution)?;
-        check_values(&output.rows)?;
         let columns: Arc<[OutputColumn]> = match open.query.source {
-            RowsSource::Dynamic(_) => output.columns.clone(),
+            RowsSource::Dynamic(_) | RowsSource::Late(_) => output.columns.clone(),
             _ => open.query.columns.clone(),
         };
         if columns.is_empty() {
@@ -70,7 +69,7 @@ impl Activation<'_> {
             scroll: open.scroll,
             pinned: open.level.is_some(),
         };
-        let opened = execution.cursors.open(name.as_deref(), content)?;
+        let opened = execution.open_cursor(name.as_deref(), content)?;
         if name.is_none() {
             self.frame[usize::from(slot)] = Value::text(opened.as_str());
         }
@@ -114,10 +113,13 @@ impl Activation<'_> {
             0 => None,
             _ => {
                 let row = execution.cursors.row(&name, moved.first)?;
-                Some(wanted_row(row, &columns, target, &self.procedure.types)?)
+                match target.target.record {
+                    Some(_) => Some(row),
+                    None => Some(wanted_row(row, &columns, target, &self.procedure.types)?),
+                }
             }
         };
-        store_first(&mut self.frame, &target.target, row, &self.procedure.types)
+        self.store_first(&target.target, &columns, row)
     }
 
     pub(super) fn close_cursor(
@@ -126,7 +128,7 @@ impl Activation<'_> {
         execution: &mut Execution<'_>,
     ) -> Result<(), SqlError> {
         let name = self.cursor_name(variable)?;
-        execution.cursors.close(&name)
+        execution.close_cursor(&name)
     }
 
     /// Stores the next row of a loop over a cursor; false at its end.
@@ -134,6 +136,7 @@ impl Activation<'_> {
         &mut self,
         level: u16,
         stores: &[Store],
+        record: Option<u16>,
         execution: &mut Execution<'_>,
     ) -> Result<bool, SqlError> {
         let Some(cursor) = &mut self.loop_cursors[usize::from(level)] else { return Ok(false) };
@@ -141,6 +144,11 @@ impl Activation<'_> {
         if moved.rows > 0 {
             cursor.had_turn = true;
             let row = execution.cursors.row(&cursor.name, moved.first)?;
+            if let Some(record) = record {
+                let columns = execution.cursors.columns(&cursor.name)?;
+                self.tell(record, &columns, Some(row));
+                return Ok(true);
+            }
             store_row(&mut self.frame, stores, Some(row), &self.procedure.types)?;
             return Ok(true);
         }
@@ -153,7 +161,7 @@ impl Activation<'_> {
     /// A loop over a cursor has ended: the cursor is closed.
     pub(super) fn leave_cursor(&mut self, level: u16, execution: &mut Execution<'_>) {
         let Some(cursor) = self.loop_cursors[usize::from(level)].take() else { return };
-        execution.cursors.forget(&cursor.name);
+        execution.forget_cursor(&cursor.name);
         if let Some(slot) = cursor.named {
             self.frame[usize::from(slot)] = Value::Null;
         }
@@ -162,7 +170,7 @@ impl Activation<'_> {
     /// The procedure has ended, perhaps in the middle of loops.
     pub(super) fn close_loops(&mut self, execution: &mut Execution<'_>) {
         for cursor in self.loop_cursors.drain(..).flatten() {
-            execution.cursors.forget(&cursor.name);
+            execution.forget_cursor(&cursor.name);
         }
     }
 

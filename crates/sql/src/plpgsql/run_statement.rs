@@ -4,12 +4,10 @@ use super::coercion::coercion;
 use super::compile_result::check_structure;
 use super::fuse::FusedStatement;
 use super::interpret::Activation;
-use super::program::{
-    Call, ChangeInto, Coercion, Dynamic, Execute, ReturnQuery, RowsSource, SelectInto, SubqueryPlan,
-};
-use super::store::{check_single, convert, refuse_null, store_first};
+use super::program::{Call, ChangeInto, Dynamic, Execute, ReturnQuery, RowsSource, SelectInto, SubqueryPlan};
+use super::store::{check_single, convert, refuse_null};
 use super::variables::constant;
-use crate::execution::{Execution, check_values};
+use crate::execution::Execution;
 use crate::expression::{Expression, row_value};
 use crate::statement::{BoundSelect, BoundStatement, StatementOutput};
 use std::collections::BTreeSet;
@@ -33,6 +31,7 @@ impl Activation<'_> {
                 Ok(output)
             }
             RowsSource::Dynamic(dynamic) => self.dynamic(dynamic, execution),
+            RowsSource::Late(late) => self.late_rows(late, execution),
         }
     }
 
@@ -42,7 +41,7 @@ impl Activation<'_> {
         execution: &mut Execution<'_>,
     ) -> Result<(), SqlError> {
         let StatementOutput { rows, columns, .. } = self.source_rows(&query.source, execution)?;
-        if let RowsSource::Dynamic(_) = query.source {
+        if let RowsSource::Dynamic(_) | RowsSource::Late(_) = query.source {
             let types: Option<&[DataType]> = query.types.as_deref();
             types.map_or(Ok(()), |types| check_structure(&columns, types))?;
         }
@@ -54,8 +53,9 @@ impl Activation<'_> {
             }
         };
         self.set_row_count(rows.len() as u64, false);
+        execution.keep_rows(&rows)?;
         self.rows.extend(rows);
-        check_values(&self.rows)
+        Ok(())
     }
 
     /// A statement whose text is computed.
@@ -69,18 +69,15 @@ impl Activation<'_> {
             return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
         };
         let values = self.evaluated(&dynamic.arguments, execution)?;
-        let types: Vec<DataType> = dynamic.arguments.iter().map(Expression::data_type).collect();
+        let type_of = |argument: &Expression| {
+            let late = argument.as_slot().and_then(|slot| self.late_types.get(&u16::try_from(slot).ok()?));
+            late.copied().unwrap_or(argument.data_type)
+        };
+        let types: Vec<DataType> = dynamic.arguments.iter().map(type_of).collect();
         let mut output = execution.run_text(self.procedure.types.search_path(), &text, values, &types)?;
         let Some(wanted) = &dynamic.wanted else { return Ok(output) };
-        let from = |position: usize| output.columns.get(position).map_or(DataType::Unknown, |c| c.data_type);
-        let coercions = wanted.iter().enumerate();
-        let coercions = coercions.map(|(position, to)| coercion(from(position), *to, "a variable"));
-        let coercions = coercions.collect::<Result<Vec<Coercion>, SqlError>>()?;
-        for row in &mut output.rows {
-            for (value, coercion) in row.iter_mut().zip(&coercions) {
-                *value = convert(std::mem::take(value), *coercion, &self.procedure.types)?;
-            }
-        }
+        let columns = output.columns.clone();
+        self.convert_rows(&mut output.rows, &columns, wanted)?;
         Ok(output)
     }
 
@@ -112,7 +109,7 @@ impl Activation<'_> {
                 Err(with_parameters(error, names.zip(&values)))
             })?;
         }
-        store_first(&mut self.frame, target, output.rows.into_iter().next(), &self.procedure.types)
+        self.store_first(target, &output.columns, output.rows.into_iter().next())
     }
 
     pub(super) fn select_into(
@@ -128,7 +125,7 @@ impl Activation<'_> {
                 .map_err(|error| self.with_variables(error, |visit| select.query.visit_slots(visit)))?;
         }
         self.set_row_count(rows.len() as u64, false);
-        store_first(&mut self.frame, &select.target, rows.into_iter().next(), &self.procedure.types)
+        self.store_first(&select.target, &select.query.columns, rows.into_iter().next())
     }
 
     /// An error of STRICT with the values of these variables, where that is wanted.
@@ -232,7 +229,7 @@ impl Activation<'_> {
                 .map_err(|error| self.with_variables(error, |visit| change.statement.visit_slots(visit)))?,
         }
         self.set_row_count(output.affected, false);
-        store_first(&mut self.frame, &change.target, output.rows.into_iter().next(), &self.procedure.types)
+        self.store_first(&change.target, change.statement.columns(), output.rows.into_iter().next())
     }
 
     pub(super) fn call(&mut self, call: &Call, execution: &mut Execution<'_>) -> Result<(), SqlError> {

@@ -2,7 +2,8 @@
 
 use super::ast::{Declaration, DeclaredType, Name, NameConflict, Target};
 use super::compile::or_at;
-use super::records::{LoopRecords, RecordInfo, mixed};
+use super::compile_late::LateRecords;
+use super::records::{LoopRecords, RecordInfo};
 use crate::expression::{FieldOwner, FieldStep, bind_data_type, field_path};
 use crate::routines::Routines;
 use crate::scope::{VariableScope, name_of};
@@ -45,6 +46,8 @@ pub(super) struct Variables {
     pub(super) loops: Vec<LoopRecords>,
     /// Slot of FOUND.
     pub(super) found: u16,
+    /// The records whose columns running tells.
+    pub(super) late: LateRecords,
 }
 
 impl Variables {
@@ -54,6 +57,7 @@ impl Variables {
         body: Arc<str>,
         routines: &Routines,
         language: Language,
+        late: LateRecords,
     ) -> Result<Variables, SqlError> {
         let scope = VariableScope::for_procedure(Some(body)).with_routines(routines);
         let scope = match language {
@@ -64,8 +68,8 @@ impl Variables {
                 scope
             }
         };
-        let mut variables =
-            Variables { scope, by_slot: Vec::new(), records: Vec::new(), loops: Vec::new(), found: 0 };
+        let (by_slot, records, loops) = (Vec::new(), Vec::new(), Vec::new());
+        let mut variables = Variables { scope, by_slot, records, loops, found: 0, late };
         variables.found = variables.declare_plain("found", DataType::Boolean)?;
         variables.scope.push_block(Some(procedure.to_string()));
         Ok(variables)
@@ -336,8 +340,15 @@ impl Variables {
             [record, field] if self.record(&record.text).is_some_and(|record| record.shape.is_some()) => {
                 no_field(&record.text, &field.text).at(position)
             }
+            [record, _] if self.late_record(&record.text).is_some() => {
+                let what = format_args!(
+                    "assigning a field of record \"{}\", whose columns only running tells,",
+                    record.text
+                );
+                SqlError::unsupported(what).hint("Declare it as table%ROWTYPE.").at(position)
+            }
             [record, _] if self.record(&record.text).is_some_and(|record| record.mixed) => {
-                mixed(&record.text).at(position)
+                self.mixed(&record.text).at(position)
             }
             [record, _] if self.record(&record.text).is_some() => not_assigned(&record.text).at(position),
             _ => {
@@ -384,16 +395,19 @@ impl Variables {
             _ => None,
         };
         let Some(record) = of_label.or_else(|| self.record(parts[0])) else { return Ok(()) };
+        if self.late_record(parts[0]).is_some() {
+            return Ok(());
+        }
         let error = match (parts.as_slice(), resolved) {
             ([_], None) if record.shape.is_some() => {
                 self.note_shape_used(record);
                 return Ok(());
             }
-            ([_], None) if record.mixed => mixed(&record.name),
+            ([_], None) if record.mixed => self.mixed(&record.name),
             ([_], None) => not_assigned(&record.name),
             ([_, field], None) => match &record.shape {
                 Some(_) => no_field(&record.name, field),
-                None if record.mixed => mixed(&record.name),
+                None if record.mixed => self.mixed(&record.name),
                 None => not_assigned(&record.name),
             },
             (_, Some(variable)) => {

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use temporary::Temporary;
 use types::{
-    Catalog, DataType, Payload, Principal, SessionResults, SessionStep, SqlError, SqlState, StatementResult,
-    Value, encode, limits,
+    Catalog, DataType, MemoryShare, Payload, Principal, SessionResults, SessionStep, SqlError, SqlState,
+    StatementResult, Value, encode, limits,
 };
 
 /// A transaction block that a gateway runs for its client, on one snapshot.
@@ -88,6 +88,12 @@ impl Session {
             schema_changes: 0,
             interrupt: Arc::default(),
         }
+    }
+
+    /// With a share of the memory that all queries of a node have together; before its first step.
+    pub fn sharing(mut self, memory: MemoryShare) -> Session {
+        self.suspended = Suspended::sharing(memory);
+        self
     }
 
     /// What ends the step that runs soon after it is set. The block is lost then: steps that its client has not seen the end of

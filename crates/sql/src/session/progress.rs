@@ -100,7 +100,7 @@ impl Progress {
         let tag = match step {
             SessionStep::Run { sql, parameters } => return run_statement(execution, sql, parameters),
             SessionStep::Insert { table, columns, rows } => {
-                let results = insert_rows(execution, table, columns, rows)?;
+                let results = insert_rows(execution, table, columns, rows.iter())?;
                 return Ok(results.into_iter().next_back().unwrap_or_default());
             }
             SessionStep::Savepoint(name) => {

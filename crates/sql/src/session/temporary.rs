@@ -92,7 +92,11 @@ impl Session {
                 Payload::Script { sql: sql.clone(), parameters: parameters.clone() }
             }
             SessionStep::Insert { table, columns, rows } if self.temporary.tables.are_mentioned_in(table) => {
-                Payload::Insert { table: table.clone(), columns: columns.clone(), rows: rows.clone() }
+                Payload::Insert {
+                    table: table.clone(),
+                    columns: columns.clone(),
+                    rows: rows.iter().collect(),
+                }
             }
             _ => return None,
         };

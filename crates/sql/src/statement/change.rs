@@ -6,7 +6,7 @@ use crate::expression::Expression;
 use crate::predicate::Condition;
 use crate::table::TablePlan;
 use std::sync::Arc;
-use types::{ColumnSet, Index, OutputColumn};
+use types::{ColumnSet, Index, OutputColumn, Value};
 
 /// An INSERT.
 #[derive(Debug)]
@@ -116,4 +116,15 @@ pub(crate) struct Returning {
     pub columns: Arc<[OutputColumn]>,
     /// Columns of the table that it looks at.
     pub uses: ColumnSet,
+    /// How many values at the end of what the query gives that finds a row are those of other relations: in RETURNING
+    /// they stand behind the columns of the table.
+    pub beside: usize,
+}
+
+impl Returning {
+    /// What RETURNING is said over: the row that was changed, and what stands beside it in the row that a query has found.
+    pub fn row(&self, row: &[Value], found: &[Value]) -> Vec<Value> {
+        let beside = &found[found.len().saturating_sub(self.beside)..];
+        [row, beside].concat()
+    }
 }

@@ -4,7 +4,7 @@ use super::Access;
 use super::bind::{bind_where, columns_of, single_table};
 use super::change::BoundDelete;
 use super::from::bind_from_target;
-use super::output::bind_returning;
+use super::output::{bind_returning, bind_returning_beside};
 use super::query::{finding, in_statement};
 use super::update::holds_query;
 use super::view_target::{Change, ViewTarget};
@@ -14,6 +14,7 @@ use crate::predicate::Condition;
 use crate::scope::VariableScope;
 use crate::table::Tables;
 use sqlparser::ast::{self, FromTable, TableFactor};
+use std::convert::identity;
 use std::sync::Arc;
 use types::{ColumnSet, Privileges, SqlError, SqlState};
 
@@ -46,14 +47,17 @@ pub(super) fn bind_delete(
     if delete.selection.is_some() || delete.returning.is_some() {
         scope.note_use(&table.relation, Privileges::SELECT);
     }
-    let returning = bind_returning(table, &known_as, scope, delete.returning.as_deref())?;
     let others = delete.using.as_deref().unwrap_or_default();
     if !others.is_empty() || delete.selection.iter().any(|part| holds_query(scope, part)) {
         return in_statement(tables, scope, |query, level| {
             let (item, names, key) = bind_from_target(query, level, (&from.relation, table), others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let conditions = bind_where(&binder, delete.selection.as_ref())?;
-            let access = Access::Found(Box::new(finding(item, conditions, vec![key])));
+            let mut projection = vec![key];
+            let items = delete.returning.as_deref();
+            let returning =
+                bind_returning_beside(table, &binder, &names, scope, items, identity, &mut projection)?;
+            let access = Access::Found(Box::new(finding(item, conditions, projection)));
             let plan = Arc::new(DeletePlan::new(table.clone(), Vec::new()));
             Ok(BoundDelete {
                 plan,
@@ -65,6 +69,7 @@ pub(super) fn bind_delete(
             })
         });
     }
+    let returning = bind_returning(table, &known_as, scope, delete.returning.as_deref())?;
     let binder = Binder::new(scope, Source::Table { table, name: &known_as });
     let conditions = bind_where(&binder, delete.selection.as_ref())?;
     let (access, rest) = Access::plan(table, conditions);

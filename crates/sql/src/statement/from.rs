@@ -126,6 +126,29 @@ pub(super) fn bind_from_target(
     Ok((item, names, key))
 }
 
+/// The same for a view over rows of `table` that is known as `known_as`. Its columns are values over those of the table, and have
+/// no names here.
+///
+/// # Errors
+/// As [`bind_from`].
+pub(super) fn bind_from_base(
+    query: QueryScope<'_>,
+    level: &Level<'_>,
+    (known_as, table): (&str, &Arc<TablePlan>),
+    others: &[TableWithJoins],
+) -> Result<(Item, Relations, Expression), SqlError> {
+    let mut names = Relations::default();
+    // No identifier can be this.
+    let columns = table.columns.iter().map(|column| ("\0".to_string(), column.data_type)).collect();
+    add_relation(query, &mut names, known_as, None, columns)?;
+    names.relations[0].keyed = true;
+    let key = Expression::column(table.columns.len(), DataType::Bytea);
+    let item = Item::Table { table: table.clone(), keyed: true, past: None };
+    let (item, names) = bind_list(query, level, names, Some(item), others)?;
+    let item = item.ok_or_else(|| broken("a change of no table"))?;
+    Ok((item, names, key))
+}
+
 fn bind_list(
     query: QueryScope<'_>,
     level: &Level<'_>,

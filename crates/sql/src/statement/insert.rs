@@ -16,7 +16,7 @@ use sqlparser::ast::{
 };
 use std::borrow::Cow;
 use std::sync::Arc;
-use types::{ColumnSet, DataType, Index, Privileges, SqlError, SqlState, Value, schema_of};
+use types::{ColumnSet, DataType, Index, Privileges, SqlError, SqlState, Value, object_name, schema_of};
 
 pub(super) fn bind_insert(
     tables: &Tables,
@@ -30,10 +30,6 @@ pub(super) fn bind_insert(
     let view = ViewTarget::find(tables, scope, name, Change::Insert)?;
     let (table, mut insert) = match &view {
         Some(view) => {
-            if insert.on.is_some() {
-                let error = SqlError::unsupported("ON CONFLICT in an INSERT into a view");
-                return Err(scope.located(error.hint("Insert into the table."), name.span()));
-            }
             view.note(tables, scope, insert_privileges(insert));
             let columns = view.insert_columns(insert)?;
             (&view.table, Cow::Owned(ast::Insert { columns, ..insert.clone() }))
@@ -47,7 +43,7 @@ pub(super) fn bind_insert(
     };
     let known_as = match &insert.table_alias {
         Some(alias) => name_of(&alias.alias)?,
-        None => table.name.clone(),
+        None => view.as_ref().map_or(&*table.name, |view| object_name(&view.name)).to_string(),
     };
     let targets = match insert_fields(tables, table, scope, &insert)? {
         Some(InsertFields { targets, insert: whole }) => {
@@ -77,7 +73,7 @@ pub(super) fn bind_insert(
     let on_conflict = match &insert.on {
         None => None,
         Some(ast::OnInsert::OnConflict(on_conflict)) => {
-            Some(bind_on_conflict(tables, table, &known_as, scope, on_conflict)?)
+            Some(bind_on_conflict(tables, (table, view.as_ref()), &known_as, scope, on_conflict)?)
         }
         Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY").hint("Use ON CONFLICT.")),
     };
@@ -120,13 +116,16 @@ fn insert_privileges(insert: &ast::Insert) -> Privileges {
 
 fn bind_on_conflict(
     tables: &Tables,
-    table: &Arc<TablePlan>,
+    (table, view): (&Arc<TablePlan>, Option<&ViewTarget>),
     known_as: &str,
     scope: &VariableScope,
     on_conflict: &ast::OnConflict,
 ) -> Result<OnConflict, SqlError> {
     let arbiters = match &on_conflict.conflict_target {
-        Some(target) => vec![conflict_target(table, target)?],
+        Some(target) => match view {
+            Some(view) => vec![conflict_target(table, &view.base_conflict(target)?)?],
+            None => vec![conflict_target(table, target)?],
+        },
         None => {
             let unique = table.indexes.iter().filter(|index| index.unique);
             let unique = unique.map(|index| Arbiter::Unique(index.clone()));
@@ -145,33 +144,48 @@ fn bind_on_conflict(
             SqlError::new(SqlState::SYNTAX_ERROR, message).hint("For example, ON CONFLICT (column_name).")
         );
     }
-    let columns: Vec<(String, DataType)> =
-        table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
-    let width = columns.len();
+    let width = table.columns.len();
+    let own = || table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    let columns: Vec<(String, DataType)> = view.map_or_else(own, ViewTarget::named_columns);
+    let catalogued = view.map_or(table.relation.as_str(), |view| view.name.as_str());
+    let called = object_name(catalogued);
     let relation = |name: &str, first: usize| NamedRelation {
         name: name.to_string(),
-        table: (name != table.name).then(|| table.name.clone()),
-        schema: (name == table.name).then(|| schema_of(&table.relation).to_string()),
+        table: (name != called).then(|| called.to_string()),
+        schema: (name == called).then(|| schema_of(catalogued).to_string()),
         columns: columns.clone(),
         first,
         hidden: Vec::new(),
         keyed: false,
         may_be_missing: false,
-        row_type: tables.routines().types().named(&table.relation).map(|known| known.data_type()),
+        row_type: tables.routines().types().named(catalogued).map(|known| known.data_type()),
         records: Vec::new(),
     };
-    let relations = vec![relation(known_as, 0), relation("excluded", width)];
+    // The columns of a view are none of the rows, and stand behind them.
+    let first = if view.is_some() { 2 * width } else { 0 };
+    let relations = vec![relation(known_as, first), relation("excluded", first + columns.len())];
     let names = Relations { relations, merged: Vec::new(), joins: Vec::new() };
     in_statement(tables, scope, |query, level| {
         let binder = query.binder(level, Source::Relations(&names));
-        let assignments = bind_assignments(table, &binder, &update.assignments)?;
+        let list = match view {
+            Some(view) => view.base_assignments(&update.assignments, Change::Insert)?,
+            None => update.assignments.clone(),
+        };
+        let over_table = |value: Expression| match view {
+            Some(view) => view.over_conflict(value),
+            None => value,
+        };
+        let assignments = bind_assignments(table, &binder, &list)?.into_iter();
+        let assignments = assignments.map(|(ordinal, value)| (ordinal, over_table(value)));
         let condition = match &update.selection {
-            Some(selection) => Some(binder.in_clause(Some("WHERE")).bind_condition(selection, "WHERE")?),
+            Some(selection) => {
+                let condition = binder.in_clause(Some("WHERE")).bind_condition(selection, "WHERE")?;
+                Some(over_table(condition))
+            }
             None => None,
         };
-        let mut values = Vec::with_capacity(assignments.len());
-        let mut slots = Vec::with_capacity(assignments.len());
-        for (position, (ordinal, value)) in assignments.into_iter().enumerate() {
+        let (mut values, mut slots) = (Vec::new(), Vec::new());
+        for (position, (ordinal, value)) in assignments.enumerate() {
             slots.push((ordinal, Expression::slot(position, value.data_type)));
             values.push(value);
         }

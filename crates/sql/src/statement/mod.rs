@@ -22,6 +22,7 @@ mod set_functions;
 mod slots;
 mod truncate;
 mod update;
+mod view_conflict;
 mod view_target;
 
 pub(crate) use access::{Access, Interval, KeyPart, encode_lookup, resolve_key};

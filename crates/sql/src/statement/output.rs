@@ -2,11 +2,11 @@
 
 use super::bind::columns_of;
 use super::change::Returning;
-use crate::expression::{Binder, Expression, Relations, Source, all_fields_of, output_name};
+use crate::expression::{Binder, Expression, Kind, Relations, Source, all_fields_of, output_name};
 use crate::scope::{VariableScope, name_of};
 use crate::table::TablePlan;
 use sqlparser::ast::{self, SelectItem, Spanned};
-use types::{OutputColumn, SqlError, SqlState};
+use types::{ColumnSet, OutputColumn, SqlError, SqlState};
 
 pub(super) fn bind_returning(
     table: &TablePlan,
@@ -19,7 +19,62 @@ pub(super) fn bind_returning(
     binder.in_clause(Some("RETURNING"));
     let (projection, columns) = bind_items(&binder, Wildcards::Table(table, known_as), scope, items)?;
     let uses = columns_of(&projection);
-    Ok(Some(Returning { projection, columns: columns.into(), uses }))
+    Ok(Some(Returning { projection, columns: columns.into(), uses, beside: 0 }))
+}
+
+/// RETURNING of a change of `table` that has found its rows by a query with other relations: behind the row's columns and its
+/// key, which has no name, stand theirs. What it looks at of these is appended to what the query gives. `over_table`: says of these
+/// columns what is said of a view.
+pub(super) fn bind_returning_beside(
+    table: &TablePlan,
+    binder: &Binder<'_>,
+    names: &Relations,
+    scope: &VariableScope,
+    returning: Option<&[SelectItem]>,
+    over_table: impl FnOnce(Vec<Expression>) -> Vec<Expression>,
+    found: &mut Vec<Expression>,
+) -> Result<Option<Returning>, SqlError> {
+    let Some(items) = returning else { return Ok(None) };
+    binder.in_clause(Some("RETURNING"));
+    let (projection, columns) = bind_items(binder, Wildcards::Relations(names), scope, items)?;
+    let mut projection = over_table(projection);
+    let mut row = RowBeside { width: table.columns.len(), uses: ColumnSet::EMPTY, beside: Vec::new() };
+    projection.iter_mut().for_each(|expression| row.put_in(expression));
+    let RowBeside { uses, beside, .. } = row;
+    let returning = Returning { projection, columns: columns.into(), uses, beside: beside.len() };
+    found.extend(beside);
+    Ok(Some(returning))
+}
+
+/// The row that RETURNING is said over.
+struct RowBeside {
+    /// Columns of the table.
+    width: usize,
+    /// Those that are looked at.
+    uses: ColumnSet,
+    /// What is looked at of other relations: columns of the row in which all stand side by side.
+    beside: Vec<Expression>,
+}
+
+impl RowBeside {
+    /// Says of this row what is said of the row in which all relations stand side by side.
+    fn put_in(&mut self, expression: &mut Expression) {
+        let Kind::Column(ordinal) = expression.kind else {
+            expression.operands_mut().into_iter().for_each(|operand| self.put_in(operand));
+            return;
+        };
+        let column = usize::from(ordinal);
+        if column < self.width {
+            self.uses |= ColumnSet::column(column);
+            return;
+        }
+        let position = self.beside.iter().position(|known| known.kind == expression.kind);
+        let position = position.unwrap_or_else(|| {
+            self.beside.push(expression.clone());
+            self.beside.len() - 1
+        });
+        *expression = Expression::column(self.width + position, expression.data_type);
+    }
 }
 
 /// What `*` and `name.*` stand for.

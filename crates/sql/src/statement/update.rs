@@ -5,7 +5,7 @@ use super::assignments::{bind_assignments, sets_running_default};
 use super::bind::{bind_where, columns_of, single_table, table_name};
 use super::change::BoundUpdate;
 use super::from::bind_from_target;
-use super::output::bind_returning;
+use super::output::{bind_returning, bind_returning_beside};
 use super::query::{finding, in_statement};
 use super::view_target::{Change, ViewTarget};
 use crate::command::UpdatePlan;
@@ -15,6 +15,7 @@ use crate::scope::{VariableScope, name_of};
 use crate::sequence::draws_value;
 use crate::table::Tables;
 use sqlparser::ast::{self, Expr, TableFactor, UpdateTableFromKind};
+use std::convert::identity;
 use std::sync::Arc;
 use types::{ColumnSet, Privileges, SqlError};
 
@@ -37,12 +38,11 @@ pub(super) fn bind_update(
     if let TableFactor::Table { name, .. } = &update.table.relation
         && let Some(view) = ViewTarget::find(tables, scope, name, Change::Update)?
     {
-        return view.bind_update(tables, scope, update, !others.is_empty());
+        return view.bind_update(tables, scope, update, others);
     }
     let (table, known_as) = single_table(tables, scope, &update.table)?;
     scope.note_use(&table.relation, Privileges::UPDATE);
     scope.note_fired(tables.fired_by(table));
-    let returning = bind_returning(table, &known_as, scope, update.returning.as_deref())?;
     let parts = update.assignments.iter().map(|assignment| &assignment.value).chain(&update.selection);
     let runs = parts.into_iter().any(|part| holds_query(scope, part))
         || sets_running_default(table, &update.assignments);
@@ -59,11 +59,19 @@ pub(super) fn bind_update(
                 (ordinal, slot)
             };
             let assignments = assignments.into_iter().map(found).collect();
+            let items = update.returning.as_deref();
+            let returning =
+                bind_returning_beside(table, &binder, &names, scope, items, identity, &mut projection)?;
+            let reads = projection[1..].iter().any(|value| value.columns() != ColumnSet::EMPTY);
+            if reads || update.selection.is_some() || update.returning.is_some() {
+                scope.note_use(&table.relation, Privileges::SELECT);
+            }
             let access = Access::Found(Box::new(finding(item, conditions, projection)));
             let plan = Arc::new(UpdatePlan::new(table.clone(), Vec::new(), assignments));
             Ok(BoundUpdate { plan, access, filter: None, filter_columns: ColumnSet::EMPTY, returning })
         });
     }
+    let returning = bind_returning(table, &known_as, scope, update.returning.as_deref())?;
     let binder = Binder::new(scope, Source::Table { table, name: &known_as });
     let assignments = bind_assignments(table, &binder, &update.assignments)?;
     let reads = assignments.iter().any(|(_, value)| value.columns() != ColumnSet::EMPTY);

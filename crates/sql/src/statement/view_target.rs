@@ -7,17 +7,16 @@ use super::Access;
 use super::assignments::bind_assignments;
 use super::bind::{bind_where, columns_of, table_name};
 use super::change::{BoundDelete, BoundUpdate, Returning};
-use super::from::Item;
-use super::insert::is_default;
-use super::output::{Wildcards, bind_items};
-use super::query::{finding, in_statement};
+use super::from::{Item, bind_from_base};
+use super::output::{Wildcards, bind_items, bind_returning_beside};
+use super::query::{Level, QueryScope, finding, in_statement};
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
 use crate::scope::{VariableScope, name_of};
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
-    self, AssignmentTarget, Distinct, Expr, GroupByExpr, Ident, ObjectName, Query, Select, SelectItem,
-    SetExpr, TableAlias, TableFactor,
+    self, Distinct, GroupByExpr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias,
+    TableFactor, TableWithJoins,
 };
 use std::sync::Arc;
 use types::{
@@ -50,10 +49,10 @@ pub(super) struct ViewTarget {
     /// The table whose rows it shows.
     pub table: Arc<TablePlan>,
     /// Its name.
-    name: String,
-    columns: Vec<OutputColumn>,
+    pub name: String,
+    pub columns: Vec<OutputColumn>,
     /// Of each column, over those of the table.
-    values: Vec<Expression>,
+    pub values: Vec<Expression>,
     /// What is true of the rows that it shows.
     conditions: Vec<Expression>,
 }
@@ -132,8 +131,8 @@ impl ViewTarget {
             return Err(change.refused(name, detail));
         }
         variables.called().iter().for_each(|called| scope.note_call(called));
-        let values = below.over_table(values);
-        let mut conditions = below.over_table(conditions);
+        let values = below.over_table(0, values);
+        let mut conditions = below.over_table(0, conditions);
         conditions.extend(below.conditions);
         Ok(ViewTarget {
             table: below.table,
@@ -186,16 +185,18 @@ impl ViewTarget {
         Ok(Relations { relations: vec![relation], merged: Vec::new(), joins: Vec::new() })
     }
 
-    /// What is said of the columns of the view, said of those of the table.
-    fn over_table(&self, mut expressions: Vec<Expression>) -> Vec<Expression> {
-        fn put_in(expression: &mut Expression, values: &[Expression]) {
+    /// What is said of the columns of the view, which stand from `first` on, said of those of the table.
+    fn over_table(&self, first: usize, mut expressions: Vec<Expression>) -> Vec<Expression> {
+        fn put_in(expression: &mut Expression, first: usize, values: &[Expression]) {
             if let Kind::Column(ordinal) = expression.kind {
-                *expression = values[usize::from(ordinal)].clone();
+                if let Some(position) = usize::from(ordinal).checked_sub(first) {
+                    *expression = values[position].clone();
+                }
                 return;
             }
-            expression.operands_mut().into_iter().for_each(|operand| put_in(operand, values));
+            expression.operands_mut().into_iter().for_each(|operand| put_in(operand, first, values));
         }
-        expressions.iter_mut().for_each(|expression| put_in(expression, &self.values));
+        expressions.iter_mut().for_each(|expression| put_in(expression, first, &self.values));
         expressions
     }
 
@@ -203,7 +204,7 @@ impl ViewTarget {
     ///
     /// # Errors
     /// `42703` where the view has no such column, `0A000` where it is none of the table.
-    fn base_name(&self, column: &ObjectName, change: Change) -> Result<ObjectName, SqlError> {
+    pub fn base_name(&self, column: &ObjectName, change: Change) -> Result<ObjectName, SqlError> {
         let [ast::ObjectNamePart::Identifier(ident)] = column.0.as_slice() else {
             return Err(SqlError::unsupported(format_args!("the target {column} in a view")));
         };
@@ -263,9 +264,9 @@ impl ViewTarget {
         let binder = Binder::new(scope, Source::Relations(&names));
         binder.in_clause(Some("RETURNING"));
         let (projection, columns) = bind_items(&binder, Wildcards::Relations(&names), scope, items)?;
-        let projection = self.over_table(projection);
+        let projection = self.over_table(0, projection);
         let uses = columns_of(&projection);
-        Ok(Some(Returning { projection, columns: columns.into(), uses }))
+        Ok(Some(Returning { projection, columns: columns.into(), uses, beside: 0 }))
     }
 
     /// Notes what a change of the view needs, and what it fires.
@@ -274,56 +275,60 @@ impl ViewTarget {
         scope.note_fired(tables.fired_by(&self.table));
     }
 
-    fn item(&self) -> (Item, Expression) {
-        let key = Expression::column(self.table.columns.len(), DataType::Bytea);
-        (Item::Table { table: self.table.clone(), keyed: true, past: None }, key)
+    /// The view, with the other relations beside it: the rows, their names, the key of the table's row, and where the columns of the
+    /// view stand, which are none of the row.
+    fn beside(
+        &self,
+        query: QueryScope<'_>,
+        level: &Level<'_>,
+        alias: Option<&TableAlias>,
+        others: &[TableWithJoins],
+    ) -> Result<(Item, Relations, Expression, usize), SqlError> {
+        let view = self.names(&self.name, alias)?.relations.remove(0);
+        let (item, mut names, key) = bind_from_base(query, level, (&view.name, &self.table), others)?;
+        let first = names.width();
+        names.relations[0] = NamedRelation { first, ..view };
+        Ok((item, names, key, first))
     }
 
     /// An UPDATE of the view.
     ///
     /// # Errors
-    /// What is wrong in it; `0A000` for FROM.
+    /// What is wrong in it.
     pub fn bind_update(
         &self,
         tables: &Tables,
         scope: &VariableScope,
         update: &ast::Update,
-        others: bool,
+        others: &[TableWithJoins],
     ) -> Result<BoundUpdate, SqlError> {
-        let alias = only_table(&update.table, others)?;
+        let alias = only_table(&update.table)?;
         self.note(tables, scope, Privileges::UPDATE | Privileges::SELECT);
-        let returning = self.returning(scope, alias, update.returning.as_deref())?;
-        let names = self.names(&self.name, alias)?;
-        let mut list = update.assignments.clone();
-        for assignment in &mut list {
-            match &mut assignment.target {
-                AssignmentTarget::ColumnName(column) => {
-                    *column = self.base_name(column, Change::Update)?;
-                    if is_default(&assignment.value) {
-                        // The column of the view has none, whatever the table's has.
-                        assignment.value = Expr::Value(ast::Value::Null.with_empty_span());
-                    }
-                }
-                AssignmentTarget::Tuple(columns) => {
-                    for column in columns {
-                        *column = self.base_name(column, Change::Update)?;
-                    }
-                }
-            }
-        }
+        let list = self.base_assignments(&update.assignments, Change::Update)?;
         in_statement(tables, scope, |query, level| {
+            let (item, names, key, first) = self.beside(query, level, alias, others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let assignments = bind_assignments(&self.table, &binder, &list)?;
-            let mut conditions = self.over_table(bind_where(&binder, update.selection.as_ref())?);
+            let mut conditions = self.over_table(first, bind_where(&binder, update.selection.as_ref())?);
             conditions.extend(self.conditions.iter().cloned());
-            let (item, key) = self.item();
             let mut projection = vec![key];
             let (ordinals, values): (Vec<u16>, Vec<Expression>) = assignments.into_iter().unzip();
             let mut slots = Vec::with_capacity(ordinals.len());
-            for (ordinal, value) in ordinals.into_iter().zip(self.over_table(values)) {
+            for (ordinal, value) in ordinals.into_iter().zip(self.over_table(first, values)) {
                 slots.push((ordinal, Expression::slot(projection.len(), value.data_type)));
                 projection.push(value);
             }
+            let items = update.returning.as_deref();
+            let over_table = |expressions| self.over_table(first, expressions);
+            let returning = bind_returning_beside(
+                &self.table,
+                &binder,
+                &names,
+                scope,
+                items,
+                over_table,
+                &mut projection,
+            )?;
             let access = Access::Found(Box::new(finding(item, conditions, projection)));
             let plan = Arc::new(UpdatePlan::new(self.table.clone(), Vec::new(), slots));
             Ok(BoundUpdate { plan, access, filter: None, filter_columns: ColumnSet::EMPTY, returning })
@@ -333,24 +338,35 @@ impl ViewTarget {
     /// A DELETE from the view.
     ///
     /// # Errors
-    /// What is wrong in it; `0A000` for USING.
+    /// What is wrong in it.
     pub fn bind_delete(
         &self,
         tables: &Tables,
         scope: &VariableScope,
-        from: &ast::TableWithJoins,
+        from: &TableWithJoins,
         delete: &ast::Delete,
     ) -> Result<BoundDelete, SqlError> {
-        let alias = only_table(from, delete.using.is_some())?;
+        let alias = only_table(from)?;
         self.note(tables, scope, Privileges::DELETE | Privileges::SELECT);
-        let returning = self.returning(scope, alias, delete.returning.as_deref())?;
-        let names = self.names(&self.name, alias)?;
+        let others = delete.using.as_deref().unwrap_or_default();
         in_statement(tables, scope, |query, level| {
+            let (item, names, key, first) = self.beside(query, level, alias, others)?;
             let binder = query.binder(level, Source::Relations(&names));
-            let mut conditions = self.over_table(bind_where(&binder, delete.selection.as_ref())?);
+            let mut conditions = self.over_table(first, bind_where(&binder, delete.selection.as_ref())?);
             conditions.extend(self.conditions.iter().cloned());
-            let (item, key) = self.item();
-            let access = Access::Found(Box::new(finding(item, conditions, vec![key])));
+            let mut projection = vec![key];
+            let items = delete.returning.as_deref();
+            let over_table = |expressions| self.over_table(first, expressions);
+            let returning = bind_returning_beside(
+                &self.table,
+                &binder,
+                &names,
+                scope,
+                items,
+                over_table,
+                &mut projection,
+            )?;
+            let access = Access::Found(Box::new(finding(item, conditions, projection)));
             let plan = Arc::new(DeletePlan::new(self.table.clone(), Vec::new()));
             let (filter, filter_columns) = (None, ColumnSet::EMPTY);
             Ok(BoundDelete { plan, access, filter, filter_columns, returning, truncation: None })
@@ -388,10 +404,9 @@ fn part_of_select(select: &Select) -> Option<&'static str> {
 }
 
 /// The alias of the view, which stands alone.
-fn only_table(from: &ast::TableWithJoins, others: bool) -> Result<Option<&TableAlias>, SqlError> {
-    if others || !from.joins.is_empty() {
-        let error = SqlError::unsupported("a change of a view with other tables beside it");
-        return Err(error.hint("Use a subquery in WHERE or SET, or change the table."));
+fn only_table(from: &TableWithJoins) -> Result<Option<&TableAlias>, SqlError> {
+    if !from.joins.is_empty() {
+        return Err(SqlError::unsupported("JOIN here").hint("Use it in a SELECT."));
     }
     match &from.relation {
         TableFactor::Table { alias, .. } => Ok(alias.as_ref()),

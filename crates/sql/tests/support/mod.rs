@@ -15,12 +15,13 @@ use types::{
     EndorsedEffects, Payload, Principal, SqlError, StatementResult, TransactionId, Value, format_value,
 };
 
-/// Steps that a transaction of a test may take.
+/// Steps that a transaction of a test may take, if the test says nothing else.
 pub const STEP_LIMIT: u64 = 1_000_000;
 
 /// 2026-11-20 23:00:00 UTC, when the first transaction runs; each later one a second later.
 pub const START_MS: u64 = 1_795_215_600_000;
 
+#[derive(Clone)]
 pub struct Database {
     pub library: Arc<Library>,
     pub state: PlainState,
@@ -29,6 +30,8 @@ pub struct Database {
     pub principal: Principal,
     /// Those of the session that [`Database::gateway`] runs statements of.
     pub temporary: TemporaryTables,
+    /// Steps that a transaction may take.
+    pub step_limit: u64,
 }
 
 impl Default for Database {
@@ -41,6 +44,7 @@ impl Default for Database {
             height: 0,
             principal: Principal::default(),
             temporary: TemporaryTables::default(),
+            step_limit: STEP_LIMIT,
         }
     }
 }
@@ -58,7 +62,7 @@ impl Database {
     /// Who reads here.
     pub fn reader(&self) -> Reader {
         let (principal, timestamp_ms) = (self.principal.clone(), START_MS + 1000 * self.height);
-        Reader { principal, step_limit: STEP_LIMIT, timestamp_ms, ..Reader::default() }
+        Reader { principal, step_limit: self.step_limit, timestamp_ms, ..Reader::default() }
     }
 
     fn context(&self) -> Context {
@@ -67,7 +71,7 @@ impl Database {
             timestamp_ms: START_MS + 1000 * self.height,
             index: 0,
             transaction: TransactionId::default(),
-            step_limit: STEP_LIMIT,
+            step_limit: self.step_limit,
         }
     }
 
@@ -167,7 +171,7 @@ impl Database {
         let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
         let now = START_MS + 1000 * self.height;
         if let Some(results) =
-            self.temporary.run(&self.principal, &self.library, &self.state, &payload, STEP_LIMIT, now)
+            self.temporary.run(&self.principal, &self.library, &self.state, &payload, self.step_limit, now)
         {
             self.temporary.commit();
             return results.map(|local| local.results);

@@ -90,6 +90,9 @@ impl<'a> Variables<'a> {
             }
             Instruction::ReturnQuery(query) => query.source.visit_slots(visit),
             Instruction::Execute(execute) => execute.dynamic.visit_slots(visit),
+            Instruction::LateValue(late) => late.query.visit_slots(visit),
+            Instruction::LateStatement(late) => late.statement.visit_slots(visit),
+            Instruction::LateRow(late) => visit(late.flag),
             Instruction::RefuseNull { slot, .. } => visit(*slot),
             Instruction::RequireRecord { flag, .. } => visit(*flag),
             Instruction::JumpIf { condition, .. } | Instruction::JumpUnless { condition, .. } => {
@@ -188,6 +191,11 @@ impl<'a> Variables<'a> {
                 items.iter().for_each(|(_, store)| visit(store.slot));
             }
             Instruction::Execute(execute) => execute.target.iter().for_each(|row| target(row, visit)),
+            Instruction::LateValue(late) => visit(late.slot),
+            Instruction::LateRow(late) => visit(late.slot),
+            Instruction::LateStatement(late) => {
+                late.target.iter().for_each(|(row, _)| target(row, visit));
+            }
             Instruction::FetchCursor(fetch) => {
                 fetch.target.iter().for_each(|fetched| target(&fetched.target, visit));
             }
@@ -203,6 +211,7 @@ impl<'a> Variables<'a> {
                 | Instruction::ReturnQuery(_)
                 | Instruction::Fused(_)
                 | Instruction::FetchCursor(_)
+                | Instruction::LateStatement(_)
         );
         if sets_found {
             visit(self.found);

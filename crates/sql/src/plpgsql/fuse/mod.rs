@@ -128,11 +128,11 @@ pub(super) fn reads_rows(instruction: &Instruction) -> bool {
         Instruction::Perform(query) => query,
         Instruction::RowsStart(start) => match &start.source {
             RowsSource::Query(query) => query,
-            RowsSource::Change(_) | RowsSource::Dynamic(_) => return false,
+            RowsSource::Change(_) | RowsSource::Dynamic(_) | RowsSource::Late(_) => return false,
         },
         Instruction::OpenCursor(open) => match &open.query.source {
             RowsSource::Query(query) => query,
-            RowsSource::Change(_) | RowsSource::Dynamic(_) => return false,
+            RowsSource::Change(_) | RowsSource::Dynamic(_) | RowsSource::Late(_) => return false,
         },
         _ => return false,
     };

@@ -201,6 +201,7 @@ fn part(instruction: &Instruction, row: &NamedRow<'_>) -> Part {
         | Instruction::CaseNotFound
         // Whether it leaves at the end of the region is checked there.
         | Instruction::Return => Part::Local,
+        Instruction::SelectInto(select) if select.target.record.is_some() => Part::Barrier(Obstacle::Execute),
         Instruction::SelectInto(_) | Instruction::Subquery(_) | Instruction::Perform(_) => {
             match named_row(instruction) {
                 Ok(named) if named.is(row) => Part::Read,
@@ -236,7 +237,10 @@ fn part(instruction: &Instruction, row: &NamedRow<'_>) -> Part {
         | Instruction::ReturnNext { .. }
         | Instruction::ReturnQuery(_)
         | Instruction::Fail(_) => Part::Barrier(Obstacle::Leaves),
-        Instruction::Execute(_) => Part::Barrier(Obstacle::Execute),
+        Instruction::Execute(_)
+        | Instruction::LateValue(_)
+        | Instruction::LateStatement(_)
+        | Instruction::LateRow(_) => Part::Barrier(Obstacle::Execute),
         Instruction::Protect { .. }
         | Instruction::Leave { .. }
         | Instruction::JumpUnlessCaught { .. }
