@@ -227,6 +227,7 @@ async fn a_running_network_proves_what_it_answers() {
     let error = session.simple_query(&unknown).await.expect_err("no such transaction");
     assert_eq!(error.code().map(|code| code.code()), Some("P0002"));
 
+    network.assert_agreement(&[0, 1, 2, 3]).await;
     let (id, text): (&str, &str) = (proofs[5].get(0), proofs[5].get(2));
     let url = format!("http://127.0.0.1:{}/v1/proofs/receipts/{id}", network.port_base + 203);
     let other = reqwest::get(&url).await.expect("answered").text().await.expect("text");
