@@ -55,7 +55,8 @@ fn what_is_badly_signed_must_be_rejected_and_may_stand_there() {
         transactions[1] = changed(&transactions[1], |signed| signed.transaction.ledger = Digest::ZERO);
     };
     let garbage = |transactions: &mut Vec<Bytes>| transactions[1] = support::bytes_of("garbage");
-    let changes: [(&dyn Fn(&mut Vec<Bytes>), &str); 5] = [
+    type Change<'a> = &'a dyn Fn(&mut Vec<Bytes>);
+    let changes: [(Change<'_>, &str); 5] = [
         (&signature, "expected the signature of client"),
         (&credential, "expected a credential that member"),
         (&member, "expected a credential of a member below 4, found 9"),

@@ -119,7 +119,7 @@ const BATCH: std::ops::RangeInclusive<usize> = 256..=1024;
 /// Verifies many signatures on all threads of the current rayon pool and gives a verdict for each, the same that
 /// [`verify`] gives.
 ///
-/// A batch costs 7–25 µs a signature instead of 50–65 µs, the less the fewer keys it has; with a forged signature among
+/// A batch costs 9–25 µs a signature instead of 50–65 µs, the less the fewer keys it has; with a forged signature among
 /// `n`, about `2 log2 n` more batches find it.
 pub fn verify_batch(messages: &[SignedMessage<'_>]) -> Vec<bool> {
     let mut verdicts = vec![false; messages.len()];

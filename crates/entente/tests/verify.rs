@@ -1,10 +1,13 @@
 //! `entente verify` as somebody runs it who has a copy of a ledger and its charter.
 #![allow(missing_docs)]
 
+mod support;
+
 use bench::{SignedLedger, SignedLedgerOptions};
 use proofs::ReceiptProof;
 use std::path::Path;
 use std::process::{Command, Output};
+use support::TestNetwork;
 use types::{Outcome, Payload, RejectReason};
 
 fn script(sql: &str) -> Payload {
@@ -187,4 +190,53 @@ fn a_receipt_proves_itself() {
     std::fs::write(&file, forged.to_json()).expect("writes");
     let (success, text) = check(&file);
     assert!(!success && text.contains("the path from the receipt leads to"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_running_network_proves_what_it_answers() {
+    let mut network = TestNetwork::create(|_| ());
+    network.start_all().await;
+    let session = network.session(1).await;
+    session
+        .batch_execute("CREATE TABLE accounts (id bigint PRIMARY KEY, balance int)")
+        .await
+        .expect("created");
+    for id in 0..20 {
+        let insert = format!("INSERT INTO accounts VALUES ({id}, 100)");
+        session.batch_execute(&insert).await.expect("inserted");
+    }
+    session.batch_execute("INSERT INTO accounts VALUES (0, 1)").await.expect_err("it is there");
+    let charter = &network.network.charter;
+    // Answers wait for a quorum, so everything that was answered can be proved.
+    let proofs = session
+        .query("SELECT id, outcome, entente.proof(id) FROM entente.transactions", &[])
+        .await
+        .expect("everything is certified");
+    assert_eq!(proofs.len(), 22);
+    let mut outcomes = Vec::new();
+    for row in &proofs {
+        let (id, text): (&str, &str) = (row.get(0), row.get(2));
+        let proof = ReceiptProof::from_json(text).expect("a proof");
+        let receipt = proof.verify(charter).expect("a good one");
+        assert_eq!(receipt.transaction.to_string(), id);
+        assert_eq!(matches!(receipt.outcome, Outcome::Committed(_)), row.get::<_, &str>(1) == "committed");
+        outcomes.push(matches!(receipt.outcome, Outcome::Committed(_)));
+    }
+    assert_eq!(outcomes.iter().filter(|committed| **committed).count(), 21);
+    let unknown = format!("SELECT entente.proof('{}')", "0".repeat(64));
+    let error = session.simple_query(&unknown).await.expect_err("no such transaction");
+    assert_eq!(error.code().map(|code| code.code()), Some("P0002"));
+
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+    let (id, text): (&str, &str) = (proofs[5].get(0), proofs[5].get(2));
+    let url = format!("http://127.0.0.1:{}/v1/proofs/receipts/{id}", network.port_base + 203);
+    let other = reqwest::get(&url).await.expect("answered").text().await.expect("text");
+    let receipt = |text: &str| ReceiptProof::from_json(text).expect("a proof").receipt;
+    assert_eq!(receipt(&other), receipt(text), "another node proves the same");
+
+    // The folder of a node that runs.
+    let (success, record) = record(&["--replay"], &network.node_folder(2));
+    assert!(success && record["valid"] == true, "{record}");
+    assert_eq!(record["transactions"], 22);
+    assert!(record["certified_height"].as_u64().is_some_and(|height| height > 3), "{record}");
 }

@@ -11,7 +11,7 @@ use types::{BlockHeader, Charter, quorum};
 pub struct CertificateSigner(Kind);
 
 enum Kind {
-    Solo(SecretKey),
+    Solo(Box<SecretKey>),
     Bft(FinalizationSigner),
 }
 
@@ -27,7 +27,7 @@ impl CertificateSigner {
             key.cloned().ok_or_else(|| CertificateError::Key(member.name.clone()))
         };
         if charter.ordering == "solo" {
-            return Ok(CertificateSigner(Kind::Solo(own(0)?)));
+            return Ok(CertificateSigner(Kind::Solo(Box::new(own(0)?))));
         }
         let members = charter.organisations.len();
         let keys = (0..quorum(members)).map(own).collect::<Result<Vec<_>, _>>()?;

@@ -88,7 +88,7 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> usize {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize
 }
 
 /// One record's bytes, and where its parts are in it.
