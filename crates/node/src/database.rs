@@ -499,7 +499,8 @@ impl Database for NodeDatabase {
             ledger: self.charter.ledger().to_string(),
             height,
             state_digest: state_digest.to_string(),
-            certified_height: self.published.certified().height(),
+            // Outcomes may be certified before they are recorded.
+            certified_height: self.published.certified().height().min(height),
             recent: recent
                 .map(|(height, digest)| StateAt { height, state_digest: digest.to_string() })
                 .collect(),
