@@ -294,7 +294,7 @@ fn json_and_vectors_are_told_to_clients_as_such() {
         query.type_numbers().to_vec()
     };
     assert_eq!(numbers("SELECT oid, (SELECT json_build_object('a', 1)) FROM pg_class"), [(1, 114)]);
-    assert_eq!(numbers("SELECT oid FROM pg_class"), []);
+    assert!(numbers("SELECT oid FROM pg_class").is_empty());
     assert_eq!(numbers("SELECT indkey, i.indclass AS c FROM pg_index i"), [(0, 22), (1, 30)]);
     assert_eq!(
         asked.answer("SELECT indkey FROM pg_index WHERE indexrelid = 'item_price'::regclass"),

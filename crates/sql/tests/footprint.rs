@@ -72,7 +72,7 @@ fn a_select_by_key_reads_the_columns_of_output_and_where_of_one_row() {
     assert!(
         region.columns.contains(column(1) | column(2)) && !region.columns.intersects(ColumnSet::column(3))
     );
-    assert_eq!(footprint.writes, []);
+    assert!(footprint.writes.is_empty());
 }
 
 #[test]
@@ -371,7 +371,7 @@ fn the_query_of_a_cursor_is_read_where_it_opens() {
     let footprint = database.footprint(call("p", &[1])).expect("analysed");
     assert_eq!(keys(&footprint.reads), [big(2), big(3)]);
     assert!(footprint.reads.iter().all(|region| region.columns == column(0) | column(1)));
-    assert_eq!(footprint.writes, []);
+    assert!(footprint.writes.is_empty());
 }
 
 #[test]

@@ -424,7 +424,7 @@ mod tests {
             let reply = network.reply(&collection, question);
             assert_eq!(collection.answered(question, Ok(reply)), 0);
         }
-        assert_eq!(asked(&collection.questions()), []);
+        assert!(asked(&collection.questions()).is_empty());
         let endorsed = collection.endorsed();
         let ended = collection.finish(endorsed);
         assert_eq!(ended.iter().map(|(subject, _)| *subject).collect::<Vec<_>>(), [1, 2, 7]);
@@ -459,10 +459,10 @@ mod tests {
         // d agrees, but its signature turns out to be forged.
         let reply = network.reply(&collection, &questions[0]);
         assert_eq!(collection.answered(&questions[0], Ok(reply)), 0);
-        assert_eq!(asked(&collection.questions()), []);
+        assert!(asked(&collection.questions()).is_empty());
         assert!(collection.endorsed().iter().all(Result::is_ok));
         collection.forged(1, 3);
-        assert_eq!(asked(&collection.questions()), []);
+        assert!(asked(&collection.questions()).is_empty());
         let endorsed = collection.endorsed();
         let mut ended = collection.finish(endorsed);
         ended.sort_by_key(|(subject, _)| *subject);
@@ -497,7 +497,7 @@ mod tests {
             assert_eq!(asked(&questions), [(other, 1)]);
             collection.answered(&questions[0], Err("away".into()));
         }
-        assert_eq!(asked(&collection.questions()), []);
+        assert!(asked(&collection.questions()).is_empty());
         let endorsed = collection.endorsed();
         let ended = collection.finish(endorsed);
         let fate = |subject| ended.iter().find(|(one, _)| *one == subject).map(|(_, fate)| fate.is_ok());

@@ -321,6 +321,8 @@ mod tests {
         cursors
     }
 
+    const NONE: [usize; 0] = [];
+
     #[test]
     fn movements_meet_the_rows_that_postgresql_meets() {
         let mut cursors = opened(true);
@@ -329,20 +331,20 @@ mod tests {
         assert_eq!(go(Movement::By(2)), [1, 2]);
         assert_eq!(go(Movement::By(-1)), [1]);
         assert_eq!(go(Movement::By(0)), [1]);
-        assert_eq!(go(Movement::By(-1)), []);
-        assert_eq!(go(Movement::By(0)), []);
+        assert_eq!(go(Movement::By(-1)), NONE);
+        assert_eq!(go(Movement::By(0)), NONE);
         assert_eq!(go(Movement::To(4)), [4]);
         assert_eq!(go(Movement::To(2)), [2]);
         assert_eq!(go(Movement::Relative(2)), [4]);
         assert_eq!(go(Movement::Relative(-3)), [1]);
         assert_eq!(go(Movement::To(-1)), [5]);
         assert_eq!(go(Movement::To(-5)), [1]);
-        assert_eq!(go(Movement::To(9)), []);
+        assert_eq!(go(Movement::To(9)), NONE);
         assert_eq!(go(Movement::By(-2)), [5, 4]);
         assert_eq!(go(Movement::ToEnd), [5]);
-        assert_eq!(go(Movement::ToEnd), []);
+        assert_eq!(go(Movement::ToEnd), NONE);
         assert_eq!(go(Movement::ToStart), [5, 4, 3, 2, 1]);
-        assert_eq!(go(Movement::To(0)), []);
+        assert_eq!(go(Movement::To(0)), NONE);
         assert_eq!(go(Movement::By(1)), [1]);
     }
 
