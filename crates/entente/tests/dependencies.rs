@@ -22,7 +22,7 @@ const EXCEPTIONS: [(&str, &str, &str); 1] =
     [("x509-certificate", "MPL-2.0", "used as it is; the licence asks for the source of changes to it only")];
 
 /// What must not come in, with what is there for it.
-const BANNED: [(&str, &str); 8] = [
+const BANNED: [(&str, &str); 7] = [
     ("openssl-sys", "rustls speaks TLS, so that the program needs no library beside it"),
     ("openssl", "rustls"),
     ("native-tls", "rustls"),
@@ -30,7 +30,6 @@ const BANNED: [(&str, &str); 8] = [
     ("arrow", "every statement runs on our own operators"),
     ("git2", "nothing in a node reads repositories"),
     ("rocksdb", "state and ledger have formats of their own"),
-    ("lazy_static", "std::sync::LazyLock"),
 ];
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
