@@ -307,7 +307,7 @@ mod tests {
                         let certified = outcome.unwrap_or(before);
                         let good = outcome.is_none_or(|outcome| outcome > before && outcome < height + 1)
                             && checkpoint.is_none_or(|checkpoint| checkpoint > 0 && checkpoint < height + 1)
-                            && (!with || height + 1 <= certified + u64::from(lag));
+                            && (!with || height < certified + u64::from(lag));
                         let found = check(&block, &rules, &parent, 0);
                         assert_eq!(found.is_ok(), good, "{parent:?} {outcome:?} {checkpoint:?}: {found:?}");
                         if good {
