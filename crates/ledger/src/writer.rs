@@ -76,10 +76,10 @@ impl Writer {
             ("the ledger", ledger.to_string(), header.ledger.to_string()),
             ("height", height.to_string(), header.height.to_string()),
             ("the previous header", previous.to_string(), header.previous.to_string()),
-            ("an outcome of the block", header.digest().to_string(), record.outcome.header.block.to_string()),
             ("in its header a count of transactions of", count.to_string(), header.transactions.to_string()),
             ("a count of receipts of", count.to_string(), receipts.len().to_string()),
             ("a receipt for height/index", expected_place, found_place),
+            ("an outcome of the block", header.digest().to_string(), record.outcome.header.block.to_string()),
         ];
         match checks.into_iter().find(|(_, expected, found)| expected != found) {
             Some((what, expected, found)) => Err(LedgerError::WrongBlock { what, expected, found }),

@@ -48,7 +48,7 @@ impl BlockDigest {
     }
 }
 
-/// What a block came to, in 184 bytes: what nodes sign when they have executed it.
+/// What a block came to, in 168 bytes: what nodes sign when they have executed it.
 ///
 /// Outcome headers are a chain like blocks: whoever signs one answers for all before it.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]

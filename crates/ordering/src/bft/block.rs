@@ -110,6 +110,10 @@ impl Read for OrderedBlock {
         if block.header.transactions > rules.limits.transactions_max {
             return Err(invalid("more transactions than the charter allows"));
         }
+        let bytes: usize = block.transactions.iter().map(|transaction| 4 + transaction.len()).sum();
+        if bytes > rules.limits.bytes_max as usize {
+            return Err(invalid("more bytes of transactions than the charter allows"));
+        }
         let block = OrderedBlock(block);
         if block.0.header.height == 0 && block != OrderedBlock::genesis(rules.ledger) {
             return Err(invalid("height 0 is the charter's"));
