@@ -6,8 +6,8 @@
 //!                                      report ◀─ outcome by execution, if asked ◀─ chain ◀────────────┘
 //! ```
 //!
-//! What one record says by itself is checked in parallel ([`content`], [`signatures`]), what it says of others in the order
-//! of heights ([`chain`]), and what it came to is executed again by a [`Replay`], which brings the engine: this crate
+//! What one record says by itself is checked in parallel (`content`, `signatures`), what it says of others in the order
+//! of heights (`chain`), and what it came to is executed again by a [`Replay`], which brings the engine: this crate
 //! does without it. The first error is that of the lowest height; behind it nothing is read.
 //!
 //! ```no_run
