@@ -201,7 +201,7 @@ fn every_flipped_byte_and_every_torn_end_is_an_error() {
 #[test]
 fn claimed_lengths_do_not_take_memory() {
     let bytes = written(&state(0, 1), &LiveRequests::new());
-    let catalog_length = 8 + 4 + 72;
+    let catalog_length = 8 + 4 + 104;
     let mut claims = bytes[..catalog_length].to_vec();
     claims.extend_from_slice(&u32::MAX.to_le_bytes());
     let endless = claims.as_slice().chain(std::io::repeat(0).take(1 << 20));
