@@ -19,10 +19,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering as Atomic;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tracing::{debug, error};
+use tracing::{debug, error, warn};
 
 /// How long delivery waits before it offers a block again to a consumer whose queue is full.
 const OFFER_AGAIN: Duration = Duration::from_millis(2);
+
+/// How long delivery waits before it looks again for a certificate that is not on the disk.
+const CERTIFICATE_AGAIN: Duration = Duration::from_millis(100);
 
 /// Where final blocks go.
 pub(crate) trait Sink: Send + 'static {
@@ -147,10 +150,7 @@ async fn deliver<E: Spawner + Clock>(
             acknowledgements.durable(height);
             continue;
         }
-        let Some(certificate) = certificate(&marshal, &block).await else {
-            error!(height, "a final block has no certificate on this node's disk; delivery ends");
-            return;
-        };
+        let certificate = await_certificate(&context, &marshal, &block).await;
         let mut delivery = Delivery { block: block.inner().0.clone(), certificate };
         loop {
             match sink.offer(delivery) {
@@ -163,6 +163,26 @@ async fn deliver<E: Spawner + Clock>(
             }
             context.sleep(OFFER_AGAIN).await;
         }
+    }
+}
+
+/// What proves that `block` is final. A node that was killed may have stored a final block and not yet what proves it:
+/// then it waits for a block that builds on this one to become final.
+async fn await_certificate<E: Clock>(
+    context: &E,
+    marshal: &MarshalMailbox,
+    block: &Digested<OrderedBlock>,
+) -> Bytes {
+    let mut waited = false;
+    loop {
+        if let Some(certificate) = certificate(marshal, block).await {
+            return certificate;
+        }
+        if !std::mem::replace(&mut waited, true) {
+            let height = block.inner().0.header.height;
+            warn!(height, "a final block has no certificate on this node's disk; waiting for the next ones");
+        }
+        context.sleep(CERTIFICATE_AGAIN).await;
     }
 }
 
