@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: demo test check dist fmt setup-rust setup-clients
+.PHONY: demo test check sim dist fmt setup-rust setup-clients
 
 # A release build, then four organisations on this machine. Options: make demo ARGS="--skew 1.0 --seconds 10"
 demo: setup-rust
@@ -23,6 +23,11 @@ check: setup-rust
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) test --locked --workspace --lib --exclude entente
+
+# Whole networks in one process, from seeds: make sim SEEDS=2000; make sim SEED=17 runs one again and says what it came to.
+SEEDS ?= 200
+sim: setup-rust
+	$(CARGO) run --release --locked -p simulation -- $(if $(SEED),--first $(SEED) --seeds 1 --verbose,--seeds $(SEEDS) --threads $(shell nproc))
 
 # One binary that needs nothing beside it, in dist/. Only the last crate is compiled and linked again, statically.
 dist: setup-rust

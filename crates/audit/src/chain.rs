@@ -3,13 +3,15 @@
 
 use crate::error::{Fault, Part, differs, equal};
 use crypto::Digest;
-use ledger::BlockRecord;
-use types::Charter;
+use ledger::{Anchor, BlockRecord};
+use types::Charters;
 
 /// The ledger up to a height: 32 bytes per block, because a certificate may be about any of them.
 pub(crate) struct Chain {
-    outcome_lag: u64,
-    /// Digest of the charter, then of the outcome header of each height.
+    charters: Charters,
+    /// Height of the block that the ledger begins behind; 0 for the charter.
+    base: u64,
+    /// What comes first in front of the blocks, then the digest of the outcome header of each height.
     outcomes: Vec<Digest>,
     header: Digest,
     timestamp_ms: u64,
@@ -18,26 +20,44 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    pub(crate) fn new(charter: &Charter) -> Chain {
-        let ledger = charter.ledger();
-        Chain {
-            outcome_lag: charter.outcome_lag_blocks.into(),
-            outcomes: vec![ledger],
-            header: ledger,
-            timestamp_ms: 0,
-            state: ledger,
-            certified: 0,
+    /// Begins at height 1, or behind an anchor whose certificates have been checked. `charters`: those that hold there.
+    pub(crate) fn new(charters: Charters, anchor: Option<&Anchor>) -> Chain {
+        let ledger = charters.ledger();
+        match anchor {
+            None => Chain {
+                charters,
+                base: 0,
+                outcomes: vec![ledger],
+                header: ledger,
+                timestamp_ms: 0,
+                state: ledger,
+                certified: 0,
+            },
+            Some(Anchor { header, outcome, .. }) => Chain {
+                charters,
+                base: header.height,
+                outcomes: vec![outcome.digest()],
+                header: header.digest(),
+                timestamp_ms: header.timestamp_ms,
+                state: outcome.state_digest,
+                certified: header.certified_height,
+            },
         }
+    }
+
+    /// Digest of the outcome header of a height up to the last; nothing of those in front of the first block.
+    fn outcome(&self, height: u64) -> Option<Digest> {
+        self.outcomes.get(height.checked_sub(self.base)? as usize).copied()
     }
 
     /// Height of the last block.
     pub(crate) fn height(&self) -> u64 {
-        self.outcomes.len() as u64 - 1
+        self.base + self.outcomes.len() as u64 - 1
     }
 
     /// The highest height whose outcome is certified.
     pub(crate) fn certified(&self) -> u64 {
-        self.certified
+        self.certified.max(self.base)
     }
 
     /// Checks that the record is the next one, and adds it.
@@ -50,6 +70,7 @@ impl Chain {
             return Err(differs(Part::Header, "a time", expected, header.timestamp_ms));
         }
         self.check_certificates(record)?;
+        self.check_charters(record)?;
         let previous = self.outcomes[self.outcomes.len() - 1];
         equal(Part::OutcomeHeader, "the previous outcome header", previous, outcome.previous)?;
         let state = record.outcome.digest.chain(self.state, header.height);
@@ -67,8 +88,15 @@ impl Chain {
                 let expected = format!("above {} and up to {}", self.certified, self.height());
                 return Err(differs(part, "one of a height", expected, height));
             }
-            let (expected, found) = (self.outcomes[height as usize], certificate.statement.digest());
-            equal(part, &format!("at height {height} the outcome that is recorded there,"), expected, found)?;
+            if let Some(expected) = self.outcome(height) {
+                let found = certificate.statement.digest();
+                equal(
+                    part,
+                    &format!("at height {height} the outcome that is recorded there,"),
+                    expected,
+                    found,
+                )?;
+            }
             self.certified = height;
         }
         equal(Part::Header, "as certified height", self.certified, header.certified_height)?;
@@ -77,12 +105,24 @@ impl Chain {
             if height == 0 || height > self.height() {
                 return Err(differs(part, "one of a height", format!("up to {}", self.height()), height));
             }
-            let (expected, found) = (self.outcomes[height as usize], certificate.statement.outcome);
-            equal(part, &format!("at height {height} the outcome that is recorded there,"), expected, found)?;
+            if let Some(expected) = self.outcome(height) {
+                let found = certificate.statement.outcome;
+                equal(
+                    part,
+                    &format!("at height {height} the outcome that is recorded there,"),
+                    expected,
+                    found,
+                )?;
+            }
         }
         let lag = header.height - self.certified;
-        if header.transactions > 0 && lag > self.outcome_lag {
-            let expected = format!("{} (outcome_lag_blocks)", self.outcome_lag);
+        let charter = &self.charters.at(header.height).charter;
+        let most = charter.uncertified_blocks_max();
+        if lag > most {
+            return Err(differs(Part::Header, "at most so far above certified outcomes:", most, lag));
+        }
+        if header.transactions > 0 && lag > u64::from(charter.outcome_lag_blocks) {
+            let expected = format!("{} (outcome_lag_blocks)", charter.outcome_lag_blocks);
             return Err(differs(
                 Part::Header,
                 "transactions at most so far above certified outcomes:",
@@ -91,5 +131,18 @@ impl Chain {
             ));
         }
         Ok(())
+    }
+
+    /// A block carries the amended charters that its outcome certificate is the first to name; from their heights on they
+    /// hold.
+    fn check_charters(&mut self, record: &BlockRecord) -> Result<(), Fault> {
+        let (header, attested) = (&record.block.header, &record.block.attested);
+        let expected = match attested.charters_after(&self.charters.digest()) {
+            Some(charters) => charters.to_string(),
+            None => "that its outcome certificate has".to_string(),
+        };
+        equal(Part::Charters, "the name", expected, header.charters.to_string())?;
+        let followed = self.charters.follow(attested);
+        followed.map(drop).map_err(|error| (Part::Charters, error.to_string()))
     }
 }

@@ -2,31 +2,30 @@
 
 use crate::error::{Fault, Part, differs, equal};
 use crypto::{Digest, Sha256Batch, merkle_root};
-use ledger::{BlockRecord, BlockSummary, OutcomeCounts};
+use ledger::{Anchor, BlockRecord, BlockSummary, OutcomeCounts};
 use ordering::{CertificateError, CertificateVerifier};
-use types::{
-    AttestationError, BlockError, CertificateRules, Charter, Receipt, SignedTransaction, TransactionId,
-    encode,
-};
+use types::{AttestationError, BlockError, Charters, Receipt, SignedTransaction, TransactionId, encode};
 
 /// What records of one ledger are checked against.
 pub(crate) struct ContentRules {
     ledger: Digest,
-    members: usize,
-    transactions_max: u32,
+    /// With the charters of all heights that it is asked about.
     ordering: CertificateVerifier,
-    outcomes: CertificateRules,
 }
 
 impl ContentRules {
-    pub(crate) fn new(charter: &Charter) -> Result<ContentRules, CertificateError> {
-        Ok(ContentRules {
-            ledger: charter.ledger(),
-            members: charter.organisations.len(),
-            transactions_max: charter.block.transactions_max,
-            ordering: CertificateVerifier::new(charter)?,
-            outcomes: CertificateRules::new(charter),
-        })
+    pub(crate) fn new(charters: &Charters) -> Result<ContentRules, CertificateError> {
+        let (ledger, ordering) = (charters.ledger(), CertificateVerifier::new(charters.clone())?);
+        Ok(ContentRules { ledger, ordering })
+    }
+
+    /// Checks what proves the block that the ledger begins behind; that its parts fit together, who has read it has checked.
+    pub(crate) fn check_anchor(&self, anchor: &Anchor) -> Result<(), Fault> {
+        let certified = self.ordering.verify(&anchor.header, &anchor.certificate);
+        certified.map_err(|error| (Part::OrderingCertificate, error.to_string()))?;
+        let rules = &self.ordering.charters().at(anchor.height()).rules;
+        let certified = rules.check_certificate(&anchor.checkpoint);
+        certified.map_err(|error| (Part::CheckpointCertificate, error.to_string()))
     }
 
     /// Checks everything but the clients' signatures. Gives the transactions' ids.
@@ -46,12 +45,15 @@ impl ContentRules {
         let header = &record.block.header;
         equal(Part::Header, "the ledger", self.ledger, header.ledger)?;
         equal(Part::Header, "in the record's head the digest", header.digest(), summary.header_digest)?;
-        if usize::from(header.proposer) >= self.members {
-            let expected = format!("below {}", self.members);
+        let charter = &self.ordering.charters().at(header.height).charter;
+        let proposer = charter.organisations.get(usize::from(header.proposer));
+        if proposer.is_none_or(|proposer| proposer.removed) {
+            let expected = format!("of a member, below {}", charter.organisations.len());
             return Err(differs(Part::Header, "a proposer's number", expected, header.proposer));
         }
-        if header.transactions > self.transactions_max {
-            let expected = format!("{} at most", self.transactions_max);
+        let transactions_max = charter.block.transactions_max;
+        if header.transactions > transactions_max {
+            let expected = format!("{transactions_max} at most");
             return Err(differs(Part::Header, "a count of transactions of", expected, header.transactions));
         }
         record.block.check_content().map_err(|error| {
@@ -72,10 +74,12 @@ impl ContentRules {
         let attested = &record.block.attested;
         let fault = |part| move |error: AttestationError| (part, error.to_string());
         if let Some(certificate) = &attested.outcome {
-            self.outcomes.check_certificate(certificate).map_err(fault(Part::OutcomeCertificate))?;
+            let rules = &self.ordering.charters().at(certificate.statement.height).rules;
+            rules.check_certificate(certificate).map_err(fault(Part::OutcomeCertificate))?;
         }
         if let Some(certificate) = &attested.checkpoint {
-            self.outcomes.check_certificate(certificate).map_err(fault(Part::CheckpointCertificate))?;
+            let rules = &self.ordering.charters().at(certificate.statement.height).rules;
+            rules.check_certificate(certificate).map_err(fault(Part::CheckpointCertificate))?;
         }
         Ok(())
     }

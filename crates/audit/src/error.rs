@@ -30,6 +30,8 @@ pub enum Part {
     OutcomeCertificate,
     /// The checkpoint certificate in the block.
     CheckpointCertificate,
+    /// The amended charters in the block.
+    Charters,
     /// All transactions.
     Transactions,
     /// The transaction at this position.
@@ -51,6 +53,7 @@ impl fmt::Display for Part {
             Part::OrderingCertificate => f.write_str("ordering certificate"),
             Part::OutcomeCertificate => f.write_str("outcome certificate"),
             Part::CheckpointCertificate => f.write_str("checkpoint certificate"),
+            Part::Charters => f.write_str("amended charters"),
             Part::Transactions => f.write_str("transactions"),
             Part::Transaction(index) => write!(f, "transaction {index}"),
             Part::Receipts => f.write_str("receipts"),
@@ -67,6 +70,15 @@ pub enum AuditError {
     /// The files: bytes that are not what was written, a file that is missing, another network's folder.
     #[error(transparent)]
     File(#[from] LedgerError),
+    /// Execution needs the state in front of the first block.
+    #[error(
+        "the ledger begins at height {first}, behind a certified checkpoint: its blocks cannot be executed again from the \
+         charter alone; verify it without --replay, or a ledger that begins at height 1 with it"
+    )]
+    NoReplay {
+        /// Height of the first block.
+        first: u64,
+    },
     /// A record that no honest node has written.
     #[error("{place}: {part}: {what}")]
     Wrong {

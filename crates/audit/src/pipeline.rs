@@ -3,15 +3,15 @@ use crate::content::ContentRules;
 use crate::error::{AuditError, Fault, Part, Place, differs, equal};
 use crate::signatures::SignatureRules;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use ledger::{BlockOutcome, BlockRecord, LedgerError, LedgerFiles, Records, StoredRecord, TornEnd};
+use ledger::{Anchor, BlockOutcome, BlockRecord, LedgerError, LedgerFiles, Records, StoredRecord, TornEnd};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use types::{Block, Charter, Receipt, TableId};
+use types::{Block, Charter, Charters, Receipt, TableId};
 
 /// A piece is full with so many transactions or bytes.
-const PIECE_TRANSACTIONS: u64 = 4_096;
-const PIECE_BYTES: u64 = 4 << 20;
+const PIECE_TRANSACTIONS: u64 = 8_192;
+const PIECE_BYTES: u64 = 8 << 20;
 /// Pieces in memory per thread: one is checked, one waits.
 const PIECES_PER_THREAD: usize = 2;
 /// Characters of a receipt in an error.
@@ -61,6 +61,8 @@ pub struct Progress {
 pub struct Report {
     /// How far everything is right.
     pub checked: Progress,
+    /// Height of the first block: 1, or the one behind the certified checkpoint that the ledger's node joined from.
+    pub first_height: u64,
     /// The highest height whose outcome a certificate in the ledger proves; those above are not certified yet.
     pub certified_height: u64,
     /// A record at the end that a crash has torn or that is being written.
@@ -80,16 +82,38 @@ pub fn audit(
     options: Options<'_>,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Report, ordering::CertificateError> {
-    let rules =
-        Arc::new(Rules { content: ContentRules::new(charter)?, signatures: SignatureRules::new(charter) });
+    let founding = Arc::new(charter.clone());
     let files = match LedgerFiles::open(folder, charter.ledger()) {
         Ok(files) => files,
         Err(error) => return Ok(Report { error: Some(error.into()), ..Report::default() }),
     };
+    let anchor = files.anchor();
+    let first_height = anchor.map_or(1, |anchor| anchor.height() + 1);
+    let wrong = |anchor: &Anchor, (part, what)| {
+        let place = Place { path: files.anchor_path(), offset: 0, height: anchor.height() };
+        AuditError::Wrong { place, part, what }
+    };
+    let charters = match anchor.map(|anchor| (anchor, anchor.charters(&founding))) {
+        None => Charters::new(founding),
+        Some((_, Ok(charters))) => charters,
+        Some((anchor, Err(what))) => {
+            let error = Some(wrong(anchor, (Part::Charters, what)));
+            return Ok(Report { first_height, error, ..Report::default() });
+        }
+    };
+    let rules = Arc::new(Rules::new(&charters)?);
+    let begins = match anchor {
+        Some(_) if options.replay.is_some() => Err(AuditError::NoReplay { first: first_height }),
+        Some(anchor) => rules.content.check_anchor(anchor).map_err(|fault| wrong(anchor, fault)),
+        None => Ok(()),
+    };
+    if let Err(error) = begins {
+        return Ok(Report { first_height, error: Some(error), ..Report::default() });
+    }
     let mut consumer = Consumer {
-        chain: Chain::new(charter),
+        chain: Chain::new(charters.clone(), anchor),
         replay: options.replay,
-        checked: Progress { bytes_total: files.bytes(), ..Progress::default() },
+        checked: Progress { bytes_total: files.bytes(), height: first_height - 1, ..Progress::default() },
         progress,
     };
     let threads = options.threads.max(1);
@@ -101,7 +125,7 @@ pub fn audit(
     }
     let mut torn = None;
     let error = std::thread::scope(|scope| {
-        let reader = Reader { records: files.records(), rules, permitted, results };
+        let reader = Reader { records: files.records(), charters, rules, permitted, results };
         let reading = scope.spawn(move || reader.run(threads));
         let error = consumer.run(&checked, permits);
         drop(checked);
@@ -113,7 +137,7 @@ pub fn audit(
         error
     });
     let Consumer { chain, checked, .. } = consumer;
-    Ok(Report { checked, certified_height: chain.certified(), torn, error })
+    Ok(Report { checked, first_height, certified_height: chain.certified(), torn, error })
 }
 
 struct Rules {
@@ -138,6 +162,8 @@ struct CheckedPiece {
 /// Reads pieces and has them checked, as many at a time as there are permits.
 struct Reader {
     records: Records,
+    /// Those that records before name, and the rules under them.
+    charters: Charters,
     rules: Arc<Rules>,
     permitted: Receiver<()>,
     results: Sender<(u64, CheckedPiece)>,
@@ -159,11 +185,11 @@ impl Reader {
             if self.permitted.recv().is_err() {
                 break;
             }
-            let piece = self.next_piece();
+            let (piece, rules) = self.next_piece();
             if piece.records.is_empty() && piece.error.is_none() {
                 break;
             }
-            let (rules, results, last) = (self.rules.clone(), self.results.clone(), piece.error.is_some());
+            let (results, last) = (self.results.clone(), piece.error.is_some());
             pool.spawn(move || {
                 let _ = results.send((number, rules.check(piece)));
             });
@@ -174,8 +200,11 @@ impl Reader {
         Ok(self.records.torn().cloned())
     }
 
-    fn next_piece(&mut self) -> Piece {
+    /// Records that are checked under the same rules, and these. A piece ends with the record that carries an amended
+    /// charter, which takes effect several heights later.
+    fn next_piece(&mut self) -> (Piece, Arc<Rules>) {
         let mut piece = Piece::default();
+        let rules = self.rules.clone();
         let (mut transactions, mut bytes) = (0, 0);
         while transactions < PIECE_TRANSACTIONS && bytes < PIECE_BYTES {
             match self.records.next() {
@@ -183,7 +212,14 @@ impl Reader {
                 Some(Ok(record)) => {
                     transactions += u64::from(record.summary().header.transactions);
                     bytes += record.bytes();
+                    let amends = record.summary().header.charters != self.charters.digest();
+                    if amends {
+                        self.amend(&record);
+                    }
                     piece.records.push(record);
+                    if amends {
+                        break;
+                    }
                 }
                 Some(Err(error)) => {
                     piece.error = Some(error);
@@ -191,7 +227,18 @@ impl Reader {
                 }
             }
         }
-        piece
+        (piece, rules)
+    }
+
+    /// Takes the charters that a record carries. Nothing here is believed: what is wrong with them is found when the record
+    /// is checked, and nothing behind it counts then.
+    fn amend(&mut self, record: &StoredRecord) {
+        let Ok(record) = record.decode() else { return };
+        if self.charters.follow(&record.block.attested) == Ok(true)
+            && let Ok(rules) = Rules::new(&self.charters)
+        {
+            self.rules = Arc::new(rules);
+        }
     }
 }
 
@@ -201,6 +248,11 @@ fn wrong(stored: &StoredRecord, (part, what): Fault) -> AuditError {
 }
 
 impl Rules {
+    fn new(charters: &Charters) -> Result<Rules, ordering::CertificateError> {
+        let content = ContentRules::new(charters)?;
+        Ok(Rules { content, signatures: SignatureRules::new(charters.clone()) })
+    }
+
     fn check(&self, piece: Piece) -> CheckedPiece {
         let (mut blocks, mut error) = (Vec::new(), piece.error.map(AuditError::File));
         for stored in &piece.records {

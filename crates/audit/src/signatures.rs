@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use types::{
-    Charter, Credential, EndorsedSimulation, Outcome, Receipt, RejectReason, SignedTransaction,
+    Charters, Credential, EndorsedSimulation, Outcome, Place, Receipt, RejectReason, SignedTransaction,
     TransactionId, endorsement_message, endorsement_roots,
 };
 
@@ -19,14 +19,14 @@ const REMEMBERED_MAX: usize = 65_536;
 
 /// A client's key, and who vouches for it.
 type Client = (PublicKey, Credential);
-/// An endorser's number, the root that it signed, and its signature.
-type EndorserSignature = (u16, Digest, Signature);
+/// An endorser's number, its key at the height that it names, the root that it signed, and its signature.
+type EndorserSignature = (u16, PublicKey, Digest, Signature);
 
 /// Signs and vouches in one ledger. What many transactions rest on is verified once.
 pub(crate) struct SignatureRules {
     ledger: Digest,
-    roots: Vec<PublicKey>,
-    nodes: Vec<PublicKey>,
+    /// Of all heights that it is asked about.
+    charters: Charters,
     clients: Mutex<FxHashSet<Client>>,
     endorsers: Mutex<FxHashSet<EndorserSignature>>,
 }
@@ -40,6 +40,8 @@ enum Claim {
     Malformed,
     /// Nobody who may has signed it.
     Unsigned,
+    /// Its client's organisation is no member at this height.
+    NoMember,
     /// Its endorsements are not what they must be; whether that is so, execution tells.
     Unendorsed,
 }
@@ -49,6 +51,7 @@ impl Claim {
         match &receipt.outcome {
             Outcome::Rejected(RejectReason::Malformed(_)) => Claim::Malformed,
             Outcome::Rejected(RejectReason::Unsigned(_)) => Claim::Unsigned,
+            Outcome::Rejected(RejectReason::NoMember { .. }) => Claim::NoMember,
             Outcome::Rejected(RejectReason::Endorsement(_)) => Claim::Unendorsed,
             _ => Claim::Signed,
         }
@@ -61,6 +64,7 @@ type Position = (usize, u32);
 /// A transaction whose signatures are still to be verified.
 struct Pending<'a> {
     position: Position,
+    height: u64,
     claim: Claim,
     id: &'a TransactionId,
     client: Client,
@@ -70,12 +74,10 @@ struct Pending<'a> {
 }
 
 impl SignatureRules {
-    pub(crate) fn new(charter: &Charter) -> SignatureRules {
-        let members = &charter.organisations;
+    pub(crate) fn new(charters: Charters) -> SignatureRules {
         SignatureRules {
-            ledger: charter.ledger(),
-            roots: members.iter().map(|member| member.root_key).collect(),
-            nodes: members.iter().map(|member| member.node_key).collect(),
+            ledger: charters.ledger(),
+            charters,
             clients: Mutex::default(),
             endorsers: Mutex::default(),
         }
@@ -88,7 +90,8 @@ impl SignatureRules {
         for (number, (record, ids)) in blocks.iter().enumerate() {
             let transactions = record.block.transactions.iter().zip(ids).zip(&record.outcome.receipts);
             for (((bytes, id), receipt), index) in transactions.zip(0u32..) {
-                match self.decode((number, index), bytes, id, Claim::of(receipt)) {
+                let height = record.block.header.height;
+                match self.decode((number, index), height, bytes, id, Claim::of(receipt)) {
                     Ok(transaction) => pending.extend(transaction),
                     Err(what) => drop(faults.insert((number, index), what)),
                 }
@@ -106,6 +109,7 @@ impl SignatureRules {
     fn decode<'a>(
         &self,
         position: Position,
+        height: u64,
         bytes: &Bytes,
         id: &'a TransactionId,
         claim: Claim,
@@ -123,19 +127,24 @@ impl SignatureRules {
             (Err(what), _) => return Err(format!("expected a transaction of this ledger: {what}")),
             (Ok(signed), _) => signed,
         };
-        let (organisation, members) = (signed.credential.organisation, self.roots.len());
+        let members = self.charters.at(height).charter.organisations.len();
+        let organisation = signed.credential.organisation;
         if usize::from(organisation) >= members {
             return match claim {
-                Claim::Unsigned => Ok(None),
+                Claim::NoMember => Ok(None),
                 _ => Err(format!("expected a credential of a member below {members}, found {organisation}")),
             };
+        }
+        let member = &self.charters.at(height).charter.organisations[usize::from(organisation)];
+        if claim == Claim::NoMember && !member.removed {
+            return Err(format!("expected what its receipt calls no member's, found one of {}", member.name));
         }
         if claim == Claim::Unendorsed {
             return Ok(None);
         }
         let client = (signed.transaction.client, signed.credential);
         let (signature, endorsed) = (signed.signature, signed.endorsed.filter(|_| claim == Claim::Signed));
-        Ok(Some(Pending { position, claim, id, client, signature, endorsed, endorsers: Vec::new() }))
+        Ok(Some(Pending { position, height, claim, id, client, signature, endorsed, endorsers: Vec::new() }))
     }
 
     /// What endorsers must have signed.
@@ -151,9 +160,12 @@ impl SignatureRules {
             let roots = roots.next().unwrap_or_default();
             for (endorsement, root) in simulation.endorsements.iter().zip(roots) {
                 let member = endorsement.organisation;
-                let known = usize::from(member) < self.nodes.len();
-                match root.filter(|_| known && one.endorsers.iter().all(|(other, ..)| *other != member)) {
-                    Some(root) => one.endorsers.push((member, root, endorsement.signature)),
+                let place = Place { charters: &self.charters, height: one.height };
+                let organisations = &place.charter_before(endorsement.snapshot).organisations;
+                let key = organisations.get(usize::from(member)).map(|known| known.node_key);
+                let root = root.filter(|_| one.endorsers.iter().all(|(other, ..)| *other != member));
+                match root.zip(key) {
+                    Some((root, key)) => one.endorsers.push((member, key, root, endorsement.signature)),
                     None => {
                         let what =
                             format!("expected one good endorsement of each endorser, found one of {member}");
@@ -165,17 +177,16 @@ impl SignatureRules {
     }
 
     fn verify(&self, pending: &[Pending<'_>], faults: &mut BTreeMap<Position, String>) {
+        let organisations = &self.charters.newest().charter.organisations;
         let forged_clients =
             self.forged(&self.clients, pending.iter().map(|one| one.client), |(key, credential)| {
-                let root = self.roots[usize::from(credential.organisation)];
+                let root = organisations[usize::from(credential.organisation)].root_key;
                 (root, credential.signature, Credential::message(&self.ledger, key))
             });
         let forged_endorsers = self.forged(
             &self.endorsers,
             pending.iter().flat_map(|one| one.endorsers.iter().copied()),
-            |(member, root, signature)| {
-                (self.nodes[usize::from(*member)], *signature, endorsement_message(&self.ledger, root))
-            },
+            |(_, key, root, signature)| (*key, *signature, endorsement_message(&self.ledger, root)),
         );
         let messages: Vec<SignedMessage<'_>> = pending
             .iter()

@@ -76,6 +76,7 @@ fn what_is_well_signed_may_not_be_rejected_for_its_signature() {
     for (reason, says) in [
         (RejectReason::Unsigned("so they say".into()), "found good signatures"),
         (RejectReason::Malformed("so they say".into()), "what its receipt calls malformed"),
+        (RejectReason::NoMember { organisation: 0, height: 1 }, "what its receipt calls no member's"),
     ] {
         let found = audit_of(|_| (), |outcome| outcome.receipts[2].outcome = Outcome::Rejected(reason));
         let Some((Part::Transaction(2), what)) = found else { panic!("{says}: {found:?}") };
@@ -166,4 +167,49 @@ fn ordering_may_not_be_further_ahead_of_certified_outcomes_than_the_charter_allo
     let (height, part, what) = wrong(&charter, folder.path());
     assert_eq!((height, part), (8, Part::Header), "{what}");
     assert!(what.contains("outcome_lag_blocks"), "{what}");
+}
+
+/// A ledger whose block 10 sets a parameter, from block 24 on; the block that carries that is changed by `forge`.
+fn amended(
+    forge: impl FnOnce(&mut bench::SignedLedger),
+) -> (tempfile::TempDir, std::sync::Arc<types::Charter>) {
+    let folder = folder();
+    let mut ledger = create(folder.path(), 1, 1 << 20, |charter| charter.outcome_lag_blocks = 4);
+    fill(&mut ledger, &[1; 8]);
+    let set = ledger
+        .transactions(vec![support::script("SELECT entente.set_charter('block.transactions_max', '2')")]);
+    let receipts = ledger.append(set, |_| ()).expect("appends");
+    assert!(matches!(receipts[0].outcome, Outcome::Committed(_)), "{:?}", receipts[0].outcome);
+    forge(&mut ledger);
+    fill(&mut ledger, &[3; 8]);
+    fill(&mut ledger, &[1; 12]);
+    let charter = ledger.charter().clone();
+    ledger.finish().expect("flushes");
+    (folder, charter)
+}
+
+#[test]
+fn amended_charters_hold_from_their_heights_on_and_are_certified_before() {
+    let (folder, charter) = amended(|_| ());
+    let report = check(&charter, folder.path());
+    assert!(report.error.is_none(), "{:?}", report.error);
+    assert_eq!(report.checked.height, 30);
+
+    // The same blocks, two transactions more in one than the amended charter allows.
+    let (folder, charter) = amended(|ledger| fill(ledger, &[3; 6]));
+    let (height, part, what) = wrong(&charter, folder.path());
+    assert_eq!((height, part), (24, Part::Header), "{what}");
+    assert!(what.contains("a count of transactions of 2 at most, found 3"), "{what}");
+}
+
+#[test]
+fn a_block_that_carries_other_charters_than_are_certified_is_found() {
+    // A certificate of an outcome that is not the recorded one, and names no amendment.
+    let (folder, charter) = amended(|ledger| {
+        let mut statement = ledger.ledger().summary(10).expect("reads").expect("such a height").outcome;
+        statement.charters = ledger.charter().ledger();
+        ledger.attest_outcome(statement);
+    });
+    let (height, part, _) = wrong(&charter, folder.path());
+    assert_eq!((height, part), (11, Part::OutcomeCertificate));
 }

@@ -40,11 +40,11 @@ fn an_empty_ledger_is_good() {
 /// Bytes of every field of a record, and some in between.
 fn positions(record: &Record, random: &mut StdRng) -> Vec<usize> {
     let [block, certificate, outcome, end] = record.starts();
-    let head = [0, 4, 8, 12, 16, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 96, 128, 160, 350, 351];
-    let header = [0, 32, 40, 48, 80, 112, 116, 118, 126];
-    let outcome_header = [0, 32, 40, 72, 104, 136].map(|at| end - OUTCOME_HEADER + at);
+    let head = [0, 4, 8, 12, 16, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 96, 128, 160, 192, 414, 415];
+    let header = [0, 32, 40, 48, 80, 112, 116, 118, 126, 158];
+    let outcome_header = [0, 32, 40, 72, 104, 136, 168].map(|at| end - OUTCOME_HEADER + at);
     let mut positions = head.to_vec();
-    positions.extend(header.iter().flat_map(|at| [192 + at, block + at]));
+    positions.extend(header.iter().flat_map(|at| [224 + at, block + at]));
     positions.extend([block + HEADER, certificate, certificate - 1, outcome - 1, outcome, outcome + 4]);
     positions.extend(outcome_header);
     positions.extend((0..40).map(|_| random.random_range(0..record.bytes.len())));
@@ -125,7 +125,8 @@ fn a_header_that_is_changed_in_every_copy_is_found() {
         let expected = match at {
             0..32 => Some(Part::Header),
             80..112 => Some(Part::Transactions),
-            126.. => Some(Part::OutcomeCertificate),
+            126..158 => Some(Part::OutcomeCertificate),
+            158.. => Some(Part::OrderingCertificate),
             _ => part,
         };
         assert_eq!(part, expected, "byte {at}");

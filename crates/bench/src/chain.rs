@@ -61,6 +61,7 @@ impl Chain {
     ) -> Result<Chain, EngineError> {
         let key = SecretKey::from_bytes([7; 32]);
         let mut charter = Charter::with_defaults("bench", seed);
+        charter.governance = "any".to_string();
         charter.protocol = protocol.to_string();
         charter.concurrency = options;
         charter.ordering = "solo".to_string();
@@ -72,6 +73,8 @@ impl Chain {
             node_key: SecretKey::from_bytes([8; 32]).public_key(),
             address: String::new(),
             gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
         });
         let charter = Arc::new(charter);
         let credential = Credential { organisation: 0, signature: Signature([0; 64]) };
@@ -92,6 +95,7 @@ impl Chain {
             proposer: 0,
             certified_height: 0,
             attested: crypto::Digest::ZERO,
+            charters: self.charter.ledger(),
         };
         let transactions = transactions.into_iter().map(Ok).collect();
         VerifiedBlock { digest: header.digest(), header, transactions }

@@ -30,7 +30,7 @@ pub use endorse::{EndorseMeasurement, EndorseRecord, endorse};
 pub use engine_alone::{EngineOptions, EngineRecord, engine_alone};
 pub use error::LaboratoryError;
 pub use laboratory::{LaboratoryArguments, LaboratoryCommand, Measurement, Record, run as laboratory};
-pub use load::{Load, LoadError, LoadOptions, LoadProgress, LoadReport, Pace};
+pub use load::{Load, LoadError, LoadHandle, LoadOptions, LoadProgress, LoadReport, Pace};
 pub use memory::peak_memory_bytes;
 pub use postgres::{PostgresError, Server as PostgresServer};
 pub use report::grouped;

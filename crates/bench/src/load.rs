@@ -15,6 +15,8 @@ use workloads::smallbank::{ParameterError, Smallbank, money_change};
 const EXPIRY_BLOCKS: u64 = 2_000;
 /// Pause before transactions that a full node has refused are submitted again.
 const FULL_PAUSE: Duration = Duration::from_millis(20);
+/// A gateway that has refused whole submissions for so long is not full but out of service.
+const FULL_FOR: Duration = Duration::from_secs(60);
 /// How often an open loop submits what is due.
 const OPEN_LOOP_TICK: Duration = Duration::from_millis(20);
 
@@ -87,6 +89,8 @@ pub struct LoadReport {
     pub throughput_tps: f64,
     /// From submission to receipt.
     pub latency_ms: LatencyMs,
+    /// The longest time that one gateway's clients had no answer, between two answers.
+    pub longest_pause: Duration,
     /// By how much the sum of all balances must have changed.
     pub money_change: i128,
 }
@@ -97,6 +101,40 @@ pub struct Load {
     smallbank: Smallbank,
     options: LoadOptions,
     shared: Arc<Shared>,
+}
+
+/// Reaches into a load that runs.
+#[derive(Clone)]
+pub struct LoadHandle(Arc<Shared>);
+
+impl LoadHandle {
+    /// Nothing more is submitted; the load ends once what is under way is answered.
+    pub fn stop(&self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Pauses that ended before now do not count for the report.
+    pub fn forget_pauses(&self) {
+        self.0.counts().pauses.longest = Duration::ZERO;
+    }
+}
+
+/// When each gateway answered last, and the longest time between two of its answers.
+struct Pauses {
+    last: Vec<Option<Instant>>,
+    longest: Duration,
+}
+
+impl Pauses {
+    fn new(gateways: usize) -> Pauses {
+        Pauses { last: vec![None; gateways], longest: Duration::ZERO }
+    }
+
+    fn answered(&mut self, gateway: usize, at: Instant) {
+        if let Some(before) = self.last[gateway].replace(at) {
+            self.longest = self.longest.max(at.saturating_duration_since(before));
+        }
+    }
 }
 
 struct Shared {
@@ -111,6 +149,7 @@ struct Counts {
     conflict_aborts: u64,
     unanswered: u64,
     money: i128,
+    pauses: Pauses,
     latency: Histogram<u64>,
     recent: Histogram<u64>,
 }
@@ -120,9 +159,11 @@ impl Shared {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn count(&self, transaction: &SignedTransaction, receipt: &Receipt, latency: Duration) {
+    fn count(&self, gateway: usize, transaction: &SignedTransaction, receipt: &Receipt, submitted: Instant) {
         self.height.fetch_max(receipt.height, Ordering::Relaxed);
+        let now = Instant::now();
         let mut counts = self.counts();
+        counts.pauses.answered(gateway, now);
         match &receipt.outcome {
             Outcome::Committed(_) => counts.committed += 1,
             Outcome::Aborted(_) => counts.business_aborts += 1,
@@ -132,7 +173,7 @@ impl Shared {
         if let Payload::Call { procedure, arguments } = &transaction.transaction.payload {
             counts.money += money_change(procedure, arguments, &receipt.outcome);
         }
-        let microseconds = latency.as_micros() as u64;
+        let microseconds = now.saturating_duration_since(submitted).as_micros() as u64;
         counts.latency.saturating_record(microseconds);
         counts.recent.saturating_record(microseconds);
     }
@@ -153,6 +194,7 @@ impl Load {
             conflict_aborts: 0,
             unanswered: 0,
             money: 0,
+            pauses: Pauses::new(clients.len()),
             latency: histogram(),
             recent: histogram(),
         };
@@ -161,7 +203,12 @@ impl Load {
         Ok(Load { clients, smallbank, options, shared })
     }
 
-    /// Runs for `time`, calls `progress` every second, then waits for the receipts that are missing.
+    /// To end the load early, and to say which pauses count.
+    pub fn handle(&self) -> LoadHandle {
+        LoadHandle(self.shared.clone())
+    }
+
+    /// Runs for `time` or until it is stopped, calls `progress` every second, then waits for the receipts that are missing.
     ///
     /// # Errors
     /// A gateway does not answer. The others' transactions are lost to the report.
@@ -179,6 +226,7 @@ impl Load {
             for task in 0..self.tasks_per_gateway() {
                 let seed = self.options.seed ^ ((gateway as u64 + 1) << 32) ^ ((task as u64 + 1) << 16);
                 let worker = Worker {
+                    gateway,
                     client: client.clone(),
                     smallbank: self.smallbank.clone(),
                     shared: self.shared.clone(),
@@ -196,7 +244,7 @@ impl Load {
         }
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
         ticks.tick().await;
-        while start.elapsed() < time {
+        while start.elapsed() < time && !self.shared.stop.load(Ordering::Relaxed) {
             ticks.tick().await;
             progress(self.progress());
         }
@@ -238,12 +286,14 @@ impl Load {
             seconds,
             throughput_tps: counts.committed as f64 / seconds,
             latency_ms: LatencyMs::of(&counts.latency),
+            longest_pause: counts.pauses.longest,
             money_change: counts.money,
         }
     }
 }
 
 struct Worker {
+    gateway: usize,
     client: Client,
     smallbank: Smallbank,
     shared: Arc<Shared>,
@@ -264,7 +314,7 @@ impl Worker {
     async fn closed_loop(mut self, transactions: usize) -> Result<(), ClientError> {
         while !self.shared.stop.load(Ordering::Relaxed) {
             let submission = self.sign(transactions);
-            submit(&self.client, &self.shared, submission).await?;
+            submit(&self.client, &self.shared, self.gateway, submission).await?;
         }
         Ok(())
     }
@@ -279,8 +329,8 @@ impl Worker {
             if due > 0 {
                 sent += due;
                 let submission = self.sign(due as usize);
-                let (client, shared) = (self.client.clone(), self.shared.clone());
-                submissions.spawn(async move { submit(&client, &shared, submission).await });
+                let (client, shared, gateway) = (self.client.clone(), self.shared.clone(), self.gateway);
+                submissions.spawn(async move { submit(&client, &shared, gateway, submission).await });
             }
             while let Some(ended) = submissions.try_join_next() {
                 ended.unwrap_or(Ok(()))?;
@@ -297,16 +347,24 @@ impl Worker {
 async fn submit(
     client: &Client,
     shared: &Shared,
+    gateway: usize,
     mut transactions: Vec<SignedTransaction>,
 ) -> Result<(), ClientError> {
     let start = Instant::now();
     while !transactions.is_empty() {
         let mut refused = Vec::new();
-        let mut replies = client.submit(&transactions).await?;
+        let mut replies = match client.submit(&transactions).await {
+            // Too many submissions under way, after a pause of the whole network for example.
+            Err(ClientError::Refused { status: 503, .. }) if start.elapsed() < FULL_FOR => {
+                tokio::time::sleep(FULL_PAUSE).await;
+                continue;
+            }
+            replies => replies?,
+        };
         while let Some(reply) = replies.next().await? {
             let Some(transaction) = transactions.get(reply.position as usize) else { continue };
             match reply.result {
-                Ok(receipt) => shared.count(transaction, &receipt, start.elapsed()),
+                Ok(receipt) => shared.count(gateway, transaction, &receipt, start),
                 Err(SubmissionRefusal::Full) => refused.push(transaction.clone()),
                 Err(SubmissionRefusal::EarlyAbort { .. }) => shared.counts().conflict_aborts += 1,
                 Err(SubmissionRefusal::Aborted(_)) => shared.counts().business_aborts += 1,
@@ -319,4 +377,23 @@ async fn submit(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_pause_is_that_of_one_gateway_between_two_answers() {
+        let (start, mut pauses) = (Instant::now(), Pauses::new(2));
+        let at = |milliseconds| start + Duration::from_millis(milliseconds);
+        pauses.answered(0, at(500));
+        assert_eq!(pauses.longest, Duration::ZERO, "the first answer ends no pause");
+        pauses.answered(1, at(600));
+        pauses.answered(0, at(650));
+        assert_eq!(pauses.longest, Duration::from_millis(150));
+        pauses.answered(1, at(1_600));
+        pauses.answered(1, at(1_700));
+        assert_eq!(pauses.longest, Duration::from_secs(1));
+    }
 }

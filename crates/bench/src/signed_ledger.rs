@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use types::{
-    Attestation, Attested, Block, BlockHeader, Certificate, Charter, CheckpointCertificate, CheckpointRoot,
-    Credential, Organisation, Outcome, OutcomeCertificate, OutcomeHeader, Payload, Receipt, RequestId,
-    Statement, Transaction, transactions_root,
+    Attestation, Attested, Block, BlockHeader, Certificate, Charter, Charters, CheckpointCertificate,
+    CheckpointRoot, Credential, Organisation, Outcome, OutcomeCertificate, OutcomeHeader, Payload, Receipt,
+    RequestId, Statement, Transaction, transactions_root,
 };
 use workloads::Workload;
 
@@ -61,6 +61,9 @@ pub enum SignedLedgerError {
     /// The nodes' keys.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
+    /// Amended charters do not follow one another.
+    #[error(transparent)]
+    Charters(#[from] types::HandoverError),
     /// A statement of the set-up failed.
     #[error("the set-up failed: {0:?}")]
     SetUp(Box<Outcome>),
@@ -72,6 +75,8 @@ pub enum SignedLedgerError {
 /// The folder is like a node's: `charter.toml` and `ledger/`.
 pub struct SignedLedger {
     charter: Arc<Charter>,
+    /// Those that blocks name.
+    charters: Charters,
     nodes: Vec<SecretKey>,
     clients: Vec<(SecretKey, Credential)>,
     signer: CertificateSigner,
@@ -110,6 +115,7 @@ impl SignedLedger {
         let roots: Vec<SecretKey> = members.clone().map(|member| key(1, member)).collect();
         let nodes: Vec<SecretKey> = members.clone().map(|member| key(2, member)).collect();
         let mut charter = Charter::with_defaults("signed", options.nonce);
+        charter.governance = "any".to_string();
         charter.organisations = members
             .map(|member| Organisation {
                 name: format!("org{}", member + 1),
@@ -117,6 +123,8 @@ impl SignedLedger {
                 node_key: nodes[member].public_key(),
                 address: format!("127.0.0.1:{}", 7_000 + member),
                 gateway: String::new(),
+                removed: false,
+                node_key_expires: None,
             })
             .collect();
         change(&mut charter);
@@ -140,6 +148,7 @@ impl SignedLedger {
             signer: CertificateSigner::new(&charter, &nodes)?,
             verifier: Verifier::new(&charter),
             engine: Engine::new(charter.clone())?,
+            charters: Charters::new(charter.clone()),
             charter,
             nodes,
             clients,
@@ -204,7 +213,8 @@ impl SignedLedger {
         forge: impl FnOnce(&mut BlockOutcome),
     ) -> Result<Vec<Receipt>, SignedLedgerError> {
         let height = self.engine.height() + 1;
-        let attested = self.attested();
+        let attested = self.attested()?;
+        let charter = self.charters.at(height).charter.clone();
         let header = BlockHeader {
             ledger: self.charter.ledger(),
             height,
@@ -215,9 +225,10 @@ impl SignedLedger {
             proposer: (height % self.nodes.len() as u64) as u16,
             certified_height: self.certified,
             attested: attested.digest(),
+            charters: self.charters.digest(),
         };
         let block = Block { header, attested, transactions };
-        let verified = self.verifier.verify_block(&block);
+        let verified = self.verifier.verify_block(&self.charters, &block);
         let executed = self.engine.execute(&verified)?;
         self.verifier.forget(&verified);
         let mut outcome =
@@ -234,6 +245,9 @@ impl SignedLedger {
         self.header = block.header.digest();
         self.outcome = outcome.header.digest();
         self.uncertified.push_back(outcome.header.clone());
+        if charter.version > 0 {
+            self.signer = CertificateSigner::new(&charter, &self.nodes)?;
+        }
         let certificate = self.signer.sign(&block.header);
         let record = BlockRecord { block, certificate, outcome };
         self.ledger.append(&record)?;
@@ -260,7 +274,7 @@ impl SignedLedger {
     }
 
     /// The certificate that is due, and those that were asked for.
-    fn attested(&mut self) -> Attested {
+    fn attested(&mut self) -> Result<Attested, SignedLedgerError> {
         let mut due = None;
         while self.uncertified.len() > self.certified_after {
             due = self.uncertified.pop_front();
@@ -269,7 +283,14 @@ impl SignedLedger {
         if let Some(certificate) = &outcome {
             self.certified = certificate.statement.height;
         }
-        Attested { outcome, checkpoint: self.checkpoint_next.take() }
+        // What the certified outcome names and no block before carries; keys stay as they were founded.
+        let named = outcome.as_ref().map_or(self.charters.digest(), |outcome| outcome.statement.charters);
+        let decided = Charters::of(&self.engine.state().catalog().governance);
+        let charters = decided.and_then(|decided| decided.between(&self.charters.digest(), &named));
+        let charters = charters.unwrap_or_default();
+        let attested = Attested { outcome, checkpoint: self.checkpoint_next.take(), charters };
+        self.charters.follow(&attested)?;
+        Ok(attested)
     }
 
     /// Creates the tables and procedures of a workload and loads its rows, a block for each.

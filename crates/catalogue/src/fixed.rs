@@ -140,7 +140,11 @@ pub(crate) fn languages() -> Vec<NamedRow> {
 
 /// Object identifier of a routine's language.
 pub(crate) fn language(name: &str) -> i32 {
-    if name == "sql" { SQL } else { PLPGSQL }
+    match name {
+        "sql" => SQL,
+        "internal" => INTERNAL,
+        _ => PLPGSQL,
+    }
 }
 
 pub(crate) fn access_methods() -> Vec<NamedRow> {

@@ -33,6 +33,19 @@ CREATE FUNCTION pg_get_triggerdef(object integer, pretty boolean DEFAULT false) 
 CREATE FUNCTION pg_get_functiondef(object integer) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''routine'', $1)';
 
+CREATE TYPE entente_identity AS (type text, schema text, name text, identity text);
+
+CREATE FUNCTION pg_identify_object(catalog integer, object integer, part integer) RETURNS entente_identity STABLE LANGUAGE sql AS
+  'SELECT CASE p.prokind WHEN ''a'' THEN ''aggregate'' WHEN ''p'' THEN ''procedure'' ELSE ''function'' END, n.nspname, NULL::text,
+     quote_ident(n.nspname) || ''.'' || quote_ident(p.proname) || ''('' || entente_text(''identity'', p.oid) || '')''
+     FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.oid = $2 AND $1 = 1255
+   UNION ALL
+   SELECT CASE c.relkind WHEN ''v'' THEN ''view'' WHEN ''S'' THEN ''sequence'' WHEN ''i'' THEN ''index'' WHEN ''c'' THEN ''composite type'' ELSE ''table'' END,
+     n.nspname, c.relname, quote_ident(n.nspname) || ''.'' || quote_ident(c.relname)
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $2 AND $1 = 1259
+   UNION ALL
+   SELECT ''schema'', NULL::text, n.nspname, quote_ident(n.nspname) FROM pg_namespace n WHERE n.oid = $2 AND $1 = 2615';
+
 CREATE FUNCTION pg_get_function_arguments(object integer) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''arguments'', $1)';
 
@@ -86,6 +99,20 @@ BEGIN
   SELECT c.oid INTO found FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relname = parts[2] AND CASE WHEN parts[1] IS NULL THEN n.oid IN (SELECT s.oid FROM entente_search_path s) ELSE n.nspname = parts[1] END
     ORDER BY (SELECT s.place FROM entente_search_path s WHERE s.oid = n.oid) LIMIT 1;
+  RETURN found;
+END $$;
+
+-- What proves a row, or that there is none: the table, then the values of its primary key.
+
+CREATE FUNCTION entente_row_proof(asked text) RETURNS text STABLE LANGUAGE plpgsql AS $$
+DECLARE found text; state text; reason text; advice text;
+BEGIN
+  SELECT p.proof, p.sqlstate, p.message, p.hint INTO found, state, reason, advice FROM entente_row_proof p WHERE p.asked = $1;
+  IF advice IS NOT NULL THEN
+    RAISE EXCEPTION '%', reason USING ERRCODE = state, HINT = advice;
+  ELSIF state IS NOT NULL THEN
+    RAISE EXCEPTION '%', reason USING ERRCODE = state;
+  END IF;
   RETURN found;
 END $$;
 
@@ -427,4 +454,18 @@ BEGIN
     RAISE EXCEPTION '%', reason USING ERRCODE = state;
   END IF;
   RETURN found;
+END $$;
+
+-- What one session does to another.
+
+CREATE FUNCTION pg_terminate_backend(process integer, timeout bigint DEFAULT 0) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'ending another session is not supported'
+    USING ERRCODE = '0A000', HINT = 'A session sees itself only. End it through its client, or restart the node''s gateway.';
+END $$;
+
+CREATE FUNCTION pg_cancel_backend(process integer) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'cancelling a statement of another session is not supported'
+    USING ERRCODE = '0A000', HINT = 'Cancel it through its client, or limit it by statement_timeout.';
 END $$;

@@ -4,6 +4,7 @@
 //! Their primary keys begin with the height, and transactions have an index on the id, so that conditions on both go down
 //! to the node as intervals of keys. What has no lower bound begins at the newest [`ROWS_MAX`] rows.
 
+use crate::SessionFacts;
 use state::KeyRange;
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, RangeInclusive};
@@ -31,6 +32,12 @@ pub trait History: Send + Sync {
     /// # Errors
     /// Why there is no proof.
     fn receipt_proof(&self, id: &str) -> Result<String, SqlError>;
+    /// What proves the row of a table whose primary key has these values, or that there is none: JSON. `facts`: who asks, and
+    /// where names are looked for.
+    ///
+    /// # Errors
+    /// Why there is no proof.
+    fn row_proof(&self, facts: &SessionFacts, table: &str, key: &[String]) -> Result<String, SqlError>;
     /// The nodes of the ledger.
     fn nodes(&self) -> Vec<Row>;
 }

@@ -14,7 +14,8 @@ use sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::BTreeSet;
 use types::{
     Catalog, Commented, CompositeType, CompositeTypes, Counter, DataType, ForeignKey, Generated,
-    PUBLIC_SCHEMA, ReferentialAction, Roles, Sequence, Table, TableId, View, object_name, schema_of,
+    PUBLIC_SCHEMA, ReferentialAction, Roles, Sequence, Table, TableId, UserAggregate, View, object_name,
+    schema_of,
 };
 
 /// Name of the database that every session is connected to, whatever it asked for.
@@ -503,6 +504,8 @@ pub(crate) struct Objects {
     pub(crate) schemas: Vec<(String, i32)>,
     pub(crate) relations: Vec<Relation>,
     pub(crate) routines: Vec<Routine>,
+    /// Aggregates with their object identifiers.
+    pub(crate) aggregates: Vec<(i32, UserAggregate)>,
     /// Names, and whether somebody may connect as them.
     pub(crate) roles: Vec<(String, bool)>,
     /// Roles and their members.
@@ -532,10 +535,12 @@ impl Objects {
         let mut routines: Vec<Routine> =
             procedures.map(|(number, procedure)| Routine::of_procedure(number, procedure, &types)).collect();
         let first = routines.len();
-        let aggregates = catalog.aggregates.values().enumerate();
-        routines.extend(
-            aggregates.map(|(number, aggregate)| Routine::of_aggregate(first + number, aggregate, &types)),
-        );
+        let mut aggregates = Vec::new();
+        for (number, aggregate) in catalog.aggregates.values().enumerate() {
+            let routine = Routine::of_aggregate(first + number, aggregate, &types);
+            aggregates.push((routine.oid, UserAggregate::clone(aggregate)));
+            routines.push(routine);
+        }
         for routine in &mut routines {
             routine.schema_oid = schema_identifier(catalog, &routine.schema);
         }
@@ -549,6 +554,7 @@ impl Objects {
             schemas,
             relations,
             routines,
+            aggregates,
             roles,
             members: members.collect(),
             grants: catalog.roles.clone(),

@@ -39,6 +39,7 @@ const READ_BY_FUNCTIONS: &[&str] = &[
     "entente_keyword",
     "entente_privilege",
     "entente_receipt_proof",
+    "entente_row_proof",
     "entente_search_path",
 ];
 

@@ -13,10 +13,14 @@ const OWN: &str = "\
 entente.blocks 16001 v height height:int8! time:timestamptz transactions:int4 committed:int4 aborted:int4 proposer:text digest:text previous:text receipts_root:text state_digest:text bytes:int8 certified_height:int8
 entente.transactions 16002 v height,index height:int8! index:int4! id:text organisation:text client:text request:text call:text outcome:text sqlstate:text message:text
 entente.nodes 16003 v - organisation:text address:text node_key:text is_this_node:bool height:int8 state_digest:text
+entente.proposals 16004 v number number:int8! organisation:text statement:text state:text approved_by:text[] rejected_by:text[] missing:text height:int8 expires_at:int8 decided_height:int8 transaction:text sqlstate:text message:text
+entente.charters 16005 v number number:int8! effective_height:int8 governance:text organisations:text[] charter:text
+entente.organisations 16006 v number number:int4! name:text member:bool root_key:text node_key:text node_key_expires:int8 address:text gateway:text
 pg_catalog.entente_definition 0 i kind,object,part kind:text! object:int4! part:int4! definition:text!
 pg_catalog.entente_keyword 0 i word word:text! catcode:text! catdesc:text! barelabel:bool! baredesc:text!
 pg_catalog.entente_search_path 0 i place place:int4! name:text! oid:int4!
 pg_catalog.entente_receipt_proof 0 i id id:text! proof:text sqlstate:text message:text hint:text
+pg_catalog.entente_row_proof 0 i asked asked:text! proof:text sqlstate:text message:text hint:text
 pg_catalog.entente_privilege 0 i role,kind,object,privilege role:text! kind:text! object:int4! privilege:text!
 ";
 

@@ -16,6 +16,8 @@ const FIXED: &[(&str, &str)] = &[
 pub struct SessionFacts {
     /// The user that it connected as.
     pub user: String,
+    /// The role that it acts as; empty: the administrator of the node's organisation.
+    pub role: String,
     /// Its process number.
     pub process: i32,
     /// Its search path, as far as there are such schemas.

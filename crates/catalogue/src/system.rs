@@ -10,7 +10,7 @@ use crate::objects::{
 };
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::triggers;
-use types::{Grantee, Privileges, ReferentialAction, Securable};
+use types::{Grantee, Privileges, ReferentialAction, Securable, UserAggregate};
 
 /// The rows of a relation of `pg_catalog`.
 pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
@@ -397,8 +397,23 @@ fn procedures(objects: &Objects) -> Vec<NamedRow> {
 }
 
 fn aggregates(objects: &Objects) -> Vec<NamedRow> {
-    let aggregates = objects.routines.iter().filter(|routine| routine.kind == "a");
-    let row =
-        |routine: &crate::routines::Routine| vec![("aggfnoid", routine.oid.into()), ("aggkind", "n".into())];
-    aggregates.map(row).collect()
+    // 0 for a function of the system.
+    let function = |name: Option<&String>| {
+        let routine = objects.routines.iter().find(|routine| Some(&routine.key) == name);
+        routine.map_or(0, |routine| routine.oid)
+    };
+    let row = |(oid, aggregate): &(i32, UserAggregate)| {
+        vec![
+            ("aggfnoid", (*oid).into()),
+            ("aggkind", "n".into()),
+            ("aggtransfn", function(Some(&aggregate.transition)).into()),
+            ("aggfinalfn", function(aggregate.result.as_ref()).into()),
+            ("aggfinalextra", aggregate.result_takes_arguments.into()),
+            ("aggfinalmodify", "r".into()),
+            ("aggmfinalmodify", "r".into()),
+            ("aggtranstype", (aggregate.state.oid() as i32).into()),
+            ("agginitval", aggregate.initial.clone().into()),
+        ]
+    };
+    objects.aggregates.iter().map(row).collect()
 }

@@ -4,12 +4,12 @@ use crate::cell::{NamedRow, row};
 use crate::history::{Heights, History, scan_ids};
 use crate::objects::Objects;
 use crate::relations::{RELATIONS, SystemRelation, TRANSACTIONS};
-use crate::{SessionFacts, information, system};
+use crate::{SessionFacts, governance, information, proving, system};
 use state::{KeyRange, Snapshot};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, OnceLock};
-use types::{Catalog, Key, Row, SqlError, SqlState, TableId, Value, limits};
+use types::{Catalog, Key, Row, TableId, Value};
 
 type Rows = BTreeMap<Key, Row>;
 
@@ -56,6 +56,7 @@ enum Source<'a> {
     History(Heights, &'a dyn History),
     Ids(&'a dyn History),
     ReceiptProofs(&'a dyn History),
+    RowProofs(&'a dyn History, &'a SessionFacts),
     Nothing,
 }
 
@@ -71,7 +72,12 @@ impl View<'_> {
             "entente.blocks" => Source::History(Heights::Blocks, self.history),
             TRANSACTIONS => Source::History(Heights::Transactions, self.history),
             "entente.nodes" => Source::Rows(Arc::new(numbered(self.history.nodes()))),
+            "entente.proposals" | "entente.charters" | "entente.organisations" => {
+                let (known, height) = (&self.contents.ledger.governance, self.history.height());
+                Source::Rows(Arc::new(keyed(relation, &governance::rows(relation.name, known, height))))
+            }
             "entente_receipt_proof" => Source::ReceiptProofs(self.history),
+            "entente_row_proof" => Source::RowProofs(self.history, self.facts),
             "pg_settings" => Source::Rows(Arc::new(keyed(relation, &self.facts.setting_rows()))),
             "entente_search_path" => {
                 let rows = self.facts.search_path_rows(&self.contents.objects);
@@ -84,37 +90,6 @@ impl View<'_> {
             }
         }
     }
-}
-
-/// The row of the proof whose id is the key, or of the reason why there is none.
-fn receipt_proof(history: &dyn History, key: &Key) -> Option<Row> {
-    // An id is digits and letters, so its key begins with it.
-    let bytes = key.as_bytes();
-    let end = bytes.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(bytes.len());
-    let id = Value::text(std::str::from_utf8(&bytes[..end]).ok()?);
-    if Key::encode([&id]).ok()? != *key {
-        return None;
-    }
-    let found = history.receipt_proof(std::str::from_utf8(&bytes[..end]).ok()?);
-    let found = found.and_then(|proof| match proof.len() {
-        0..=limits::TEXT_BYTES_MAX => Ok(proof),
-        length => {
-            let message = format!("the proof has {length} bytes, a text {} at most", limits::TEXT_BYTES_MAX);
-            Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
-                .hint("Ask for it by HTTP: GET /v1/proofs/receipts/{id}."))
-        }
-    });
-    let text = |text: Option<&str>| text.map_or(Value::Null, Value::text);
-    Some(match found {
-        Ok(proof) => Row::from([id, Value::text(proof), Value::Null, Value::Null, Value::Null]),
-        Err(SqlError { state, message, hint, .. }) => Row::from([
-            id,
-            Value::Null,
-            Value::text(state.to_string()),
-            Value::text(message),
-            text(hint.as_deref()),
-        ]),
-    })
 }
 
 /// Rows by their number.
@@ -156,7 +131,8 @@ impl Snapshot for View<'_> {
                 );
                 found
             }
-            Source::ReceiptProofs(history) => receipt_proof(history, key),
+            Source::ReceiptProofs(history) => proving::receipt(history, key),
+            Source::RowProofs(history, facts) => proving::row(history, facts, key),
             Source::Ids(_) | Source::Nothing => None,
         }
     }
@@ -183,8 +159,8 @@ impl Snapshot for View<'_> {
             }
             Source::History(heights, history) => heights.scan(history, range, reverse, visit),
             Source::Ids(history) => scan_ids(history, range, reverse, visit),
-            // They are found by their ids alone.
-            Source::ReceiptProofs(_) | Source::Nothing => {}
+            // They are found by their keys alone.
+            Source::ReceiptProofs(_) | Source::RowProofs(..) | Source::Nothing => {}
         }
     }
 }

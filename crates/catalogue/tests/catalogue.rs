@@ -2,11 +2,15 @@
 //! drivers, none of which may fail.
 
 use catalogue::{Catalogue, History, Reader, SessionFacts};
+use crypto::SecretKey;
 use sql::{Context, Invocation, Library};
 use state::{PlainState, Simulate};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use types::{Catalog, Payload, Row, SqlError, SqlState, StatementResult, TransactionId, Value, format_value};
+use types::{
+    Catalog, Charter, Organisation, Payload, Row, SqlError, SqlState, StatementResult, TransactionId, Value,
+    format_value,
+};
 
 /// A ledger of as many blocks, each with two transactions.
 struct Blocks(u64);
@@ -67,6 +71,13 @@ impl History for Blocks {
         }
     }
 
+    fn row_proof(&self, facts: &SessionFacts, table: &str, key: &[String]) -> Result<String, SqlError> {
+        match table {
+            "nothing" => Err(SqlError::new(SqlState(*b"55000"), "not yet").hint("CHECKPOINT")),
+            _ => Ok(format!("{} {table} {key:?}", facts.role)),
+        }
+    }
+
     fn nodes(&self) -> Vec<Row> {
         let mut row = vec![Value::Null; 6];
         row[0] = Value::text("org1");
@@ -76,7 +87,11 @@ impl History for Blocks {
 
 /// The catalog that these statements leave.
 fn ledger(script: &str) -> Arc<Catalog> {
-    let mut catalog = Arc::new(Catalog::default());
+    changed(Catalog::default(), script)
+}
+
+fn changed(catalog: Catalog, script: &str) -> Arc<Catalog> {
+    let mut catalog = Arc::new(catalog);
     for statement in script.split(";\n").filter(|statement| !statement.trim().is_empty()) {
         let library = Arc::new(Library::new(catalog.clone()).expect("a library"));
         let context = Context {
@@ -103,6 +118,7 @@ struct Asked {
 impl Asked {
     fn new() -> Asked {
         let facts = SessionFacts {
+            role: String::new(),
             search_path: vec!["public".to_string()],
             user: "postgres".to_string(),
             process: 7,
@@ -219,6 +235,49 @@ fn every_relation_can_be_read() {
 }
 
 #[test]
+fn what_waits_for_consent_is_shown_with_who_is_missing() {
+    let mut charter = Charter::with_defaults("test", 1);
+    charter.outcome_lag_blocks = 2;
+    for number in 0..5_u8 {
+        charter.organisations.push(Organisation {
+            name: format!("org{}", number + 1),
+            root_key: SecretKey::from_bytes([10 + number; 32]).public_key(),
+            node_key: SecretKey::from_bytes([20 + number; 32]).public_key(),
+            address: "127.0.0.1:1".to_string(),
+            gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
+        });
+    }
+    let proposals = "CREATE TABLE t (id bigint);\nSELECT entente.set_charter('block.fill_ms', 30);\n\
+                     SELECT entente.remove_organisation('org5');\nSELECT entente.withdraw(2)";
+    let founded = Catalog::founded(Arc::new(charter.clone()));
+    let asked = Asked { ledger: changed(founded, proposals), ..Asked::new() };
+    assert_eq!(
+        asked.answer(
+            "SELECT number, organisation, state, array_to_string(approved_by, '+'), missing, decided_height, statement \
+             FROM entente.proposals ORDER BY number"
+        ),
+        "1|org1|open|org1|2 of (org2, org3, org4, org5)|NULL|CREATE TABLE t (id bigint)\n\
+         2|org1|withdrawn|org1|NULL|1|SELECT entente.set_charter('block.fill_ms', '30')\n\
+         3|org1|open|org1|2 of (org2, org3, org4, org5)|NULL|SELECT entente.remove_organisation('org5')\n"
+    );
+    assert_eq!(asked.answer("SELECT count(*) FROM entente.organisations WHERE member"), "5\n");
+
+    charter.governance = "any".to_string();
+    let founded = Catalog::founded(Arc::new(charter));
+    let asked =
+        Asked { ledger: changed(founded, "SELECT entente.remove_organisation('org5')"), ..Asked::new() };
+    assert_eq!(
+        asked.answer(
+            "SELECT number, effective_height, array_to_string(organisations, '+') FROM entente.charters ORDER BY 1"
+        ),
+        "0|0|org1+org2+org3+org4+org5\n1|13|org1+org2+org3+org4\n"
+    );
+    assert_eq!(asked.answer("SELECT name FROM entente.organisations WHERE NOT member"), "org5\n");
+}
+
+#[test]
 fn receipts_are_proved_by_their_ids() {
     let asked = Asked::new();
     let proof = |id: &str| format!("{{\"transaction\":\"{id}\"}}\n");
@@ -230,6 +289,27 @@ fn receipts_are_proved_by_their_ids() {
     assert_eq!(asked.answer("SELECT entente.proof(NULL) IS NULL"), "t\n");
     let error = asked.ask("SELECT entente.proof('nothing')").expect_err("no such receipt");
     assert_eq!((error.state, error.hint.as_deref()), (SqlState::NO_DATA_FOUND, Some("Wait.")));
+}
+
+#[test]
+fn rows_are_proved_by_their_tables_and_keys_of_whatever_types() {
+    let mut asked = Asked::new();
+    asked.facts.role = "reader".to_string();
+    let expect =
+        |sql: &str, expected: &str| assert_eq!(asked.answer(sql), format!("reader {expected}\n"), "{sql}");
+    expect("SELECT entente.proof('item', 7)", "item [\"7\"]");
+    expect(
+        "SELECT entente.proof('app.item', 'a, \"b\"\\', -1.50, true)",
+        "app.item [\"a, \\\"b\\\"\\\\\", \"-1.50\", \"true\"]",
+    );
+    expect("SELECT entente.proof('item', DATE '2024-02-29') AS p", "item [\"2024-02-29\"]");
+    expect("SELECT Entente.PROOF('item', '')", "item [\"\"]");
+    let error = asked.ask("SELECT entente.proof('nothing', 1)").expect_err("no checkpoint");
+    assert_eq!((error.state, error.hint.as_deref()), (SqlState(*b"55000"), Some("CHECKPOINT")));
+    let error = asked.ask("SELECT entente.proof('item', NULL)").expect_err("null");
+    assert_eq!(error.state, SqlState(*b"22004"));
+    let all = "SELECT entente.proof('item', height) FROM entente.blocks WHERE height < 3 ORDER BY height";
+    assert_eq!(asked.answer(all), "reader item [\"1\"]\nreader item [\"2\"]\n");
 }
 
 #[test]
@@ -283,6 +363,11 @@ fn what_it_cannot_do_is_refused_by_name() {
     assert_eq!(refused("SELECT 'nothing'::regclass").state, SqlState::UNDEFINED_TABLE);
     assert_eq!(refused("SELECT pg_nothing(oid) FROM pg_class").state, SqlState::UNDEFINED_FUNCTION);
     assert_eq!(refused("INSERT INTO pg_class VALUES (1)").state, SqlState::FEATURE_NOT_SUPPORTED);
+    for other in ["pg_terminate_backend", "pg_cancel_backend"] {
+        let error = refused(&format!("SELECT pg_catalog.{other}(7)"));
+        assert_eq!(error.state, SqlState::FEATURE_NOT_SUPPORTED);
+        assert!(error.hint.is_some_and(|hint| hint.contains("its client")));
+    }
     assert_eq!(refused("SELECT current_setting('no.such')").state, SqlState(*b"42704"));
 }
 

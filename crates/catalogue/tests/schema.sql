@@ -10,3 +10,5 @@ CREATE FUNCTION items_of(c bigint) RETURNS TABLE (number integer, price numeric)
 CREATE PROCEDURE raise_price(a bigint, INOUT total numeric) LANGUAGE plpgsql AS $$ BEGIN UPDATE item SET price = price + 1 WHERE customer = a; total := 1; END $$;
 CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
 CREATE TRIGGER touched BEFORE UPDATE ON item FOR EACH ROW EXECUTE FUNCTION touch();
+CREATE FUNCTION plus(a bigint, b integer) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT $1 + $2';
+CREATE AGGREGATE total (integer) (SFUNC = plus, STYPE = bigint, INITCOND = '0');

@@ -63,6 +63,8 @@ pub struct Status {
     pub diverged: Option<String>,
     /// Why the node does not serve.
     pub not_serving: Option<String>,
+    /// What somebody must do before long: node keys that expire soon, or have expired.
+    pub warnings: Vec<String>,
 }
 
 /// The state digest after a block.

@@ -114,7 +114,7 @@ pub fn verify(message: &SignedMessage<'_>) -> bool {
 
 /// How many signatures share one batch equation: larger costs less for each, but leaves threads idle and, where it fails,
 /// is verified again in halves.
-const BATCH: std::ops::RangeInclusive<usize> = 256..=1024;
+const BATCH: std::ops::RangeInclusive<usize> = 256..=4096;
 
 /// Verifies many signatures on all threads of the current rayon pool and gives a verdict for each, the same that
 /// [`verify`] gives.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use sql::Library;
 use state::{Endorsed, LiveRequests};
 use std::collections::VecDeque;
-use types::{EndorsementFault, RejectReason};
+use types::{Charter, EndorsementFault, RejectReason};
 
 /// Transactions that are too few to be worth another thread.
 const JUDGED_TOGETHER: usize = 32;
@@ -20,6 +20,7 @@ type Verdict = Result<Option<Endorsed>, EndorsementFault>;
 pub(crate) struct Admission<'a> {
     block: &'a VerifiedBlock,
     live: &'a mut LiveRequests,
+    charter: &'a Charter,
     /// The last height at which a transaction may expire.
     expires_at_max: u64,
     /// Position of the first transaction that has not been judged.
@@ -40,11 +41,11 @@ pub(crate) struct Admission<'a> {
 }
 
 impl<'a> Admission<'a> {
-    /// Begins a block. `ahead_max`: blocks that a transaction may be valid.
+    /// Begins a block under this charter.
     pub(crate) fn new(
         block: &'a VerifiedBlock,
         live: &'a mut LiveRequests,
-        ahead_max: u32,
+        charter: &'a Charter,
         rules: Option<&'a EndorsementRules>,
         library: &Library,
     ) -> Admission<'a> {
@@ -59,7 +60,8 @@ impl<'a> Admission<'a> {
         Admission {
             block,
             live,
-            expires_at_max: height + u64::from(ahead_max),
+            charter,
+            expires_at_max: height + u64::from(charter.expiry_blocks_max),
             next: 0,
             admitted: VecDeque::new(),
             schema_change: None,
@@ -101,6 +103,12 @@ impl<'a> Admission<'a> {
         if expires_at < height || expires_at > self.expires_at_max {
             return Err(RejectReason::Expired { height, expires_at });
         }
+        let organisation = transaction.principal.organisation;
+        let known = self.charter.organisations.get(usize::from(organisation));
+        if known.is_none_or(|organisation| organisation.removed) {
+            return Err(RejectReason::NoMember { organisation, height });
+        }
+        self.endorsers_count(transaction, library).map_err(RejectReason::Endorsement)?;
         // Before the request is taken: what others have put around it must not use it up.
         let endorsed = match self.rules {
             Some(rules) => {
@@ -114,6 +122,33 @@ impl<'a> Admission<'a> {
         self.live.admit(transaction.client, transaction.id, position, expires_at)?;
         self.endorsed.extend(endorsed.map(|endorsed| (position, endorsed)));
         Ok(())
+    }
+
+    /// Endorsements count where their organisations are members, with the keys that they were verified with: who has left, or
+    /// whoever has a key that was replaced, could endorse for old heights for ever.
+    fn endorsers_count(
+        &self,
+        transaction: &VerifiedTransaction,
+        library: &Library,
+    ) -> Result<(), EndorsementFault> {
+        let Some(endorsed) = &transaction.endorsed else { return Ok(()) };
+        let (height, snapshot) = (self.block.header.height, endorsed.snapshot);
+        // Without a history of charters there is one charter.
+        let before = library.catalog().governance.charter_at(snapshot.min(height)).unwrap_or(self.charter);
+        let counts = |organisation: &&u16| {
+            let position = usize::from(**organisation);
+            let (now, then) = (self.charter.organisations.get(position), before.organisations.get(position));
+            now.is_some_and(|now| {
+                self.charter.signs_at(position, height)
+                    && then.is_none_or(|then| then.node_key == now.node_key)
+            })
+        };
+        match endorsed.endorsers.iter().find(|organisation| !counts(organisation)) {
+            Some(organisation) => {
+                Err(EndorsementFault::Outdated { organisation: *organisation, snapshot, height })
+            }
+            None => Ok(()),
+        }
     }
 
     /// The endorsed effects of a transaction that was taken.

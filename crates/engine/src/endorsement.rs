@@ -34,24 +34,6 @@ impl EndorsementRules {
         })
     }
 
-    /// Whether the policies of a catalog name organisations of this ledger.
-    ///
-    /// # Errors
-    /// `22023` says which does not.
-    pub(crate) fn check(&self, catalog: &Catalog) -> Result<(), SqlError> {
-        let members: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let procedures =
-            catalog.procedures.iter().filter_map(|(key, one)| Some((key, one.endorsement.as_ref()?)));
-        let tables = catalog.tables.values().filter_map(|one| Some((&one.name, one.endorsement.as_ref()?)));
-        for (name, text) in procedures.chain(tables) {
-            Policy::parse(text).and_then(|policy| policy.check(&members)).map_err(|error| {
-                let message = format!("the endorsement policy of \"{name}\" cannot be: {error}");
-                SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
-            })?;
-        }
-        Ok(())
-    }
-
     /// Everything whose policy a transaction with these effects must satisfy, in turn, until one says no.
     fn each_policy(
         &self,

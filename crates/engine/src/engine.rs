@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{
-    BlockDigest, Catalog, Charter, Consistency, ExecutionModel, Outcome, OutcomeHeader, Pipeline, Receipt,
-    SqlError,
+    AmendedCharter, BlockDigest, Catalog, Charter, Consistency, ExecutionModel, Outcome, OutcomeHeader,
+    Pipeline, Receipt, SqlError,
 };
 
 /// Why the engine cannot go on. Nothing that a transaction does leads here.
@@ -27,7 +27,7 @@ pub enum EngineError {
     /// The same where transactions are executed before they are ordered.
     #[error(transparent)]
     UnknownValidation(#[from] concurrency::UnknownValidation),
-    /// The charter's endorsement policy is none.
+    /// The endorsement policy of a charter is none.
     #[error("the charter's endorsement.policy cannot be: {0}")]
     Policy(#[from] types::PolicyError),
     /// A catalog that was accepted cannot be compiled again.
@@ -114,6 +114,8 @@ pub struct Engine {
     /// Digest of the outcome header at that height.
     outcome: Digest,
     pub(crate) charter: Arc<Charter>,
+    /// How many amendments of the charter there are, and what names them in headers.
+    charters: (usize, Digest),
     /// The next batch may not depend on the one before.
     pub(crate) forget: bool,
     /// Simulations that come with transactions count only if made on the state after this height or a later one.
@@ -130,7 +132,7 @@ impl Engine {
     /// # Errors
     /// The charter's protocol is unknown.
     pub fn new(charter: Arc<Charter>) -> Result<Engine, EngineError> {
-        let state = Arc::new(State::new(Arc::new(Catalog::default())));
+        let state = Arc::new(State::new(Arc::new(Catalog::founded(charter.clone()))));
         let ledger = charter.ledger();
         let header = CheckpointHeader { ledger, height: 0, state_digest: ledger, outcome: ledger };
         Engine::at(charter, &header, state, LiveRequests::new())
@@ -158,7 +160,7 @@ impl Engine {
         let catalog = state.catalog();
         let version = catalog.version;
         let library = Library::new(catalog).map_err(|error| EngineError::Catalog { version, error })?;
-        Ok(Engine {
+        let mut engine = Engine {
             state,
             live,
             protocol,
@@ -167,12 +169,15 @@ impl Engine {
             height,
             state_digest,
             outcome,
+            charters: (0, charter.ledger()),
             charter,
             forget: true,
             oldest_snapshot: height,
             foreseen: VecDeque::new(),
             row_history: None,
-        })
+        };
+        engine.follow_charter(height + 1)?;
+        Ok(engine)
     }
 
     /// Schedules validation so, where transactions are executed before they are ordered. For an engine that has executed
@@ -220,6 +225,23 @@ impl Engine {
         &self.state
     }
 
+    /// The newest amendment of the charter, whether it holds already or not; `None`: the founding charter holds. All of
+    /// them are in the catalog ([`types::Governance`]).
+    pub fn amended_charter(&self) -> Option<Arc<AmendedCharter>> {
+        self.state.catalog().governance.amendments.last().cloned()
+    }
+
+    /// Names all amendments of the charter that are decided.
+    fn charters_digest(&mut self) -> Digest {
+        let catalog = self.state.catalog();
+        let governance = &catalog.governance;
+        let amendments = governance.amendments.len();
+        if amendments != self.charters.0 {
+            self.charters = (amendments, governance.charters_digest(&self.charter.ledger()));
+        }
+        self.charters.1
+    }
+
     /// The compiled catalog at that height.
     pub fn library(&self) -> &Arc<Library> {
         &self.library
@@ -247,19 +269,40 @@ impl Engine {
         }
     }
 
-    pub(crate) fn checkpoint_blocks(&self) -> u64 {
-        u64::from(self.charter.checkpoint_blocks)
+    /// Whether every node makes a checkpoint of the state behind the last block: the charter says so, or a CHECKPOINT in the
+    /// block.
+    pub fn is_at_checkpoint(&self) -> bool {
+        self.is_checkpoint(self.height)
     }
 
-    /// What holds from this block on.
-    pub(crate) fn begin(&mut self, height: u64) {
+    /// Of the last block or one that was foreseen: those have no CHECKPOINT.
+    pub(crate) fn is_checkpoint(&self, height: u64) -> bool {
+        height.is_multiple_of(u64::from(self.charter.checkpoint_blocks))
+            || self.library.catalog().checkpoint == height
+    }
+
+    /// The charter that holds for the block of this height, as the ledger has amended it.
+    fn follow_charter(&mut self, height: u64) -> Result<(), EngineError> {
+        let catalog = self.state.catalog();
+        let amended = catalog.governance.charter_at(height);
+        if let Some(charter) = amended.filter(|charter| charter.version != self.charter.version) {
+            self.rules = Arc::new(EndorsementRules::new(charter)?);
+            self.charter = Arc::new(charter.clone());
+        }
+        Ok(())
+    }
+
+    /// Whether another charter holds for the block of this height than for those before it.
+    pub(crate) fn changes_charter(&self, height: u64) -> bool {
+        let catalog = self.state.catalog();
+        catalog.governance.charter_at(height).is_some_and(|charter| charter.version != self.charter.version)
+    }
+
+    /// What holds from the next block on.
+    pub(crate) fn begin(&mut self) {
         // Nothing in a block can have been submitted after the answer to something else in it, so batches of one block
         // may miss each other without a client noticing; those of two blocks may not, if consistency is strict.
         self.forget |= self.charter.concurrency.consistency == Consistency::Strict;
-        if (height - 1).is_multiple_of(self.checkpoint_blocks()) {
-            self.forget = true;
-            self.oldest_snapshot = height - 1;
-        }
     }
 
     /// Executes the next block.
@@ -276,7 +319,8 @@ impl Engine {
         }
         let mut foreseen = self.foreseen.pop_front();
         if foreseen.is_none() {
-            self.begin(height);
+            self.follow_charter(height)?;
+            self.begin();
         }
         let noting = self.row_history.is_some().then(|| {
             let recorded = foreseen.as_mut().map(|foreseen| std::mem::take(&mut foreseen.recorded));
@@ -314,8 +358,8 @@ impl Engine {
                 }
                 None => {
                     let start = Instant::now();
-                    let ahead_max = self.charter.expiry_blocks_max;
-                    let mut admission = Admission::new(block, &mut self.live, ahead_max, rules, run.library);
+                    let mut admission =
+                        Admission::new(block, &mut self.live, &self.charter, rules, run.library);
                     run.times.admit = start.elapsed();
                     run.execute(&mut admission);
                     None
@@ -344,8 +388,14 @@ impl Engine {
             previous: self.outcome,
             receipts_root: receipts.root,
             state_digest: self.state_digest,
+            charters: self.charters_digest(),
         };
         self.outcome = outcome.digest();
+        if self.is_at_checkpoint() {
+            // An engine that starts there knows nothing of what was before, whatever charter holds for the next block.
+            self.forget = true;
+            self.oldest_snapshot = height;
+        }
         Ok(ExecutedBlock { receipts: receipts.receipts, digest, outcome, statistics, times })
     }
 }

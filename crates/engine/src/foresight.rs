@@ -31,13 +31,13 @@ impl Engine {
         let height = self.height + 1 + self.foreseen.len() as u64;
         let waiting: usize = self.foreseen.iter().map(|block| block.batches.len()).sum();
         // A checkpoint holds the live ids of its height, and what was simulated before it is void behind it.
-        let behind_checkpoint =
-            !self.foreseen.is_empty() && (height - 1).is_multiple_of(self.checkpoint_blocks());
+        let behind_checkpoint = !self.foreseen.is_empty() && self.is_checkpoint(height - 1);
         let may = self.charter.execution == ExecutionModel::ExecuteOrderValidate
             && self.protocol.lookahead() > 1
             && waiting < self.protocol.lookahead()
             && block.header.height == height
             && !behind_checkpoint
+            && !self.changes_charter(height)
             && !block.transactions.iter().flatten().any(|one| sql::is_schema_change(&one.payload));
         if may {
             self.admit_whole(block);
@@ -46,10 +46,10 @@ impl Engine {
     }
 
     fn admit_whole(&mut self, block: &VerifiedBlock) {
-        self.begin(block.header.height);
+        self.begin();
         let Engine { live, protocol, library, rules, charter, row_history, .. } = self;
-        let (ahead_max, size) = (charter.expiry_blocks_max, charter.block.batch_transactions as usize);
-        let mut admission = Admission::new(block, live, ahead_max, Some(&**rules), library);
+        let size = charter.block.batch_transactions as usize;
+        let mut admission = Admission::new(block, live, charter, Some(&**rules), library);
         let submission = Submission { block, library, charter };
         let (mut batches, mut recorded) = (Vec::new(), Recorded::default());
         loop {

@@ -6,9 +6,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use types::{
-    Block, BlockHeader, Charter, ClientId, Credential, EndorsedEffects, EndorsedSimulation, EndorsementFault,
-    ExecutionModel, Outcome, Payload, Principal, Receipt, RejectReason, SignedTransaction, TransactionId,
-    endorsement_message, endorsement_roots,
+    Block, BlockHeader, Charter, Charters, ClientId, Credential, EndorsedEffects, EndorsedSimulation,
+    EndorsementFault, ExecutionModel, Outcome, Payload, Place, Principal, Receipt, RejectReason,
+    SignedTransaction, TransactionId, endorsement_message, endorsement_roots,
 };
 
 /// Transactions whose positive verdict is remembered. Each takes about the memory of its decoded form.
@@ -109,9 +109,6 @@ pub struct VerifiedBlock {
 /// everything that was verified (id, credential and signature), in bounded memory.
 pub struct Verifier {
     ledger: Digest,
-    roots: Vec<PublicKey>,
-    /// Keys that endorse, by organisation.
-    nodes: Vec<PublicKey>,
     execution: ExecutionModel,
     memory: Mutex<Memory>,
 }
@@ -121,10 +118,13 @@ pub struct Verifier {
 struct Remembered {
     transaction: Arc<VerifiedTransaction>,
     uncovered: Box<[u8]>,
+    /// [`Place::version`] of what it was judged for: another charter may have other organisations and keys.
+    version: u64,
 }
 
-/// What one signature of an endorser says: organisation, root and signature.
-type EndorserSignature = (u16, Digest, Signature);
+/// What one signature of an endorser says: organisation, the key that it has at the height that it names, root and
+/// signature.
+type EndorserSignature = (u16, PublicKey, Digest, Signature);
 
 /// What a client has signed: a transaction, with which signature, and who vouches for the client.
 type ClientSignature = (TransactionId, Signature, Credential);
@@ -161,15 +161,14 @@ impl Verifier {
     pub fn new(charter: &Charter) -> Verifier {
         Verifier {
             ledger: charter.ledger(),
-            roots: charter.organisations.iter().map(|organisation| organisation.root_key).collect(),
-            nodes: charter.organisations.iter().map(|organisation| organisation.node_key).collect(),
             execution: charter.execution,
             memory: Mutex::new(Memory::default()),
         }
     }
 
-    /// Decodes and judges; what was found good before costs a hash.
-    pub fn check(&self, transactions: &[Bytes]) -> Vec<Judged> {
+    /// Decodes and judges what is to stand in a block; what was found good before costs a hash.
+    pub fn check(&self, place: Place<'_>, transactions: &[Bytes]) -> Vec<Judged> {
+        let version = place.version();
         let ids: Vec<TransactionId> =
             transactions.par_chunks(64).flat_map_iter(SignedTransaction::ids_of).collect();
         let mut judged: Vec<Option<Judged>> = {
@@ -177,7 +176,8 @@ impl Verifier {
             let known = |(bytes, id): (&Bytes, &TransactionId)| {
                 let known = memory.transactions.get(id)?;
                 // The id does not cover endorsements, credential and signature.
-                let same = *known.uncovered == *SignedTransaction::uncovered(bytes);
+                let same =
+                    known.version == version && *known.uncovered == *SignedTransaction::uncovered(bytes);
                 same.then(|| Ok(known.transaction.clone()))
             };
             transactions.iter().zip(&ids).map(known).collect()
@@ -186,11 +186,11 @@ impl Verifier {
         if !fresh.is_empty() {
             let undecoded: Vec<(&Bytes, TransactionId)> =
                 fresh.iter().map(|position| (&transactions[*position], ids[*position])).collect();
-            let decoded = self.decode_all(&undecoded, Purpose::Order);
-            for (position, verdict) in fresh.iter().zip(self.verify_new(decoded)) {
+            let decoded = self.decode_all(place, &undecoded, Purpose::Order);
+            for (position, verdict) in fresh.iter().zip(self.verify_new(place, decoded)) {
                 judged[*position] = Some(verdict.inspect(|verified| {
                     let uncovered = SignedTransaction::uncovered(&transactions[*position]);
-                    self.memory.lock().remember(verified.clone(), uncovered.into());
+                    self.memory.lock().remember(verified.clone(), uncovered.into(), version);
                 }));
             }
         }
@@ -199,11 +199,11 @@ impl Verifier {
 
     /// Decodes and judges transactions that are to be endorsed, which carry no endorsements yet. When they come back with
     /// those, their clients' signatures need not be verified again.
-    pub fn check_proposals(&self, transactions: &[Bytes]) -> Vec<Judged> {
+    pub fn check_proposals(&self, place: Place<'_>, transactions: &[Bytes]) -> Vec<Judged> {
         let ids: Vec<TransactionId> =
             transactions.par_chunks(64).flat_map_iter(SignedTransaction::ids_of).collect();
         let undecoded: Vec<(&Bytes, TransactionId)> = transactions.iter().zip(ids).collect();
-        let judged = self.verify_new(self.decode_all(&undecoded, Purpose::Endorse));
+        let judged = self.verify_new(place, self.decode_all(place, &undecoded, Purpose::Endorse));
         let mut memory = self.memory.lock();
         for transaction in judged.iter().flatten() {
             memory.remember_proposal(transaction.client_signature());
@@ -212,16 +212,26 @@ impl Verifier {
     }
 
     /// Decodes transactions and says which signatures of endorsers each rests on.
-    fn decode_all(&self, transactions: &[(&Bytes, TransactionId)], purpose: Purpose) -> Vec<Decoded> {
+    fn decode_all(
+        &self,
+        place: Place<'_>,
+        transactions: &[(&Bytes, TransactionId)],
+        purpose: Purpose,
+    ) -> Vec<Decoded> {
         transactions
             .par_chunks(DECODED_TOGETHER)
-            .flat_map_iter(|some| self.decode_some(some, purpose))
+            .flat_map_iter(|some| self.decode_some(place, some, purpose))
             .collect()
     }
 
-    fn decode_some(&self, transactions: &[(&Bytes, TransactionId)], purpose: Purpose) -> Vec<Decoded> {
+    fn decode_some(
+        &self,
+        place: Place<'_>,
+        transactions: &[(&Bytes, TransactionId)],
+        purpose: Purpose,
+    ) -> Vec<Decoded> {
         let decoded: Vec<Result<SignedTransaction, (TransactionId, RejectReason)>> =
-            transactions.iter().map(|(bytes, id)| self.decode(bytes, *id, purpose)).collect();
+            transactions.iter().map(|(bytes, id)| self.decode(place, bytes, *id, purpose)).collect();
         let simulations: Vec<(TransactionId, &EndorsedSimulation)> = transactions
             .iter()
             .zip(&decoded)
@@ -234,7 +244,7 @@ impl Verifier {
                 None => Vec::new(),
                 Some(simulation) => {
                     let roots = roots.next().expect("roots for every simulation");
-                    self.endorser_signatures(simulation, &roots)
+                    endorser_signatures(place, simulation, &roots)
                         .map_err(|fault| (*id, RejectReason::Endorsement(fault)))?
                 }
             };
@@ -246,6 +256,7 @@ impl Verifier {
     /// Decodes a transaction of this ledger that comes with endorsements where it must, and not where it must not.
     fn decode(
         &self,
+        place: Place<'_>,
         bytes: &Bytes,
         id: TransactionId,
         purpose: Purpose,
@@ -257,13 +268,9 @@ impl Verifier {
             let reason = format!("expected a transaction of ledger {}, found one of {found}", self.ledger);
             return Err((id, RejectReason::Malformed(reason)));
         }
-        if usize::from(signed.credential.organisation) >= self.roots.len() {
-            let reason = format!(
-                "expected a credential of organisation 0 to {}, found {}",
-                self.roots.len() - 1,
-                signed.credential.organisation
-            );
-            return Err((id, RejectReason::Unsigned(reason)));
+        let (organisation, height) = (signed.credential.organisation, place.height);
+        if usize::from(organisation) >= place.charter().organisations.len() {
+            return Err((id, RejectReason::NoMember { organisation, height }));
         }
         let asked = match purpose {
             Purpose::Order => self.endorsed_as_asked(&signed),
@@ -308,30 +315,8 @@ impl Verifier {
         Err(EndorsementFault::Unasked(wrong.to_string()))
     }
 
-    /// What its endorsers must have signed, each with the height that it names. `roots`: where their proofs lead.
-    fn endorser_signatures(
-        &self,
-        simulation: &EndorsedSimulation,
-        roots: &[Option<Digest>],
-    ) -> Result<Vec<(EndorserSignature, u64)>, EndorsementFault> {
-        let mut found: Vec<(EndorserSignature, u64)> = Vec::with_capacity(simulation.endorsements.len());
-        for (endorsement, root) in simulation.endorsements.iter().zip(roots) {
-            let (organisation, snapshot) = (endorsement.organisation, endorsement.snapshot);
-            if usize::from(organisation) >= self.nodes.len() {
-                let last = self.nodes.len() as u16 - 1;
-                return Err(EndorsementFault::Stranger { found: organisation, last });
-            }
-            if found.iter().any(|((known, ..), _)| *known == organisation) {
-                return Err(EndorsementFault::Repeated { organisation });
-            }
-            let root = root.ok_or(EndorsementFault::Forged { organisation, snapshot })?;
-            found.push(((organisation, root, endorsement.signature), snapshot));
-        }
-        Ok(found)
-    }
-
     /// Verifies signatures, credentials and endorsements, each only once.
-    fn verify_new(&self, decoded: Vec<Decoded>) -> Vec<Judged> {
+    fn verify_new(&self, place: Place<'_>, decoded: Vec<Decoded>) -> Vec<Judged> {
         let (strangers, endorsers) = {
             let memory = self.memory.lock();
             let mut strangers: FxHashSet<(PublicKey, Credential)> = FxHashSet::default();
@@ -347,7 +332,7 @@ impl Verifier {
             (strangers, unknown)
         };
         let (strangers, endorsers) =
-            rayon::join(|| self.verify_credentials(strangers), || self.verify_endorsers(endorsers));
+            rayon::join(|| self.verify_credentials(place, strangers), || self.verify_endorsers(endorsers));
         let known: Vec<bool> = {
             let memory = self.memory.lock();
             let known = |one: &Decoded| {
@@ -400,12 +385,12 @@ impl Verifier {
     ) -> FxHashMap<EndorserSignature, bool> {
         let signatures: Vec<EndorserSignature> = signatures.into_iter().collect();
         let texts: Vec<Vec<u8>> =
-            signatures.iter().map(|(_, root, _)| endorsement_message(&self.ledger, root)).collect();
+            signatures.iter().map(|(_, _, root, _)| endorsement_message(&self.ledger, root)).collect();
         let messages: Vec<SignedMessage<'_>> = signatures
             .iter()
             .zip(&texts)
-            .map(|((organisation, _, signature), message)| SignedMessage {
-                key: self.nodes[usize::from(*organisation)],
+            .map(|((_, key, _, signature), message)| SignedMessage {
+                key: *key,
                 signature: *signature,
                 message,
             })
@@ -416,16 +401,19 @@ impl Verifier {
 
     fn verify_credentials(
         &self,
+        place: Place<'_>,
         strangers: FxHashSet<(PublicKey, Credential)>,
     ) -> FxHashMap<(PublicKey, Credential), bool> {
         let clients: Vec<(PublicKey, Credential)> = strangers.into_iter().collect();
         let texts: Vec<Vec<u8>> =
             clients.iter().map(|(key, _)| Credential::message(&self.ledger, key)).collect();
+        // Decoding has let nobody through who is none of them.
+        let charter = place.charter();
         let messages: Vec<SignedMessage<'_>> = clients
             .iter()
             .zip(&texts)
             .map(|((_, credential), message)| SignedMessage {
-                key: self.roots[usize::from(credential.organisation)],
+                key: charter.organisations[usize::from(credential.organisation)].root_key,
                 signature: credential.signature,
                 message,
             })
@@ -434,15 +422,17 @@ impl Verifier {
         clients.into_iter().zip(verdicts).collect()
     }
 
-    /// Decodes and judges a block.
-    pub fn verify_block(&self, block: &Block) -> VerifiedBlock {
-        let transactions = self.check(&block.transactions);
+    /// Decodes and judges a block of a ledger with these charters.
+    pub fn verify_block(&self, charters: &Charters, block: &Block) -> VerifiedBlock {
+        let place = Place { charters, height: block.header.height };
+        let transactions = self.check(place, &block.transactions);
         VerifiedBlock { header: block.header.clone(), digest: block.header.digest(), transactions }
     }
 
     /// Decodes a block that this node has recorded, with the verdicts of its own receipts: replay verifies no
     /// signature twice.
-    pub fn trust_block(&self, block: &Block, receipts: &[Receipt]) -> VerifiedBlock {
+    pub fn trust_block(&self, charters: &Charters, block: &Block, receipts: &[Receipt]) -> VerifiedBlock {
+        let place = Place { charters, height: block.header.height };
         let transactions = (&block.transactions, receipts)
             .into_par_iter()
             .with_min_len(64)
@@ -453,7 +443,7 @@ impl Verifier {
                     | RejectReason::Endorsement(_)),
                 ) => Err((receipt.transaction, reason.clone())),
                 _ => {
-                    let signed = self.decode(bytes, receipt.transaction, Purpose::Order)?;
+                    let signed = self.decode(place, bytes, receipt.transaction, Purpose::Order)?;
                     Ok(Arc::new(VerifiedTransaction::new(receipt.transaction, signed)))
                 }
             })
@@ -473,6 +463,29 @@ impl Verifier {
     }
 }
 
+/// What its endorsers must have signed, each with the height that it names. `roots`: where their proofs lead.
+fn endorser_signatures(
+    place: Place<'_>,
+    simulation: &EndorsedSimulation,
+    roots: &[Option<Digest>],
+) -> Result<Vec<(EndorserSignature, u64)>, EndorsementFault> {
+    let mut found: Vec<(EndorserSignature, u64)> = Vec::with_capacity(simulation.endorsements.len());
+    for (endorsement, root) in simulation.endorsements.iter().zip(roots) {
+        let (organisation, snapshot) = (endorsement.organisation, endorsement.snapshot);
+        let charter = place.charter_before(snapshot);
+        let Some(endorser) = charter.organisations.get(usize::from(organisation)) else {
+            let last = charter.organisations.len() as u16 - 1;
+            return Err(EndorsementFault::Stranger { found: organisation, last });
+        };
+        if found.iter().any(|((known, ..), _)| *known == organisation) {
+            return Err(EndorsementFault::Repeated { organisation });
+        }
+        let root = root.ok_or(EndorsementFault::Forged { organisation, snapshot })?;
+        found.push(((organisation, endorser.node_key, root, endorsement.signature), snapshot));
+    }
+    Ok(found)
+}
+
 impl Memory {
     fn remember_proposal(&mut self, signature: ClientSignature) {
         while self.oldest_proposals.len() >= REMEMBERED_PROPOSALS_MAX {
@@ -485,14 +498,14 @@ impl Memory {
         }
     }
 
-    fn remember(&mut self, transaction: Arc<VerifiedTransaction>, uncovered: Box<[u8]>) {
+    fn remember(&mut self, transaction: Arc<VerifiedTransaction>, uncovered: Box<[u8]>, version: u64) {
         while self.oldest.len() >= REMEMBERED_TRANSACTIONS_MAX {
             if let Some(oldest) = self.oldest.pop_front() {
                 self.transactions.remove(&oldest);
             }
         }
         self.oldest.push_back(transaction.id);
-        self.transactions.insert(transaction.id, Remembered { transaction, uncovered });
+        self.transactions.insert(transaction.id, Remembered { transaction, uncovered, version });
     }
 
     /// Remembers a credential and endorsers' signatures as good.
@@ -528,6 +541,8 @@ mod tests {
             node_key: SecretKey::from_bytes([2; 32]).public_key(),
             address: "127.0.0.1:1".into(),
             gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
         });
         (charter, root)
     }
@@ -542,6 +557,17 @@ mod tests {
             .sign(&key, credential)
     }
 
+    /// At the first height of a ledger that nobody has amended.
+    fn check(verifier: &Verifier, charter: &Charter, transactions: &[Bytes]) -> Vec<Judged> {
+        let charters = Charters::new(Arc::new(charter.clone()));
+        verifier.check(Place { charters: &charters, height: 1 }, transactions)
+    }
+
+    fn check_proposals(verifier: &Verifier, charter: &Charter, transactions: &[Bytes]) -> Vec<Judged> {
+        let charters = Charters::new(Arc::new(charter.clone()));
+        verifier.check_proposals(Place { charters: &charters, height: 1 }, transactions)
+    }
+
     #[test]
     fn a_remembered_transaction_with_another_signature_is_judged_anew() {
         let (charter, root) = charter();
@@ -549,17 +575,17 @@ mod tests {
         let good = transaction(&charter, &root, 1);
         let bytes = Bytes::from(good.to_bytes());
         for _ in 0..2 {
-            assert!(verifier.check(std::slice::from_ref(&bytes))[0].is_ok());
+            assert!(check(&verifier, &charter, std::slice::from_ref(&bytes))[0].is_ok());
         }
         let mut forged = good.clone();
         forged.signature.0[3] ^= 1;
         let mut lent = good;
         lent.credential.signature.0[3] ^= 1;
         for wrong in [forged, lent] {
-            let verdict = &verifier.check(&[Bytes::from(wrong.to_bytes())])[0];
+            let verdict = &check(&verifier, &charter, &[Bytes::from(wrong.to_bytes())])[0];
             assert!(matches!(verdict, Err((_, RejectReason::Unsigned(_)))), "{verdict:?}");
         }
-        assert!(verifier.check(&[bytes])[0].is_ok());
+        assert!(check(&verifier, &charter, &[bytes])[0].is_ok());
     }
 
     #[test]
@@ -572,29 +598,107 @@ mod tests {
             assert!(text.contains(says), "{text}");
         };
         let bytes = [Bytes::from(transaction(&charter, &root, 1).to_bytes())];
-        unasked(&Verifier::new(&charter).check_proposals(&bytes)[0], "executes after ordering");
+        unasked(&check_proposals(&Verifier::new(&charter), &charter, &bytes)[0], "executes after ordering");
 
         charter.execution = ExecutionModel::ExecuteOrderValidate;
         let verifier = Verifier::new(&charter);
         let mut plain = transaction(&charter, &root, 1);
         let bytes = [Bytes::from(plain.to_bytes())];
-        assert!(verifier.check_proposals(&bytes)[0].is_ok());
+        assert!(check_proposals(&verifier, &charter, &bytes)[0].is_ok());
         assert_eq!(verifier.memory.lock().proposals.len(), 1);
-        unasked(&verifier.check(&bytes)[0], "not endorsed");
+        unasked(&check(&verifier, &charter, &bytes)[0], "not endorsed");
 
         let mut forged = plain.clone();
         forged.signature.0[3] ^= 1;
-        let judged = &verifier.check_proposals(&[Bytes::from(forged.to_bytes())])[0];
+        let judged = &check_proposals(&verifier, &charter, &[Bytes::from(forged.to_bytes())])[0];
         assert!(matches!(judged, Err((_, RejectReason::Unsigned(_)))), "{judged:?}");
 
         let simulation = EndorsedSimulation { effects: EndorsedEffects::default(), endorsements: vec![] };
         forged.endorsed = Some(Box::new(simulation.clone()));
-        let judged = &verifier.check(&[Bytes::from(forged.to_bytes())])[0];
+        let judged = &check(&verifier, &charter, &[Bytes::from(forged.to_bytes())])[0];
         assert!(matches!(judged, Err((_, RejectReason::Unsigned(_)))), "{judged:?}");
         plain.endorsed = Some(Box::new(simulation));
         let bytes = [Bytes::from(plain.to_bytes())];
-        assert!(verifier.check(&bytes)[0].is_ok());
-        unasked(&verifier.check_proposals(&bytes)[0], "carries no endorsements");
+        assert!(check(&verifier, &charter, &bytes)[0].is_ok());
+        unasked(&check_proposals(&verifier, &charter, &bytes)[0], "carries no endorsements");
+    }
+
+    /// Nodes learn of amendments at different times, and see transactions at different heights first.
+    #[test]
+    fn a_verdict_depends_on_the_place_and_not_on_what_was_judged_before() {
+        let (mut charter, root) = charter();
+        charter.execution = ExecutionModel::ExecuteOrderValidate;
+        charter.organisations[0].node_key = SecretKey::from_bytes([7; 32]).public_key();
+        for number in 2..6_u8 {
+            charter.organisations.push(Organisation {
+                name: format!("member {number}"),
+                root_key: SecretKey::from_bytes([number; 32]).public_key(),
+                node_key: SecretKey::from_bytes([number + 10; 32]).public_key(),
+                address: format!("127.0.0.1:{number}"),
+                ..charter.organisations[0].clone()
+            });
+        }
+        charter.ordering = "bft".into();
+        let founding = Arc::new(charter);
+        let newcomer = SecretKey::from_bytes([30; 32]);
+        let sixth = Organisation {
+            name: "late".into(),
+            root_key: newcomer.public_key(),
+            node_key: SecretKey::from_bytes([31; 32]).public_key(),
+            address: "127.0.0.1:9".into(),
+            ..founding.organisations[0].clone()
+        };
+        let acceptance = types::accept_membership(&founding.ledger(), &sixth, &newcomer);
+        let replace = types::CharterChange::ReplaceNodeKey {
+            name: "one".into(),
+            node_key: SecretKey::from_bytes([40; 32]).public_key(),
+            expires: None,
+        };
+        let add = types::CharterChange::AddOrganisation { organisation: sixth, acceptance };
+        let mut all = vec![Charters::new(founding.clone())];
+        for (change, effective_height) in [(replace, 20), (add, 30)] {
+            let mut charters = all.last().expect("one").clone();
+            let charter = charters.newest().charter.amended(&change).expect("a good change");
+            charters.add(types::AmendedCharter { charter, effective_height }).expect("the next");
+            all.push(charters);
+        }
+        let endorsed = |organisation: u16, key: u8, snapshot: u64, client: (&SecretKey, u16)| {
+            let (root, member) = client;
+            let mut signed = transaction(&founding, root, 1);
+            signed.credential.organisation = member;
+            let effects = EndorsedEffects::default();
+            let id = SignedTransaction::ids_of(&[Bytes::from(signed.to_bytes())])[0];
+            let key = SecretKey::from_bytes([key; 32]);
+            let simulations = [(id, effects.digest())];
+            let endorsements = types::endorse(&key, organisation, &founding.ledger(), snapshot, &simulations);
+            signed.endorsed = Some(Box::new(EndorsedSimulation { effects, endorsements }));
+            Bytes::from(signed.to_bytes())
+        };
+        let mut transactions = Vec::new();
+        for snapshot in [10, 19, 20, 25, 35, 1_000_000] {
+            for (organisation, key) in [(0, 7), (0, 40), (1, 12), (5, 31)] {
+                transactions.push(endorsed(organisation, key, snapshot, (&root, 0)));
+                transactions.push(endorsed(organisation, key, snapshot, (&newcomer, 5)));
+            }
+        }
+        let plain = |judged: &Judged| judged.as_ref().map(|one| one.id).map_err(Clone::clone);
+        let verifier = Verifier::new(&founding);
+        let mut good = 0;
+        for height in [35, 5, 19, 20, 29, 30, 35, 20, 5] {
+            // All that hold are known; others may be.
+            let enough = all.iter().position(|one| one.version_at(height) == all[2].version_at(height));
+            for charters in &all[enough.expect("the last at least")..] {
+                for one in &transactions {
+                    let one = std::slice::from_ref(one);
+                    let place = Place { charters, height };
+                    let (known, fresh) =
+                        (verifier.check(place, one), Verifier::new(&founding).check(place, one));
+                    assert_eq!(plain(&known[0]), plain(&fresh[0]), "height {height}");
+                    good += usize::from(fresh[0].is_ok());
+                }
+            }
+        }
+        assert!(good > 50, "{good}");
     }
 
     #[test]
@@ -605,7 +709,7 @@ mod tests {
         other.nonce += 1;
         let foreign = transaction(&other, &root, 1);
         let garbage = Bytes::from_static(b"garbage");
-        let judged = verifier.check(&[Bytes::from(foreign.to_bytes()), garbage]);
+        let judged = check(&verifier, &charter, &[Bytes::from(foreign.to_bytes()), garbage]);
         assert!(matches!(&judged[0], Err((_, RejectReason::Malformed(text))) if text.contains("of ledger")));
         assert!(matches!(&judged[1], Err((_, RejectReason::Malformed(_)))));
     }
@@ -619,7 +723,7 @@ mod tests {
         for number in 0..REMEMBERED_TRANSACTIONS_MAX + 10 {
             let id = TransactionId(crypto::sha256(&[&number.to_be_bytes()]));
             let transaction = VerifiedTransaction { id, ..VerifiedTransaction::from(good.clone()) };
-            memory.remember(Arc::new(transaction), Box::default());
+            memory.remember(Arc::new(transaction), Box::default(), 0);
         }
         assert_eq!(memory.transactions.len(), REMEMBERED_TRANSACTIONS_MAX);
     }

@@ -195,3 +195,37 @@ fn a_transaction_that_changes_the_schema_among_rows_runs_alone_at_its_place() {
         assert!(!chain.engine.state().snapshot().catalog().tables.contains_key("gone"));
     }
 }
+
+#[test]
+fn a_checkpoint_is_asked_for_by_a_statement_and_not_too_often() {
+    let mut chain = Chain::new(charter());
+    chain.script("CREATE TABLE t (id bigint PRIMARY KEY)");
+    assert!(!chain.engine.is_at_checkpoint());
+    let receipts = chain
+        .execute(vec![
+            script("INSERT INTO t VALUES (1)"),
+            script("checkpoint"),
+            script("CHECKPOINT; INSERT INTO t VALUES (2)"),
+            script("INSERT INTO t VALUES (3)"),
+        ])
+        .receipts;
+    let committed = |outcome: &Outcome| matches!(outcome, Outcome::Committed(_));
+    assert!(receipts.iter().all(|receipt| committed(&receipt.outcome)), "{receipts:?}");
+    let Outcome::Committed(results) = &receipts[1].outcome else { unreachable!() };
+    assert_eq!(results[0].tag, "CHECKPOINT");
+    assert!(chain.engine.is_at_checkpoint(), "however often it was asked for in the block");
+    let asked = chain.engine.height();
+    while chain.engine.height() + 1 < asked + types::limits::CHECKPOINT_BLOCKS_MIN {
+        let Outcome::Aborted(error) = chain.script("CHECKPOINT") else { panic!("too early") };
+        assert_eq!(error.state, SqlState(*b"55000"));
+        assert!(
+            error.message.contains(&format!("height {asked}, the next one can be at height {}", asked + 50))
+        );
+        assert!(!chain.engine.is_at_checkpoint());
+    }
+    assert!(committed(&chain.script("CHECKPOINT")));
+    assert!(chain.engine.is_at_checkpoint());
+    let Outcome::Aborted(error) = chain.script("CHECKPOINT now") else { panic!("no such statement") };
+    assert_eq!(error.state, SqlState::SYNTAX_ERROR);
+    assert_eq!(chain.select("SELECT count(*) FROM t"), [["3"]]);
+}

@@ -1,16 +1,18 @@
 //! Indexes, UNIQUE and FOREIGN KEY under every protocol that executes after ordering: random transactions end as in a
 //! serial run, constraints hold, and rows are found by indexes as they are found without.
 
-use concurrency::checker::{CheckedBatch, RecordingTransaction, check};
-use concurrency::{Batch, ProtocolOptions, Snapshots, TransactionOutcome, protocol};
+mod support;
+
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use sql::{Context, Invocation, Library};
-use state::{AfterImage, Effects, PlainState, Simulate, Snapshot, apply_command};
+use sql::Library;
+use state::{AfterImage, PlainState};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{Catalog, Key, Payload, SqlError, StatementResult, TableId, TransactionId};
+use support::histories::{History, PROTOCOLS, after, library, replay};
+use support::{histories, script};
+use types::{Key, Payload, TableId};
 
 const HISTORIES: u64 = 400;
 const BATCHES: usize = 3;
@@ -30,32 +32,6 @@ const INDEXES: [&str; 5] = [
     "CREATE INDEX c_code ON c (code, id)",
     "CREATE INDEX h_v ON h (v, u)",
 ];
-
-fn context(height: u64, index: u32) -> Context {
-    Context {
-        height,
-        timestamp_ms: 1_800_000_000_000,
-        index,
-        transaction: TransactionId(crypto::sha256(&[&height.to_be_bytes(), &index.to_be_bytes()])),
-        step_limit: 10_000,
-    }
-}
-
-fn library(statements: &[&str]) -> Arc<Library> {
-    let mut library = Arc::new(Library::new(Arc::new(Catalog::default())).expect("nothing compiles"));
-    for sql in statements {
-        let state = PlainState::new(library.catalog().clone());
-        let effects =
-            Invocation::new(library.clone(), context(1, 0), script(sql.to_string())).simulate(&state);
-        let catalog = effects.catalog.unwrap_or_else(|| panic!("{sql}: {:?}", effects.result));
-        library = Arc::new(Library::new(catalog).expect("it compiles"));
-    }
-    library
-}
-
-fn script(sql: String) -> Payload {
-    Payload::Script { sql, parameters: vec![] }
-}
 
 /// One statement with small numbers in the place of `#`, texts in that of `@`.
 fn statement(random: &mut StdRng) -> String {
@@ -130,39 +106,7 @@ fn statement(random: &mut StdRng) -> String {
 fn transaction(random: &mut StdRng) -> Arc<Payload> {
     let count = [1, 1, 2, 2, 3].choose(random).expect("five");
     let statements: Vec<String> = (0..*count).map(|_| statement(random)).collect();
-    Arc::new(script(statements.join("; ")))
-}
-
-/// Applies what a transaction did on this state.
-fn apply(state: &mut PlainState, effects: Effects) -> Result<Vec<StatementResult>, SqlError> {
-    let results = effects.result?;
-    for command in &effects.commands {
-        let before = state.get(command.row.table, &command.row.key);
-        let (after, matched) = apply_command(before, command).expect("the simulation succeeded");
-        assert!(command.guard.is_none_or(|guard| guard == matched), "{command:?}");
-        if matched {
-            state.apply(&AfterImage { row: command.row.clone(), value: after });
-        }
-    }
-    Ok(results)
-}
-
-fn initial(random: &mut StdRng, library: &Arc<Library>) -> PlainState {
-    let mut state = PlainState::new(library.catalog().clone());
-    for index in 0..12 {
-        let payload = transaction(random);
-        let effects = Invocation::new(library.clone(), context(1, index), payload).simulate(&state);
-        _ = apply(&mut state, effects);
-    }
-    state
-}
-
-struct Plain<'a>(&'a PlainState);
-
-impl Snapshots for Plain<'_> {
-    fn newest(&self) -> Arc<dyn Snapshot> {
-        Arc::new(self.0.clone())
-    }
+    Arc::new(script(&statements.join("; ")))
 }
 
 /// Constraints hold, and the entries of indexes are those of the rows.
@@ -208,44 +152,10 @@ fn run(
     indexed: &Arc<Library>,
     plain: &Arc<Library>,
     initial: &PlainState,
-    history: &[Vec<Arc<Payload>>],
+    history: &History,
 ) -> (usize, usize) {
-    let mut protocol = protocol(id, ProtocolOptions::default()).expect("a known protocol");
-    let invocation = |library: &Arc<Library>, batch: usize, index: u32| {
-        let payload = history[batch][index as usize].clone();
-        Invocation::new(library.clone(), context(batch as u64 + 2, index), payload)
-    };
-    let record = |batch: usize| -> Vec<Arc<RecordingTransaction>> {
-        let indexes = 0..history[batch].len() as u32;
-        indexes.map(|index| RecordingTransaction::new(Arc::new(invocation(indexed, batch, index)))).collect()
-    };
-    let transactions: Vec<Vec<Arc<RecordingTransaction>>> = (0..history.len()).map(record).collect();
-    let mut state = initial.clone();
-    let mut results = Vec::new();
-    for (number, transactions) in transactions.iter().enumerate() {
-        protocol.offer(Batch {
-            height: number as u64 + 2,
-            number: 0,
-            transactions: transactions.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect(),
-            steps_left: u64::MAX,
-            forget: false,
-            oldest_snapshot: 0,
-        });
-        // Harmony overlaps two batches, so that it has its results one later.
-        while let Some(result) = protocol.poll(&Plain(&state)) {
-            result.changes.iter().for_each(|change| state.apply(change));
-            results.push(result);
-        }
-    }
-    check_constraints(&state);
-    assert_eq!(results.len(), history.len(), "{id}");
-    let unseen = |number: usize| if id == "harmony" { number.min(1) } else { 0 };
-    let checked = transactions.iter().zip(&results).enumerate().map(|(number, (transactions, result))| {
-        CheckedBatch { transactions, result, unseen: unseen(number), snapshots: None }
-    });
-    let checked: Vec<CheckedBatch<'_>> = checked.collect();
-    let verified = check(initial, &checked).unwrap_or_else(|violation| panic!("{id}: {violation}"));
-    assert_eq!(verified.state, state, "{id}");
+    let ran = histories::run(id, indexed, initial, history);
+    check_constraints(&ran.state);
     // The same without the indexes, whose numbers come after everything else's.
     let mut serial = PlainState::new(plain.catalog().clone());
     for (table, rows) in &initial.tables {
@@ -257,25 +167,13 @@ fn run(
         }
     }
     let (mut committed, mut aborted) = (0, 0);
-    for position in &verified.order {
-        let invocation = invocation(plain, position.batch, position.transaction);
-        let effects = invocation.simulate(&serial);
-        let expected = match apply(&mut serial, effects) {
-            Ok(results) => {
-                committed += 1;
-                TransactionOutcome::Committed(results)
-            }
-            Err(error) => {
-                aborted += 1;
-                TransactionOutcome::Aborted(error)
-            }
-        };
-        let found = &results[position.batch].outcomes[position.transaction as usize];
-        assert_eq!(*found, expected, "{id}: {:?}", history[position.batch][position.transaction as usize]);
-    }
+    let serial = replay(&ran, plain, serial, history, |_, result| {
+        committed += usize::from(result.is_ok());
+        aborted += usize::from(result.is_err());
+    });
     for (table, rows) in &serial.tables {
         if !table.is_index() {
-            assert_eq!(state.tables.get(table), Some(rows), "{id}: table {}", table.0);
+            assert_eq!(ran.state.tables.get(table), Some(rows), "{id}: table {}", table.0);
         }
     }
     (committed, aborted)
@@ -285,20 +183,19 @@ fn run(
 fn random_transactions_keep_constraints_and_end_as_in_a_serial_run() {
     let plain = library(&TABLES);
     let indexed = library(&[TABLES.as_slice(), &INDEXES].concat());
-    let protocols = ["serial", "harmony", "aria", "ssi", "block-stm", "graph"];
-    let mut counts = [(0, 0); 6];
+    let mut counts = [(0, 0); PROTOCOLS.len()];
     for seed in 0..HISTORIES {
         let mut random = StdRng::seed_from_u64(seed);
-        let initial = initial(&mut random, &indexed);
+        let initial = after(&indexed, (0..12).map(|_| transaction(&mut random)));
         check_constraints(&initial);
-        let history: Vec<Vec<Arc<Payload>>> =
+        let history: History =
             (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
-        for (id, count) in protocols.iter().zip(&mut counts) {
+        for (id, count) in PROTOCOLS.iter().zip(&mut counts) {
             let (committed, aborted) = run(id, &indexed, &plain, &initial, &history);
             (count.0, count.1) = (count.0 + committed, count.1 + aborted);
         }
     }
-    eprintln!("{protocols:?}: {counts:?} committed and aborted");
+    eprintln!("{PROTOCOLS:?}: {counts:?} committed and aborted");
     for (committed, aborted) in counts {
         assert!(committed > 1_000 && aborted > 500, "{committed} committed, {aborted} aborted");
     }

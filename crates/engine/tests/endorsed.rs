@@ -6,9 +6,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
 use types::{
-    BlockHeader, Charter, Credential, EndorsedSimulation, EndorsementFault, ExecutionModel, Organisation,
-    Outcome, Payload, Pipeline, RejectReason, RequestId, RowWrite, SignedTransaction, SqlError, SqlState,
-    Transaction, Value, endorse,
+    BlockHeader, Charter, Charters, Credential, EndorsedSimulation, EndorsementFault, ExecutionModel,
+    Organisation, Outcome, Payload, Pipeline, Place, RejectReason, RequestId, RowWrite, SignedTransaction,
+    SqlError, SqlState, Transaction, Value, endorse,
 };
 
 const ORGANISATIONS: u8 = 4;
@@ -35,6 +35,7 @@ fn node(organisation: u8) -> SecretKey {
 impl Network {
     fn new(protocol: &str, change: impl FnOnce(&mut Charter)) -> Network {
         let mut charter = Charter::with_defaults("endorsed", 1);
+        charter.governance = "any".to_string();
         charter.execution = ExecutionModel::ExecuteOrderValidate;
         charter.protocol = protocol.to_string();
         for organisation in 0..ORGANISATIONS {
@@ -44,11 +45,13 @@ impl Network {
                 node_key: node(organisation).public_key(),
                 address: format!("127.0.0.1:{}", 7_000 + u16::from(organisation)),
                 gateway: String::new(),
+                removed: false,
+                node_key_expires: None,
             });
         }
         change(&mut charter);
-        (0..ORGANISATIONS)
-            .for_each(|organisation| charter.sign(usize::from(organisation), &root(organisation)));
+        let members = charter.organisations.len() as u8;
+        (0..members).for_each(|organisation| charter.sign(usize::from(organisation), &root(organisation)));
         charter.check().expect("a good charter");
         let charter = Arc::new(charter);
         let engine = Engine::new(charter.clone()).expect("a known protocol");
@@ -125,6 +128,12 @@ impl Network {
         self.endorse(&self.basis(), proposal, endorsers).expect("it can be simulated")
     }
 
+    fn check(&self, height: u64, transactions: &[bytes::Bytes]) -> Vec<engine::Judged> {
+        let charters = Charters::of(&self.engine.state().catalog().governance);
+        let charters = charters.unwrap_or_else(|| Charters::new(self.charter.clone()));
+        self.verifier.check(Place { charters: &charters, height }, transactions)
+    }
+
     fn order(&mut self, transactions: Vec<SignedTransaction>) -> ExecutedBlock {
         let header = BlockHeader {
             ledger: self.charter.ledger(),
@@ -136,9 +145,10 @@ impl Network {
             proposer: 0,
             certified_height: 0,
             attested: Digest::ZERO,
+            charters: self.charter.ledger(),
         };
         let bytes: Vec<bytes::Bytes> = transactions.iter().map(|one| one.to_bytes().into()).collect();
-        let transactions = self.verifier.check(&bytes);
+        let transactions = self.check(header.height, &bytes);
         self.ordered.push((header.clone(), bytes));
         self.engine
             .execute(&VerifiedBlock { digest: header.digest(), header, transactions })
@@ -157,7 +167,7 @@ impl Network {
         let verified = |(header, bytes): &(BlockHeader, Vec<bytes::Bytes>)| VerifiedBlock {
             digest: header.digest(),
             header: header.clone(),
-            transactions: self.verifier.check(bytes),
+            transactions: self.check(header.height, bytes),
         };
         let blocks: Vec<VerifiedBlock> = self.ordered.iter().map(verified).collect();
         let (mut found, mut foreseen) = (Vec::new(), 0);
@@ -447,6 +457,91 @@ fn whatever_is_wrong_with_endorsements_is_said_and_changes_nothing() {
     assert_eq!(network.balance(1), 100);
 }
 
+/// Replaces the last organisation's signature by that of another key, for a height.
+fn endorsed_by_key(network: &Network, transaction: &mut SignedTransaction, key: u8, height: u64) {
+    let id = transaction.transaction.id();
+    let simulation = transaction.endorsed.as_mut().expect("it is endorsed");
+    let one = [(id, simulation.effects.digest())];
+    let organisation = simulation.endorsements.pop().expect("somebody").organisation;
+    simulation.endorsements.extend(endorse(
+        &node(key),
+        organisation,
+        &network.charter.ledger(),
+        height,
+        &one,
+    ));
+}
+
+/// Endorsements are good where their organisations sign, by the charter of the block: whoever has left, or has a key that
+/// was replaced or has expired, could otherwise endorse on old states for ever.
+#[test]
+fn who_has_left_or_another_key_endorses_nothing_any_more() {
+    let mut network = Network::new("occ", |charter| {
+        charter.organisations.push(Organisation {
+            name: "emma".to_string(),
+            root_key: root(4).public_key(),
+            node_key: node(4).public_key(),
+            address: "127.0.0.1:7004".to_string(),
+            gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
+        });
+        charter.outcome_lag_blocks = 2;
+        // Who is named in a policy cannot leave.
+        charter.endorsement.policy = "2 of (anna, bert, carl, dora)".to_string();
+    });
+    let script = |sql: String| Payload::Script { sql, parameters: vec![] };
+    let last = network.engine.height() + 20;
+    let replace = format!("SELECT entente.replace_node_key('bert', '{}', {last})", node(9).public_key());
+    for change in [replace, "SELECT entente.remove_organisation('emma')".to_string()] {
+        let change = network.proposal(script(change));
+        let outcomes = network.outcomes(vec![change]);
+        assert!(matches!(outcomes[0], Outcome::Committed(_)), "{outcomes:?}");
+    }
+    let effective = network.engine.amended_charter().expect("two of them").effective_height;
+    let before = network.engine.height();
+    let by = |network: &mut Network, endorsers: &[u8], key: Option<(u8, u64)>| {
+        let mut transaction = network.endorsed(call("pay", &[1, 2, 0]), endorsers);
+        if let Some((key, height)) = key {
+            endorsed_by_key(network, &mut transaction, key, height);
+        }
+        network.outcomes(vec![transaction]).remove(0)
+    };
+    let committed = |outcome: &Outcome| matches!(outcome, Outcome::Committed(_));
+    assert!(committed(&by(&mut network, &[0, 1], None)));
+    assert!(committed(&by(&mut network, &[0, 2, 4], None)));
+    while network.engine.height() < effective {
+        network.order(vec![]);
+    }
+    // Also for states behind which they were members and had these keys.
+    for (organisation, endorsers) in [(1, &[0, 1][..]), (4, &[0, 2, 4])] {
+        let outcome = by(&mut network, endorsers, Some((organisation, before)));
+        let expected = matches!(
+            fault(&outcome),
+            EndorsementFault::Outdated { organisation: found, snapshot, .. }
+                if (*found, *snapshot) == (u16::from(organisation), before)
+        );
+        assert!(expected, "{outcome:?}");
+    }
+    let forged = by(&mut network, &[0, 1], None);
+    assert!(matches!(fault(&forged), EndorsementFault::Forged { organisation: 1, .. }), "{forged:?}");
+    let left = by(&mut network, &[0, 2, 4], None);
+    assert!(matches!(fault(&left), EndorsementFault::Outdated { organisation: 4, .. }), "{left:?}");
+    let height = network.engine.height();
+    assert!(committed(&by(&mut network, &[0, 1], Some((9, height)))));
+    while network.engine.height() < last {
+        network.order(vec![]);
+    }
+    for height in [height, last] {
+        let expired = by(&mut network, &[0, 1], Some((9, height)));
+        assert!(
+            matches!(fault(&expired), EndorsementFault::Outdated { organisation: 1, .. }),
+            "{height}: {expired:?}"
+        );
+    }
+    assert!(committed(&by(&mut network, &[0, 2], None)));
+}
+
 #[test]
 fn what_endorsers_agree_on_is_still_held_against_the_schema() {
     let mut network = Network::new("occ", |_| {});
@@ -560,7 +655,7 @@ fn a_ledger_that_executes_after_ordering_asks_for_no_endorsements() {
     let proposal = network.proposal(call("pay", &[1, 2, 30]));
     let mixed = SignedTransaction { endorsed: endorsed.endorsed, ..proposal };
     let bytes: bytes::Bytes = mixed.to_bytes().into();
-    let verdict = &network.verifier.check(&[bytes])[0];
+    let verdict = &network.check(1, &[bytes])[0];
     assert!(
         matches!(verdict, Err((_, RejectReason::Endorsement(EndorsementFault::Unasked(_))))),
         "{verdict:?}"
@@ -715,9 +810,10 @@ fn an_engine_restored_from_a_checkpoint_validates_as_one_that_went_on() {
                 proposer: 0,
                 certified_height: 0,
                 attested: Digest::ZERO,
+                charters: network.charter.ledger(),
             };
             let bytes: Vec<bytes::Bytes> = block.iter().map(|one| one.to_bytes().into()).collect();
-            let transactions = network.verifier.check(&bytes);
+            let transactions = network.check(header.height, &bytes);
             let again = VerifiedBlock { digest: header.digest(), header, transactions };
             let again = restored.execute(&again).expect("the next block");
             assert_eq!(

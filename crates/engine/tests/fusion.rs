@@ -1,14 +1,16 @@
 //! Statement fusion changes nothing but what conflicts: random procedures run alike with and without it.
 
-use concurrency::checker::{CheckedBatch, RecordingTransaction, check};
-use concurrency::{Batch, BatchResult, ProtocolOptions, Snapshots, TransactionOutcome, protocol};
+mod support;
+
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use sql::{CompileOptions, Context, Invocation, Library};
-use state::{AfterImage, Effects, PlainState, Simulate, Snapshot, apply_command};
+use sql::{CompileOptions, Library};
+use state::{PlainState, Simulate};
 use std::sync::Arc;
-use types::{Catalog, Payload, SqlError, StatementResult, TransactionId, Value};
+use support::histories;
+use support::histories::{CallResult, apply, changed, invocation, outcome};
+use types::{Catalog, Payload, Value};
 
 /// Sets of procedures.
 const CATALOGS: u64 = 500;
@@ -20,28 +22,8 @@ const CALLS: u32 = 5;
 /// Keys are 1 to this, not all of them there.
 const KEYS: i64 = 4;
 
-type CallResult = Result<Vec<StatementResult>, SqlError>;
 /// Batch and index of a call, and its result.
 type PlacedResult = ((usize, u32), CallResult);
-
-fn context(height: u64, index: u32) -> Context {
-    Context {
-        height,
-        timestamp_ms: 1_800_000_000_000,
-        index,
-        transaction: TransactionId(crypto::sha256(&[&height.to_be_bytes(), &index.to_be_bytes()])),
-        step_limit: 10_000,
-    }
-}
-
-/// A catalog after this schema change.
-fn changed(catalog: &Arc<Catalog>, sql: &str) -> Arc<Catalog> {
-    let library = Arc::new(Library::new(catalog.clone()).expect("a valid catalog"));
-    let payload = Payload::Script { sql: sql.to_string(), parameters: vec![] };
-    let effects =
-        Invocation::new(library, context(1, 0), payload).simulate(&PlainState::new(catalog.clone()));
-    effects.catalog.unwrap_or_else(|| panic!("{sql}: {:?}", effects.result))
-}
 
 fn one_of<'t>(random: &mut StdRng, texts: &[&'t str]) -> &'t str {
     texts.choose(random).expect("there are some")
@@ -241,7 +223,7 @@ fn random_rows(random: &mut StdRng, catalog: &Arc<Catalog>, library: &Arc<Librar
     }
     let columns = ["id", "a", "b", "c"].map(String::from).to_vec();
     let payload = Payload::Insert { table: "r".to_string(), columns, rows };
-    let effects = Invocation::new(library.clone(), context(1, 0), payload).simulate(&state);
+    let effects = invocation(library, 1, 0, &Arc::new(payload)).simulate(&state);
     apply(&mut state, effects).expect("valid rows");
     state
 }
@@ -254,24 +236,6 @@ fn random_calls(random: &mut StdRng) -> Vec<Vec<Arc<Payload>>> {
         Arc::new(Payload::Call { procedure, arguments })
     };
     (0..BATCHES).map(|_| (0..CALLS).map(|_| call()).collect()).collect()
-}
-
-fn invocation(library: &Arc<Library>, height: u64, index: u32, call: &Arc<Payload>) -> Invocation {
-    Invocation::new(library.clone(), context(height, index), call.clone())
-}
-
-/// Applies what a transaction did on this state.
-fn apply(state: &mut PlainState, effects: Effects) -> CallResult {
-    let results = effects.result?;
-    for command in &effects.commands {
-        let before = state.get(command.row.table, &command.row.key);
-        let (after, matched) = apply_command(before, command).expect("the simulation succeeded");
-        assert!(command.guard.is_none_or(|guard| guard == matched), "{command:?}");
-        if matched {
-            state.apply(&AfterImage { row: command.row.clone(), value: after });
-        }
-    }
-    Ok(results)
 }
 
 /// Both libraries of one catalog.
@@ -322,61 +286,6 @@ fn procedure_text(library: &Library, call: &Payload) -> String {
     }
 }
 
-struct Plain<'a>(&'a PlainState);
-
-impl Snapshots for Plain<'_> {
-    fn newest(&self) -> Arc<dyn Snapshot> {
-        Arc::new(self.0.clone())
-    }
-}
-
-/// Runs the history by Harmony, each batch while the one before takes effect, checks it, and gives the outcomes, the
-/// final state and a serial order.
-fn run_harmony(
-    library: &Arc<Library>,
-    initial: &PlainState,
-    calls: &[Vec<Arc<Payload>>],
-) -> (Vec<BatchResult>, PlainState, Vec<(usize, u32)>) {
-    let mut protocol = protocol("harmony", ProtocolOptions::default()).expect("a known protocol");
-    let recorded = |(number, calls): (usize, &Vec<Arc<Payload>>)| -> Vec<Arc<RecordingTransaction>> {
-        let record = |(index, call)| {
-            RecordingTransaction::new(Arc::new(invocation(library, number as u64 + 2, index as u32, call)))
-        };
-        (0..).zip(calls).map(record).collect()
-    };
-    let transactions: Vec<Vec<Arc<RecordingTransaction>>> = calls.iter().enumerate().map(recorded).collect();
-    for (number, transactions) in transactions.iter().enumerate() {
-        protocol.offer(Batch {
-            height: number as u64 + 2,
-            number: 0,
-            transactions: transactions.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect(),
-            steps_left: u64::MAX,
-            forget: false,
-            oldest_snapshot: 0,
-        });
-    }
-    let mut state = initial.clone();
-    let mut results = Vec::new();
-    while let Some(result) = protocol.poll(&Plain(&state)) {
-        result.changes.iter().for_each(|change| state.apply(change));
-        results.push(result);
-    }
-    let checked = transactions.iter().zip(&results).enumerate();
-    let checked: Vec<CheckedBatch<'_>> = checked
-        .map(|(number, (transactions, result))| CheckedBatch {
-            transactions,
-            result,
-            unseen: number.min(1),
-            snapshots: None,
-        })
-        .collect();
-    assert_eq!(checked.len(), calls.len());
-    let verified = check(initial, &checked).unwrap_or_else(|violation| panic!("{violation}"));
-    assert_eq!(verified.state, state);
-    let order = verified.order.iter().map(|position| (position.batch, position.transaction)).collect();
-    (results, state, order)
-}
-
 #[test]
 fn ten_thousand_random_histories_run_alike_with_and_without_fusion() {
     let (mut fused_statements, mut committed, mut aborted, mut again) = (0, 0, 0, [0, 0]);
@@ -396,17 +305,16 @@ fn ten_thousand_random_histories_run_alike_with_and_without_fusion() {
             committed += results.iter().filter(|(_, result)| result.is_ok()).count();
             aborted += results.iter().filter(|(_, result)| result.is_err()).count();
             for (position, library) in [&libraries.fused, &libraries.unfused].into_iter().enumerate() {
-                let (outcomes, state, order) = run_harmony(library, &initial, &calls);
-                again[position] += outcomes.iter().map(|result| result.statistics.reexecuted).sum::<u64>();
+                // Each batch while the one before takes effect.
+                let ran = histories::run("harmony", library, &initial, &calls);
+                let order = ran.order.iter().map(|position| (position.batch, position.transaction));
+                again[position] += ran.results.iter().map(|result| result.statistics.reexecuted).sum::<u64>();
                 // The serial order that Harmony's run is equivalent to gives the same without fusion.
-                let (serial, results) = libraries.run_serially(&initial, &calls, order.into_iter());
-                assert_eq!(state, serial, "seed {seed}");
+                let (serial, results) = libraries.run_serially(&initial, &calls, order);
+                assert_eq!(ran.state, serial, "seed {seed}");
                 for ((batch, index), result) in results {
-                    let expected = match result {
-                        Ok(results) => TransactionOutcome::Committed(results),
-                        Err(error) => TransactionOutcome::Aborted(error),
-                    };
-                    assert_eq!(outcomes[batch].outcomes[index as usize], expected, "seed {seed}");
+                    let found = &ran.results[batch].outcomes[index as usize];
+                    assert_eq!(*found, outcome(result), "seed {seed}");
                 }
             }
         }

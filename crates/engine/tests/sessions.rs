@@ -1,15 +1,18 @@
 //! Transaction blocks of sessions under every protocol that executes after ordering: random blocks that clients ran on
 //! snapshots, some of them old, end as in a serial run. Each commits with what its client was given, or not at all.
 
-use concurrency::checker::{CheckedBatch, RecordingTransaction, check};
-use concurrency::{Batch, ProtocolOptions, Snapshots, TransactionOutcome, protocol};
+mod support;
+
+use concurrency::TransactionOutcome;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use sql::{Context, Invocation, Library, Session, TemporaryTables};
-use state::{AfterImage, Effects, PlainState, Simulate, Snapshot, apply_command};
+use sql::{Context, Library, Session, TemporaryTables};
+use state::{PlainState, Simulate};
 use std::sync::Arc;
-use types::{Catalog, PackedRows, Payload, SessionStep, SqlError, StatementResult, TransactionId, Value};
+use support::histories;
+use support::histories::{History, PROTOCOLS, after, apply, context, invocation, library, replay};
+use types::{PackedRows, Payload, SessionStep, Value};
 
 const HISTORIES: u64 = 300;
 const BATCHES: usize = 3;
@@ -30,28 +33,6 @@ const SCHEMA: [&str; 5] = [
     END $$",
     "CREATE FUNCTION total() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT sum(n) FROM a); END $$",
 ];
-
-fn context(height: u64, index: u32) -> Context {
-    Context {
-        height,
-        timestamp_ms: 1_800_000_000_000 + height,
-        index,
-        transaction: TransactionId(crypto::sha256(&[&height.to_be_bytes(), &index.to_be_bytes()])),
-        step_limit: 10_000,
-    }
-}
-
-fn library() -> Arc<Library> {
-    let mut library = Arc::new(Library::new(Arc::new(Catalog::default())).expect("nothing compiles"));
-    for sql in SCHEMA {
-        let state = PlainState::new(library.catalog().clone());
-        let payload = Payload::Script { sql: sql.to_string(), parameters: vec![] };
-        let effects = Invocation::new(library.clone(), context(1, 0), payload).simulate(&state);
-        let catalog = effects.catalog.unwrap_or_else(|| panic!("{sql}: {:?}", effects.result));
-        library = Arc::new(Library::new(catalog).expect("it compiles"));
-    }
-    library
-}
 
 /// One statement with small numbers in the place of `#`, texts in that of `@`.
 fn statement(random: &mut StdRng) -> SessionStep {
@@ -167,44 +148,15 @@ fn transaction(random: &mut StdRng, library: &Arc<Library>, snapshot: &PlainStat
     }
 }
 
-/// Applies what a transaction did on this state.
-fn apply(state: &mut PlainState, effects: Effects) -> Result<Vec<StatementResult>, SqlError> {
-    let results = effects.result?;
-    for command in &effects.commands {
-        let before = state.get(command.row.table, &command.row.key);
-        let (after, matched) = apply_command(before, command).expect("the simulation succeeded");
-        assert!(command.guard.is_none_or(|guard| guard == matched), "{command:?}");
-        if matched {
-            state.apply(&AfterImage { row: command.row.clone(), value: after });
-        }
-    }
-    Ok(results)
-}
-
-fn invocation(library: &Arc<Library>, batch: usize, index: u32, payload: &Arc<Payload>) -> Invocation {
-    Invocation::new(library.clone(), context(batch as u64 + 2, index), payload.clone())
-}
-
-struct Plain<'a>(&'a PlainState);
-
-impl Snapshots for Plain<'_> {
-    fn newest(&self) -> Arc<dyn Snapshot> {
-        Arc::new(self.0.clone())
-    }
-}
-
-type History = Vec<Vec<Arc<Payload>>>;
-
 /// A first state and batches of transactions. Clients ran each on what a serial run of the batches before leaves, or on an
 /// older state.
 fn history(random: &mut StdRng, library: &Arc<Library>) -> (PlainState, History) {
-    let mut state = PlainState::new(library.catalog().clone());
-    for index in 0..15 {
-        let SessionStep::Run { sql, parameters } = statement(random) else { continue };
-        let payload = Arc::new(Payload::Script { sql, parameters });
-        let effects = invocation(library, 0, index, &payload).simulate(&state);
-        _ = apply(&mut state, effects);
-    }
+    let statements: Vec<SessionStep> = (0..15).map(|_| statement(random)).collect();
+    let scripts = statements.into_iter().filter_map(|step| match step {
+        SessionStep::Run { sql, parameters } => Some(Arc::new(Payload::Script { sql, parameters })),
+        _ => None,
+    });
+    let state = after(library, scripts);
     let initial = state.clone();
     let mut states = vec![state];
     let mut history = Vec::new();
@@ -219,7 +171,7 @@ fn history(random: &mut StdRng, library: &Arc<Library>) -> (PlainState, History)
             .collect();
         let mut state = states.last().expect("the first").clone();
         for (index, payload) in (0..).zip(&payloads) {
-            let effects = invocation(library, batch, index, payload).simulate(&state);
+            let effects = invocation(library, batch as u64 + 2, index, payload).simulate(&state);
             _ = apply(&mut state, effects);
         }
         states.push(state);
@@ -243,71 +195,24 @@ fn run(
     history: &History,
     counts: &mut Counts,
 ) -> (Vec<Vec<TransactionOutcome>>, PlainState) {
-    let mut protocol = protocol(id, ProtocolOptions::default()).expect("a known protocol");
-    let record = |(batch, payloads): (usize, &Vec<Arc<Payload>>)| -> Vec<Arc<RecordingTransaction>> {
-        let one = |(index, payload)| {
-            RecordingTransaction::new(Arc::new(invocation(library, batch, index, payload)))
-        };
-        (0..).zip(payloads).map(one).collect()
-    };
-    let transactions: Vec<Vec<Arc<RecordingTransaction>>> = history.iter().enumerate().map(record).collect();
-    let mut state = initial.clone();
-    let mut results = Vec::new();
-    for (number, transactions) in transactions.iter().enumerate() {
-        protocol.offer(Batch {
-            height: number as u64 + 2,
-            number: 0,
-            transactions: transactions.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect(),
-            steps_left: u64::MAX,
-            forget: false,
-            oldest_snapshot: 0,
-        });
-        // Harmony overlaps two batches, so that it has its results one later.
-        while let Some(result) = protocol.poll(&Plain(&state)) {
-            result.changes.iter().for_each(|change| state.apply(change));
-            results.push(result);
-        }
-    }
-    assert_eq!(results.len(), history.len(), "{id}");
-    let unseen = |number: usize| if id == "harmony" { number.min(1) } else { 0 };
-    let checked: Vec<CheckedBatch<'_>> = (transactions.iter().zip(&results).enumerate())
-        .map(|(number, (transactions, result))| CheckedBatch {
-            transactions,
-            result,
-            unseen: unseen(number),
-            snapshots: None,
-        })
-        .collect();
-    let verified = check(initial, &checked).unwrap_or_else(|violation| panic!("{id}: {violation}"));
-    assert_eq!(verified.state, state, "{id}");
-    let mut serial = initial.clone();
-    for position in &verified.order {
-        let payload = &history[position.batch][position.transaction as usize];
-        let effects = invocation(library, position.batch, position.transaction, payload).simulate(&serial);
-        let block = matches!(payload.as_ref(), Payload::Session { .. });
-        let expected = match apply(&mut serial, effects) {
-            Ok(results) => {
-                counts.committed += usize::from(block);
-                TransactionOutcome::Committed(results)
-            }
+    let ran = histories::run(id, library, initial, history);
+    let serial = replay(&ran, library, initial.clone(), history, |payload, result| {
+        let block = matches!(payload, Payload::Session { .. });
+        match result {
+            Ok(_) => counts.committed += usize::from(block),
             Err(error) => {
-                assert!(!block || error == types::results_have_changed(), "{error:?}");
+                assert!(!block || *error == types::results_have_changed(), "{error:?}");
                 counts.changed += usize::from(block);
-                TransactionOutcome::Aborted(error)
             }
-        };
-        let found = &results[position.batch].outcomes[position.transaction as usize];
-        assert_eq!(*found, expected, "{id}: {payload:?}");
-    }
-    assert_eq!(serial, state, "{id}");
-    (results.into_iter().map(|result| result.outcomes).collect(), state)
+        }
+    });
+    assert_eq!(serial, ran.state, "{id}");
+    (ran.results.into_iter().map(|result| result.outcomes).collect(), ran.state)
 }
-
-const PROTOCOLS: [&str; 6] = ["serial", "harmony", "aria", "ssi", "block-stm", "graph"];
 
 #[test]
 fn random_blocks_commit_with_what_their_clients_were_given_or_not_at_all() {
-    let library = library();
+    let library = library(&SCHEMA);
     let mut counts = [Counts::default(); PROTOCOLS.len()];
     for seed in 0..HISTORIES {
         let mut random = StdRng::seed_from_u64(seed);
@@ -324,7 +229,7 @@ fn random_blocks_commit_with_what_their_clients_were_given_or_not_at_all() {
 
 #[test]
 fn blocks_end_alike_for_any_number_of_threads() {
-    let library = library();
+    let library = library(&SCHEMA);
     let pools = [1, 2, 4]
         .map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads"));
     for seed in 0..HISTORIES / 10 {

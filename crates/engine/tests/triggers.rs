@@ -1,15 +1,17 @@
 //! A hot table with triggers: under every protocol that executes after ordering, and for any number of threads, random
 //! transactions end as in a serial run, and what the triggers keep up to date is right.
 
-use concurrency::checker::{CheckedBatch, RecordingTransaction, check};
-use concurrency::{Batch, ProtocolOptions, Snapshots, TransactionOutcome, protocol};
+mod support;
+
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use sql::{Context, Invocation, Library, StatementKind, prepare};
-use state::{AfterImage, Effects, PlainState, Simulate, Snapshot, apply_command};
+use sql::{Library, StatementKind, prepare};
+use state::PlainState;
 use std::sync::Arc;
-use types::{Catalog, Payload, SqlError, StatementResult, TransactionId, Value};
+use support::histories::{History, PROTOCOLS, after, library, replay};
+use support::{histories, script};
+use types::{Payload, Value};
 
 const HISTORIES: u64 = 120;
 const BATCHES: usize = 3;
@@ -73,31 +75,6 @@ const SCHEMA: [&str; 17] = [
     END $$",
 ];
 
-fn context(height: u64, index: u32) -> Context {
-    Context {
-        height,
-        timestamp_ms: 1_800_000_000_000,
-        index,
-        transaction: TransactionId(crypto::sha256(&[&height.to_be_bytes(), &index.to_be_bytes()])),
-        step_limit: 10_000,
-    }
-}
-
-fn script(sql: impl Into<String>) -> Payload {
-    Payload::Script { sql: sql.into(), parameters: vec![] }
-}
-
-fn library() -> Arc<Library> {
-    let mut library = Arc::new(Library::new(Arc::new(Catalog::default())).expect("nothing compiles"));
-    for sql in SCHEMA {
-        let state = PlainState::new(library.catalog().clone());
-        let effects = Invocation::new(library.clone(), context(1, 0), script(sql)).simulate(&state);
-        let catalog = effects.catalog.unwrap_or_else(|| panic!("{sql}: {:?}", effects.result));
-        library = Arc::new(Library::new(catalog).expect("it compiles"));
-    }
-    library
-}
-
 /// One statement with small numbers in the place of `#`.
 fn statement(random: &mut StdRng) -> String {
     let templates = [
@@ -136,40 +113,12 @@ fn statement(random: &mut StdRng) -> String {
 fn transaction(random: &mut StdRng) -> Arc<Payload> {
     let count = [1, 1, 2, 2, 3].choose(random).expect("five");
     let statements: Vec<String> = (0..*count).map(|_| statement(random)).collect();
-    Arc::new(script(statements.join("; ")))
-}
-
-/// Applies what a transaction did on this state.
-fn apply(state: &mut PlainState, effects: Effects) -> Result<Vec<StatementResult>, SqlError> {
-    let results = effects.result?;
-    for command in &effects.commands {
-        let before = state.get(command.row.table, &command.row.key);
-        let (after, matched) = apply_command(before, command).expect("the simulation succeeded");
-        assert!(command.guard.is_none_or(|guard| guard == matched), "{command:?}");
-        if matched {
-            state.apply(&AfterImage { row: command.row.clone(), value: after });
-        }
-    }
-    Ok(results)
+    Arc::new(script(&statements.join("; ")))
 }
 
 fn initial(random: &mut StdRng, library: &Arc<Library>) -> PlainState {
-    let mut state = PlainState::new(library.catalog().clone());
     let total = Arc::new(script("INSERT INTO total VALUES (1, 0, 0)"));
-    for index in 0..8 {
-        let payload = if index == 0 { total.clone() } else { transaction(random) };
-        let effects = Invocation::new(library.clone(), context(1, index), payload).simulate(&state);
-        _ = apply(&mut state, effects);
-    }
-    state
-}
-
-struct Plain<'a>(&'a PlainState);
-
-impl Snapshots for Plain<'_> {
-    fn newest(&self) -> Arc<dyn Snapshot> {
-        Arc::new(self.0.clone())
-    }
+    after(library, std::iter::once(total).chain((0..7).map(|_| transaction(random))))
 }
 
 /// The total is that of the accounts.
@@ -184,79 +133,28 @@ fn check_total(library: &Arc<Library>, state: &PlainState) {
 
 /// Runs a history under a protocol and checks it against the serializability checker and a serial run. Gives the state
 /// after it.
-fn run(
-    id: &str,
-    library: &Arc<Library>,
-    initial: &PlainState,
-    history: &[Vec<Arc<Payload>>],
-) -> (PlainState, usize) {
-    let mut protocol = protocol(id, ProtocolOptions::default()).expect("a known protocol");
-    let invocation = |batch: usize, index: u32| {
-        let payload = history[batch][index as usize].clone();
-        Invocation::new(library.clone(), context(batch as u64 + 2, index), payload)
-    };
-    let record = |batch: usize| -> Vec<Arc<RecordingTransaction>> {
-        let indexes = 0..history[batch].len() as u32;
-        indexes.map(|index| RecordingTransaction::new(Arc::new(invocation(batch, index)))).collect()
-    };
-    let transactions: Vec<Vec<Arc<RecordingTransaction>>> = (0..history.len()).map(record).collect();
-    let mut state = initial.clone();
-    let mut results = Vec::new();
-    for (number, transactions) in transactions.iter().enumerate() {
-        protocol.offer(Batch {
-            height: number as u64 + 2,
-            number: 0,
-            transactions: transactions.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect(),
-            steps_left: u64::MAX,
-            forget: false,
-            oldest_snapshot: 0,
-        });
-        // Harmony overlaps two batches, so that it has its results one later.
-        while let Some(result) = protocol.poll(&Plain(&state)) {
-            result.changes.iter().for_each(|change| state.apply(change));
-            results.push(result);
-        }
-    }
-    assert_eq!(results.len(), history.len(), "{id}");
-    let unseen = |number: usize| if id == "harmony" { number.min(1) } else { 0 };
-    let checked = transactions.iter().zip(&results).enumerate().map(|(number, (transactions, result))| {
-        CheckedBatch { transactions, result, unseen: unseen(number), snapshots: None }
-    });
-    let checked: Vec<CheckedBatch<'_>> = checked.collect();
-    let verified = check(initial, &checked).unwrap_or_else(|violation| panic!("{id}: {violation}"));
-    assert_eq!(verified.state, state, "{id}");
-    let mut serial = initial.clone();
+fn run(id: &str, library: &Arc<Library>, initial: &PlainState, history: &History) -> (PlainState, usize) {
+    let ran = histories::run(id, library, initial, history);
     let mut committed = 0;
-    for position in &verified.order {
-        let effects = invocation(position.batch, position.transaction).simulate(&serial);
-        let expected = match apply(&mut serial, effects) {
-            Ok(results) => {
-                committed += 1;
-                TransactionOutcome::Committed(results)
-            }
-            Err(error) => TransactionOutcome::Aborted(error),
-        };
-        let found = &results[position.batch].outcomes[position.transaction as usize];
-        assert_eq!(*found, expected, "{id}: {:?}", history[position.batch][position.transaction as usize]);
-    }
-    assert_eq!(serial, state, "{id}");
-    check_total(library, &state);
-    (state, committed)
+    let count = |_: &Payload, result: &histories::CallResult| committed += usize::from(result.is_ok());
+    let serial = replay(&ran, library, initial.clone(), history, count);
+    assert_eq!(serial, ran.state, "{id}");
+    check_total(library, &ran.state);
+    (ran.state, committed)
 }
 
 #[test]
 fn random_changes_of_tables_with_triggers_end_as_in_a_serial_run_for_any_number_of_threads() {
-    let library = library();
+    let library = library(&SCHEMA);
     let pools = [1, 2, 4]
         .map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads"));
-    let protocols = ["serial", "harmony", "aria", "ssi", "block-stm", "graph"];
-    let mut counts = [0; 6];
+    let mut counts = [0; PROTOCOLS.len()];
     for seed in 0..HISTORIES {
         let mut random = StdRng::seed_from_u64(seed);
         let initial = initial(&mut random, &library);
-        let history: Vec<Vec<Arc<Payload>>> =
+        let history: History =
             (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
-        for (id, count) in protocols.iter().zip(&mut counts) {
+        for (id, count) in PROTOCOLS.iter().zip(&mut counts) {
             let [one, two, four] =
                 pools.each_ref().map(|pool| pool.install(|| run(id, &library, &initial, &history)));
             assert_eq!(one, two, "{id}, seed {seed}: 2 threads");
@@ -264,7 +162,7 @@ fn random_changes_of_tables_with_triggers_end_as_in_a_serial_run_for_any_number_
             *count += one.1;
         }
     }
-    eprintln!("{protocols:?}: {counts:?} committed");
+    eprintln!("{PROTOCOLS:?}: {counts:?} committed");
     for committed in counts {
         assert!(committed > 500, "{committed} committed");
     }

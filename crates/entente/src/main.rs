@@ -24,9 +24,12 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::DemoArguments),
+    AcceptMembership(commands::governance::AcceptArguments),
+    Approve(commands::governance::ApproveArguments),
     Init(commands::init::InitArguments),
     Node(commands::node::NodeArguments),
     Password(commands::password::PasswordArguments),
+    Proposals(commands::governance::ProposalsArguments),
     Sql(commands::sql::SqlArguments),
     Status(commands::status::StatusArguments),
     Verify(commands::verify::VerifyArguments),
@@ -41,9 +44,12 @@ fn main() -> ExitCode {
     terminal::start_log();
     let result = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::AcceptMembership(arguments) => commands::governance::accept(&arguments),
+        Command::Approve(arguments) => commands::governance::approve(&arguments),
         Command::Init(arguments) => commands::init::run(&arguments),
         Command::Node(arguments) => commands::node::run(&arguments),
         Command::Password(arguments) => commands::password::run(&arguments),
+        Command::Proposals(arguments) => commands::governance::proposals(&arguments),
         Command::Sql(arguments) => commands::sql::run(&arguments),
         Command::Status(arguments) => commands::status::run(&arguments),
         Command::Verify(arguments) => commands::verify::run(&arguments),

@@ -131,6 +131,9 @@ fn mistakes_on_the_command_line_are_explained() {
     assert!(endorsed(&["--endorsement", "org1 AND org9"]).contains("org9"));
     assert!(endorsed(&["--endorsement", "3 of (org1, org2)"]).contains("endorsement.policy"));
     assert!(fails(&["init", "--dir", "/tmp/x", "--endorsement", "org1"]).contains("--execution"));
+    let governed = |rule| fails(&["init", "--dir", "/tmp/entente-governed", "--governance", rule]);
+    assert!(governed("2 of (org1, org9)").contains("org9"));
+    assert!(governed("most").contains("governance"));
     assert!(fails(&["bench", "engine", "--only", "protocol=magic"]).contains("harmony"));
     assert!(fails(&["bench", "engine", "--only", "skew"]).contains("block_size"));
     assert!(fails(&["bench", "protocols", "--only", "skew=much"]).contains("number"));

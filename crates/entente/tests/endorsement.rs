@@ -138,6 +138,54 @@ async fn calls_are_endorsed_through_any_gateway_and_one_node_that_is_gone_is_rep
     network.assert_agreement(&[0, 1, 2, 3]).await;
 }
 
+/// An organisation that came in by an amendment endorses; once it has left, the others do without.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_endorses_follows_the_charter() {
+    let mut network = TestNetwork::create(|charter| {
+        endorsing(charter);
+        charter.endorsement.policy = "2 of (org1, org2, org3)".into();
+        // Amendments hold 14 blocks after they are decided.
+        charter.outcome_lag_blocks = 4;
+        charter.block.idle_ms = 100;
+    });
+    network.start_all().await;
+    let session = network.session(0).await;
+    set_up(&session).await;
+    session.batch_execute("CALL store(1)").await.expect("org4 endorses");
+
+    let (fifth, add) = network.newcomer("emma");
+    network.start(fifth);
+    session.simple_query(&add).await.expect("a good acceptance");
+    let height = network.client(0).status().await.expect("it answers").height + 20;
+    for node in [0, 1, 2, 3, fifth] {
+        network.wait_for_height(node, height).await;
+    }
+    let table = "CREATE TABLE treasury (id bigint PRIMARY KEY) WITH (endorsement_policy = 'emma')";
+    session.batch_execute(table).await.expect("emma is a member");
+    let height = network.client(0).status().await.expect("it answers").height;
+    network.wait_for_height(fifth, height).await;
+    session.batch_execute("INSERT INTO treasury VALUES (1)").await.expect("emma endorses");
+    // And through its own gateway, where the others are asked.
+    let own = network.session(fifth).await;
+    own.batch_execute("INSERT INTO treasury VALUES (2)").await.expect("emma and two others endorse");
+    own.batch_execute("CALL store(2)").await.expect("org4 endorses");
+
+    // Who is named in a policy cannot leave; whoever is not can, and nobody needs it then.
+    let [state, message, ..] = failure(&session, "SELECT entente.remove_organisation('emma')").await;
+    assert_eq!(state, "22023", "{message}");
+    session.batch_execute("DROP TABLE treasury").await.expect("everybody may");
+    session.simple_query("SELECT entente.remove_organisation('emma')").await.expect("a member");
+    let height = network.client(0).status().await.expect("it answers").height + 20;
+    for node in 0..4 {
+        network.wait_for_height(node, height).await;
+    }
+    session.batch_execute("CALL store(3)").await.expect("org4 endorses");
+    for _ in 0..4 {
+        session.batch_execute("CALL pay(1, 2, 1)").await.expect("others endorse");
+    }
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}
+
 /// What the endorser in front of org4 does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Manner {

@@ -114,6 +114,8 @@ async fn pgbench_runs_its_own_script_in_every_mode() {
     let port = network.port_base + 101;
     // Its rows come by COPY, in one transaction block.
     pgbench(port, &["-i"]).await;
+    let height = network.client(1).status().await.expect("it answers").height;
+    network.wait_for_height(0, height).await;
     assert_eq!(value(&session, "SELECT count(*) FROM pgbench_accounts").await, "100000");
     for mode in ["simple", "extended", "prepared"] {
         let text = pgbench(port, &["-n", "-M", mode, "-c", "4", "-t", "10", "--max-tries=10"]).await;
@@ -176,4 +178,22 @@ async fn a_client_that_submits_too_much_is_told_and_may_come_again() {
     let inserted: usize = value(&session, "SELECT count(*) FROM t").await.parse().expect("a number");
     assert_eq!(inserted, 12 + 30 - errors.len());
     assert!(network.session(1).await.execute("INSERT INTO t VALUES (200)", &[]).await.is_ok());
+}
+
+/// A node that holds nothing takes little, and so do sessions that only wait. (Connections to members had queues for every
+/// member that a ledger may ever have: a gigabyte.)
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_sessions_take_little_memory() {
+    const SESSIONS: usize = 400;
+    const MEGABYTES_MAX: u64 = 200;
+    let mut network = TestNetwork::create(|_| ());
+    network.start_all().await;
+    let mut sessions = Vec::new();
+    for _ in 0..SESSIONS {
+        let session = network.session(0).await;
+        assert_eq!(value(&session, "SELECT 1 + 1").await, "2");
+        sessions.push(session);
+    }
+    let resident = network.resident_megabytes(0);
+    assert!(resident < MEGABYTES_MAX, "{resident} MB with {SESSIONS} idle sessions");
 }

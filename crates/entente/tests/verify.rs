@@ -7,6 +7,7 @@ use bench::{SignedLedger, SignedLedgerOptions};
 use proofs::ReceiptProof;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 use support::TestNetwork;
 use types::{Outcome, Payload, RejectReason};
 
@@ -234,9 +235,58 @@ async fn a_running_network_proves_what_it_answers() {
     let receipt = |text: &str| ReceiptProof::from_json(text).expect("a proof").receipt;
     assert_eq!(receipt(&other), receipt(text), "another node proves the same");
 
+    // A row, and one that is not there, at a checkpoint that was asked for.
+    session.batch_execute("GRANT SELECT ON accounts TO PUBLIC").await.expect("granted");
+    session.batch_execute("CHECKPOINT").await.expect("asked for");
+    let start = Instant::now();
+    let (row, nothing): (String, String) = loop {
+        match session
+            .query_one(
+                "SELECT entente.proof('accounts', 3), entente.proof('public.accounts', -5::bigint)",
+                &[],
+            )
+            .await
+        {
+            Ok(found) => break (found.get(0), found.get(1)),
+            Err(error) => {
+                let code = error.code().map(|code| code.code().to_string());
+                assert_eq!(code.as_deref(), Some("55000"), "{error:?}");
+                assert!(start.elapsed() < Duration::from_secs(60), "{error:?}");
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let file = network.node_folder(1).join("row.json");
+    let charter_file = network.node_folder(1).join("charter.toml");
+    let check = |text: &str, key: &[&str]| {
+        std::fs::write(&file, text).expect("writes");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_entente"));
+        command.arg("verify").arg("--row").arg(&file).arg("--charter").arg(&charter_file);
+        if !key.is_empty() {
+            command.arg("--key").args(key);
+        }
+        let output = command.output().expect("the program runs");
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).to_string(),
+        )
+    };
+    let (success, text) = check(&row, &["3"]);
+    assert!(success && text.contains("balance = 100") && text.contains("attested by org"), "{text}");
+    let (success, text) = check(&nothing, &["-5"]);
+    assert!(success && text.contains("no row behind block") && text.contains("under the key -5"), "{text}");
+    assert!(check(&nothing, &[]).0);
+    let (success, text) = check(&nothing, &["3"]);
+    assert!(!success && text.contains("another key"), "{text}");
+    let (success, text) = check(&row.replace("\"100\"", "\"101\""), &["3"]);
+    assert!(!success && text.contains("not those of the proof"), "{text}");
+    let url = format!("http://127.0.0.1:{}/v1/proofs/rows/public.accounts/3", network.port_base + 201);
+    let other = reqwest::get(&url).await.expect("answered").text().await.expect("text");
+    assert_eq!(other, row, "over HTTP it is the same");
+
     // The folder of a node that runs.
     let (success, record) = record(&["--replay"], &network.node_folder(2));
     assert!(success && record["valid"] == true, "{record}");
-    assert_eq!(record["transactions"], 22);
+    assert_eq!(record["transactions"], 24);
     assert!(record["certified_height"].as_u64().is_some_and(|height| height > 3), "{record}");
 }

@@ -87,6 +87,10 @@ impl History for NodeHistory<'_> {
         self.0.receipt_proof(&TransactionId(digest))
     }
 
+    fn row_proof(&self, facts: &SessionFacts, table: &str, key: &[String]) -> Result<String, SqlError> {
+        self.0.row_proof(&facts.role, table, &facts.search_path, key)
+    }
+
     fn nodes(&self) -> Vec<Row> {
         self.0.nodes().iter().map(node_row).collect()
     }

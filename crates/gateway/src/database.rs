@@ -182,6 +182,8 @@ pub struct NodeStatus {
     pub diverged: Option<String>,
     /// Why the node does not serve (it differs from the others, its disk is full, it catches up); `None` when it does.
     pub not_serving: Option<String>,
+    /// What somebody must do before long: node keys that expire within 30 days or have expired.
+    pub warnings: Vec<String>,
 }
 
 /// What a transaction that has committed leaves with its client.
@@ -289,7 +291,8 @@ pub trait Database: Send + Sync + 'static {
     fn query_memory(&self) -> Arc<MemoryPool>;
 
     /// Runs a [`StatementKind::Read`] on the newest applied snapshot. `parameters` has one value, of the right type or
-    /// NULL, for each of [`Prepared::parameters`]. It ends soon after `interrupt` is set: nobody waits any more.
+    /// NULL, for each of [`Prepared::parameters`]. It ends soon after `interrupt` is set: nobody waits any more. `None`,
+    /// and nothing is run, where the catalog is no longer the one that it was prepared for: it is to be prepared again.
     ///
     /// # Errors
     /// As PostgreSQL's Execute message.
@@ -299,7 +302,7 @@ pub trait Database: Send + Sync + 'static {
         prepared: &Prepared,
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
-    ) -> Result<StatementResult, SqlError>;
+    ) -> Result<Option<StatementResult>, SqlError>;
 
     /// As [`Database::query`], but hands out each row as it is found, until `visit` says that it is enough: what is large is
     /// nowhere in memory as a whole, unless the query needs that itself.
@@ -313,7 +316,7 @@ pub trait Database: Send + Sync + 'static {
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
         visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
-    ) -> Result<(), SqlError>;
+    ) -> Result<Option<()>, SqlError>;
 
     /// Signs with the session's key, orders, and waits until the transaction is final and what `answer_at` says. The
     /// result has one entry per statement; [`Payload::Insert`] gives one.
@@ -371,6 +374,16 @@ pub trait Database: Send + Sync + 'static {
     /// # Errors
     /// `P0002` there is no receipt, `55000` its outcome is not certified yet.
     fn receipt_proof(&self, id: &TransactionId) -> Result<String, SqlError>;
+
+    /// Proves to anybody who has the charter what stood under a primary key at the newest certified checkpoint: JSON, as
+    /// `docs/proofs.md` says. `table`: its name as SQL has it; `path`: schemas in which it is looked for; `key`: the values of
+    /// the primary key as text.
+    ///
+    /// # Errors
+    /// `42P01` no such table, `42501` the role may not read it, `42809` it has no primary key, `22023` and `22P02` the key is
+    /// none, `55000` no certified checkpoint has it yet.
+    fn row_proof(&self, role: &str, table: &str, path: &[String], key: &[String])
+    -> Result<String, SqlError>;
 
     /// Blocks whose height is in `heights`, the newest first, at most `limit`.
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow>;

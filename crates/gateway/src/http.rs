@@ -25,7 +25,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use types::{
     AnswerAt, Outcome, PROPOSALS_MAX, ProposalRequest, Receipt, SUBMISSION_BYTES_MAX,
-    SUBMISSION_TRANSACTIONS_MAX, SqlError, StatementResult, TransactionId, Value, format_value, frame_ranges,
+    SUBMISSION_TRANSACTIONS_MAX, SqlError, SqlState, StatementResult, TransactionId, Value, format_value,
+    frame_ranges,
 };
 
 /// Where endorsements are asked for.
@@ -64,6 +65,7 @@ fn router(database: Arc<dyn Database>) -> Router {
         .route(PROPOSALS, post(propose))
         .route("/v1/receipts/{id}", get(receipt))
         .route("/v1/proofs/receipts/{id}", get(receipt_proof))
+        .route("/v1/proofs/rows/{table}/{*key}", get(row_proof))
         .fallback(unknown)
         .layer(DefaultBodyLimit::max(SUBMISSION_BYTES_MAX))
         .layer(middleware::from_fn_with_state(door.clone(), admit))
@@ -212,6 +214,67 @@ async fn receipt(State(door): State<Door>, Path(id): Path<String>) -> Response {
 async fn receipt_proof(State(door): State<Door>, Path(id): Path<String>) -> Response {
     let read = |database: Arc<dyn Database>, id| database.receipt_proof(&id).map_err(|error| error.message);
     about_transaction(door, &id, read).await
+}
+
+/// The role that has what is granted to everybody, and nothing else: no role can have this name.
+const PUBLIC: &str = "public";
+
+/// The table's name, and the values of its primary key, one per part of the path, each percent-encoded. Nobody says
+/// who asks: only what everybody may read is given.
+async fn row_proof(State(door): State<Door>, request: Request) -> Response {
+    let parts: Option<Vec<String>> =
+        request.uri().path().trim_start_matches("/v1/proofs/rows/").split('/').map(percent_decoded).collect();
+    let Some((table, key)) = parts.as_deref().and_then(<[String]>::split_first) else {
+        return text(
+            StatusCode::BAD_REQUEST,
+            "expected /v1/proofs/rows/{schema.table}/{key}, parts in UTF-8, percent-encoded",
+        );
+    };
+    let (database, table, key) = (door.database, table.clone(), key.to_vec());
+    let path = [types::PUBLIC_SCHEMA.to_string()];
+    let read = move || database.row_proof(PUBLIC, &table, &path, &key);
+    match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(json)) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
+        Ok(Err(error)) => {
+            let status = match error.state {
+                SqlState::UNDEFINED_TABLE => StatusCode::NOT_FOUND,
+                SqlState::INTERNAL_ERROR => StatusCode::INTERNAL_SERVER_ERROR,
+                SqlState(state) if state == *b"55000" => StatusCode::NOT_FOUND,
+                SqlState::INSUFFICIENT_PRIVILEGE => StatusCode::FORBIDDEN,
+                SqlState::CANNOT_CONNECT_NOW => StatusCode::SERVICE_UNAVAILABLE,
+                _ => StatusCode::BAD_REQUEST,
+            };
+            let hint = match status {
+                StatusCode::FORBIDDEN => Some(
+                    "GRANT SELECT on it TO PUBLIC lets everybody ask; a session asks with SELECT entente.proof('table', key)"
+                        .to_string(),
+                ),
+                _ => error.hint,
+            };
+            let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+            text(status, error.message + &hint)
+        }
+        Err(error) => {
+            tracing::error!(%error, "proving a row panicked");
+            text(StatusCode::INTERNAL_SERVER_ERROR, "the row could not be proved; the node's log says more")
+        }
+    }
+}
+
+/// `%2F` and the like; `None` for what is no UTF-8 so.
+fn percent_decoded(part: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(part.len()), part.as_bytes());
+    while let Some((byte, behind)) = rest.split_first() {
+        rest = behind;
+        if *byte == b'%' {
+            let (digits, behind) = rest.split_at_checked(2)?;
+            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+            rest = behind;
+        } else {
+            bytes.push(*byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// The JSON that `read` has of a transaction, or 404 and why there is none.

@@ -190,3 +190,16 @@ async fn receipts_are_json() {
     assert_eq!(get(port, &format!("/v1/proofs/receipts/{}", "0".repeat(64))).await.0, 404);
     assert_eq!(get(port, "/v1/proofs/receipts/nonsense").await.0, 400);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_proofs_are_asked_for_by_table_and_key() {
+    let (_, port) = started().await;
+    let (status, json) = get(port, "/v1/proofs/rows/accounts/7/a%2Fb%20%C3%A4").await;
+    let expected = "{'row':'public ['public'] ['7', 'a/b \u{e4}']'}";
+    assert_eq!((status, json.as_str()), (200, expected));
+    let (status, text) = get(port, "/v1/proofs/rows/new/7").await;
+    assert!(status == 404 && text.contains("no checkpoint has it; CHECKPOINT"), "{status} {text}");
+    assert_eq!(get(port, "/v1/proofs/rows/nothing/7").await.0, 404);
+    assert_eq!(get(port, "/v1/proofs/rows/accounts/%zz").await.0, 400);
+    assert_eq!(get(port, "/v1/proofs/rows/accounts/%ff").await.0, 400);
+}

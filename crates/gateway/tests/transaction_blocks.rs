@@ -458,9 +458,22 @@ async fn reads_wait_for_the_height_that_they_must_see() {
         tokio::time::sleep(Duration::from_millis(200)).await;
         fake.height.store(9, Ordering::SeqCst);
     });
-    talk.check(&[("select series 1", "row, SELECT 1, I")]).await;
+    // It is bound at that height too.
+    talk.check(&[("select created at 9", "row, SELECT 1, I")]).await;
     later.await.expect("no panic");
     talk.check(&[("BEGIN; select series 1", "BEGIN, row, SELECT 1, T")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_is_bound_again_where_the_catalog_changes_before_it_runs() {
+    let (fake, mut talk, _) = started().await;
+    for (query, expected) in
+        [("select series 1", "row, SELECT 1, I"), ("COPY (select series 2) TO STDOUT", "COPY 2, I")]
+    {
+        fake.changes.store(3, Ordering::SeqCst);
+        talk.check(&[(query, expected)]).await;
+        assert_eq!(fake.changes.load(Ordering::SeqCst), 0, "{query}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

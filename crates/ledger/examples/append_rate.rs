@@ -35,6 +35,7 @@ fn record(previous: &BlockHeader) -> BlockRecord {
         previous: header.previous,
         receipts_root: header.previous,
         state_digest: header.previous,
+        charters: header.charters,
     };
     let outcome = BlockOutcome { receipts, digest: BlockDigest::default(), header: outcome_header };
     BlockRecord {
@@ -60,6 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         proposer: 0,
         certified_height: 0,
         attested: Attested::default().digest(),
+        charters: charter,
     };
     let (mut appending, mut flushing) = (0.0, 0.0);
     for number in 1..=blocks {

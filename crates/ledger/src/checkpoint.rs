@@ -1,6 +1,7 @@
 //! Files that hold a snapshot each, opaque to the ledger, checked chunk by chunk when they are read.
 
 use crate::LedgerError;
+use crate::checkpoint_content::CheckpointContent;
 use crate::disk::{self, Disk, Faults, read_up_to};
 use crate::file_head::{FILE_HEAD_BYTES, FileHead};
 use crate::layout::{Fields, checksum};
@@ -11,15 +12,15 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How many checkpoints are kept.
+/// How many of the newest checkpoints are kept, besides the newest that is certified.
 const KEPT: usize = 2;
 /// Bytes of a full chunk; also the memory that writing or reading takes.
-const CHUNK_BYTES: usize = 1 << 20;
-const MAGIC: [u8; 8] = *b"EnCheckp";
-const CHUNK_HEAD_BYTES: usize = 8;
+pub(crate) const CHUNK_BYTES: usize = 1 << 20;
+pub(crate) const MAGIC: [u8; 8] = *b"EnCheckp";
+pub(crate) const CHUNK_HEAD_BYTES: usize = 8;
 const TRAILER_BYTES: usize = 48;
 
-/// The checkpoints of one node: the two newest stay.
+/// The checkpoints of one node: the two newest stay, and the newest one that is certified.
 ///
 /// ```
 /// use ledger::CheckpointStore;
@@ -46,8 +47,12 @@ pub struct CheckpointStore {
     disk: Disk,
     /// Ascending.
     heights: Mutex<Vec<u64>>,
-    /// Held while files change, which may take seconds; `heights` is not.
+    /// Those that are certified, ascending.
+    certified: Mutex<Vec<u64>>,
+    /// Held while a checkpoint is written, which may take seconds; nothing else is.
     writing: Mutex<()>,
+    /// Held while files come and go, for a moment; taken behind `writing` where both are.
+    changing: Mutex<()>,
 }
 
 impl CheckpointStore {
@@ -83,12 +88,16 @@ impl CheckpointStore {
                 return Err(error);
             }
         }
+        let certified = |height: &u64| names.iter().any(|name| *name == certificate_name(*height));
+        let certified = heights.iter().copied().filter(certified).collect();
         Ok(CheckpointStore {
             folder,
             ledger,
             disk: Disk::new(faults),
             heights: Mutex::new(heights),
+            certified: Mutex::new(certified),
             writing: Mutex::default(),
+            changing: Mutex::default(),
         })
     }
 
@@ -97,8 +106,45 @@ impl CheckpointStore {
         self.heights.lock().iter().rev().copied().collect()
     }
 
+    /// Heights of the checkpoints that are certified, the newest first.
+    pub fn certified(&self) -> Vec<u64> {
+        self.certified.lock().iter().rev().copied().collect()
+    }
+
+    /// The certificate of the checkpoint of `height`, as it was handed over; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`LedgerError::Io`].
+    pub fn certificate(&self, height: u64) -> Result<Option<Vec<u8>>, LedgerError> {
+        let path = self.folder.join(certificate_name(height));
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(LedgerError::io("read", &path, error)),
+        }
+    }
+
+    /// Keeps the certificate of the checkpoint of `height`, which older ones may go for. What it says is the caller's.
+    ///
+    /// # Errors
+    /// [`LedgerError::NoCheckpoint`], [`LedgerError::DiskFull`] and [`LedgerError::Io`].
+    pub fn certify(&self, height: u64, certificate: &[u8]) -> Result<(), LedgerError> {
+        let _alone = self.changing.lock();
+        if !self.heights.lock().contains(&height) {
+            return Err(LedgerError::NoCheckpoint { path: self.folder.clone(), height });
+        }
+        let path = self.folder.join(certificate_name(height));
+        self.disk.write_replaceable(&path, certificate)?;
+        let mut certified = self.certified.lock();
+        certified.retain(|known| *known != height);
+        certified.push(height);
+        certified.sort_unstable();
+        drop(certified);
+        self.remove_old()
+    }
+
     /// Writes the checkpoint of `height` from what `fill` writes, makes it durable, and removes all but the two
-    /// newest. Gives the file's length in bytes. Memory: one chunk of 1 MiB.
+    /// newest and the newest that is certified. Gives the file's length in bytes. Memory: one chunk of 1 MiB.
     ///
     /// # Errors
     /// [`LedgerError::DiskFull`] and [`LedgerError::Io`], also for an error that `fill` returns; the checkpoints that
@@ -115,16 +161,36 @@ impl CheckpointStore {
             // The error is what counts; what is left over is removed when the folder is opened next.
             let _ = disk::remove(&temporary);
         })?;
+        let _changing = self.changing.lock();
         disk::rename(&temporary, &path)?;
         disk::flush_folder(&self.folder)?;
         let mut heights = self.heights.lock();
         heights.retain(|&known| known != height);
-        while heights.len() >= KEPT {
-            disk::remove(&self.folder.join(file_name(heights.remove(0))))?;
-        }
         heights.push(height);
         heights.sort_unstable();
+        drop(heights);
+        self.remove_old()?;
         Ok(bytes)
+    }
+
+    /// The two newest stay, and the newest that is certified: an older one goes only when a newer one is.
+    fn remove_old(&self) -> Result<(), LedgerError> {
+        let newest_certified = self.certified.lock().last().copied();
+        let heights = self.heights.lock().clone();
+        let old = heights.len().saturating_sub(KEPT);
+        let goes = |height: &&u64| Some(**height) != newest_certified;
+        heights[..old].iter().filter(goes).try_for_each(|height| self.remove_one(*height))
+    }
+
+    fn remove_one(&self, height: u64) -> Result<(), LedgerError> {
+        self.heights.lock().retain(|known| *known != height);
+        self.certified.lock().retain(|known| *known != height);
+        let certificate = self.folder.join(certificate_name(height));
+        if certificate.exists() {
+            disk::remove(&certificate)?;
+        }
+        let checkpoint = self.folder.join(file_name(height));
+        if checkpoint.exists() { disk::remove(&checkpoint) } else { Ok(()) }
     }
 
     fn write_file(
@@ -153,16 +219,42 @@ impl CheckpointStore {
         CheckpointReader::open(self.folder.join(file_name(height)), self.ledger, height)
     }
 
+    /// Opens the content of the checkpoint of `height` to be read from any place, for as long as the result is held, also
+    /// where the checkpoint goes meanwhile.
+    ///
+    /// # Errors
+    /// As [`CheckpointStore::read`].
+    pub fn content(&self, height: u64) -> Result<CheckpointContent, LedgerError> {
+        if !self.heights.lock().contains(&height) {
+            return Err(LedgerError::NoCheckpoint { path: self.folder.clone(), height });
+        }
+        CheckpointContent::open(self.folder.join(file_name(height)), self.ledger, height)
+    }
+
+    /// Bytes of the checkpoints' files.
+    pub fn bytes(&self) -> u64 {
+        let bytes = |height: &u64| std::fs::metadata(self.folder.join(file_name(*height)));
+        self.heights.lock().iter().filter_map(|height| bytes(height).ok()).map(|file| file.len()).sum()
+    }
+
+    /// Removes the checkpoint of `height`, which is damaged.
+    ///
+    /// # Errors
+    /// [`LedgerError::Io`].
+    pub fn remove(&self, height: u64) -> Result<(), LedgerError> {
+        let _alone = (self.writing.lock(), self.changing.lock());
+        self.remove_one(height)?;
+        disk::flush_folder(&self.folder)
+    }
+
     /// Removes the checkpoints above `height`, as healing must when it takes back blocks.
     ///
     /// # Errors
     /// [`LedgerError::Io`].
     pub fn remove_after(&self, height: u64) -> Result<(), LedgerError> {
-        let _alone = self.writing.lock();
-        let mut heights = self.heights.lock();
-        while let Some(removed) = heights.pop_if(|known| *known > height) {
-            disk::remove(&self.folder.join(file_name(removed)))?;
-        }
+        let _alone = (self.writing.lock(), self.changing.lock());
+        let above: Vec<u64> = self.heights.lock().iter().copied().filter(|known| *known > height).collect();
+        above.into_iter().try_for_each(|height| self.remove_one(height))?;
         disk::flush_folder(&self.folder)
     }
 }
@@ -171,12 +263,16 @@ fn file_name(height: u64) -> String {
     format!("checkpoint-{height:020}.state")
 }
 
+fn certificate_name(height: u64) -> String {
+    format!("checkpoint-{height:020}.certificate")
+}
+
 fn height_of_name(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("checkpoint-")?.strip_suffix(".state")?;
     if digits.len() == 20 { digits.parse().ok() } else { None }
 }
 
-fn chunk_checksum(number: u64, length: u32, bytes: &[u8]) -> u32 {
+pub(crate) fn chunk_checksum(number: u64, length: u32, bytes: &[u8]) -> u32 {
     checksum(&[&number.to_le_bytes(), &length.to_le_bytes(), bytes])
 }
 

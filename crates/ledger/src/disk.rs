@@ -1,27 +1,103 @@
 //! The few things that are done to a disk, in one place, so that tests can make each of them fail.
 
 use crate::LedgerError;
+use parking_lot::Mutex;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a test makes the disk do: run full after some bytes, or fail to flush.
+/// Where writes tear.
+const SECTOR_BYTES: u64 = 512;
+
+/// What a test makes the disk do: run full after some bytes, fail to flush, or lose what was not flushed.
 #[derive(Debug)]
 pub struct Faults {
     bytes_left: AtomicU64,
     flush_fails: AtomicBool,
+    /// Writes that no flush has followed, in their order, where they are to be lost.
+    unflushed: Option<Mutex<Vec<Unflushed>>>,
+}
+
+/// A write that may be lost.
+#[derive(Debug)]
+struct Unflushed {
+    path: PathBuf,
+    offset: u64,
+    bytes: Vec<u8>,
+    /// What stood there.
+    before: Vec<u8>,
+    /// Length of the file.
+    length_before: u64,
 }
 
 impl Default for Faults {
     fn default() -> Faults {
-        Faults { bytes_left: AtomicU64::new(u64::MAX), flush_fails: AtomicBool::new(false) }
+        Faults { bytes_left: AtomicU64::new(u64::MAX), flush_fails: AtomicBool::new(false), unflushed: None }
     }
 }
 
 impl Faults {
+    /// A disk that [`Faults::lose_unflushed`] can take writes from.
+    pub fn losing() -> Faults {
+        Faults { unflushed: Some(Mutex::default()), ..Faults::default() }
+    }
+
+    /// The power fails: of the writes that no flush has followed each is there, or not, or torn, as `chance` says, which
+    /// gives any numbers. Files must not be open for writing any more. Names of files are not lost.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub fn lose_unflushed(&self, mut chance: impl FnMut() -> u64) -> io::Result<u64> {
+        let Some(unflushed) = &self.unflushed else { return Ok(0) };
+        let unflushed = std::mem::take(&mut *unflushed.lock());
+        let open = |path: &Path| match OpenOptions::new().write(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            file => file.map(Some),
+        };
+        for write in unflushed.iter().rev() {
+            let Some(file) = open(&write.path)? else { continue };
+            file.write_all_at(&write.before, write.offset)?;
+            file.set_len(write.length_before)?;
+        }
+        let mut lost = 0;
+        for write in &unflushed {
+            let kept = match chance() % 3 {
+                0 => 0,
+                1 => write.bytes.len(),
+                // A sector is written whole or not at all.
+                _ => {
+                    let end = write.offset + chance() % (write.bytes.len() as u64 + 1);
+                    (end / SECTOR_BYTES * SECTOR_BYTES).saturating_sub(write.offset) as usize
+                }
+            };
+            lost += u64::from(kept < write.bytes.len());
+            if let Some(file) = open(&write.path)? {
+                file.write_all_at(&write.bytes[..kept], write.offset)?;
+            }
+        }
+        Ok(lost)
+    }
+
+    fn note(&self, file: &File, path: &Path, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let Some(unflushed) = &self.unflushed else { return Ok(()) };
+        let length_before = file.metadata()?.len();
+        let mut before = vec![0; bytes.len()];
+        let read = read_up_to(file, &mut before, offset)?;
+        before.truncate(read);
+        let (path, bytes) = (path.to_path_buf(), bytes.to_vec());
+        unflushed.lock().push(Unflushed { path, offset, bytes, before, length_before });
+        Ok(())
+    }
+
+    fn flushed(&self, path: &Path) {
+        if let Some(unflushed) = &self.unflushed {
+            unflushed.lock().retain(|write| write.path != path);
+        }
+    }
+
     /// The disk takes `bytes` more; the write that exceeds them is cut short with `ENOSPC`. `u64::MAX` is no limit.
     pub fn leave_space(&self, bytes: u64) {
         self.bytes_left.store(bytes, Ordering::SeqCst);
@@ -62,8 +138,10 @@ impl Disk {
         offset: u64,
     ) -> Result<(), LedgerError> {
         let fit = self.faults.as_ref().map_or(bytes.len(), |faults| faults.take(bytes.len()));
-        let written = file
-            .write_all_at(&bytes[..fit], offset)
+        let noted =
+            self.faults.as_ref().map_or(Ok(()), |faults| faults.note(file, path, &bytes[..fit], offset));
+        let written = noted
+            .and_then(|()| file.write_all_at(&bytes[..fit], offset))
             .and_then(|()| if fit < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) });
         written.map_err(|error| LedgerError::io("write", path, error))
     }
@@ -71,8 +149,18 @@ impl Disk {
     /// Makes the file's content and length durable.
     pub(crate) fn flush(&self, file: &File, path: &Path) -> Result<(), LedgerError> {
         let fails = self.faults.as_ref().is_some_and(|faults| faults.flush_fails.load(Ordering::SeqCst));
-        let flushed = if fails { Err(io::Error::other("injected by a test")) } else { file.sync_data() };
-        flushed.map_err(|error| LedgerError::io("flush", path, error))
+        let loses = self.faults.as_ref().is_some_and(|faults| faults.unflushed.is_some());
+        let flushed = match fails {
+            true => Err(io::Error::other("injected by a test")),
+            // Whose power fails only where a test says so need not wait for a real disk.
+            false if loses => Ok(()),
+            false => file.sync_data(),
+        };
+        flushed.map_err(|error| LedgerError::io("flush", path, error))?;
+        if let Some(faults) = &self.faults {
+            faults.flushed(path);
+        }
+        Ok(())
     }
 
     /// Creates or replaces a whole file: temporary file, rename. Nothing is flushed, so this is only for files that

@@ -117,6 +117,17 @@ pub enum LedgerError {
         /// The first failure.
         reason: String,
     },
+    /// A block in front of the one that the ledger begins with.
+    #[error(
+        "this node has no block of height {height}: it joined from a certified checkpoint, and its ledger begins at height \
+         {first}; ask another organisation's node"
+    )]
+    NotKept {
+        /// The height that was asked for.
+        height: u64,
+        /// Height of the ledger's first block.
+        first: u64,
+    },
     /// A checkpoint that is not there.
     #[error("there is no checkpoint of height {height} in {}; choose one of those that are listed", path.display())]
     NoCheckpoint {

@@ -1,5 +1,6 @@
 //! The ledger as its users see it: one writer, many readers.
 
+use crate::anchor::Anchor;
 use crate::disk::{self, Disk, Faults};
 use crate::indexer::Indexer;
 use crate::open::{OpenReport, open_folder};
@@ -13,7 +14,7 @@ use std::fs::File;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use types::{Block, BlockHeader, Receipt, TransactionId};
+use types::{Block, BlockHeader, Handover, Receipt, TransactionId};
 
 /// How a ledger is kept.
 #[derive(Clone, Debug)]
@@ -36,6 +37,7 @@ pub(crate) struct View {
     /// In the order of heights. Replaced as a whole, so that a reader's copy costs one reference.
     pub(crate) segments: Arc<Vec<Arc<Segment>>>,
     pub(crate) tip: Option<(u64, Digest)>,
+    pub(crate) anchor: Option<Arc<Anchor>>,
 }
 
 /// The blocks of one network on one node's disk, with certificates and outcomes.
@@ -89,7 +91,7 @@ impl Ledger {
             ledger,
             segment_bytes: options.segment_bytes.clamp(1, 1 << 30),
             disk,
-            view: RwLock::new(View { segments: Arc::new(opened.segments), tip }),
+            view: RwLock::new(View { segments: Arc::new(opened.segments), tip, anchor: opened.anchor }),
             writer: Mutex::new(writer),
             indexer: Mutex::new(indexer),
             _lock: opened.lock,
@@ -121,8 +123,9 @@ impl Ledger {
     /// Everything about the block of `height`; nothing above the tip.
     ///
     /// # Errors
-    /// [`LedgerError::Damaged`] and [`LedgerError::Io`].
+    /// [`LedgerError::Damaged`] and [`LedgerError::Io`]; [`LedgerError::NotKept`] in front of [`Ledger::first_height`].
     pub fn read(&self, height: u64) -> Result<Option<BlockRecord>, LedgerError> {
+        self.check_kept(height)?;
         self.segment_of(height).map_or(Ok(None), |segment| segment.record(height))
     }
 
@@ -131,15 +134,20 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::read`].
     pub fn block(&self, height: u64) -> Result<Option<(Block, Bytes)>, LedgerError> {
+        self.check_kept(height)?;
         self.segment_of(height).map_or(Ok(None), |segment| segment.block(height))
     }
 
-    /// Header of the block of `height`. Reads the record's head only.
+    /// Header of the block of `height`: of those that the ledger has, and of the one that it begins behind. Reads the
+    /// record's head only.
     ///
     /// # Errors
     /// As [`Ledger::read`].
     pub fn header(&self, height: u64) -> Result<Option<BlockHeader>, LedgerError> {
-        Ok(self.summary(height)?.map(|summary| summary.header))
+        match self.anchor().filter(|anchor| anchor.height() == height) {
+            Some(anchor) => Ok(Some(anchor.header.clone())),
+            None => Ok(self.summary(height)?.map(|summary| summary.header)),
+        }
     }
 
     /// Receipts and digests of the block of `height`.
@@ -147,6 +155,7 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::read`].
     pub fn outcome(&self, height: u64) -> Result<Option<BlockOutcome>, LedgerError> {
+        self.check_kept(height)?;
         self.segment_of(height).map_or(Ok(None), |segment| segment.outcome(height))
     }
 
@@ -155,6 +164,7 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::read`].
     pub fn summary(&self, height: u64) -> Result<Option<BlockSummary>, LedgerError> {
+        self.check_kept(height)?;
         let Some(segment) = self.segment_of(height) else { return Ok(None) };
         Ok(segment.head(height)?.map(|(_, head)| head.summary))
     }
@@ -165,7 +175,7 @@ impl Ledger {
         heights: RangeInclusive<u64>,
     ) -> impl DoubleEndedIterator<Item = Result<BlockSummary, LedgerError>> + '_ {
         let tip = self.tip().map_or(0, |(height, _)| height);
-        let (first, last) = ((*heights.start()).max(1), (*heights.end()).min(tip));
+        let (first, last) = ((*heights.start()).max(self.first_height()), (*heights.end()).min(tip));
         (first..=last).filter_map(|height| self.summary(height).transpose())
     }
 
@@ -181,6 +191,34 @@ impl Ledger {
     /// error.
     pub fn blocks_from(&self, height: u64) -> Blocks<'_> {
         Blocks { ledger: self, next: Some(height.max(1)) }
+    }
+
+    /// What proves each amended charter that blocks carry, in their order, also those in front of the first block. Reads a few dozen heads per handover.
+    ///
+    /// # Errors
+    /// As [`Ledger::read`].
+    pub fn handovers(&self, ledger: Digest) -> Result<Vec<Handover>, LedgerError> {
+        let tip = self.tip().map_or(0, |(height, _)| height);
+        let anchor = self.anchor();
+        let (mut handovers, mut named, mut known) = match &anchor {
+            Some(anchor) => (anchor.handovers.clone(), anchor.header.charters, anchor.height()),
+            None => (Vec::new(), ledger, 0),
+        };
+        loop {
+            // What headers name only grows: the first block that names something else than those before carries it.
+            let (mut low, mut high) = (known + 1, tip + 1);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                let more = self.header(middle)?.is_some_and(|header| header.charters != named);
+                if more { high = middle } else { low = middle + 1 }
+            }
+            let carrying = if low > tip { None } else { self.block(low)? };
+            let Some(handover) = carrying.and_then(|(block, _)| block.attested.handover()) else {
+                return Ok(handovers);
+            };
+            (named, known) = (handover.certificate.statement.charters, low);
+            handovers.push(handover);
+        }
     }
 
     /// Height and position of a transaction: where it was executed, otherwise where it was rejected last.
@@ -215,6 +253,7 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::read`].
     pub fn receipt_at(&self, height: u64, index: u32) -> Result<Option<Receipt>, LedgerError> {
+        self.check_kept(height)?;
         self.segment_of(height).map_or(Ok(None), |segment| segment.receipt(height, index))
     }
 

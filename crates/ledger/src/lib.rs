@@ -27,6 +27,7 @@
 //!     proposer: 0,
 //!     certified_height: 0,
 //!     attested: Attested::default().digest(),
+//!     charters: charter,
 //! };
 //! let outcome = OutcomeHeader {
 //!     ledger: charter,
@@ -35,6 +36,7 @@
 //!     previous: charter,
 //!     receipts_root: merkle_root(&[]),
 //!     state_digest: BlockDigest::default().chain(charter, 1),
+//!     charters: charter,
 //! };
 //! let record = BlockRecord {
 //!     block: Block { header, attested: Attested::default(), transactions: vec![] },
@@ -102,7 +104,7 @@
 //! | at | bytes | record |
 //! | --: | --: | --- |
 //! | 0 | 4 | `EnB2` |
-//! | 4 | 4 | crc of 8..352 |
+//! | 4 | 4 | crc of 8..416 |
 //! | 8 | 4 | length of the whole record, at most [`RECORD_BYTES_MAX`] |
 //! | 12 | 4 | kind: 1, a block |
 //! | 16 | 8 | height |
@@ -113,9 +115,10 @@
 //! | 96 | 32 | digest of the outcome header before |
 //! | 128 | 32 | receipts root |
 //! | 160 | 32 | state digest |
-//! | 192 | 158 | canonical encoding of the block's header |
-//! | 350 | 2 | zero |
-//! | 352 | … | block ([`types::Block::to_bytes`]) |
+//! | 192 | 32 | what names the decided charters |
+//! | 224 | 190 | canonical encoding of the block's header |
+//! | 414 | 2 | zero |
+//! | 416 | … | block ([`types::Block::to_bytes`]) |
 //! | … | … | certificate |
 //! | … | … | canonical encoding of the [`BlockOutcome`] |
 //!
@@ -151,6 +154,10 @@
 //! | 4 | 4 | m, number of entries, at most 146 |
 //! | 8 | 28 m | entries by id: 16 bytes of the id, height (8), position in the block (4, highest bit: rejected) |
 //!
+//! `ANCHOR`, where the ledger begins behind a certified checkpoint and not at height 1: `EnAnchor`, format version (4),
+//! digest of the charter (32), length of what follows behind the checksum (4), crc of all other bytes (4), canonical encoding
+//! of the [`Anchor`]. Files of blocks in front of it are in a folder `before-height20`.
+//!
 //! `checkpoint-height20.state`: a head as above, then chunks, then the trailer, which is a chunk with length 0.
 //!
 //! | at | bytes | chunk |
@@ -158,8 +165,12 @@
 //! | 0 | 4 | length, at most 1 MiB; 0 in the trailer |
 //! | 4 | 4 | crc of the chunk's number (8 bytes), its length (4) and content |
 //! | 8 | … | content; in the trailer: length of all content (8), height (8), SHA-256 of all content (32) |
+//!
+//! `checkpoint-height20.certificate`: the certificate of its root, as whoever has collected it hands it over.
 
+mod anchor;
 mod checkpoint;
+mod checkpoint_content;
 mod disk;
 mod error;
 mod file_head;
@@ -176,7 +187,9 @@ mod segment;
 mod transaction_index;
 mod writer;
 
+pub use anchor::{Anchor, HANDOVERS_BYTES_MAX, handovers_up_to, prove_charters};
 pub use checkpoint::{CheckpointReader, CheckpointStore, CheckpointWriter};
+pub use checkpoint_content::CheckpointContent;
 pub use disk::Faults;
 pub use error::LedgerError;
 pub use ledger::{Blocks, Ledger, LedgerOptions};

@@ -1,6 +1,7 @@
 //! Opening a data folder: lock, network, segments, and what a crash has torn.
 
 use crate::LedgerError;
+use crate::anchor::{self, Anchor};
 use crate::disk::{self, Disk};
 use crate::ledger_file::{FlushedMark, LedgerFile};
 use crate::segment::{SEGMENT_HEAD_BYTES, Segment};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// What opening has found and repaired.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OpenReport {
-    /// Height of the last block and digest of its header; nothing in an empty ledger.
+    /// Height of the last block and digest of its header, maybe those of the anchor; nothing in an empty ledger.
     pub tip: Option<(u64, Digest)>,
     /// Bytes of torn or unflushed records that were cut off the last file.
     pub bytes_cut: u64,
@@ -31,6 +32,7 @@ pub(crate) struct Opened {
     pub(crate) lock: File,
     pub(crate) ledger_file: LedgerFile,
     pub(crate) segments: Vec<Arc<Segment>>,
+    pub(crate) anchor: Option<Arc<Anchor>>,
     /// End of the last segment's records.
     pub(crate) end: u64,
     /// Segments that lack an index file.
@@ -43,14 +45,19 @@ pub(crate) fn open_folder(disk: &Disk, folder: &Path, ledger: Digest) -> Result<
     disk::create_folder(folder)?;
     let lock = lock_folder(folder)?;
     let names = disk::list(folder)?;
-    let heights: Vec<u64> = names.iter().filter_map(|name| Segment::height_of_name(name)).collect();
+    let mut heights: Vec<u64> = names.iter().filter_map(|name| Segment::height_of_name(name)).collect();
     let (ledger_file, mut mark) = LedgerFile::open(disk, folder, ledger)?;
     if heights.is_empty() && mark == FlushedMark::Unknown {
         mark = FlushedMark::Height(0);
     }
     let mut report = OpenReport::default();
-    let mut opened =
-        Segments { folder, ledger, segments: Vec::new(), unindexed: Vec::new(), tip: (0, ledger) };
+    let anchor = anchor::read(folder, ledger)?;
+    if let Some(anchor) = &anchor {
+        // A crash came before all of them were.
+        anchor::set_aside(folder, anchor, &mut heights)?;
+    }
+    let tip = anchor.as_ref().map_or((0, ledger), |anchor| (anchor.height(), anchor.header.digest()));
+    let mut opened = Segments { folder, ledger, segments: Vec::new(), unindexed: Vec::new(), tip };
     let heights = remove_torn_creation(folder, ledger, heights, &mut report)?;
     let mut end = SEGMENT_HEAD_BYTES;
     if let Some((&last, finished)) = heights.split_last() {
@@ -70,7 +77,8 @@ pub(crate) fn open_folder(disk: &Disk, folder: &Path, ledger: Digest) -> Result<
     }
     ledger_file.mark(disk, tip.0)?;
     ledger_file.flush(disk)?;
-    Ok(Opened { lock, ledger_file, segments, end, unindexed, report })
+    let anchor = anchor.map(Arc::new);
+    Ok(Opened { lock, ledger_file, segments, anchor, end, unindexed, report })
 }
 
 /// Takes the folder for this process; the operating system gives it back when the process ends, however it ends.
@@ -122,7 +130,7 @@ struct Segments<'a> {
     ledger: Digest,
     segments: Vec<Arc<Segment>>,
     unindexed: Vec<Arc<Segment>>,
-    /// Height and header digest of the last block so far; the charter at first.
+    /// Height and header digest of the last block so far; the anchor or the charter at first.
     tip: (u64, Digest),
 }
 

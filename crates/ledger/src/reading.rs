@@ -2,6 +2,7 @@
 //! its indexes. For audits of copies, of stopped nodes and, up to the tip at the start, of running ones.
 
 use crate::LedgerError;
+use crate::anchor::{self, Anchor};
 use crate::file_head::FileHead;
 use crate::ledger_file;
 use crate::record::{
@@ -25,6 +26,7 @@ pub struct LedgerFiles {
     ledger: Digest,
     /// First height and length.
     files: Vec<(u64, u64)>,
+    anchor: Option<Anchor>,
     /// Height up to which blocks have been flushed, as `LEDGER` says.
     flushed: u64,
 }
@@ -40,6 +42,7 @@ impl LedgerFiles {
         let folder = folder.as_ref().to_path_buf();
         // Before the lengths of the files: a node that runs flushes first and marks then.
         let flushed = ledger_file::read_mark(&folder, ledger)?;
+        let anchor = anchor::read(&folder, ledger)?;
         let failed = |error| LedgerError::io("list", &folder, error);
         let mut files = Vec::new();
         for entry in std::fs::read_dir(&folder).map_err(failed)? {
@@ -48,8 +51,20 @@ impl LedgerFiles {
                 files.push((height, entry.metadata().map_err(failed)?.len()));
             }
         }
+        // Those in front of it do not belong to the ledger any more.
+        files.retain(|(first, _)| anchor.as_ref().is_none_or(|anchor| *first > anchor.height()));
         files.sort_unstable();
-        Ok(LedgerFiles { folder, ledger, files, flushed })
+        Ok(LedgerFiles { folder, ledger, files, anchor, flushed })
+    }
+
+    /// The block in front of the first one, where the ledger does not begin at height 1.
+    pub fn anchor(&self) -> Option<&Anchor> {
+        self.anchor.as_ref()
+    }
+
+    /// The file that holds it.
+    pub fn anchor_path(&self) -> PathBuf {
+        anchor::path(&self.folder)
     }
 
     /// Bytes of all files.
@@ -59,7 +74,8 @@ impl LedgerFiles {
 
     /// The records, from the first height on.
     pub fn records(self) -> Records {
-        Records { files: self, file: None, next_file: 0, next_height: 1, torn: None, ended: false }
+        let next_height = self.anchor.as_ref().map_or(1, |anchor| anchor.height() + 1);
+        Records { files: self, file: None, next_file: 0, next_height, torn: None, ended: false }
     }
 }
 

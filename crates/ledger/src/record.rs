@@ -12,7 +12,7 @@ use types::{Block, BlockDigest, BlockHeader, Outcome, OutcomeHeader, Receipt, de
 pub const RECORD_BYTES_MAX: u64 = 1 << 30;
 
 /// Bytes of a record's head.
-pub(crate) const HEAD_BYTES: usize = 352;
+pub(crate) const HEAD_BYTES: usize = 416;
 /// Those at its end.
 const UNUSED_BYTES: usize = 2;
 const MAGIC: [u8; 4] = *b"EnB2";
@@ -163,6 +163,7 @@ impl RecordHead {
             summary.outcome.previous,
             summary.outcome.receipts_root,
             summary.outcome.state_digest,
+            summary.outcome.charters,
         ] {
             bytes.extend_from_slice(&digest.0);
         }
@@ -199,7 +200,8 @@ impl RecordHead {
             conflicts: fields.u32(),
             rejected: fields.u32(),
         };
-        let [header_digest, previous, receipts_root, state_digest] = std::array::from_fn(|_| fields.digest());
+        let [header_digest, previous, receipts_root, state_digest, charters] =
+            std::array::from_fn(|_| fields.digest());
         let header: [u8; BlockHeader::BYTES] = fields.bytes();
         let header: BlockHeader = decode_exactly(&header).map_err(|error| error.to_string())?;
         let unused: [u8; UNUSED_BYTES] = fields.bytes();
@@ -213,6 +215,7 @@ impl RecordHead {
             previous,
             receipts_root,
             state_digest,
+            charters,
         };
         let [block_bytes, certificate_bytes, outcome_bytes] = lengths;
         let summary = BlockSummary {

@@ -194,6 +194,25 @@ impl RowHistory {
         Ok(())
     }
 
+    /// Forgets what there is and begins behind `height`, for a ledger that does.
+    ///
+    /// # Errors
+    /// As [`RowHistory::open`].
+    pub fn begin_behind(
+        folder: impl Into<PathBuf>,
+        ledger: Digest,
+        height: u64,
+        bytes_max: u64,
+    ) -> Result<RowHistory, LedgerError> {
+        let folder = folder.into();
+        disk::create_folder(&folder)?;
+        for name in disk::list(&folder)?.iter().filter(|name| name.starts_with("rows-")) {
+            disk::remove(&folder.join(name))?;
+        }
+        disk::remove(&folder.join("since"))?;
+        RowHistory::open(folder, ledger, height, bytes_max)
+    }
+
     /// The newest height whose changes are here.
     pub fn tip(&self) -> u64 {
         self.inner.read().tip

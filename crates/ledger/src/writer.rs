@@ -1,7 +1,7 @@
 //! Appending, flushing and taking back.
 
 use crate::LedgerError;
-use crate::disk;
+use crate::disk::{self, Disk};
 use crate::ledger::{Ledger, View};
 use crate::ledger_file::LedgerFile;
 use crate::record::{BlockRecord, encode_record};
@@ -43,7 +43,20 @@ impl Writer {
         Writer { ledger_file, active, end, tip, flushed, truncations, poisoned, buffer }
     }
 
-    fn check_usable(&self) -> Result<(), LedgerError> {
+    /// Height and header digest of the last block.
+    pub(crate) fn tip(&self) -> (u64, Digest) {
+        self.tip
+    }
+
+    /// Goes on behind `tip`, with nothing in front of it.
+    pub(crate) fn restart(&mut self, tip: (u64, Digest), end: u64, disk: &Disk) -> Result<(), LedgerError> {
+        (self.active, self.end, self.tip, self.flushed) = (None, end, tip, tip.0);
+        self.truncations += 1;
+        self.ledger_file.mark(disk, tip.0)?;
+        self.ledger_file.flush(disk)
+    }
+
+    pub(crate) fn check_usable(&self) -> Result<(), LedgerError> {
         match &self.poisoned {
             Some(reason) => Err(LedgerError::Poisoned { reason: reason.clone() }),
             None => Ok(()),
@@ -51,7 +64,7 @@ impl Writer {
     }
 
     /// Remembers the first failure.
-    fn poison<T>(&mut self, result: Result<T, LedgerError>) -> Result<T, LedgerError> {
+    pub(crate) fn poison<T>(&mut self, result: Result<T, LedgerError>) -> Result<T, LedgerError> {
         if let (Err(error), None) = (&result, &self.poisoned) {
             self.poisoned = Some(error.to_string());
         }
@@ -184,8 +197,10 @@ impl Ledger {
     }
 
     fn truncate(&self, writer: &mut Writer, height: u64) -> Result<(), LedgerError> {
-        let tip = match height {
-            0 => (0, self.ledger),
+        let anchor = self.anchor();
+        let tip = match (height, &anchor) {
+            (0, None) => (0, self.ledger),
+            (height, Some(anchor)) if height == anchor.height() => (height, anchor.header.digest()),
             _ => match self.summary(height)? {
                 Some(summary) => (height, summary.header_digest),
                 None => {
@@ -220,7 +235,7 @@ impl Ledger {
         }
         (writer.tip, writer.flushed) = (tip, height);
         writer.ledger_file.mark(&self.disk, height)?;
-        *self.view.write() = View { segments: Arc::new(segments), tip: (height > 0).then_some(tip) };
+        *self.view.write() = View { segments: Arc::new(segments), tip: (height > 0).then_some(tip), anchor };
         Ok(())
     }
 

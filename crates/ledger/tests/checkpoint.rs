@@ -171,3 +171,77 @@ fn a_failure_while_writing_leaves_the_others() {
     store.write(3, |writer| writer.write_all(b"third")).expect("writes");
     assert_eq!(store.newest(), [3, 2]);
 }
+
+#[test]
+fn the_newest_that_is_certified_stays_until_a_newer_one_is() {
+    let folder = chain::folder();
+    let open = store(folder.path());
+    let write = |height: u64| open.write(height, |writer| writer.write_all(b"x")).expect("writes");
+    for height in [1, 2] {
+        write(height);
+    }
+    open.certify(1, b"proved").expect("it is there");
+    for height in [3, 4] {
+        write(height);
+    }
+    assert_eq!((open.newest(), open.certified()), (vec![4, 3, 1], vec![1]));
+    let again = store(folder.path());
+    assert_eq!((again.newest(), again.certified()), (vec![4, 3, 1], vec![1]));
+    assert_eq!(again.certificate(1).expect("reads").as_deref(), Some(b"proved".as_slice()));
+    assert_eq!(again.certificate(4).expect("reads"), None);
+    again.certify(4, b"too").expect("it is there");
+    assert_eq!((again.newest(), again.certified()), (vec![4, 3], vec![4]));
+    assert!(matches!(again.certify(1, b"gone"), Err(LedgerError::NoCheckpoint { .. })));
+    again.remove_after(3).expect("removes");
+    assert!(again.certified().is_empty() && again.newest() == [3]);
+    assert!(files(folder.path(), "certificate").is_empty(), "they go with their checkpoints");
+    again.remove(3).expect("removes");
+    assert!(files(folder.path(), "state").is_empty());
+}
+
+#[test]
+fn content_is_read_from_any_place_and_checked() {
+    let folder = chain::folder();
+    let store = store(folder.path());
+    let mebibyte = 1 << 20;
+    for bytes in [0, 5, mebibyte, 2 * mebibyte + 17] {
+        let whole = content(bytes);
+        store.write(7, |writer| writer.write_all(&whole)).expect("writes");
+        let open = store.content(7).expect("opens");
+        for place in [0, 3, mebibyte - 2, mebibyte, 2 * mebibyte + 16, bytes, bytes + 1] {
+            let mut read = [0; 10];
+            let length = open.read_at(place as u64, &mut read).expect("reads");
+            let end = (place + length).max(place).min(bytes);
+            assert_eq!(
+                &read[..length],
+                whole.get(place..end).unwrap_or_default(),
+                "{bytes} bytes, at {place}"
+            );
+            assert_eq!(length == 0, place >= bytes, "{bytes} bytes, at {place}");
+        }
+    }
+    let path = &files(folder.path(), "state")[0];
+    let mut stored = fs::read(path).expect("reads");
+    stored[mebibyte + 500] ^= 1;
+    fs::write(path, stored).expect("writes");
+    let open = store.content(7).expect("opens");
+    assert!(open.read_at(5, &mut [0; 10]).is_ok());
+    let damaged = open.read_at(mebibyte as u64 + 5, &mut [0; 10]);
+    assert!(matches!(damaged, Err(LedgerError::Damaged { .. })), "{damaged:?}");
+}
+
+#[test]
+fn a_certificate_does_not_wait_for_a_checkpoint_that_is_being_written() {
+    let folder = chain::folder();
+    let store = store(folder.path());
+    for height in [1, 2] {
+        store.write(height, |writer| writer.write_all(b"x")).expect("writes");
+    }
+    // On the thread that writes: waiting would last for ever.
+    let written = store.write(3, |writer| {
+        store.certify(2, b"proved").expect("it is there");
+        writer.write_all(b"x")
+    });
+    written.expect("writes");
+    assert_eq!((store.newest(), store.certified()), (vec![3, 2], vec![2]));
+}

@@ -143,7 +143,7 @@ fn a_damaged_block_is_named_with_file_offset_and_height() {
     let bytes = fs::read(&files(&original, "log")[0]).expect("reads");
     let record = (bytes.len() - 64) / 3;
     for (part, at) in
-        [("record", 64 + record + 2), ("record head", 64 + record + 100), ("block", 64 + record + 360)]
+        [("record", 64 + record + 2), ("record head", 64 + record + 100), ("block", 64 + record + 424)]
     {
         let copy = folder.path().join(part);
         copy_folder(&original, &copy);

@@ -27,6 +27,7 @@ fn files_have_the_bytes_of_format_version_2() {
             proposer: 3,
             certified_height: 0,
             attested: Attested::default().digest(),
+            charters: Digest([4; 32]),
         };
         previous = header.digest();
         let outcome_header = OutcomeHeader {
@@ -36,6 +37,7 @@ fn files_have_the_bytes_of_format_version_2() {
             previous: Digest([3; 32]),
             receipts_root: Digest([1; 32]),
             state_digest: Digest([2; 32]),
+            charters: Digest([5; 32]),
         };
         let outcome =
             BlockOutcome { receipts: vec![], digest: BlockDigest::default(), header: outcome_header };
@@ -50,7 +52,7 @@ fn files_have_the_bytes_of_format_version_2() {
     let digest = |path: &std::path::Path| sha256(&[&std::fs::read(path).expect("reads")]).short();
     let found = [("log", 1), ("idx", 0), ("txi", 0), ("state", 0)]
         .map(|(extension, number)| (extension, digest(&files(folder.path(), extension)[number])));
-    let expected = [("log", "d449d0e8"), ("idx", "e898ba5c"), ("txi", "f518863b"), ("state", "147f57f5")];
+    let expected = [("log", "e49f3371"), ("idx", "e898ba5c"), ("txi", "54ab2bb3"), ("state", "147f57f5")];
     assert_eq!(found, expected.map(|(extension, digest)| (extension, digest.to_string())));
     assert_eq!(digest(&folder.path().join("LEDGER")), "18435c80", "ledger");
 }

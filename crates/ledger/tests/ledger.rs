@@ -326,3 +326,43 @@ fn a_failed_flush_is_never_tried_again() {
     assert!(matches!(ledger.flush(), Err(LedgerError::Poisoned { .. })));
     assert_eq!(ledger.flushed_height(), 1);
 }
+
+#[test]
+fn a_power_failure_takes_what_was_not_flushed_and_nothing_else() {
+    for seed in 0..60u64 {
+        let folder = chain::folder();
+        let mut draws = 0u64;
+        let mut chance = || {
+            draws += 1;
+            let digest = sha256(&[&seed.to_le_bytes(), &draws.to_le_bytes()]);
+            u64::from_le_bytes(std::array::from_fn(|byte| digest.0[byte]))
+        };
+        let faults = Arc::new(Faults::losing());
+        let segment_bytes = [2_000, 1 << 20][seed as usize % 2];
+        let mut records = Vec::new();
+        for _ in 0..4 {
+            let mut options = options(segment_bytes);
+            options.faults = Some(Arc::clone(&faults));
+            let (ledger, _) = Ledger::open_with(folder.path(), network(), options).expect("opens");
+            let mut chain = Chain::after(&ledger, 0);
+            records.truncate(ledger.tip().map_or(0, |(height, _)| height as usize));
+            let (mut flushed, before) = (records.len(), records.len());
+            for _ in 0..chance() % 5 {
+                records.push(chain.next(3));
+                ledger.append(&records[records.len() - 1]).expect("appends");
+                if chance() % 3 == 0 {
+                    ledger.flush().expect("flushes");
+                    flushed = records.len();
+                }
+            }
+            ledger.settle_indexes();
+            drop(ledger);
+            faults.lose_unflushed(&mut chance).expect("files");
+            let (ledger, _) = open(folder.path(), segment_bytes);
+            let tip = ledger.tip().map_or(0, |(height, _)| height as usize);
+            assert!((flushed..=records.len()).contains(&tip), "seed {seed}: {before} {flushed} {tip}");
+            let kept: Result<Vec<_>, _> = ledger.blocks_from(1).collect();
+            assert_eq!(kept.expect("reads"), records[..tip], "seed {seed}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use crypto::Sha256Batch;
 use engine::{Judged, Verifier};
 use ordering::{Admission, Arrangement};
 use std::sync::Arc;
-use types::{RejectReason, SignedTransaction, TransactionId};
+use types::{Place, RejectReason, SignedTransaction, TransactionId};
 
 /// Answers ordering's question with the verifier that the pipeline uses too, so that a signature is verified once.
 pub(crate) struct VerifierAdmission {
@@ -14,8 +14,8 @@ pub(crate) struct VerifierAdmission {
 }
 
 impl Admission for VerifierAdmission {
-    fn check(&self, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
-        let judged = self.verifier.check(transactions);
+    fn check(&self, place: Place<'_>, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
+        let judged = self.verifier.check(place, transactions);
         let names = ordering_names(&judged, transactions);
         judged
             .into_iter()
@@ -79,6 +79,8 @@ mod tests {
             node_key: node.public_key(),
             address: String::new(),
             gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
         });
         let identity = Identity::issue(charter.ledger(), &root, 0);
         let payload = Payload::Call { procedure: "p".into(), arguments: vec![] };
@@ -91,8 +93,10 @@ mod tests {
         let none = with(vec![]);
         let one = with(endorse(&node, 0, &charter.ledger(), 0, &[(id, effects.digest())]));
         let admission = VerifierAdmission { verifier: Arc::new(Verifier::new(&charter)), proposer: None };
+        let charters = types::Charters::new(Arc::new(charter));
+        let place = Place { charters: &charters, height: 1 };
         let names: Vec<TransactionId> = admission
-            .check(&[none, one.clone(), one.clone()])
+            .check(place, &[none, one.clone(), one.clone()])
             .into_iter()
             .map(|name| name.expect("signed by the client"))
             .collect();

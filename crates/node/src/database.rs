@@ -1,10 +1,13 @@
 //! What the gateway asks, answered by the node's parts.
 
+use crate::charters::DecidedCharters;
 use crate::endorsing::{Collector, Endorser};
 use crate::history;
+use crate::key_watch::KeyWatch;
 use crate::metrics::NodeMetrics;
 use crate::past::WithPast;
 use crate::proving;
+use crate::proving_rows;
 use crate::published::Published;
 use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
@@ -47,7 +50,9 @@ pub(crate) fn query_memory(megabytes: Option<u64>) -> Arc<MemoryPool> {
 
 /// The parts of a node that answer clients.
 pub(crate) struct NodeDatabase {
-    pub(crate) charter: Arc<Charter>,
+    pub(crate) charters: Arc<DecidedCharters>,
+    /// Says when keys expire.
+    pub(crate) keys: Arc<KeyWatch>,
     pub(crate) organisation: usize,
     pub(crate) session: Identity,
     pub(crate) ordering: Arc<dyn Ordering>,
@@ -75,6 +80,17 @@ pub(crate) struct Endorsing {
 }
 
 impl NodeDatabase {
+    /// The charter that holds for the next block.
+    fn charter(&self) -> Arc<Charter> {
+        self.charters.at(self.published.newest().0 + 1)
+    }
+
+    /// Empty before the ledger has an organisation at this node's position.
+    fn organisation_name(&self) -> String {
+        let charter = self.charters.newest();
+        charter.organisations.get(self.organisation).map_or_else(String::new, |own| own.name.clone())
+    }
+
     /// The time of a transaction block: now, and later than that of every other one, because it tells the values of
     /// sequences apart that blocks draw.
     fn next_block_ms(&self) -> u64 {
@@ -124,18 +140,15 @@ impl NodeDatabase {
         Principal { organisation: self.organisation as u16, role: role.to_string() }
     }
 
-    /// A query, and the newest snapshot, which it must have been bound for.
-    fn to_run<'p>(&self, prepared: &'p Prepared) -> Result<(&'p sql::Prepared, WithPast), SqlError> {
+    /// A query and the newest snapshot; `None` where the query was bound to another catalog.
+    fn to_run<'p>(&self, prepared: &'p Prepared) -> Result<Option<(&'p sql::Prepared, WithPast)>, SqlError> {
         self.serving()?;
         let plan = prepared.plan.downcast_ref::<sql::Prepared>().ok_or_else(|| {
             SqlError::new(SqlState::INTERNAL_ERROR, "the statement was prepared by another database")
         })?;
-        let snapshot = self.published.state().snapshot();
-        if snapshot.catalog().version != prepared.catalog_version {
-            let message = "the tables have changed since the statement was prepared";
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Prepare it again."));
-        }
-        Ok((plan, self.published.with_past(snapshot)))
+        let (library, snapshot) = self.published.at_one_height();
+        let is_current = library.catalog().version == prepared.catalog_version;
+        Ok(is_current.then(|| (plan, self.published.with_past(snapshot))))
     }
 
     fn logged<T: Default>(&self, result: Result<T, ledger::LedgerError>) -> T {
@@ -243,7 +256,7 @@ impl TemporaryTables for NodeTemporaryTables {
 
     fn run(&mut self, role: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
         let principal = Principal { organisation: self.organisation, role: role.to_string() };
-        let (library, snapshot) = self.published.at_one_height()?;
+        let (library, snapshot) = self.published.at_one_height();
         let results =
             self.tables.run(&principal, &library, snapshot.as_ref(), payload, QUERY_STEPS_MAX, now_ms())?;
         if results.is_ok() {
@@ -295,10 +308,10 @@ impl Database for NodeDatabase {
         prepared: &Prepared,
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
-    ) -> Result<StatementResult, SqlError> {
-        let (plan, snapshot) = self.to_run(prepared)?;
+    ) -> Result<Option<StatementResult>, SqlError> {
+        let Some((plan, snapshot)) = self.to_run(prepared)? else { return Ok(None) };
         let results = plan.query_as(&self.reader(role, interrupt), &snapshot, parameters)?;
-        Ok(results.into_iter().next_back().unwrap_or_default())
+        Ok(Some(results.into_iter().next_back().unwrap_or_default()))
     }
 
     fn query_rows(
@@ -308,9 +321,9 @@ impl Database for NodeDatabase {
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
         visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
-    ) -> Result<(), SqlError> {
-        let (plan, snapshot) = self.to_run(prepared)?;
-        plan.query_each(&self.reader(role, interrupt), &snapshot, parameters, visit)
+    ) -> Result<Option<()>, SqlError> {
+        let Some((plan, snapshot)) = self.to_run(prepared)? else { return Ok(None) };
+        plan.query_each(&self.reader(role, interrupt), &snapshot, parameters, visit).map(Some)
     }
 
     fn answer_at(&self) -> AnswerAt {
@@ -330,7 +343,7 @@ impl Database for NodeDatabase {
 
     async fn execute(&self, role: &str, payload: Payload, answer_at: AnswerAt) -> Result<Executed, SqlError> {
         self.serving()?;
-        let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter.expiry_blocks_max));
+        let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter().expiry_blocks_max));
         let signed = self.session.sign_as(role.to_string(), payload, self.published.newest().0 + ahead);
         let bytes = Bytes::from(signed.to_bytes());
         if bytes.len() > types::limits::TRANSACTION_BYTES_MAX {
@@ -368,12 +381,7 @@ impl Database for NodeDatabase {
             let message = "the session's temporary tables are those of another database";
             SqlError::new(SqlState::INTERNAL_ERROR, message)
         })?;
-        let Some((library, snapshot)) = self.published.at_one_height() else {
-            let message = "the tables are being changed";
-            return Err(
-                SqlError::new(SqlState::CANNOT_CONNECT_NOW, message).hint("Begin the transaction again.")
-            );
-        };
+        let (library, snapshot) = self.published.at_one_height();
         // What nobody runs again may read what other nodes do not keep.
         let snapshot: Arc<dyn Snapshot> = match read_only {
             true => Arc::new(self.published.with_past(snapshot)),
@@ -385,7 +393,7 @@ impl Database for NodeDatabase {
             timestamp_ms: self.next_block_ms(),
             index: u32::MAX,
             transaction: TransactionId::default(),
-            step_limit: self.charter.meter.transaction_steps,
+            step_limit: self.charter().meter.transaction_steps,
         };
         let (principal, read_limit) = (self.principal(role), QUERY_STEPS_MAX);
         let tables = temporary.tables.clone();
@@ -398,7 +406,7 @@ impl Database for NodeDatabase {
     }
 
     fn role_of(&self, user: &str) -> Result<String, SqlError> {
-        if user == ADMINISTRATOR || user == self.charter.organisations[self.organisation].name {
+        if user == ADMINISTRATOR || user == self.organisation_name() {
             return Ok(String::new());
         }
         let catalog = self.catalog();
@@ -462,17 +470,30 @@ impl Database for NodeDatabase {
         Ok(proving::receipt_proof(&self.ledger, id, covering)?.to_json())
     }
 
+    fn row_proof(
+        &self,
+        role: &str,
+        table: &str,
+        path: &[String],
+        key: &[String],
+    ) -> Result<String, SqlError> {
+        self.serving()?;
+        let reader = self.reader(role, &Arc::default());
+        proving_rows::row_proof((&self.published, &self.ledger), &reader, (table, path), key)
+    }
+
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow> {
-        self.logged(history::blocks(&self.charter, &self.ledger, heights, limit))
+        self.logged(history::blocks(&self.charters.newest(), &self.ledger, heights, limit))
     }
 
     fn transactions(&self, filter: &TransactionFilter, limit: usize) -> Vec<TransactionRow> {
-        self.logged(history::transactions(&self.charter, &self.ledger, filter, limit))
+        self.logged(history::transactions(&self.charters.newest(), &self.ledger, filter, limit))
     }
 
     fn nodes(&self) -> Vec<NodeRow> {
         let newest = self.published.newest();
-        let members = self.charter.organisations.iter().enumerate();
+        let charter = self.charters.newest();
+        let members = charter.organisations.iter().enumerate();
         members
             .map(|(position, organisation)| {
                 let known = match position == self.organisation {
@@ -494,9 +515,10 @@ impl Database for NodeDatabase {
     fn status(&self) -> NodeStatus {
         let (height, state_digest) = self.published.newest();
         let recent = self.published.recent().into_iter();
+        let charter = self.charter();
         NodeStatus {
-            organisation: self.charter.organisations[self.organisation].name.clone(),
-            ledger: self.charter.ledger().to_string(),
+            organisation: self.organisation_name(),
+            ledger: charter.ledger().to_string(),
             height,
             state_digest: state_digest.to_string(),
             // Outcomes may be certified before they are recorded.
@@ -506,12 +528,13 @@ impl Database for NodeDatabase {
                 .collect(),
             pending: self.ordering.status().pending_transactions as u64,
             uptime_seconds: self.started.elapsed().as_secs(),
-            execution: self.charter.execution,
-            protocol: self.charter.protocol.clone(),
+            execution: charter.execution,
+            protocol: charter.protocol.clone(),
             version: env!("CARGO_PKG_VERSION").to_string(),
             resident_bytes: resident_bytes(),
             diverged: self.published.certified().reported(),
             not_serving: self.published.not_serving(),
+            warnings: self.keys.warnings(height),
         }
     }
 

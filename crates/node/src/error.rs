@@ -1,9 +1,16 @@
+use crypto::Digest;
 use std::path::PathBuf;
 use types::{CharterError, IdentityError};
 
 /// Why a node cannot start, or cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
+    /// The ordering service has ended, which nobody told it to.
+    #[error(
+        "the ordering service has failed: the log says why (a full disk?); mend it and start the node again, it fetches \
+         what it missed"
+    )]
+    OrderingEnded,
     /// A file of the node's folder cannot be read or written.
     #[error("cannot {action} {path}: {error}")]
     File {
@@ -64,9 +71,9 @@ pub enum NodeError {
         /// Which file.
         path: PathBuf,
         /// Digest of the charter.
-        expected: crypto::Digest,
+        expected: Digest,
         /// Ledger of the identity.
-        found: crypto::Digest,
+        found: Digest,
     },
     /// The folder to initialise is not empty.
     #[error("{0} exists and is not empty; choose another folder, or remove it")]
@@ -122,9 +129,18 @@ pub enum NodeError {
         /// The first height that differs.
         height: u64,
         /// Recorded state digest.
-        expected: crypto::Digest,
+        expected: Digest,
         /// Replayed state digest.
-        found: crypto::Digest,
+        found: Digest,
+    },
+    /// Neither a checkpoint nor all blocks are there.
+    #[error(
+        "no checkpoint in this folder can be used, and the ledger begins at height {first}, behind the certified checkpoint that \
+         this node joined from: move the folder `ledger` away (never `ordering`) and start the node: it joins again"
+    )]
+    NoState {
+        /// Height of the ledger's first block.
+        first: u64,
     },
     /// This node's outcomes are not those of a quorum, whatever it starts from.
     #[error(
@@ -136,6 +152,16 @@ pub enum NodeError {
         height: u64,
         /// What was found.
         found: String,
+    },
+    /// A state that is not the one that a quorum has attested.
+    #[error("the state behind block {height}: expected the root {expected}, found {found}")]
+    State {
+        /// The height of the checkpoint.
+        height: u64,
+        /// What a quorum has attested.
+        expected: Digest,
+        /// What the state has.
+        found: Digest,
     },
     /// Blocks are missing between ledger and ordering.
     #[error(

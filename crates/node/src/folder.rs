@@ -1,12 +1,12 @@
 use crate::NodeError;
 use crate::access;
-use crypto::SecretKey;
+use crypto::{SecretKey, Signature};
 use gateway::Authentication;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use types::{AnswerAt, Charter, Identity, Organisation, Pipeline};
+use types::{AnswerAt, Charter, Identity, Organisation, Pipeline, accept_membership};
 
 /// `node.toml`: where a node listens and how many threads it uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,10 @@ pub struct NodeConfig {
     /// nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_memory_megabytes: Option<u64>,
+    /// How much of the files of blocks and checkpoints is read again per second, to find damage, in units of 1,048,576 bytes;
+    /// 0: nothing. Where nothing is said, so much that everything is read within a checkpoint interval, and 50 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scrub_megabytes_per_second: Option<u64>,
     /// How validation is scheduled, where transactions are executed before they are ordered.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pipeline: Pipeline,
@@ -55,9 +59,27 @@ pub struct NodeConfig {
     /// outcome, or `recorded`, once the block is final and on this node's disk.
     #[serde(default, skip_serializing_if = "is_default")]
     pub answer_at: AnswerAt,
+    /// How a node that is behind gets to the newest block: from a `checkpoint` of other nodes, certified by a quorum, and the
+    /// blocks behind it, or by a `replay` of all blocks, whose history it then has.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub join: Join,
+    /// So many blocks behind a node joins from a checkpoint; 1,000 where nothing is said. One without any block always does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub join_behind_blocks: Option<u64>,
     /// Where contracts ask when they are endorsed, by name: `http://…` or the path of a file, from this folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub oracles: BTreeMap<String, String>,
+}
+
+/// How a node that is behind gets to the newest block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Join {
+    /// From a certified checkpoint of other nodes, where there is one.
+    #[default]
+    Checkpoint,
+    /// By executing every block.
+    Replay,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -94,14 +116,15 @@ mod as_text {
 ///  ledger/         blocks, certificates, receipts
 ///  checkpoints/    the two newest states
 ///  history/        what became of rows; made again from blocks as far as checkpoints allow
+///  joining/        pieces of a checkpoint of other nodes, while the node joins
 ///  ordering/       this node's votes; never lost, copied or rolled back
 /// ```
 pub struct NodeFolder {
     /// The folder.
     pub path: PathBuf,
-    /// The charter.
+    /// The founding charter.
     pub charter: Charter,
-    /// Position of this node's organisation in the charter.
+    /// Position of this node's organisation in the charter, or in an amended one.
     pub organisation: usize,
     /// The configuration.
     pub config: NodeConfig,
@@ -147,6 +170,103 @@ fn create(path: &Path) -> Result<(), NodeError> {
     })
 }
 
+impl NodeConfig {
+    /// Listens on these for nodes, for Postgres clients and for HTTP; everything else as where nothing is said.
+    fn new([listen, postgres, http]: [SocketAddr; 3], threads: usize) -> NodeConfig {
+        NodeConfig {
+            listen,
+            postgres,
+            http,
+            authentication: Authentication::default(),
+            tls_certificate: Some("tls.crt".into()),
+            tls_key: Some("tls.key".into()),
+            connections_max: None,
+            threads,
+            history_heights: None,
+            row_history_megabytes: None,
+            client_transactions_per_second: None,
+            query_memory_megabytes: None,
+            scrub_megabytes_per_second: None,
+            pipeline: Pipeline::default(),
+            answer_at: AnswerAt::default(),
+            join: Join::default(),
+            join_behind_blocks: None,
+            oracles: BTreeMap::new(),
+        }
+    }
+}
+
+/// Whose folder one is.
+struct Owner<'a> {
+    position: u16,
+    name: &'a str,
+    root: &'a SecretKey,
+    node: &'a SecretKey,
+}
+
+/// Writes all files of a node's folder. Gives the client whose key is in it.
+fn write_folder(
+    folder: &Path,
+    charter: &Charter,
+    config: &NodeConfig,
+    owner: &Owner<'_>,
+) -> Result<Identity, NodeError> {
+    create(folder)?;
+    write(&folder.join("charter.toml"), &charter.to_toml())?;
+    write(&folder.join("node.toml"), &toml::to_string(config).expect("plain fields"))?;
+    let (certificate, key) = access::own_certificate(owner.name);
+    write(&folder.join("tls.crt"), &certificate)?;
+    write_secret(&folder.join("tls.key"), &key)?;
+    write_secret(&folder.join("root.key"), &owner.root.to_hex())?;
+    write_secret(&folder.join("node.key"), &owner.node.to_hex())?;
+    let session = Identity::issue(charter.ledger(), owner.root, owner.position);
+    write_secret(&folder.join("session.toml"), &session.to_toml())?;
+    let client = Identity::issue(charter.ledger(), owner.root, owner.position);
+    write_secret(&folder.join("client.toml"), &client.to_toml())?;
+    Ok(client)
+}
+
+/// An organisation that wants to become a member of a ledger.
+#[derive(Clone, Debug)]
+pub struct Newcomer {
+    /// Its name.
+    pub name: String,
+    /// The position that it will have: as many organisations as the ledger has had before.
+    pub position: u16,
+    /// Where its node listens for nodes, for Postgres clients and for HTTP.
+    pub listen: [SocketAddr; 3],
+    /// Threads of the node's core.
+    pub threads: usize,
+}
+
+impl Newcomer {
+    /// Makes keys and a node's folder. Gives what is to become a member, and its root key's signature for that.
+    ///
+    /// # Errors
+    /// The charter file is none, the folder is not empty, or a file cannot be written.
+    pub fn create(&self, path: &Path, charter_path: &Path) -> Result<(Organisation, Signature), NodeError> {
+        let charter = Charter::from_toml(&read(charter_path)?)
+            .map_err(|error| NodeError::Charter { path: charter_path.to_path_buf(), error })?;
+        if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(NodeError::FolderNotEmpty(path.to_path_buf()));
+        }
+        let (root, node) = (SecretKey::generate(), SecretKey::generate());
+        let owner = Owner { position: self.position, name: &self.name, root: &root, node: &node };
+        write_folder(path, &charter, &NodeConfig::new(self.listen, self.threads), &owner)?;
+        let organisation = Organisation {
+            name: self.name.clone(),
+            root_key: root.public_key(),
+            node_key: node.public_key(),
+            address: self.listen[0].to_string(),
+            gateway: self.listen[2].to_string(),
+            removed: false,
+            node_key_expires: None,
+        };
+        let acceptance = accept_membership(&charter.ledger(), &organisation, &root);
+        Ok((organisation, acceptance))
+    }
+}
+
 impl NodeFolder {
     /// Reads and checks everything that starting the node needs.
     ///
@@ -162,10 +282,6 @@ impl NodeFolder {
         let key_path = path.join("node.key");
         let node_key = SecretKey::from_hex(&read(&key_path)?)
             .map_err(|error| NodeError::Key { path: key_path.clone(), reason: error.to_string() })?;
-        let organisation = charter.member(&node_key.public_key()).ok_or_else(|| NodeError::Key {
-            path: key_path,
-            reason: format!("no organisation of the charter has the node key {}", node_key.public_key()),
-        })?;
         let session_path = path.join("session.toml");
         let session = Identity::from_toml(&read(&session_path)?)
             .map_err(|error| NodeError::Identity { path: session_path.clone(), error })?;
@@ -173,12 +289,22 @@ impl NodeFolder {
             let (expected, found) = (charter.ledger(), session.ledger());
             return Err(NodeError::OtherLedger { path: session_path, expected, found });
         }
+        // Of a node whose key the founding charter does not name, the session's credential says whose it is.
+        let organisation = usize::from(session.organisation());
+        let named = charter.member(&node_key.public_key());
+        if named.is_some_and(|named| named != organisation) {
+            let reason = format!(
+                "node key {} is that of another organisation than session.toml",
+                node_key.public_key()
+            );
+            return Err(NodeError::Key { path: key_path, reason });
+        }
         Ok(NodeFolder { path: path.to_path_buf(), charter, organisation, config, node_key, session })
     }
 
-    /// Name of this node's organisation.
+    /// Name of this node's organisation, if the founding charter has it.
     pub fn organisation_name(&self) -> &str {
-        &self.charter.organisations[self.organisation].name
+        self.charter.organisations.get(self.organisation).map_or("a later member", |own| &own.name)
     }
 }
 
@@ -239,6 +365,8 @@ impl Network {
                 node_key: nodes[member].public_key(),
                 address: port(0, member).to_string(),
                 gateway: port(200, member).to_string(),
+                removed: false,
+                node_key_expires: None,
             })
             .collect();
         for (member, root) in roots.iter().enumerate() {
@@ -248,36 +376,10 @@ impl Network {
         let (mut folders, mut clients) = (Vec::new(), Vec::new());
         for (member, (root, node)) in roots.iter().zip(&nodes).enumerate() {
             let folder = path.join(format!("org{}", member + 1));
-            create(&folder)?;
-            let config = NodeConfig {
-                listen: port(0, member),
-                postgres: port(100, member),
-                http: port(200, member),
-                authentication: Authentication::default(),
-                tls_certificate: Some("tls.crt".into()),
-                tls_key: Some("tls.key".into()),
-                connections_max: None,
-                threads: options.threads,
-                history_heights: None,
-                row_history_megabytes: None,
-                client_transactions_per_second: None,
-                query_memory_megabytes: None,
-                pipeline: options.pipeline,
-                answer_at: AnswerAt::default(),
-                oracles: BTreeMap::new(),
-            };
-            write(&folder.join("charter.toml"), &charter.to_toml())?;
-            write(&folder.join("node.toml"), &toml::to_string(&config).expect("plain fields"))?;
-            let (certificate, key) = access::own_certificate(&format!("org{}", member + 1));
-            write(&folder.join("tls.crt"), &certificate)?;
-            write_secret(&folder.join("tls.key"), &key)?;
-            write_secret(&folder.join("root.key"), &root.to_hex())?;
-            write_secret(&folder.join("node.key"), &node.to_hex())?;
-            let session = Identity::issue(charter.ledger(), root, member as u16);
-            write_secret(&folder.join("session.toml"), &session.to_toml())?;
-            let client = Identity::issue(charter.ledger(), root, member as u16);
-            write_secret(&folder.join("client.toml"), &client.to_toml())?;
-            clients.push(client);
+            let ports = [port(0, member), port(100, member), port(200, member)];
+            let config = NodeConfig { pipeline: options.pipeline, ..NodeConfig::new(ports, options.threads) };
+            let owner = Owner { position: member as u16, name: &format!("org{}", member + 1), root, node };
+            clients.push(write_folder(&folder, &charter, &config, &owner)?);
             folders.push(folder);
         }
         Ok(Network { charter, folders, clients })
@@ -299,6 +401,22 @@ mod tests {
     }
 
     #[test]
+    fn a_newcomer_signs_for_exactly_what_it_is_to_be() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let network = Network::create(&place.path().join("network"), &options()).expect("an empty folder");
+        let charter = network.folders[0].join("charter.toml");
+        let listen = [7900, 7901, 7902].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+        let newcomer = Newcomer { name: "emma".into(), position: 4, listen, threads: 1 };
+        let folder = place.path().join("emma");
+        let (organisation, acceptance) = newcomer.create(&folder, &charter).expect("an empty folder");
+        let change = types::CharterChange::AddOrganisation { organisation, acceptance };
+        let amended = network.charter.amended(&change).expect("a fifth member");
+        let key = SecretKey::from_hex(&read(&folder.join("node.key")).expect("written")).expect("a key");
+        assert_eq!(amended.member(&key.public_key()), Some(4));
+        assert!(matches!(newcomer.create(&folder, &charter), Err(NodeError::FolderNotEmpty(_))));
+    }
+
+    #[test]
     fn a_new_network_can_be_opened_and_mistakes_are_named() {
         let place = tempfile::tempdir().expect("a temporary folder");
         let network = Network::create(place.path(), &options()).expect("an empty folder");
@@ -315,9 +433,12 @@ mod tests {
         let error = NodeFolder::open(folder).err().expect("no key").to_string();
         assert!(error.contains("node.key"), "{error}");
 
+        std::fs::copy(network.folders[2].join("node.key"), folder.join("node.key")).expect("copied");
+        let error = NodeFolder::open(folder).err().expect("another member's key").to_string();
+        assert!(error.contains("another organisation"), "{error}");
         std::fs::write(folder.join("node.key"), SecretKey::generate().to_hex()).expect("written");
-        let error = NodeFolder::open(folder).err().expect("a stranger's key").to_string();
-        assert!(error.contains("no organisation of the charter"), "{error}");
+        let opened = NodeFolder::open(folder).expect("a key that an amendment may name");
+        assert_eq!(opened.organisation, 1);
     }
 
     #[test]

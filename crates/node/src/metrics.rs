@@ -1,5 +1,6 @@
 //! One registry; names are `entente_<stage>_<what>_<unit>`.
 
+use crate::joining::Progress;
 use engine::ExecutedBlock;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -20,6 +21,11 @@ pub(crate) struct StageLabel {
     stage: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct FoundLabel {
+    what: &'static str,
+}
+
 /// What a node counts and measures.
 pub(crate) struct NodeMetrics {
     registry: Registry,
@@ -34,6 +40,14 @@ pub(crate) struct NodeMetrics {
     certified: Gauge,
     diverged: Counter,
     contradicted: Counter,
+    join_height: Gauge,
+    join_pieces: Gauge,
+    join_checked: Gauge,
+    join_bytes: Gauge,
+    join_liars: Gauge,
+    checkpoint: Gauge,
+    scrubbed: Counter,
+    scrub_found: Family<FoundLabel, Counter>,
     queue: Family<StageLabel, Gauge>,
     latency: Family<StageLabel, Histogram>,
 }
@@ -44,6 +58,10 @@ pub(crate) const EXECUTE: &str = "execute";
 pub(crate) const RECORD: &str = "record";
 pub(crate) const ATTEST: &str = "attest";
 pub(crate) const ANSWER: &str = "answer";
+/// Taking a snapshot for a checkpoint: all that the pipeline does for it.
+pub(crate) const CHECKPOINT_SNAPSHOT: &str = "checkpoint_snapshot";
+pub(crate) const CHECKPOINT_WRITE: &str = "checkpoint_write";
+pub(crate) const CHECKPOINT_ROOT: &str = "checkpoint_root";
 
 impl NodeMetrics {
     pub(crate) fn new() -> NodeMetrics {
@@ -60,6 +78,14 @@ impl NodeMetrics {
             certified: Gauge::default(),
             diverged: Counter::default(),
             contradicted: Counter::default(),
+            join_height: Gauge::default(),
+            join_pieces: Gauge::default(),
+            join_checked: Gauge::default(),
+            join_bytes: Gauge::default(),
+            join_liars: Gauge::default(),
+            checkpoint: Gauge::default(),
+            scrubbed: Counter::default(),
+            scrub_found: Family::default(),
             queue: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
             registry: Registry::default(),
@@ -107,6 +133,35 @@ impl NodeMetrics {
             "entente_attest_contradictions",
             "Members that have attested two different outcomes of one block",
             metrics.contradicted.clone(),
+        );
+        let joining = [
+            (
+                "entente_join_height",
+                "Height of the checkpoint that is, or was last, fetched",
+                &metrics.join_height,
+            ),
+            ("entente_join_pieces", "Pieces of its state", &metrics.join_pieces),
+            ("entente_join_checked", "Pieces that are here and checked", &metrics.join_checked),
+            ("entente_join_bytes", "Bytes that came", &metrics.join_bytes),
+            ("entente_join_liars", "Members that have sent something wrong", &metrics.join_liars),
+        ];
+        for (name, help, gauge) in joining {
+            registry.register(name, help, gauge.clone());
+        }
+        registry.register(
+            "entente_attest_checkpoint_height",
+            "Height of the newest checkpoint whose root is certified and this node's",
+            metrics.checkpoint.clone(),
+        );
+        registry.register(
+            "entente_scrub_bytes",
+            "Bytes of files that were read again and compared with their checksums",
+            metrics.scrubbed.clone(),
+        );
+        registry.register(
+            "entente_scrub_found",
+            "Damage that reading again has found, by what is damaged",
+            metrics.scrub_found.clone(),
         );
         registry.register(
             "entente_pipeline_queue_blocks",
@@ -174,12 +229,35 @@ impl NodeMetrics {
         self.certified.set(height as i64);
     }
 
+    pub(crate) fn checkpoint_certified(&self, height: u64) {
+        self.checkpoint.set(height as i64);
+    }
+
+    /// Files were read again.
+    pub(crate) fn scrubbed(&self, bytes: u64) {
+        self.scrubbed.inc_by(bytes);
+    }
+
+    /// Reading again has found damage.
+    pub(crate) fn scrub_found(&self, what: &'static str) {
+        self.scrub_found.get_or_create(&FoundLabel { what }).inc();
+    }
+
     pub(crate) fn diverged(&self) {
         self.diverged.inc();
     }
 
     pub(crate) fn contradicted(&self) {
         self.contradicted.inc();
+    }
+
+    pub(crate) fn joining(&self, progress: &Progress) {
+        let Progress { height, pieces, checked, bytes, liars, .. } = *progress;
+        self.join_height.set(height as i64);
+        self.join_pieces.set(pieces as i64);
+        self.join_checked.set(checked as i64);
+        self.join_bytes.set(bytes as i64);
+        self.join_liars.set(liars as i64);
     }
 
     /// Prometheus text.

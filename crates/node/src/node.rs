@@ -1,30 +1,19 @@
 use crate::Faults;
-use crate::admission::VerifierAdmission;
-use crate::attesting::{Attestations, Attester, Certified, Input};
+use crate::core::{self, Core, Member, Standing};
 use crate::database::{Endorsing, NodeDatabase, query_memory};
-use crate::endorsing::{Collector, Endorser, OracleSources, Peers, Proposer, RecentStates};
-use crate::metrics::NodeMetrics;
-use crate::past::HISTORY_HEIGHTS;
-use crate::pipeline::{self, Attest, Shared};
+use crate::endorsing::{Collector, Endorser, OracleSources, Peers};
+use crate::pipeline;
 use crate::published::Published;
-use crate::rate_limit::RateLimit;
-use crate::receipts::Receipts;
-use crate::recovery::{attestable, recover};
-use crate::row_history::KeptRows;
-use crate::submission::Submitter;
 use crate::{NodeError, NodeFolder, access};
-use crossbeam_channel::bounded;
-use engine::Verifier;
 use gateway::{Access, Database};
-use ledger::{CheckpointStore, Ledger, OpenReport};
 use ordering::bft::{self, BftConfig};
 use ordering::solo::{self, SoloConfig};
-use ordering::{Admission, CertificateVerifier, MempoolLimits, Ordering};
+use ordering::{MempoolLimits, Ordering};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use types::{CertificateRules, ExecutionModel, OutcomeCertificate};
+use types::{CheckpointCertificate, OutcomeCertificate};
 
 /// Threads that serve clients.
 const GATEWAY_THREADS: usize = 2;
@@ -39,6 +28,8 @@ pub struct NodeOptions {
     pub attests_nothing: bool,
     /// What goes wrong in memory.
     pub faults: Option<Arc<Faults>>,
+    /// What goes wrong with the disk of ledger and checkpoints.
+    pub disk: Option<Arc<ledger::Faults>>,
 }
 
 /// What starting a node found.
@@ -92,124 +83,64 @@ impl Node {
             Ok::<_, NodeError>((postgres, http))
         })?;
 
-        let (ledger, opened) = Ledger::open(path.join("ledger"), charter.ledger())?;
-        let ledger = Arc::new(ledger);
-        let checkpoints = Arc::new(CheckpointStore::open(path.join("checkpoints"), charter.ledger())?);
-        let verifier = Arc::new(Verifier::new(&charter));
-        let pool = threads("core", config.threads)?;
-        let newest = ledger.tip().map_or(0, |(height, _)| height);
-        let rows = KeptRows::open(&path, &charter, newest, config.row_history_megabytes)?;
-        let recovered = pool.install(|| {
-            recover(&charter, config.pipeline, &verifier, &ledger, &checkpoints, rows.as_deref(), u64::MAX)
-        })?;
-        let (engine, checkpoint, replayed) = (&recovered.engine, recovered.checkpoint, recovered.replayed);
-        let mut repairs = recovered.refused.clone();
-        repairs.extend(ledger_repairs(&opened));
-
-        let height = engine.height();
-        let last = ledger.header(height)?;
-        let states = (charter.execution == ExecutionModel::ExecuteOrderValidate).then(|| {
-            let timestamp_ms = last.as_ref().map_or(0, |last| last.timestamp_ms);
-            Arc::new(RecentStates::new(engine.endorsement_basis(timestamp_ms)))
-        });
-        let receipts = Arc::new(Receipts::new());
-        let proposer = states.as_ref().and_then(|states| {
-            Proposer::new(&charter, verifier.clone(), receipts.clone(), states.clone()).map(Arc::new)
-        });
-        let admission: Arc<dyn Admission> =
-            Arc::new(VerifierAdmission { verifier: verifier.clone(), proposer: proposer.clone() });
-        let (endorser_key, attesting_key) = (node_key.clone(), node_key.clone());
-        let ordering = match charter.ordering.as_str() {
-            "solo" => {
-                let mempool = MempoolLimits::default();
-                solo::start(SoloConfig { charter: charter.clone(), node_key, last, mempool }, admission)?
-            }
-            _ => bft::start(
-                BftConfig {
-                    charter: charter.clone(),
-                    organisation,
-                    node_key,
-                    storage: path.join("ordering"),
-                    listen: config.listen,
-                    start: height,
-                    mempool: MempoolLimits::default(),
-                    worker_threads: 2,
-                },
-                admission,
-            )?,
+        let (member_key, began) = (node_key.clone(), Instant::now());
+        let member = Member {
+            folder: &path,
+            charter: &charter,
+            node_key: node_key.clone(),
+            config: &config,
+            options,
+            clock: Arc::new(move || began.elapsed()),
         };
-
-        let (certified_height, outcomes) = attestable(&ledger)?;
-        let certified = Arc::new(Certified::new(certified_height, charter.organisations.len()));
-        let state = engine.state().clone();
-        let heights = config.history_heights.unwrap_or(HISTORY_HEIGHTS);
-        let library = engine.library().clone();
-        let published =
-            Published::new(state, library, (heights, rows.clone()), height, engine.state_digest(), certified);
-        let published = Arc::new(published);
-        let metrics = Arc::new(NodeMetrics::new());
-        let certificates = CertificateVerifier::new(&charter)
-            .map_err(|error| NodeError::Certificate { height: 0, reason: error.to_string() })?;
-        let (attest, to_attest) = bounded(pipeline::QUEUE_OUTCOMES);
-        let attest = (!options.attests_nothing).then_some(attest);
-        let attesting = attest.is_some().then(|| {
-            let (answers, certified) = bounded(1);
-            let (asking, heal) = bounded(1);
-            let (rules, position) = (CertificateRules::new(&charter), organisation as u16);
-            let attestations = Attestations::new(rules, position, attesting_key, certified_height);
-            let parts = (ordering.clone(), ledger.clone(), published.clone(), metrics.clone());
-            let outcomes = outcomes.into_iter().map(|own| Input::Executed(Box::new(own)));
-            let attester = Attester::new(attestations, parts, (answers, asking), outcomes);
-            Attest { attester, inputs: to_attest, certified, heal }
-        });
-        let shared = Arc::new(Shared {
-            charter: charter.clone(),
-            pipeline: config.pipeline,
-            ordering: ordering.clone(),
-            ledger: ledger.clone(),
-            checkpoints,
-            attest,
-            faults: options.faults,
-            verifier: verifier.clone(),
-            certificates,
-            published: published.clone(),
-            receipts: receipts.clone(),
-            states: states.clone(),
-            proposer: proposer.clone(),
-            rows,
-            metrics: metrics.clone(),
-            pool,
-        });
-        let stages = pipeline::start(shared, recovered, attesting)?;
-        let submitter = Arc::new(Submitter {
-            charter: charter.clone(),
-            ordering: ordering.clone(),
-            ledger: ledger.clone(),
-            verifier: verifier.clone(),
-            published: published.clone(),
-            receipts,
-            rate_limit: config.client_transactions_per_second.map(RateLimit::new),
-            started: Instant::now(),
-        });
+        let join = |Standing { height, last, charters }, admission| {
+            Ok(match charter.ordering.as_str() {
+                "solo" => {
+                    let mempool = MempoolLimits::default();
+                    solo::start(SoloConfig { charters, node_key: member_key, last, mempool }, admission)?
+                }
+                _ => bft::start(
+                    BftConfig {
+                        charters,
+                        node_key: member_key,
+                        storage: path.join("ordering"),
+                        listen: config.listen,
+                        start: height,
+                        mempool: MempoolLimits::default(),
+                        worker_threads: 2,
+                    },
+                    admission,
+                )?,
+            })
+        };
+        let Core { shared, recovered, attest, exchange, joined, submitter, repairs } =
+            core::open(member, join)?;
+        let (checkpoint, replayed, height) =
+            (recovered.checkpoint, recovered.replayed, recovered.engine.height());
+        let (ordering, ledger, published) =
+            (shared.ordering.clone(), shared.ledger.clone(), shared.published.clone());
+        let (verifier, metrics) = (shared.verifier.clone(), shared.metrics.clone());
+        let (states, proposer) = (shared.states.clone(), shared.proposer.clone());
+        let (charters, keys) = (shared.charters.clone(), shared.keys.clone());
+        let stages = pipeline::start(shared, recovered, attest, (exchange, joined))?;
         let endorsing = match states {
             None => None,
             Some(states) => {
-                let (position, ledger) = (organisation as u16, charter.ledger());
+                let position = organisation as u16;
                 let oracles = OracleSources::new(&config.oracles, &path, gateway.handle().clone())?;
-                let (oracles, pool) = (Arc::new(oracles), threads("endorse", config.threads)?);
-                let (key, asked) = (endorser_key, verifier.clone());
-                let endorser = Endorser::new(position, ledger, key, asked, states, oracles, pool);
+                let (oracles, pool) = (Arc::new(oracles), core::threads("endorse", config.threads)?);
+                let (own_key, key, asked) = (node_key.public_key(), node_key, verifier);
+                let endorser = Endorser::new(position, key, charters.clone(), asked, states, oracles, pool);
                 let endorser = Arc::new(endorser);
-                let peers = Peers::new(&charter, organisation)?;
+                let peers = Peers::new(charters.clone(), (position, own_key), published.newest().0);
                 let (runtime, asked) = (gateway.handle(), endorser.clone());
                 let (submitter, metrics) = (submitter.clone(), metrics.clone());
-                let collector =
-                    Collector::start(runtime, &charter, asked, peers, submitter, proposer, metrics);
+                let collector = Collector::start(runtime, asked, peers, submitter, proposer, metrics);
                 Some(Endorsing { endorser, collector })
             }
         };
         let database = Arc::new(NodeDatabase {
-            charter,
+            charters,
+            keys,
             organisation,
             session,
             ordering: ordering.clone(),
@@ -244,6 +175,11 @@ impl Node {
         self.published.certified().covering(height)
     }
 
+    /// Proves the root of the newest checkpoint of this node that a quorum has attested.
+    pub fn checkpoint_certificate(&self) -> Option<CheckpointCertificate> {
+        Some(self.published.certified().checkpoint()?.certificate.clone())
+    }
+
     /// Why the node does not serve, if so.
     pub fn not_serving(&self) -> Option<String> {
         self.published.not_serving()
@@ -254,6 +190,7 @@ impl Node {
         if let Some(gateway) = self.gateway.take() {
             gateway.shutdown_timeout(GATEWAY_STOP);
         }
+        self.published.stop();
         self.ordering.stop();
         for stage in self.stages.drain(..) {
             // A stage that panicked has said so in `not_serving`.
@@ -285,20 +222,6 @@ fn serve(
     });
 }
 
-fn ledger_repairs(opened: &OpenReport) -> Vec<String> {
-    let mut repairs = Vec::new();
-    if opened.bytes_cut > 0 {
-        repairs.push(format!("{} bytes of a torn block were cut off the ledger", opened.bytes_cut));
-    }
-    if let Some(height) = opened.flushed_lost {
-        repairs.push(format!("the ledger once reached height {height}; what is missing is fetched again"));
-    }
-    if opened.indexes_rebuilt > 0 {
-        repairs.push(format!("{} index files of the ledger are made again", opened.indexes_rebuilt));
-    }
-    repairs
-}
-
 fn gateway_runtime() -> Result<tokio::runtime::Runtime, NodeError> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(GATEWAY_THREADS)
@@ -307,12 +230,4 @@ fn gateway_runtime() -> Result<tokio::runtime::Runtime, NodeError> {
         .enable_all()
         .build()
         .map_err(|error| NodeError::Thread { name: "gateway", error })
-}
-
-fn threads(name: &'static str, count: usize) -> Result<rayon::ThreadPool, NodeError> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(count.max(1))
-        .thread_name(move |number| format!("{name} {number}"))
-        .build()
-        .map_err(|error| NodeError::Thread { name, error: std::io::Error::other(error) })
 }

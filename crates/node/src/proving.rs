@@ -19,7 +19,14 @@ pub fn receipt_proof(
 ) -> Result<ReceiptProof, SqlError> {
     let Some((height, index)) = ledger.locate(id).map_err(unreadable)? else {
         let message = format!("no receipt of transaction {id} here: it is not final, or was never sent");
-        return Err(SqlError::new(SqlState::NO_DATA_FOUND, message));
+        let error = SqlError::new(SqlState::NO_DATA_FOUND, message);
+        return Err(match ledger.first_height() {
+            1 => error,
+            first => error.hint(format!(
+                "This node joined from a checkpoint and has blocks from height {first} on: ask another one for older \
+                 receipts."
+            )),
+        });
     };
     let tip = ledger.tip().map_or(0, |(height, _)| height);
     let certificate = match certificate_in_block(ledger, height, tip).map_err(unreadable)? {
@@ -46,9 +53,16 @@ pub fn receipt_proof(
             summaries.map(|summary| summary.map(|summary| summary.outcome)).collect()
         }
     };
+    let founding = certificate.statement.ledger;
+    let handovers = match certificate.statement.charters == founding {
+        true => Vec::new(),
+        false => ledger.handovers(founding).map_err(unreadable)?,
+    };
     let outcome = ledger.outcome(height).map_err(unreadable)?;
     let receipts = outcome.map(|outcome| outcome.receipts).unwrap_or_default();
-    ReceiptProof::new(&receipts, index, headers.map_err(unreadable)?, certificate).ok_or_else(|| {
+    let proof = ReceiptProof::new(&receipts, index, headers.map_err(unreadable)?, certificate);
+    let proof = proof.map(|proof| proof.with_handovers(handovers));
+    proof.ok_or_else(|| {
         SqlError::new(SqlState::INTERNAL_ERROR, format!("height {height} has no receipt {index}"))
     })
 }

@@ -3,15 +3,13 @@ use crate::past::{PastStates, WithPast};
 use crate::row_history::KeptRows;
 use parking_lot::RwLock;
 use sql::Library;
-use state::{Snapshot, State, StateSnapshot};
+use state::{Snapshot, StateSnapshot};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::watch;
 
 use crypto::Digest;
 
-/// Looks for a snapshot with a library that fits before it is given up.
-const SCHEMA_CHANGES_MAX: usize = 1_000;
 /// State digests that a node remembers for `/status`.
 const RECENT_DIGESTS: usize = 1_000;
 
@@ -27,11 +25,15 @@ pub(crate) struct Published {
 }
 
 struct Inner {
-    state: Arc<State>,
-    past: Arc<PastStates>,
+    /// Of the newest applied block.
+    snapshot: Arc<StateSnapshot>,
+    /// The compiled catalog of the snapshot.
     library: Arc<Library>,
+    past: Arc<PastStates>,
     recent: VecDeque<(u64, Digest)>,
     not_serving: Option<String>,
+    /// The node has been told to stop.
+    stopping: bool,
     /// Why nobody is served for a while.
     suspended: Option<String>,
 }
@@ -39,22 +41,18 @@ struct Inner {
 impl Published {
     /// `heights`: so many states are kept. `rows`: the history of rows, where there is one.
     pub(crate) fn new(
-        state: Arc<State>,
+        snapshot: Arc<StateSnapshot>,
         library: Arc<Library>,
         (heights, rows): (usize, Option<Arc<KeptRows>>),
         height: u64,
         digest: Digest,
         certified: Arc<Certified>,
     ) -> Published {
-        let past = Arc::new(PastStates::new(heights, height, state.snapshot()));
+        let past = Arc::new(PastStates::new(heights, height, snapshot.clone()));
         let recent = VecDeque::from([(height, digest)]);
-        let inner = Inner { state, past, library, recent, not_serving: None, suspended: None };
+        let inner =
+            Inner { snapshot, library, past, recent, not_serving: None, stopping: false, suspended: None };
         Published { rows, heights, certified, inner: RwLock::new(inner), height: watch::Sender::new(height) }
-    }
-
-    /// The tables.
-    pub(crate) fn state(&self) -> Arc<State> {
-        self.inner.read().state.clone()
     }
 
     /// What is known about others' outcomes.
@@ -67,17 +65,10 @@ impl Published {
         self.inner.read().library.clone()
     }
 
-    /// The compiled catalog and a snapshot that has it; `None` while the tables are being changed all the time.
-    pub(crate) fn at_one_height(&self) -> Option<(Arc<Library>, Arc<StateSnapshot>)> {
-        // A schema change may come between one and the other.
-        for _ in 0..SCHEMA_CHANGES_MAX {
-            let (library, snapshot) = (self.library(), self.state().snapshot());
-            if snapshot.catalog().version == library.catalog().version {
-                return Some((library, snapshot));
-            }
-            std::thread::yield_now();
-        }
-        None
+    /// The newest applied state, and its compiled catalog.
+    pub(crate) fn at_one_height(&self) -> (Arc<Library>, Arc<StateSnapshot>) {
+        let inner = self.inner.read();
+        (inner.library.clone(), inner.snapshot.clone())
     }
 
     /// A snapshot together with the states before it.
@@ -86,15 +77,16 @@ impl Published {
     }
 
     /// The block at `height` was applied.
-    pub(crate) fn applied(&self, library: &Arc<Library>, height: u64) {
-        let (state, past) = {
-            let inner = self.inner.read();
-            (inner.state.clone(), inner.past.clone())
-        };
-        past.push(height, state.snapshot());
-        if !Arc::ptr_eq(&self.inner.read().library, library) {
-            self.inner.write().library = library.clone();
-        }
+    pub(crate) fn applied(&self, snapshot: Arc<StateSnapshot>, library: &Arc<Library>, height: u64) {
+        debug_assert_eq!(snapshot.catalog().version, library.catalog().version);
+        let past = self.inner.read().past.clone();
+        past.push(height, snapshot.clone());
+        let mut inner = self.inner.write();
+        let before = std::mem::replace(&mut inner.snapshot, snapshot);
+        inner.library = library.clone();
+        drop(inner);
+        // It may be the last to hold what it alone kept.
+        drop(before);
     }
 
     /// A block was recorded.
@@ -109,12 +101,18 @@ impl Published {
     }
 
     /// The blocks above `height` are taken back: this is the state behind it, made anew.
-    pub(crate) fn replace(&self, state: Arc<State>, library: Arc<Library>, height: u64, digest: Digest) {
-        let past = Arc::new(PastStates::new(self.heights, height, state.snapshot()));
+    pub(crate) fn replace(
+        &self,
+        snapshot: Arc<StateSnapshot>,
+        library: Arc<Library>,
+        height: u64,
+        digest: Digest,
+    ) {
+        let past = Arc::new(PastStates::new(self.heights, height, snapshot.clone()));
         let mut inner = self.inner.write();
         inner.recent.retain(|(recorded, _)| *recorded < height);
         inner.recent.push_back((height, digest));
-        (inner.state, inner.past, inner.library) = (state, past, library);
+        (inner.snapshot, inner.past, inner.library) = (snapshot, past, library);
         drop(inner);
         self.height.send_replace(height);
     }
@@ -135,10 +133,18 @@ impl Published {
         self.inner.read().recent.iter().copied().collect()
     }
 
+    /// The node has been told to stop: whatever ends from now on has not failed.
+    pub(crate) fn stop(&self) {
+        self.inner.write().stopping = true;
+    }
+
     /// The node cannot go on.
     pub(crate) fn stop_serving(&self, reason: String) {
-        tracing::error!(reason, "the node stops serving");
-        self.inner.write().not_serving.get_or_insert(reason);
+        let mut inner = self.inner.write();
+        if !inner.stopping {
+            tracing::error!(reason, "the node stops serving");
+            inner.not_serving.get_or_insert(reason);
+        }
     }
 
     /// Nobody is served until [`Published::resume`].

@@ -3,64 +3,224 @@
 
 use crate::NodeError;
 use crate::attesting::OwnOutcome;
+use crate::charters;
 use crate::row_history::KeptRows;
+use crypto::Digest;
 use engine::{Engine, Verifier};
-use ledger::{BlockRecord, CheckpointStore, Ledger, LedgerError};
-use state::CheckpointHeader;
+use ledger::{BlockOutcome, BlockRecord, CheckpointStore, Ledger, LedgerError};
+use state::{CheckpointHeader, StateTree, write_checkpoint};
 use std::sync::Arc;
-use types::{Charter, Pipeline};
+use types::{Charter, OutcomeHeader, Pipeline};
 
 /// An engine at the ledger's tip, and how it got there.
-pub struct Recovered {
+pub(crate) struct Recovered {
     /// The engine.
-    pub engine: Engine,
+    pub(crate) engine: Engine,
     /// Height of the checkpoint that was loaded; 0 where everything was replayed.
-    pub checkpoint: u64,
+    pub(crate) checkpoint: u64,
     /// Blocks executed again.
-    pub replayed: u64,
+    pub(crate) replayed: u64,
     /// Checkpoints that could not be used, and why.
-    pub refused: Vec<String>,
+    pub(crate) refused: Vec<String>,
 }
 
-/// Loads the newest checkpoint below height `below` that is whole and whose replay agrees with the ledger; falls back to older ones and at
-/// last to replaying every block.
-///
-/// # Errors
-/// [`NodeError::Diverged`] where even full replay differs from the record; errors of the ledger's files.
-pub fn recover(
-    charter: &Arc<Charter>,
-    pipeline: Pipeline,
-    verifier: &Verifier,
-    ledger: &Ledger,
-    checkpoints: &CheckpointStore,
-    rows: Option<&KeptRows>,
-    below: u64,
-) -> Result<Recovered, NodeError> {
-    let tip = ledger.tip().map_or(0, |(height, _)| height);
-    let mut refused = Vec::new();
-    for height in checkpoints.newest().into_iter().filter(|height| *height < below) {
-        if height > tip {
-            refused.push(format!("checkpoint {height} lies above the ledger's tip {tip}"));
-            continue;
-        }
-        if let Some(rows) = rows.filter(|rows| rows.tip() < height) {
-            let known = rows.tip();
-            refused.push(format!(
-                "checkpoint {height} lies above height {known}, where the history of rows ends"
-            ));
-            continue;
-        }
-        let attempt = load(charter, ledger, checkpoints, height)
-            .and_then(|engine| engine.with_pipeline(pipeline).map_err(|error| error.to_string()))
-            .and_then(|engine| replay(engine, verifier, ledger, rows).map_err(|error| error.to_string()));
-        match attempt {
-            Ok((engine, replayed)) => return Ok(Recovered { engine, checkpoint: height, replayed, refused }),
-            Err(reason) => refused.push(format!("checkpoint {height}: {reason}")),
+/// What is known of the states that recovery comes through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    /// Only checkpoints below this height are tried.
+    pub(crate) below: u64,
+    /// Behind this height the state is written down as a checkpoint, and has this root, if one is known.
+    pub(crate) state: Option<(u64, Option<Digest>)>,
+}
+
+impl Known {
+    /// Nothing: every checkpoint may be good.
+    pub(crate) const NOTHING: Known = Known { below: u64::MAX, state: None };
+}
+
+/// So many blocks whose outcome nobody has certified are recorded again; there are not nearly as many before a ledger stands
+/// still.
+const UNCERTIFIED_BLOCKS_MAX: usize = 10_000;
+
+/// What recovery works with.
+#[derive(Clone, Copy)]
+pub(crate) struct Recovery<'a> {
+    pub(crate) charter: &'a Arc<Charter>,
+    /// How validation is scheduled.
+    pub(crate) pipeline: Pipeline,
+    pub(crate) verifier: &'a Verifier,
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) checkpoints: &'a CheckpointStore,
+    /// The history of rows, where it is kept.
+    pub(crate) rows: Option<&'a KeptRows>,
+}
+
+impl Recovery<'_> {
+    /// Loads the newest checkpoint that is whole and whose replay agrees with the ledger; falls back to older ones and at
+    /// last to replaying every block. Where nothing agrees, outcomes that nobody has certified are recorded anew.
+    ///
+    /// # Errors
+    /// [`NodeError::Diverged`] where even full replay differs from what is certified;
+    /// [`NodeError::NoState`] where the ledger does not have every block; errors of the ledger's files.
+    pub(crate) fn recover(self) -> Result<Recovered, NodeError> {
+        let mut refused = Vec::new();
+        let recovered = match self.begin_anywhere(&mut refused) {
+            Ok(recovered) => recovered,
+            Err(error) => {
+                let Some(repair) = self.record_outcomes_again()? else { return Err(error) };
+                refused.push(repair);
+                self.begin_anywhere(&mut refused)?
+            }
+        };
+        Ok(Recovered { refused, ..recovered })
+    }
+
+    fn begin_anywhere(self, refused: &mut Vec<String>) -> Result<Recovered, NodeError> {
+        match self.begin_at_checkpoint(&Known::NOTHING, refused) {
+            Some(recovered) => Ok(recovered),
+            None => self.begin_at_start(&Known::NOTHING),
         }
     }
-    let (engine, replayed) =
-        replay(Engine::new(charter.clone())?.with_pipeline(pipeline)?, verifier, ledger, rows)?;
-    Ok(Recovered { engine, checkpoint: 0, replayed, refused })
+
+    /// Records again what blocks come to, from the first on whose recorded outcome is not what executing it gives: a node
+    /// whose memory was damaged may have ended before it was told. Says what was done; `None`: the record agrees.
+    ///
+    /// What comes out is no more than this node's opinion, and the others' attestations are held against it.
+    ///
+    /// # Errors
+    /// [`NodeError::Diverged`] where a quorum has certified something else: then this program is another one, or the blocks
+    /// are.
+    fn record_outcomes_again(self) -> Result<Option<String>, NodeError> {
+        let first = self.ledger.first_height();
+        let mut engine = match (first, self.checkpoints.newest().last()) {
+            (1, _) => Engine::new(self.charter.clone())?,
+            (_, None) => return Ok(None),
+            // The oldest has seen least.
+            (_, Some(height)) => match load(self.charter, self.ledger, self.checkpoints, *height) {
+                Ok(engine) => engine,
+                Err(_) => return Ok(None),
+            },
+        };
+        let charters = charters::named(self.ledger, self.charter)?;
+        let mut anew: Vec<BlockRecord> = Vec::new();
+        for record in self.ledger.blocks_from(engine.height() + 1) {
+            let BlockRecord { block, certificate, outcome } = record?;
+            let verified = match anew.is_empty() {
+                true => self.verifier.trust_block(&charters, &block, &outcome.receipts),
+                false => self.verifier.verify_block(&charters, &block),
+            };
+            let executed = engine.execute(&verified)?;
+            if anew.is_empty() && outcome.header == executed.outcome {
+                continue;
+            }
+            let differs = |height, expected: &OutcomeHeader, found: &OutcomeHeader| NodeError::Diverged {
+                height,
+                expected: expected.state_digest,
+                found: found.state_digest,
+            };
+            if anew.len() == UNCERTIFIED_BLOCKS_MAX {
+                return Err(differs(block.header.height, &outcome.header, &executed.outcome));
+            }
+            if let (Some(certified), Some(first)) = (&block.attested.outcome, anew.first()) {
+                let OutcomeHeader { height, .. } = certified.statement;
+                let position = height.checked_sub(first.block.header.height);
+                let found = position.and_then(|position| anew.get(position as usize));
+                if let Some(found) = found.filter(|found| found.outcome.header != certified.statement) {
+                    return Err(differs(height, &certified.statement, &found.outcome.header));
+                }
+            }
+            let outcome = BlockOutcome {
+                receipts: executed.receipts,
+                digest: executed.digest,
+                header: executed.outcome,
+            };
+            anew.push(BlockRecord { block, certificate, outcome });
+        }
+        let (Some(from), Some(to)) = (anew.first(), anew.last()) else { return Ok(None) };
+        let (from, to) = (from.block.header.height, to.block.header.height);
+        self.ledger.truncate_after(from - 1)?;
+        self.checkpoints.remove_after(from - 1)?;
+        if let Some(rows) = self.rows {
+            rows.take_back(from - 1)?;
+        }
+        anew.iter().try_for_each(|record| self.ledger.append(record))?;
+        self.ledger.flush()?;
+        Ok(Some(format!(
+            "blocks {from} to {to} do not come to what was recorded of them, which nobody has certified: executed and recorded \
+             again"
+        )))
+    }
+
+    /// From the newest checkpoint that may be good, is whole, and whose replay agrees with the ledger and with what is
+    /// known. `refused`: why others do not.
+    pub(crate) fn begin_at_checkpoint(self, known: &Known, refused: &mut Vec<String>) -> Option<Recovered> {
+        let tip = self.ledger.tip().map_or(0, |(height, _)| height);
+        for height in self.checkpoints.newest().into_iter().filter(|height| *height < known.below) {
+            if height > tip {
+                refused.push(format!("checkpoint {height} lies above the ledger's tip {tip}"));
+                continue;
+            }
+            if let Some(rows) = self.rows.filter(|rows| rows.tip() < height) {
+                let known = rows.tip();
+                refused.push(format!(
+                    "checkpoint {height} lies above height {known}, where the history of rows ends"
+                ));
+                continue;
+            }
+            let engine = load(self.charter, self.ledger, self.checkpoints, height);
+            let attempt = engine
+                .and_then(|engine| engine.with_pipeline(self.pipeline).map_err(|error| error.to_string()))
+                .and_then(|engine| self.replay(engine, known).map_err(|error| error.to_string()));
+            match attempt {
+                Ok((engine, replayed)) => {
+                    return Some(Recovered { engine, checkpoint: height, replayed, refused: Vec::new() });
+                }
+                Err(reason) => refused.push(format!("checkpoint {height}: {reason}")),
+            }
+        }
+        None
+    }
+
+    /// From the first block.
+    ///
+    /// # Errors
+    /// As [`Recovery::recover`].
+    pub(crate) fn begin_at_start(self, known: &Known) -> Result<Recovered, NodeError> {
+        let first = self.ledger.first_height();
+        if first > 1 {
+            return Err(NodeError::NoState { first });
+        }
+        let engine = Engine::new(self.charter.clone())?.with_pipeline(self.pipeline)?;
+        let (engine, replayed) = self.replay(engine, known)?;
+        Ok(Recovered { engine, checkpoint: 0, replayed, refused: Vec::new() })
+    }
+
+    /// Executes the blocks that the ledger has above the engine's height and compares every state digest.
+    ///
+    /// # Errors
+    /// As [`Recovery::recover`], and [`NodeError::State`] where the state is not the one that is known.
+    pub(crate) fn replay(self, engine: Engine, known: &Known) -> Result<(Engine, u64), NodeError> {
+        let mut engine = if self.rows.is_some() { engine.noting_row_history() } else { engine };
+        let charters = charters::named(self.ledger, self.charter)?;
+        let mut replayed = 0;
+        for record in self.ledger.blocks_from(engine.height() + 1) {
+            let record = record?;
+            let block = self.verifier.trust_block(&charters, &record.block, &record.outcome.receipts);
+            let executed = engine.execute(&block)?;
+            if record.outcome.header != executed.outcome {
+                let (expected, found) = (record.outcome.header.state_digest, executed.outcome.state_digest);
+                return Err(NodeError::Diverged { height: block.header.height, expected, found });
+            }
+            if let (Some(rows), Some(history)) = (self.rows, engine.take_row_history()) {
+                rows.record(block.header.height, &history)?;
+            }
+            if let Some((_, root)) = known.state.filter(|(height, _)| *height == engine.height()) {
+                check_state(&engine, root, self.checkpoints)?;
+            }
+            replayed += 1;
+        }
+        Ok((engine, replayed))
+    }
 }
 
 fn load(
@@ -72,8 +232,8 @@ fn load(
     let mut reader = checkpoints.read(height).map_err(|error| error.to_string())?;
     let checkpoint = state::read_checkpoint(&mut reader).map_err(|error| error.to_string())?;
     reader.finish().map_err(|error| error.to_string())?;
-    let recorded = ledger.summary(height).map_err(|error| error.to_string())?;
-    let Some(outcome) = recorded.map(|summary| summary.outcome) else {
+    let recorded = ledger.outcome_header(height).map_err(|error| error.to_string())?;
+    let Some(outcome) = recorded else {
         return Err(format!("the ledger has no block {height}"));
     };
     let (state_digest, outcome) = (outcome.state_digest, outcome.digest());
@@ -85,29 +245,22 @@ fn load(
     Engine::at(charter.clone(), &expected, state, checkpoint.live).map_err(|error| error.to_string())
 }
 
-/// Executes the blocks that the ledger has above the engine's height and compares every state digest.
-fn replay(
-    engine: Engine,
-    verifier: &Verifier,
-    ledger: &Ledger,
-    rows: Option<&KeptRows>,
-) -> Result<(Engine, u64), NodeError> {
-    let mut engine = if rows.is_some() { engine.noting_row_history() } else { engine };
-    let mut replayed = 0;
-    for record in ledger.blocks_from(engine.height() + 1) {
-        let record = record?;
-        let block = verifier.trust_block(&record.block, &record.outcome.receipts);
-        let executed = engine.execute(&block)?;
-        if record.outcome.header != executed.outcome {
-            let (expected, found) = (record.outcome.header.state_digest, executed.outcome.state_digest);
-            return Err(NodeError::Diverged { height: block.header.height, expected, found });
+/// Compares the root of the state, and writes the checkpoint.
+fn check_state(
+    engine: &Engine,
+    root: Option<Digest>,
+    checkpoints: &CheckpointStore,
+) -> Result<(), NodeError> {
+    let (height, snapshot, live) = (engine.height(), engine.state().snapshot(), engine.live().content());
+    if let Some(expected) = root {
+        let found = StateTree::new(snapshot.as_ref(), &live).root();
+        if found != expected {
+            return Err(NodeError::State { height, expected, found });
         }
-        if let (Some(rows), Some(history)) = (rows, engine.take_row_history()) {
-            rows.record(block.header.height, &history)?;
-        }
-        replayed += 1;
     }
-    Ok((engine, replayed))
+    let header = engine.checkpoint_header();
+    checkpoints.write(height, |writer| write_checkpoint(&header, snapshot.as_ref(), &live, writer))?;
+    Ok(())
 }
 
 /// The outcomes of recorded blocks that are not certified by blocks, and the newest that is; in front of them
@@ -117,8 +270,10 @@ fn replay(
 /// The ledger cannot be read.
 pub(crate) fn attestable(ledger: &Ledger) -> Result<(u64, Vec<OwnOutcome>), NodeError> {
     let tip = ledger.tip().map_or(0, |(height, _)| height);
-    let mut certified = 0;
-    for height in (1..=tip).rev() {
+    // The block in front of the first one is certified with the state behind it.
+    let first = ledger.first_height();
+    let mut certified = first - 1;
+    for height in (first..=tip).rev() {
         let header = ledger.header(height)?;
         if header.is_none_or(|header| header.certified_height == 0) {
             break;
@@ -126,8 +281,10 @@ pub(crate) fn attestable(ledger: &Ledger) -> Result<(u64, Vec<OwnOutcome>), Node
         let Some(certificate) = ledger.block(height)?.and_then(|(block, _)| block.attested.outcome) else {
             continue;
         };
-        let recorded = ledger.summary(certificate.statement.height)?;
-        if recorded.is_some_and(|recorded| recorded.outcome == certificate.statement) {
+        if certificate.statement.height < first {
+            break;
+        }
+        if ledger.outcome_header(certificate.statement.height)? == Some(certificate.statement.clone()) {
             certified = certificate.statement.height;
             break;
         }
@@ -136,6 +293,6 @@ pub(crate) fn attestable(ledger: &Ledger) -> Result<(u64, Vec<OwnOutcome>), Node
         let BlockRecord { block, outcome, .. } = record?;
         Ok(OwnOutcome { outcome: outcome.header, digest: outcome.digest, attested: block.attested })
     };
-    let outcomes: Result<Vec<_>, NodeError> = ledger.blocks_from(certified.max(1)).map(own).collect();
+    let outcomes: Result<Vec<_>, NodeError> = ledger.blocks_from(certified.max(first)).map(own).collect();
     Ok((certified, outcomes?))
 }

@@ -43,6 +43,16 @@ impl KeptRows {
         Ok(Some(Arc::new(KeptRows { store, path, bytes_max, charter: charter.clone() })))
     }
 
+    /// Begins anew where the ledger begins behind `height` and the history ends before that: what lies between is nowhere.
+    pub(crate) fn reach(&self, height: u64) -> Result<(), NodeError> {
+        let mut store = self.store.write();
+        if store.tip() < height {
+            let (path, ledger) = (&self.path, self.charter.ledger());
+            *store = ledger::RowHistory::begin_behind(path, ledger, height, self.bytes_max)?;
+        }
+        Ok(())
+    }
+
     /// The newest height whose changes are here.
     pub(crate) fn tip(&self) -> u64 {
         self.store.read().tip()

@@ -1,6 +1,7 @@
 //! The way of a transaction from a client into ordering, and of the reply back.
 
 use crate::admission::ordering_names;
+use crate::charters::DecidedCharters;
 use crate::published::Published;
 use crate::rate_limit::RateLimit;
 use crate::receipts::Receipts;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Charter, Outcome, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId,
+    AnswerAt, Outcome, Place, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId,
 };
 
 /// A transaction that somebody has submitted and waits for.
@@ -34,7 +35,7 @@ impl Submitted {
 
 /// Hands transactions to ordering, and their clients what becomes of them.
 pub(crate) struct Submitter {
-    pub(crate) charter: Arc<Charter>,
+    pub(crate) charters: Arc<DecidedCharters>,
     pub(crate) ordering: Arc<dyn Ordering>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) verifier: Arc<Verifier>,
@@ -50,9 +51,11 @@ impl Submitter {
     /// Replies now, or when they are recorded. Verifies signatures, so it is called on a thread that may work.
     pub(crate) fn submit(&self, transactions: Vec<Submitted>) {
         let bytes: Vec<Bytes> = transactions.iter().map(|one| one.bytes.clone()).collect();
-        let judged = self.verifier.check(&bytes);
-        let names = ordering_names(&judged, &bytes);
         let height = self.published.newest().0;
+        let charters = self.charters.all();
+        let judged = self.verifier.check(Place { charters: &charters, height: height + 1 }, &bytes);
+        let names = ordering_names(&judged, &bytes);
+        let ahead_max = u64::from(charters.at(height + 1).charter.expiry_blocks_max);
         let (mut waiting, mut ordered) = (Vec::new(), Vec::new());
         for ((one, verdict), name) in transactions.into_iter().zip(judged).zip(names) {
             let transaction = match verdict {
@@ -70,9 +73,7 @@ impl Submitter {
                 one.reply(Ok(receipt.clone()));
                 continue;
             }
-            if executed.is_none() && expires_at <= height
-                || expires_at > height + u64::from(self.charter.expiry_blocks_max)
-            {
+            if executed.is_none() && expires_at <= height || expires_at > height + ahead_max {
                 let reason = RejectReason::Expired { height: height + 1, expires_at };
                 one.reply(Err(SubmissionRefusal::Rejected(reason)));
                 continue;
@@ -95,13 +96,17 @@ impl Submitter {
                 continue;
             }
             ordered.push(one.bytes.clone());
-            waiting.push((transaction.id, name));
+            waiting.push((transaction.id, name, transaction.principal.organisation));
         }
         let verdicts = self.ordering.submit(ordered);
-        for ((id, name), verdict) in waiting.into_iter().zip(verdicts) {
+        for ((id, name, organisation), verdict) in waiting.into_iter().zip(verdicts) {
             let refusal = match verdict {
                 Ok(_) => continue,
                 Err(SubmitError::Rejected(reason)) => SubmissionRefusal::Rejected(reason),
+                // This node's organisation has left, or its key was replaced: nobody would order it.
+                Err(SubmitError::NoMember { height }) => {
+                    SubmissionRefusal::Rejected(RejectReason::NoMember { organisation, height })
+                }
                 Err(_) => SubmissionRefusal::Full,
             };
             self.receipts.answer(&id, &name, &Err(refusal));

@@ -12,7 +12,8 @@ use crate::bft::FinalizationVerifier;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use crypto::{Digest, PublicKey, Signature, SignedMessage};
-use types::{BlockHeader, Charter, decode_exactly, encode, quorum};
+use std::sync::Arc;
+use types::{Attested, BlockHeader, Charter, Charters, decode_exactly, encode, quorum};
 
 /// Headers that a certificate may need to get from its block to one that was signed.
 pub(crate) const HEADERS_MAX: usize = 10_000;
@@ -38,7 +39,12 @@ pub(crate) fn solo_message(header: &Digest) -> Vec<u8> {
 
 /// Checks certificates of one ledger; made once, used for many blocks.
 pub struct CertificateVerifier {
-    ledger: Digest,
+    charters: Charters,
+    /// By version of the charter.
+    versions: Vec<Version>,
+}
+
+struct Version {
     ordering: String,
     members: usize,
     kind: Kind,
@@ -50,17 +56,42 @@ enum Kind {
 }
 
 impl CertificateVerifier {
-    /// For the ledger of `charter`.
+    /// For the ledger of these charters, up to where they are known to hold.
     ///
     /// # Errors
     /// [`CertificateError::Key`] where a member's key is none; a charter that passed its check has only good ones.
-    pub fn new(charter: &Charter) -> Result<CertificateVerifier, CertificateError> {
-        let kind = match (charter.ordering.as_str(), charter.organisations.first()) {
-            ("solo", Some(member)) => Kind::Solo(member.node_key),
-            _ => Kind::Bft(Box::new(FinalizationVerifier::new(charter)?)),
-        };
-        let (ordering, members) = (charter.ordering.clone(), charter.organisations.len());
-        Ok(CertificateVerifier { ledger: charter.ledger(), ordering, members, kind })
+    pub fn new(charters: Charters) -> Result<CertificateVerifier, CertificateError> {
+        let versions = charters.reigns().iter().map(|reign| Version::new(&reign.charter));
+        Ok(CertificateVerifier { versions: versions.collect::<Result<_, _>>()?, charters })
+    }
+
+    /// The charters that are known.
+    pub fn charters(&self) -> &Charters {
+        &self.charters
+    }
+
+    /// Takes charters that are proved otherwise, if they are more than those that are known.
+    ///
+    /// # Errors
+    /// [`CertificateError::Key`] where a member's key is none; nothing is taken then.
+    pub fn adopt(&mut self, charters: &Charters) -> Result<(), CertificateError> {
+        if self.charters.reigns().len() < charters.reigns().len() {
+            *self = CertificateVerifier::new(charters.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Takes the charters that a block carries which is known to be final.
+    ///
+    /// # Errors
+    /// [`CertificateError::Charters`] where they cannot follow those that are known.
+    pub fn follow(&mut self, attested: &Attested) -> Result<(), CertificateError> {
+        let followed = self.charters.follow(attested);
+        followed.map_err(|error| CertificateError::Charters(error.to_string()))?;
+        for reign in &self.charters.reigns()[self.versions.len()..] {
+            self.versions.push(Version::new(&reign.charter)?);
+        }
+        Ok(())
     }
 
     /// Checks that `certificate` proves the block with this header to be final. Needs no network.
@@ -68,12 +99,53 @@ impl CertificateVerifier {
     /// # Errors
     /// [`CertificateError`] says what is missing.
     pub fn verify(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
-        if header.ledger != self.ledger {
-            return Err(CertificateError::OtherLedger { expected: self.ledger, found: header.ledger });
+        let expected = self.charters.ledger();
+        if header.ledger != expected {
+            return Err(CertificateError::OtherLedger { expected, found: header.ledger });
         }
-        let read =
-            decode_exactly::<Certificate>(certificate).map_err(|error| self.malformed(error.to_string()))?;
-        match (&self.kind, read) {
+        let at = |height: u64| &self.versions[self.charters.version_at(height) as usize];
+        let read = decode_exactly::<Certificate>(certificate)
+            .map_err(|error| at(header.height).malformed(error.to_string()))?;
+        // The members of the height that was signed answer for all below.
+        let signed = match &read {
+            Certificate::Bft { headers, .. } => headers.last().unwrap_or(header).height,
+            Certificate::Solo(_) => header.height,
+        };
+        at(signed).verify(header, read)
+    }
+
+    /// As [`CertificateVerifier::verify`], for a certificate in which the members have signed this very block and not one
+    /// that builds on it: what they have signed is given, as the consensus crate encodes it; nothing of it where one member
+    /// orders alone.
+    ///
+    /// # Errors
+    /// As [`CertificateVerifier::verify`].
+    pub fn verify_own(&self, header: &BlockHeader, certificate: &[u8]) -> Result<Vec<u8>, CertificateError> {
+        self.verify(header, certificate)?;
+        match decode_exactly::<Certificate>(certificate) {
+            Ok(Certificate::Bft { headers, finalization }) if headers.is_empty() => Ok(finalization),
+            Ok(Certificate::Solo(_)) => Ok(Vec::new()),
+            _ => {
+                let reason = "expected signatures under this block, not under a later one".to_string();
+                let version = self.charters.version_at(header.height) as usize;
+                Err(self.versions[version].malformed(reason))
+            }
+        }
+    }
+}
+
+impl Version {
+    fn new(charter: &Charter) -> Result<Version, CertificateError> {
+        let mut members = charter.members();
+        let kind = match (charter.ordering.as_str(), members.next()) {
+            ("solo", Some((_, member))) => Kind::Solo(member.node_key),
+            _ => Kind::Bft(Box::new(FinalizationVerifier::new(charter)?)),
+        };
+        Ok(Version { ordering: charter.ordering.clone(), members: charter.members().count(), kind })
+    }
+
+    fn verify(&self, header: &BlockHeader, certificate: Certificate) -> Result<(), CertificateError> {
+        match (&self.kind, certificate) {
             (Kind::Solo(key), Certificate::Solo(signature)) => {
                 let message = solo_message(&header.digest());
                 let signed = SignedMessage { key: *key, signature, message: &message };
@@ -117,8 +189,8 @@ fn follow(header: &BlockHeader, headers: &[BlockHeader]) -> Result<Digest, Certi
     Ok(digest)
 }
 
-/// Checks offline that `certificate` proves the block with this header to be final: n − f of the charter's members
-/// signed it, or a block that builds on it. For many blocks, keep a [`CertificateVerifier`].
+/// Checks offline that `certificate` proves the block with this header to be final, in a ledger whose charter has not been
+/// amended: n − f of the charter's members signed it, or a block that builds on it. For many blocks, keep a [`CertificateVerifier`].
 ///
 /// # Errors
 /// [`CertificateError`] says what is missing.
@@ -127,5 +199,5 @@ pub fn verify_certificate(
     header: &BlockHeader,
     certificate: &[u8],
 ) -> Result<(), CertificateError> {
-    CertificateVerifier::new(charter)?.verify(header, certificate)
+    CertificateVerifier::new(Charters::new(Arc::new(charter.clone())))?.verify(header, certificate)
 }

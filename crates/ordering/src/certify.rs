@@ -29,8 +29,12 @@ impl CertificateSigner {
         if charter.ordering == "solo" {
             return Ok(CertificateSigner(Kind::Solo(Box::new(own(0)?))));
         }
-        let members = charter.organisations.len();
-        let keys = (0..quorum(members)).map(own).collect::<Result<Vec<_>, _>>()?;
+        let members: Vec<usize> = charter.members().map(|(position, _)| position.into()).collect();
+        let keys = members
+            .iter()
+            .take(quorum(members.len()))
+            .map(|member| own(*member))
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(CertificateSigner(Kind::Bft(FinalizationSigner::new(charter, &keys)?)))
     }
 
@@ -52,7 +56,7 @@ mod tests {
     use super::*;
     use crate::{CertificateVerifier, verify_certificate};
     use crypto::{Digest, sha256};
-    use types::{Attested, Organisation, transactions_root};
+    use types::{Attested, Charters, Organisation, transactions_root};
 
     fn network(ordering: &str, members: u8) -> (Charter, Vec<SecretKey>) {
         let keys: Vec<SecretKey> = (0..members).map(|at| SecretKey::from_bytes([at + 101; 32])).collect();
@@ -65,6 +69,8 @@ mod tests {
                 node_key: key.public_key(),
                 address: format!("127.0.0.1:{}", 7_000 + position),
                 gateway: String::new(),
+                removed: false,
+                node_key_expires: None,
             });
         }
         (charter, keys)
@@ -81,6 +87,7 @@ mod tests {
             proposer: 0,
             certified_height: 0,
             attested: Attested::default().digest(),
+            charters: charter.ledger(),
         }
     }
 
@@ -91,7 +98,8 @@ mod tests {
             let header = header(&charter, 9);
             let certificate = CertificateSigner::new(&charter, &keys).expect("all keys").sign(&header);
             verify_certificate(&charter, &header, &certificate).expect("signed by a quorum");
-            let verifier = CertificateVerifier::new(&charter).expect("good keys");
+            let charters = Charters::new(std::sync::Arc::new(charter.clone()));
+            let verifier = CertificateVerifier::new(charters).expect("good keys");
             for at in 0..certificate.len() {
                 let mut flipped = certificate.to_vec();
                 flipped[at] ^= 1;

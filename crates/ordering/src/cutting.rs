@@ -6,7 +6,8 @@ use crypto::Digest;
 use rustc_hash::FxHashSet;
 use std::time::Duration;
 use types::{
-    AttestationError, Attested, Block, BlockHeader, BlockLimits, Charter, TransactionId, transactions_root,
+    AttestationError, Attested, Block, BlockHeader, BlockLimits, Charter, HandoverError, TransactionId,
+    transactions_root,
 };
 
 /// What the next block builds on.
@@ -16,12 +17,14 @@ pub(crate) struct Parent {
     pub height: u64,
     pub timestamp_ms: u64,
     pub certified_height: u64,
+    /// Names the amended charters that it or a block before it carries.
+    pub charters: Digest,
 }
 
 impl Parent {
     /// The charter itself, on which block 1 builds.
     pub(crate) fn charter(ledger: Digest) -> Parent {
-        Parent { digest: ledger, height: 0, timestamp_ms: 0, certified_height: 0 }
+        Parent { digest: ledger, height: 0, timestamp_ms: 0, certified_height: 0, charters: ledger }
     }
 
     pub(crate) fn block(header: &BlockHeader) -> Parent {
@@ -30,6 +33,7 @@ impl Parent {
             height: header.height,
             timestamp_ms: header.timestamp_ms,
             certified_height: header.certified_height,
+            charters: header.charters,
         }
     }
 }
@@ -42,12 +46,19 @@ pub(crate) struct Rules<'a> {
     pub limits: &'a BlockLimits,
     /// How far a block with transactions may be above what is certified.
     pub outcome_lag_blocks: u32,
+    /// How far any block may be.
+    pub uncertified_blocks_max: u64,
 }
 
 impl<'a> Rules<'a> {
     /// The rules of a charter with this digest.
     pub(crate) fn of(charter: &'a Charter, ledger: Digest) -> Rules<'a> {
-        Rules { ledger, limits: &charter.block, outcome_lag_blocks: charter.outcome_lag_blocks }
+        Rules {
+            ledger,
+            limits: &charter.block,
+            outcome_lag_blocks: charter.outcome_lag_blocks,
+            uncertified_blocks_max: charter.uncertified_blocks_max(),
+        }
     }
 }
 
@@ -81,7 +92,8 @@ pub(crate) fn when_to_cut(
     if time <= now { Cut::Now } else { Cut::At(time) }
 }
 
-/// The block after `parent`. Its time is the proposer's, but always after the parent's.
+/// The block after `parent`. Its time is the proposer's, but always after the parent's. `attested` carries the charters
+/// that its outcome certificate names.
 pub(crate) fn assemble(
     ledger: Digest,
     parent: &Parent,
@@ -101,6 +113,7 @@ pub(crate) fn assemble(
         proposer,
         certified_height: certified.max(parent.certified_height),
         attested: attested.digest(),
+        charters: attested.outcome.as_ref().map_or(parent.charters, |outcome| outcome.statement.charters),
     };
     Block { header, attested, transactions }
 }
@@ -114,6 +127,10 @@ pub(crate) enum Fault {
     Repeated { id: TransactionId },
     #[error("transaction {position} is refused: {reason:?}")]
     Transaction { position: usize, reason: types::RejectReason },
+    #[error("it stands at height {height}, which is none of epoch {epoch}")]
+    Epoch { epoch: u64, height: u64 },
+    #[error("its amended charters: {0}")]
+    Charters(HandoverError),
     #[error("its certificate of the {of} at height {height} is none: {reason}")]
     Certificate { of: &'static str, height: u64, reason: AttestationError },
 }
@@ -140,11 +157,27 @@ pub(crate) fn check(block: &Block, rules: &Rules<'_>, parent: &Parent, proposer:
     within("transactions", header.transactions <= most, || format!("at most {most}"), header.transactions)?;
     let most = limits.bytes_max as usize;
     within("bytes", bytes <= most, || format!("at most {most}"), bytes)?;
-    check_heights(block, parent, rules.outcome_lag_blocks)
+    check_charters(block, parent)?;
+    check_heights(block, parent, rules)
+}
+
+/// Checks that a block carries the amended charters that its certificate is the first to name.
+fn check_charters(block: &Block, parent: &Parent) -> Result<(), Fault> {
+    let Block { header, attested, .. } = block;
+    let expected = match attested.charters_after(&parent.charters) {
+        Some(charters) => charters.to_string(),
+        None => "of those that its certificate names, and to carry these".to_string(),
+    };
+    within(
+        "charters",
+        attested.charters_after(&parent.charters) == Some(header.charters),
+        || expected,
+        header.charters,
+    )
 }
 
 /// Checks what a block's certificates are about, and that ordering is not too far ahead of them.
-fn check_heights(block: &Block, parent: &Parent, outcome_lag_blocks: u32) -> Result<(), Fault> {
+fn check_heights(block: &Block, parent: &Parent, rules: &Rules<'_>) -> Result<(), Fault> {
     let Block { header, attested, .. } = block;
     let mut certified = parent.certified_height;
     if let Some(certificate) = &attested.outcome {
@@ -159,7 +192,9 @@ fn check_heights(block: &Block, parent: &Parent, outcome_lag_blocks: u32) -> Res
         let before = (1..=last).contains(&height);
         within("height of the certified checkpoint", before, || format!("1 to {last}"), height)?;
     }
-    let (ahead, most) = (header.height - certified, u64::from(outcome_lag_blocks));
+    let (ahead, most) = (header.height - certified, rules.uncertified_blocks_max);
+    within("distance to the certified height", ahead <= most, || format!("at most {most}"), ahead)?;
+    let most = u64::from(rules.outcome_lag_blocks);
     let good = block.transactions.is_empty() || ahead <= most;
     within("distance to the certified height", good, || format!("at most {most}, or no transaction"), ahead)
 }
@@ -189,7 +224,7 @@ pub(crate) fn check_distinct(ids: &[TransactionId]) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificates::Certificates;
+    use crate::certificates::{Allowed, Certificates};
     use crypto::sha256;
     use types::{Certificate, CheckpointRoot, OutcomeHeader};
 
@@ -200,6 +235,10 @@ mod tests {
         idle_ms: 1_000,
         batch_transactions: 1,
     };
+
+    fn rules(ledger: Digest, lag: u32) -> Rules<'static> {
+        Rules { ledger, limits: &LIMITS, outcome_lag_blocks: lag, uncertified_blocks_max: u64::from(lag) + 2 }
+    }
 
     fn ms(milliseconds: u64) -> Duration {
         Duration::from_millis(milliseconds)
@@ -230,9 +269,14 @@ mod tests {
     #[test]
     fn the_checks_accept_what_was_assembled_and_name_what_was_changed() {
         let ledger = sha256(&[b"ledger"]);
-        let parent =
-            Parent { digest: sha256(&[b"parent"]), height: 7, timestamp_ms: 1_000, certified_height: 5 };
-        let rules = Rules { ledger, limits: &LIMITS, outcome_lag_blocks: 10 };
+        let parent = Parent {
+            digest: sha256(&[b"parent"]),
+            height: 7,
+            timestamp_ms: 1_000,
+            certified_height: 5,
+            charters: ledger,
+        };
+        let rules = rules(ledger, 10);
         let transactions = vec![Bytes::from_static(b"one"), Bytes::from_static(b"two")];
         let good = assemble(ledger, &parent, 2, 900, Attested::default(), transactions);
         assert_eq!(good.header.timestamp_ms, 1_001, "a slow clock does not turn time back");
@@ -280,12 +324,13 @@ mod tests {
             previous: zero,
             receipts_root: zero,
             state_digest: zero,
+            charters: zero,
         });
         let outcome = outcome.map(|statement| Certificate { statement, signatures: Vec::new() });
         let checkpoint =
             checkpoint.map(|height| CheckpointRoot { ledger: zero, height, outcome: zero, state_root: zero });
         let checkpoint = checkpoint.map(|statement| Certificate { statement, signatures: Vec::new() });
-        Attested { outcome, checkpoint }
+        Attested { outcome, checkpoint, charters: Vec::new() }
     }
 
     /// Every combination of small heights: what is accepted follows the rules, said in other words than by the code.
@@ -294,11 +339,17 @@ mod tests {
         let ledger = sha256(&[b"ledger"]);
         let heights = || std::iter::once(None).chain((0..=8).map(Some));
         for lag in 2..=4 {
-            let rules = Rules { ledger, limits: &LIMITS, outcome_lag_blocks: lag };
+            let rules = rules(ledger, lag);
             for (height, before) in
                 (0..=6).flat_map(|height| (0..=height).map(move |before| (height, before)))
             {
-                let parent = Parent { digest: ledger, height, timestamp_ms: 1, certified_height: before };
+                let parent = Parent {
+                    digest: ledger,
+                    height,
+                    timestamp_ms: 1,
+                    certified_height: before,
+                    charters: Digest::ZERO,
+                };
                 for (outcome, checkpoint) in heights().flat_map(|one| heights().map(move |two| (one, two))) {
                     for transactions in [Vec::new(), vec![Bytes::from_static(b"one")]] {
                         let with = !transactions.is_empty();
@@ -307,7 +358,8 @@ mod tests {
                         let certified = outcome.unwrap_or(before);
                         let good = outcome.is_none_or(|outcome| outcome > before && outcome < height + 1)
                             && checkpoint.is_none_or(|checkpoint| checkpoint > 0 && checkpoint < height + 1)
-                            && (!with || height < certified + u64::from(lag));
+                            && (!with || height < certified + u64::from(lag))
+                            && height < certified + u64::from(lag) + 2;
                         let found = check(&block, &rules, &parent, 0);
                         assert_eq!(found.is_ok(), good, "{parent:?} {outcome:?} {checkpoint:?}: {found:?}");
                         if good {
@@ -324,21 +376,30 @@ mod tests {
     #[test]
     fn what_a_proposer_carries_and_allows_is_accepted() {
         let ledger = sha256(&[b"ledger"]);
-        for (known, height) in (0..=8).flat_map(|known| (0..=8).map(move |height| (known, height))) {
+        for (known, height) in (0..=8).flat_map(|known| (0..=16).map(move |height| (known, height))) {
             let certificates = Certificates::default();
-            let Attested { outcome, checkpoint } = attested(Some(known), Some(known.max(1)));
+            let Attested { outcome, checkpoint, .. } = attested(Some(known), Some(known.max(1)));
             certificates.certify(outcome.expect("made"));
             certificates.certify_checkpoint(checkpoint.expect("made"));
             for (before, lag) in (0..=height).flat_map(|before| (2..=4).map(move |lag| (before, lag))) {
-                let parent = Parent { digest: ledger, height, timestamp_ms: 1, certified_height: before };
-                let carried = certificates.for_child_of(&parent);
-                let transactions = match certificates.allow_transactions(&parent, lag) {
-                    true => vec![Bytes::from_static(b"one")],
-                    false => Vec::new(),
+                let parent = Parent {
+                    digest: ledger,
+                    height,
+                    timestamp_ms: 1,
+                    certified_height: before,
+                    charters: Digest::ZERO,
                 };
-                let block = assemble(ledger, &parent, 0, 9, carried, transactions);
-                let rules = Rules { ledger, limits: &LIMITS, outcome_lag_blocks: lag };
-                assert_eq!(check(&block, &rules, &parent, 0), Ok(()), "{known} {parent:?}");
+                let carried = certificates.for_child_of(&parent);
+                let mut charter = Charter::with_defaults("test", 1);
+                charter.outcome_lag_blocks = lag;
+                let allowed = certificates.allow(&parent, &charter);
+                let rules = Rules { limits: &LIMITS, ..Rules::of(&charter, ledger) };
+                let check = |transactions| {
+                    check(&assemble(ledger, &parent, 0, 9, carried.clone(), transactions), &rules, &parent, 0)
+                };
+                let (empty, full) = (check(Vec::new()), check(vec![Bytes::from_static(b"one")]));
+                assert_eq!(empty.is_ok(), allowed != Allowed::Nothing, "{known} {parent:?}: {empty:?}");
+                assert_eq!(full.is_ok(), allowed == Allowed::Transactions, "{known} {parent:?}: {full:?}");
             }
         }
     }

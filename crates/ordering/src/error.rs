@@ -8,14 +8,9 @@ use types::RejectReason;
 /// Why an ordering service cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderingError {
-    /// The charter has no such organisation.
-    #[error("the charter has {members} organisations, there is no number {organisation} (counted from 0)")]
-    NoSuchOrganisation {
-        /// Which number was asked for.
-        organisation: usize,
-        /// How many there are.
-        members: usize,
-    },
+    /// A network of one that has none.
+    #[error("the charter has no members; `ordering = \"solo\"` needs one")]
+    NoMembers,
     /// The node's key is not the one in the charter.
     #[error(
         "the charter names node key {expected} for organisation {organisation}, this node has {found}; use that organisation's key file"
@@ -75,7 +70,7 @@ pub enum OrderingError {
     },
     /// The record of this node's votes is gone.
     #[error(
-        "the ledger stands at height {height}, but {path} has no record of this node's votes; without it the node could vote twice: restore the folder"
+        "this node has voted before (its ledger stands at height {height}), but {path} has no record of its votes; without it the node could vote twice: restore the folder, or give the organisation a new node key"
     )]
     VotesLost {
         /// The folder.
@@ -112,6 +107,14 @@ pub enum SubmitError {
     /// It is wrong for ever.
     #[error("the transaction is refused: {0:?}")]
     Rejected(RejectReason),
+    /// Nobody would order it.
+    #[error(
+        "this node's key is that of no member at height {height}, so it orders nothing; submit through another node"
+    )]
+    NoMember {
+        /// Height of the next block.
+        height: u64,
+    },
     /// The service has been stopped.
     #[error("the ordering service has stopped; submit through another node")]
     Stopped,
@@ -158,6 +161,9 @@ pub enum CertificateError {
         /// How many there are.
         members: usize,
     },
+    /// A block carries charters that cannot follow the known ones.
+    #[error("the block's amended charters: {0}")]
+    Charters(String),
     /// A key in the charter cannot be used.
     #[error("organisation {0} of the charter has a node key that is no curve point")]
     Key(String),

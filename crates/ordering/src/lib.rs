@@ -21,6 +21,10 @@
 //! ([`Ordering::broadcast`]). The certificates of that ([`Ordering::certify`]) stand in later blocks, and ordering waits
 //! for them: a block with transactions is at most `outcome_lag_blocks` above what is certified in it or before it.
 //!
+//! Members, keys and parameters change while the network runs: a block carries the amended charters that are certified
+//! before it, and from their heights on these hold ([`types::Charters`]). Every version of the charter has its own
+//! consensus, in which the members of that version vote.
+//!
 //! With the feature `simulation`, four nodes run in one process from a seed, with crashes, loss, partitions and an
 //! adversary: module `simulation`.
 
@@ -41,22 +45,25 @@ pub use error::{CertificateError, OrderingError, SubmitError};
 pub use mempool::MempoolLimits;
 
 use bytes::Bytes;
-use types::{Block, CheckpointCertificate, OutcomeCertificate, RejectReason, TransactionId};
+use types::{
+    Block, BlockHeader, Charters, CheckpointCertificate, OutcomeCertificate, Place, RejectReason,
+    TransactionId,
+};
 
 /// Bytes of a message between members' nodes: [`Ordering::broadcast`].
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
 /// What ordering must know about transactions. The node implements it; ordering calls it from its own threads.
 ///
-/// The verdict must depend on nothing but the bytes and the charter: a node that refuses what others accept cannot
-/// follow the network.
+/// The verdict must depend on nothing but the bytes and the charters up to the block's height: a node that refuses what
+/// others accept cannot follow the network.
 pub trait Admission: Send + Sync + 'static {
-    /// A verdict per transaction, in their order: its id if it decodes, belongs to this ledger and carries the right
-    /// signature and credential; else why it is wrong for ever.
+    /// A verdict per transaction that is to stand at a place, in their order: its id if it decodes, belongs to this ledger and
+    /// carries the right signature and credential; else why it must not stand there.
     ///
     /// Implementations verify signatures in batches on all cores and remember positive verdicts: each transaction is
     /// asked about two or three times.
-    fn check(&self, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>>;
+    fn check(&self, place: Place<'_>, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>>;
 
     /// What this node, as proposer, makes of the transactions that are next, which all passed [`Admission::check`]. Nobody
     /// else has to find the same; whatever comes of it, the others judge the block as any other. By default all of them go
@@ -128,6 +135,32 @@ pub trait Ordering: Send + Sync {
     /// What other members' nodes have broadcast, each with the position of its sender in the charter, who is
     /// authenticated. The channel is bounded; what finds no room is lost.
     fn messages(&self) -> &crossbeam_channel::Receiver<(u16, Bytes)>;
+
+    /// Sends a message of at most [`MESSAGE_BYTES_MAX`] to the node of one member, on a channel of its own. Never waits: what
+    /// finds no room, and what somebody who is not connected should have heard, is lost.
+    fn tell(&self, member: u16, message: Bytes);
+
+    /// What other members' nodes have told this one with [`Ordering::tell`], as [`Ordering::messages`].
+    fn told(&self) -> &crossbeam_channel::Receiver<(u16, Bytes)>;
+
+    /// The node has the state behind this block from elsewhere: blocks up to there, which it does not have, are neither
+    /// fetched nor delivered. Nothing happens where ordering is beyond that already. Durable some time later: a node that
+    /// starts says it again. The charters that hold there must be known: [`Ordering::follow`].
+    ///
+    /// # Errors
+    /// The certificate does not prove the block to be final, or only by a later one ([`CertificateVerifier::verify_own`]).
+    fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError>;
+
+    /// Takes charters that are proved otherwise than by blocks which this service has, if they are more than those that it
+    /// knows: what came with a checkpoint.
+    fn follow(&self, charters: &Charters);
+
+    /// What this node's state has decided on after the last block that it has executed, whether that is certified or not.
+    /// Called before [`Ordering::certify`] with a certificate that names more charters than before.
+    fn decided(&self, charters: Charters);
+
+    /// The charters that final blocks have named so far, or certificates: what holds at the heights to come.
+    fn charters(&self) -> Charters;
 
     /// This node's next block carries the certificate, if no block before carries as new a one. The node has checked
     /// it.

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
-use types::{BlockLimits, RejectReason, TransactionId, limits};
+use types::{BlockLimits, Place, RejectReason, TransactionId, limits};
 
 /// Time since a fixed moment, from the runtime that the service runs on: the machine's clock, or the simulation's.
 pub(crate) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
@@ -121,6 +121,7 @@ impl Mempool {
     pub(crate) fn submit(
         &self,
         admission: &dyn Admission,
+        place: Place<'_>,
         mut transactions: Vec<Bytes>,
     ) -> Vec<Result<TransactionId, SubmitError>> {
         let level = self.level();
@@ -135,7 +136,7 @@ impl Mempool {
         for (bytes, _) in transactions.iter_mut().zip(&too_long).filter(|(_, too_long)| **too_long) {
             bytes.clear();
         }
-        let verdicts = admission.check(&transactions);
+        let verdicts = admission.check(place, &transactions);
         assert_eq!(verdicts.len(), transactions.len(), "admission gives a verdict per transaction");
         let mut queue = self.queue.lock();
         let mut answers: Vec<_> = transactions
@@ -310,13 +311,14 @@ mod tests {
     use super::*;
     use crypto::sha256;
     use std::sync::atomic::{AtomicU64, Ordering};
+    use types::{Charter, Charters};
 
     /// Refuses what begins with `bad`; counts what it was asked about.
     #[derive(Default)]
     struct Counting(AtomicU64);
 
     impl Admission for Counting {
-        fn check(&self, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
+        fn check(&self, _: Place<'_>, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
             self.0.fetch_add(transactions.len() as u64, Ordering::Relaxed);
             let verdict = |bytes: &Bytes| match bytes.starts_with(b"bad") {
                 true => Err(RejectReason::Unsigned("bad".to_string())),
@@ -346,7 +348,16 @@ mod tests {
 
     fn submit(mempool: &Mempool, texts: &[&str]) -> Vec<Result<TransactionId, SubmitError>> {
         let transactions = texts.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())).collect();
-        mempool.submit(&Counting::default(), transactions)
+        submit_to(mempool, &Counting::default(), transactions)
+    }
+
+    fn submit_to(
+        mempool: &Mempool,
+        admission: &dyn Admission,
+        transactions: Vec<Bytes>,
+    ) -> Vec<Result<TransactionId, SubmitError>> {
+        let charters = Charters::new(Arc::new(Charter::with_defaults("test", 1)));
+        mempool.submit(admission, Place { charters: &charters, height: 1 }, transactions)
     }
 
     fn none() -> FxHashSet<TransactionId> {
@@ -357,7 +368,7 @@ mod tests {
     fn what_finds_no_room_is_refused_without_a_look_at_its_signature() {
         let (mempool, admission) = (mempool(2, 1_000), Counting::default());
         let transactions = ["a", "b", "c", "d"].map(|text| Bytes::from_static(text.as_bytes())).to_vec();
-        let answers = mempool.submit(&admission, transactions);
+        let answers = submit_to(&mempool, &admission, transactions);
         let full = Err(SubmitError::Full { pending: 0, limit: 2 });
         assert_eq!(answers, vec![Ok(id(b"a")), Ok(id(b"b")), full.clone(), full]);
         assert_eq!(admission.0.load(Ordering::Relaxed), 2);
@@ -441,7 +452,7 @@ mod tests {
     struct Backwards;
 
     impl Admission for Backwards {
-        fn check(&self, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
+        fn check(&self, _: Place<'_>, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
             transactions.iter().map(|bytes| Ok(id(bytes))).collect()
         }
 

@@ -2,10 +2,13 @@
 //! the service continues where that ends.
 
 use crate::certificate::{Certificate, solo_message};
-use crate::certificates::Certificates;
+use crate::certificates::{Allowed, Certificates};
 use crate::cutting::{Cut, Parent, assemble, when_to_cut};
 use crate::mempool::{Clock, Mempool, Survey};
-use crate::{Admission, Delivery, MempoolLimits, Ordering, OrderingError, OrderingStatus, SubmitError};
+use crate::{
+    Admission, CertificateError, Delivery, MempoolLimits, Ordering, OrderingError, OrderingStatus,
+    SubmitError,
+};
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender};
 use crypto::SecretKey;
@@ -15,7 +18,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::thread::JoinHandle;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use types::{BlockHeader, Charter, CheckpointCertificate, OutcomeCertificate, TransactionId};
+use tracing::error;
+use types::{
+    BlockHeader, Charter, Charters, CheckpointCertificate, OutcomeCertificate, Place, TransactionId,
+};
 
 /// Blocks that wait for the consumer.
 const DELIVERIES_MAX: usize = 4;
@@ -25,9 +31,9 @@ const STOP_POLL: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// What [`start`] needs.
 pub struct SoloConfig {
-    /// The ledger's charter.
-    pub charter: Arc<Charter>,
-    /// Signs the certificates: the node key of the charter's only organisation.
+    /// The ledger's charters, as far as its blocks name them.
+    pub charters: Charters,
+    /// Signs the certificates: the node key of the ledger's only organisation.
     pub node_key: SecretKey,
     /// Header of the last block in the node's ledger; `None` for an empty one.
     pub last: Option<BlockHeader>,
@@ -40,6 +46,7 @@ struct Solo {
     mempool: Arc<Mempool>,
     height: Arc<AtomicU64>,
     deliveries: Receiver<Delivery>,
+    charters: Arc<Mutex<Charters>>,
     certificates: Arc<Certificates>,
     /// Nobody is there to send any.
     messages: Receiver<(u16, Bytes)>,
@@ -51,12 +58,13 @@ struct Solo {
 /// # Errors
 /// [`OrderingError`] where charter or key do not fit.
 pub fn start(config: SoloConfig, admission: Arc<dyn Admission>) -> Result<Arc<dyn Ordering>, OrderingError> {
-    let SoloConfig { charter, node_key, last, mempool } = config;
+    let SoloConfig { charters, node_key, last, mempool } = config;
+    let parent = last.as_ref().map_or_else(|| Parent::charter(charters.ledger()), Parent::block);
+    let charter = charters.at(parent.height + 1).charter.clone();
     if charter.ordering != "solo" {
         return Err(OrderingError::OtherService { expected: "solo", found: charter.ordering.clone() });
     }
-    let no_member = OrderingError::NoSuchOrganisation { organisation: 0, members: 0 };
-    let member = charter.organisations.first().ok_or(no_member)?;
+    let (_, member) = charter.members().next().ok_or(OrderingError::NoMembers)?;
     if member.node_key != node_key.public_key() {
         return Err(OrderingError::WrongKey {
             organisation: member.name.clone(),
@@ -64,17 +72,17 @@ pub fn start(config: SoloConfig, admission: Arc<dyn Admission>) -> Result<Arc<dy
             found: node_key.public_key(),
         });
     }
-    let parent = last.as_ref().map_or_else(|| Parent::charter(charter.ledger()), Parent::block);
     let began = Instant::now();
     let clock: Clock = Arc::new(move || began.elapsed());
     let mempool = Arc::new(Mempool::new(mempool, clock.clone()));
     let height = Arc::new(AtomicU64::new(parent.height));
     let (sender, deliveries) = crossbeam_channel::bounded(DELIVERIES_MAX);
     let certificates = Arc::new(Certificates::default());
+    let charters = Arc::new(Mutex::new(charters));
     let cutter = Cutter {
         certificates: certificates.clone(),
         admission: admission.clone(),
-        charter,
+        charters: charters.clone(),
         node_key,
         mempool: mempool.clone(),
         clock,
@@ -86,12 +94,13 @@ pub fn start(config: SoloConfig, admission: Arc<dyn Admission>) -> Result<Arc<dy
         .spawn(move || cutter.run(parent))
         .map_err(|error| OrderingError::Ended(error.to_string()))?;
     let (thread, messages) = (Mutex::new(Some(thread)), crossbeam_channel::never());
-    Ok(Arc::new(Solo { admission, mempool, height, deliveries, certificates, messages, thread }))
+    Ok(Arc::new(Solo { admission, mempool, height, deliveries, charters, certificates, messages, thread }))
 }
 
 struct Cutter {
     admission: Arc<dyn Admission>,
-    charter: Arc<Charter>,
+    /// What blocks have named.
+    charters: Arc<Mutex<Charters>>,
     node_key: SecretKey,
     mempool: Arc<Mempool>,
     certificates: Arc<Certificates>,
@@ -102,18 +111,32 @@ struct Cutter {
 
 impl Cutter {
     fn run(self, mut parent: Parent) {
-        let ledger = self.charter.ledger();
+        let ledger = self.charters.lock().ledger();
         let nothing = FxHashSet::default();
-        while self.wait_for_work(&parent, &nothing) {
+        loop {
+            let charter = self.charters.lock().at(parent.height + 1).charter.clone();
+            let (position, member) = charter.members().next().expect("a charter has members");
+            if member.node_key != self.node_key.public_key() {
+                let key = member.node_key;
+                error!(height = parent.height, %key, "the charter names another node key from here on; start with that");
+                return;
+            }
+            if !self.wait_for_work(&charter, &parent, &nothing) {
+                return;
+            }
             let attested = self.certificates.for_child_of(&parent);
-            let (ids, transactions) = match self.allows_transactions(&parent) {
-                true => self.mempool.take(&*self.admission, &self.charter.block, &nothing),
-                false => Default::default(),
+            let (ids, transactions) = match self.certificates.allow(&parent, &charter) {
+                Allowed::Transactions => self.mempool.take(&*self.admission, &charter.block, &nothing),
+                Allowed::Empty | Allowed::Nothing => Default::default(),
             };
             let clock_ms =
                 SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-            let block = assemble(ledger, &parent, 0, clock_ms, attested, transactions);
+            let block = assemble(ledger, &parent, position, clock_ms, attested, transactions);
             self.certificates.carried(&block.attested);
+            if let Err(error) = self.charters.lock().follow(&block.attested) {
+                error!(%error, "this node's state has amended charters that cannot follow the known ones");
+                return;
+            }
             parent = Parent::block(&block.header);
             let signature = self.node_key.sign(&solo_message(&parent.digest));
             let certificate = Certificate::Solo(signature).to_bytes();
@@ -125,23 +148,24 @@ impl Cutter {
         }
     }
 
-    fn allows_transactions(&self, parent: &Parent) -> bool {
-        self.certificates.allow_transactions(parent, self.charter.outcome_lag_blocks)
-    }
-
     /// Waits until a block is due; `false` when the service stops.
-    fn wait_for_work(&self, parent: &Parent, nothing: &FxHashSet<TransactionId>) -> bool {
+    fn wait_for_work(&self, charter: &Charter, parent: &Parent, nothing: &FxHashSet<TransactionId>) -> bool {
         let began = (self.clock)();
         loop {
             if self.mempool.is_closed() {
                 return false;
             }
-            let mut survey = self.mempool.survey(&self.charter.block, nothing);
-            if !self.allows_transactions(parent) {
-                survey = Survey { arrivals: survey.arrivals, ..Survey::default() };
+            let mut survey = self.mempool.survey(&charter.block, nothing);
+            match self.certificates.allow(parent, charter) {
+                Allowed::Transactions => {}
+                Allowed::Empty => survey = Survey { arrivals: survey.arrivals, ..Survey::default() },
+                Allowed::Nothing => {
+                    self.mempool.wait_on_thread(survey.arrivals, STOP_POLL);
+                    continue;
+                }
             }
             let now = (self.clock)();
-            match when_to_cut(&survey, &self.charter.block, began, now, false) {
+            match when_to_cut(&survey, &charter.block, began, now, false) {
                 Cut::Now => return true,
                 Cut::At(time) => self.mempool.wait_on_thread(survey.arrivals, time - now),
             }
@@ -163,7 +187,9 @@ impl Cutter {
 
 impl Ordering for Solo {
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.mempool.submit(&*self.admission, transactions)
+        let charters = self.charters();
+        let height = self.height.load(Atomic::Relaxed) + 1;
+        self.mempool.submit(&*self.admission, Place { charters: &charters, height }, transactions)
     }
 
     fn deliveries(&self) -> &Receiver<Delivery> {
@@ -176,6 +202,33 @@ impl Ordering for Solo {
 
     fn messages(&self) -> &Receiver<(u16, Bytes)> {
         &self.messages
+    }
+
+    fn tell(&self, _: u16, _: Bytes) {}
+
+    fn told(&self) -> &Receiver<(u16, Bytes)> {
+        // Nobody else is there.
+        &self.messages
+    }
+
+    fn follow(&self, charters: &Charters) {
+        let mut known = self.charters.lock();
+        if known.reigns().len() < charters.reigns().len() {
+            *known = charters.clone();
+        }
+    }
+
+    /// Nothing is stored here that could be left out.
+    fn skip_to(&self, _: &BlockHeader, _: &[u8]) -> Result<(), CertificateError> {
+        Ok(())
+    }
+
+    fn decided(&self, charters: Charters) {
+        self.certificates.decide(charters);
+    }
+
+    fn charters(&self) -> Charters {
+        self.charters.lock().clone()
     }
 
     fn certify(&self, certificate: OutcomeCertificate) {

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::Charter;
+use types::{AmendedCharter, Charter, CharterChange, Charters};
 
 const NODES: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -39,8 +39,7 @@ fn config(
     start: u64,
 ) -> BftConfig {
     BftConfig {
-        charter: charter.clone(),
-        organisation,
+        charters: Charters::new(charter.clone()),
         node_key: node_key(organisation),
         storage: folder.join(organisation.to_string()),
         listen: addresses[organisation],
@@ -89,7 +88,7 @@ fn submit(node: &Node, from: usize, to: usize) {
 }
 
 fn assert_same_chain(nodes: &[Node], charter: &Charter) {
-    let verifier = CertificateVerifier::new(charter).expect("good keys");
+    let verifier = CertificateVerifier::new(Charters::new(Arc::new(charter.clone()))).expect("good keys");
     for node in nodes {
         for (position, delivery) in node.ledger.iter().enumerate() {
             let header = &delivery.block.header;
@@ -164,7 +163,7 @@ fn four_nodes_agree_and_one_that_is_stopped_and_restarted_catches_up() {
     // A ledger that lost its tail is healed from the ordering's own storage.
     let healed = nodes[3].ordering.read(2).expect("a stored block");
     assert_eq!(healed.block, nodes[0].ledger[1].block);
-    let verifier = CertificateVerifier::new(&charter).expect("good keys");
+    let verifier = CertificateVerifier::new(Charters::new(charter.clone())).expect("good keys");
     verifier.verify(&healed.block.header, &healed.certificate).expect("a certificate");
     assert_eq!(nodes[3].ordering.read(0), None);
     assert_eq!(nodes[3].ordering.read(1_000_000), None);
@@ -173,6 +172,57 @@ fn four_nodes_agree_and_one_that_is_stopped_and_restarted_catches_up() {
         while node.ordering.deliveries().try_recv().is_ok() {}
         assert!(node.ordering.deliveries().recv().is_err(), "the channel ends with the service");
     }
+}
+
+/// A node that has the state behind a block from elsewhere is given what comes after it, and votes.
+#[test]
+fn a_node_that_skips_blocks_is_given_those_behind_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (charter, addresses) = network();
+    let mut nodes: Vec<Node> = (0..3)
+        .map(|organisation| start(config(&charter, &addresses, organisation, folder.path(), 0), Vec::new()))
+        .collect();
+    for round in 0..40 {
+        submit(&nodes[round % 3], round * 10, round * 10 + 10);
+        nodes.iter_mut().for_each(|node| node.follow(|ledger| count(ledger) >= round * 10 + 10));
+    }
+    let anchor = nodes[0].ledger[29].clone();
+    let (header, height) = (&anchor.block.header, anchor.block.header.height);
+
+    let late = start(config(&charter, &addresses, 3, folder.path(), 0), Vec::new());
+    let wrong = nodes[0].ledger[28].certificate.clone();
+    assert!(late.ordering.skip_to(header, &wrong).is_err());
+    late.ordering.skip_to(header, &anchor.certificate).expect("it proves the block");
+    let deadline = Instant::now() + PATIENCE;
+    let mut next = height + 1;
+    let mut transactions = 0;
+    while next <= nodes[0].ledger.len() as u64 {
+        let delivery = late.ordering.deliveries().recv_deadline(deadline).expect("the blocks behind it");
+        // Some of those in front may have been on their way.
+        if delivery.block.header.height == next {
+            assert_eq!(delivery.block, nodes[0].ledger[next as usize - 1].block);
+            transactions += delivery.block.transactions.len();
+            next += 1;
+        }
+        late.ordering.acknowledge(delivery.block.header.height);
+    }
+    assert!(transactions > 0);
+    assert_eq!(late.ordering.read(20), None, "nobody has fetched it");
+
+    // It takes part: with one of the others away, its votes are needed.
+    nodes.remove(2).ordering.stop();
+    late.ordering.submit(vec![Bytes::from_static(b"by the late node")]);
+    nodes[0].follow(|ledger| count(ledger) > 400);
+
+    // What one node tells another, nobody else hears.
+    while late.ordering.told().is_empty() {
+        assert!(Instant::now() < deadline, "nothing is heard");
+        nodes[0].ordering.tell(3, Bytes::from_static(b"for the fourth"));
+        nodes[0].ordering.tell(9, Bytes::from_static(b"for nobody"));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(late.ordering.told().recv(), Ok((0, Bytes::from_static(b"for the fourth"))));
+    assert!(nodes[1].ordering.told().is_empty());
 }
 
 #[test]
@@ -192,19 +242,15 @@ fn what_cannot_start_says_why() {
     assert!(!folder.path().join("1").exists(), "nothing was started");
     drop(taken);
 
-    let error = refused(BftConfig { node_key: node_key(2), ..good(0) });
-    assert!(matches!(error, OrderingError::WrongKey { .. }), "{error}");
-    let error = refused(BftConfig { organisation: 4, ..good(0) });
-    assert!(matches!(error, OrderingError::NoSuchOrganisation { .. }), "{error}");
     let error = refused(good(7));
     assert!(matches!(error, OrderingError::VotesLost { height: 7, .. }), "{error}");
     let mut solo = (*charter).clone();
     solo.ordering = "solo".to_string();
-    let error = refused(BftConfig { charter: Arc::new(solo), ..good(0) });
+    let error = refused(BftConfig { charters: Charters::new(Arc::new(solo)), ..good(0) });
     assert!(matches!(error, OrderingError::OtherService { .. }), "{error}");
     let mut nowhere = (*charter).clone();
     nowhere.organisations[2].address = "nowhere".to_string();
-    let error = refused(BftConfig { charter: Arc::new(nowhere), ..good(0) });
+    let error = refused(BftConfig { charters: Charters::new(Arc::new(nowhere)), ..good(0) });
     assert!(matches!(error, OrderingError::Member { .. }), "{error}");
 
     // The folder is now claimed, so another member cannot vote from it.
@@ -214,4 +260,28 @@ fn what_cannot_start_says_why() {
     node.ordering.stop();
     let error = refused(claimed);
     assert!(matches!(error, OrderingError::OtherNode { .. }), "{error}");
+
+    // It goes from a key to the one that replaces it, and not back.
+    let change = CharterChange::ReplaceNodeKey {
+        name: charter.organisations[1].name.clone(),
+        node_key: node_key(8).public_key(),
+        expires: None,
+    };
+    let amended =
+        AmendedCharter { charter: charter.amended(&change).expect("a good key"), effective_height: 9 };
+    let mut charters = Charters::new(charter.clone());
+    charters.add(amended).expect("the next version");
+    let with = |key| BftConfig { charters: charters.clone(), node_key: node_key(key), ..good(0) };
+    let error = refused(with(7));
+    assert!(matches!(error, OrderingError::OtherNode { .. }), "a stranger: {error}");
+    start(with(8), Vec::new()).ordering.stop();
+    let error = refused(with(1));
+    assert!(matches!(error, OrderingError::OtherNode { .. }), "{error}");
+
+    // Who has lost its votes must not begin anew with the same key, also if the ledger is gone too.
+    std::fs::remove_dir_all(folder.path().join("1")).expect("it was there");
+    for key in [8, 1] {
+        let error = refused(with(key));
+        assert!(matches!(error, OrderingError::VotesLost { height: 0, .. }), "{error}");
+    }
 }

@@ -6,7 +6,7 @@ use ordering::solo::{self, SoloConfig};
 use ordering::{CertificateError, MempoolLimits, Ordering, OrderingError, SubmitError, verify_certificate};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::{BlockHeader, Charter};
+use types::{BlockHeader, Charter, Charters};
 
 fn network() -> Arc<Charter> {
     let mut charter = charter(1, 1);
@@ -17,7 +17,12 @@ fn network() -> Arc<Charter> {
 }
 
 fn config(charter: &Arc<Charter>, last: Option<BlockHeader>) -> SoloConfig {
-    SoloConfig { charter: charter.clone(), node_key: node_key(0), last, mempool: MempoolLimits::default() }
+    SoloConfig {
+        charters: Charters::new(charter.clone()),
+        node_key: node_key(0),
+        last,
+        mempool: MempoolLimits::default(),
+    }
 }
 
 fn start(charter: &Arc<Charter>, last: Option<BlockHeader>) -> Arc<dyn Ordering> {

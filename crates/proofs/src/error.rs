@@ -1,5 +1,5 @@
 use crypto::Digest;
-use types::AttestationError;
+use types::{AttestationError, HandoverError};
 
 /// Why something is no proof.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub enum ProofError {
     /// The certificate is none of this ledger.
     #[error("the certificate: {0}")]
     Certificate(#[from] AttestationError),
+    /// What should lead from the founding charter to a later one does not.
+    #[error("a handover from one charter to the next: {0}")]
+    Handover(#[from] HandoverError),
     /// An outcome header that the next one does not chain.
     #[error("the outcome header of height {height}: expected digest {expected}, found {found}")]
     Header {

@@ -1,7 +1,7 @@
-//! Proofs as JSON: digests, keys and signatures as hexadecimal digits, what is hashed as a whole as its encoding.
+//! Proofs of receipts as JSON, and what all proofs have in common there: digests, keys and signatures as hexadecimal digits, what is hashed as a whole as its encoding.
 
 use crate::receipt::check_bytes;
-use crate::{Path, ProofError, ReceiptProof, Sibling};
+use crate::{Path, ProofError, ReceiptProof, Sibling, handovers};
 use crypto::{Digest, Signature};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use types::{Certificate, Outcome, OutcomeHeader, Receipt, decode_exactly, encode
 
 const RECEIPT_KIND: &str = "entente receipt proof 1";
 /// JSON takes more than twice the bytes of the encoding.
-const JSON_FACTOR: usize = 4;
+pub(crate) const JSON_FACTOR: usize = 4;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,11 +26,14 @@ struct JsonReceiptProof {
     path: Vec<JsonSibling>,
     headers: Vec<JsonHeader>,
     certificate: JsonCertificate,
+    /// Their canonical encodings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    handovers: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct JsonSibling {
+pub(crate) struct JsonSibling {
     left: bool,
     digest: String,
 }
@@ -44,6 +47,7 @@ struct JsonHeader {
     previous: String,
     receipts_root: String,
     state_digest: String,
+    charters: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -55,7 +59,7 @@ struct JsonCertificate {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct JsonSignature {
+pub(crate) struct JsonSignature {
     organisation: u16,
     signature: String,
 }
@@ -63,7 +67,6 @@ struct JsonSignature {
 impl ReceiptProof {
     /// For people and other languages.
     pub fn to_json(&self) -> String {
-        let siblings = self.path.0.iter();
         let json = JsonReceiptProof {
             kind: RECEIPT_KIND.to_string(),
             transaction: self.receipt.transaction.to_string(),
@@ -71,22 +74,13 @@ impl ReceiptProof {
             index: self.receipt.index,
             outcome: outcome(&self.receipt).to_string(),
             receipt: to_hex(&encode(&self.receipt)),
-            path: siblings
-                .map(|sibling| JsonSibling { left: sibling.left, digest: sibling.digest.to_string() })
-                .collect(),
+            path: JsonSibling::all(&self.path),
             headers: self.headers.iter().map(JsonHeader::new).collect(),
             certificate: JsonCertificate {
                 statement: JsonHeader::new(&self.certificate.statement),
-                signatures: self
-                    .certificate
-                    .signatures
-                    .iter()
-                    .map(|(organisation, signature)| JsonSignature {
-                        organisation: *organisation,
-                        signature: signature.to_string(),
-                    })
-                    .collect(),
+                signatures: self.certificate.signatures.iter().map(JsonSignature::new).collect(),
             },
+            handovers: handovers::to_json(&self.handovers),
         };
         serde_json::to_string(&json).expect("text and numbers are JSON")
     }
@@ -111,21 +105,14 @@ impl ReceiptProof {
                 "transaction, height, index and outcome are not the receipt's".to_string(),
             ));
         }
-        let siblings = json.path.iter().map(|sibling| {
-            Ok(Sibling { left: sibling.left, digest: parse::<Digest>(&sibling.digest, "a digest")? })
-        });
-        let path = Path(siblings.collect::<Result<_, ProofError>>()?);
+        let path = path(&json.path)?;
         let headers = json.headers.iter().map(JsonHeader::header).collect::<Result<_, _>>()?;
-        let signatures = json
-            .certificate
-            .signatures
-            .iter()
-            .map(|one| Ok((one.organisation, parse::<Signature>(&one.signature, "a signature")?)));
         let certificate = Certificate {
             statement: json.certificate.statement.header()?,
-            signatures: signatures.collect::<Result<_, ProofError>>()?,
+            signatures: signatures(&json.certificate.signatures)?,
         };
-        let proof = ReceiptProof { receipt, path, headers, certificate };
+        let handovers = handovers::from_json(&json.handovers)?;
+        let proof = ReceiptProof { receipt, path, headers, certificate, handovers };
         proof.check_size()?;
         Ok(proof)
     }
@@ -140,6 +127,7 @@ impl JsonHeader {
             previous: header.previous.to_string(),
             receipts_root: header.receipts_root.to_string(),
             state_digest: header.state_digest.to_string(),
+            charters: header.charters.to_string(),
         }
     }
 
@@ -152,8 +140,32 @@ impl JsonHeader {
             previous: digest(&self.previous)?,
             receipts_root: digest(&self.receipts_root)?,
             state_digest: digest(&self.state_digest)?,
+            charters: digest(&self.charters)?,
         })
     }
+}
+
+impl JsonSibling {
+    pub(crate) fn all(path: &Path) -> Vec<JsonSibling> {
+        let one = |sibling: &Sibling| JsonSibling { left: sibling.left, digest: sibling.digest.to_string() };
+        path.0.iter().map(one).collect()
+    }
+}
+
+impl JsonSignature {
+    pub(crate) fn new((organisation, signature): &(u16, Signature)) -> JsonSignature {
+        JsonSignature { organisation: *organisation, signature: signature.to_string() }
+    }
+}
+
+pub(crate) fn path(siblings: &[JsonSibling]) -> Result<Path, ProofError> {
+    let sibling = |one: &JsonSibling| Ok(Sibling { left: one.left, digest: parse(&one.digest, "a digest")? });
+    siblings.iter().map(sibling).collect::<Result<_, ProofError>>().map(Path)
+}
+
+pub(crate) fn signatures(signatures: &[JsonSignature]) -> Result<Vec<(u16, Signature)>, ProofError> {
+    let signature = |one: &JsonSignature| Ok((one.organisation, parse(&one.signature, "a signature")?));
+    signatures.iter().map(signature).collect()
 }
 
 fn outcome(receipt: &Receipt) -> &'static str {
@@ -165,15 +177,15 @@ fn outcome(receipt: &Receipt) -> &'static str {
     }
 }
 
-fn malformed(what: String) -> ProofError {
+pub(crate) fn malformed(what: String) -> ProofError {
     ProofError::Malformed(what)
 }
 
-fn parse<T: FromStr>(text: &str, what: &str) -> Result<T, ProofError> {
+pub(crate) fn parse<T: FromStr>(text: &str, what: &str) -> Result<T, ProofError> {
     text.parse().map_err(|_| malformed(format!("expected {what} as hexadecimal digits, found {text:?}")))
 }
 
-fn to_hex(bytes: &[u8]) -> String {
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
@@ -181,7 +193,7 @@ fn to_hex(bytes: &[u8]) -> String {
     })
 }
 
-fn from_hex(text: &str) -> Result<Vec<u8>, ProofError> {
+pub(crate) fn from_hex(text: &str) -> Result<Vec<u8>, ProofError> {
     let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
     let pair = |pair: &[u8]| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?);
     let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(pair).collect();

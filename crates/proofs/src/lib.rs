@@ -9,10 +9,12 @@
 //! ```
 //!
 //! Every byte of a proof counts: one that verifies cannot be changed into another one that does. Proofs have a canonical
-//! encoding ([`ReceiptProof::to_bytes`]) and a form for people and other languages ([`ReceiptProof::to_json`]).
+//! encoding ([`ReceiptProof::to_bytes`]) and a form for people and other languages ([`ReceiptProof::to_json`], [`RowProof::to_json`]).
 
 mod error;
+mod handovers;
 mod json;
+mod json_row;
 mod path;
 mod receipt;
 mod row;

@@ -1,7 +1,7 @@
-use crate::{HEADERS_MAX, PROOF_BYTES_MAX, Path, ProofError};
+use crate::{HEADERS_MAX, PROOF_BYTES_MAX, Path, ProofError, handovers};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::Digest;
-use types::{CertificateRules, Charter, OutcomeCertificate, OutcomeHeader, Receipt, decode_exactly, encode};
+use types::{Charter, Handover, OutcomeCertificate, OutcomeHeader, Receipt, decode_exactly, encode};
 
 /// Proves how a transaction has ended: to anybody who has the charter, and without believing whoever hands it on.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
@@ -15,6 +15,8 @@ pub struct ReceiptProof {
     pub headers: Vec<OutcomeHeader>,
     /// Certifies the outcome of the receipt's height or of a later one.
     pub certificate: OutcomeCertificate,
+    /// From the founding charter to the one that holds at the certificate's height; none where that is the founding one.
+    pub handovers: Vec<Handover>,
 }
 
 impl ReceiptProof {
@@ -29,16 +31,26 @@ impl ReceiptProof {
         let receipt = receipts.get(index as usize)?.clone();
         let leaves: Vec<Digest> = receipts.iter().map(Receipt::leaf).collect();
         let path = Path::new(&leaves, index as usize)?;
-        Some(ReceiptProof { receipt, path, headers, certificate })
+        Some(ReceiptProof { receipt, path, headers, certificate, handovers: Vec::new() })
     }
 
-    /// Checks everything against the charter, and nothing else. What it gives has happened.
+    /// The same, of a ledger whose charter was amended: `handovers` are all that it has. Those go along whose charters hold
+    /// at the certificate's height.
+    #[must_use]
+    pub fn with_handovers(mut self, handovers: impl IntoIterator<Item = Handover>) -> ReceiptProof {
+        self.handovers = handovers::needed(handovers, self.certificate.statement.height);
+        self
+    }
+
+    /// Checks everything against the founding charter, and nothing else. What it gives has happened.
     ///
     /// # Errors
     /// [`ProofError`] names what is wrong.
     pub fn verify(&self, charter: &Charter) -> Result<&Receipt, ProofError> {
         self.check_size()?;
-        CertificateRules::new(charter).check_certificate(&self.certificate)?;
+        let height = self.certificate.statement.height;
+        let charters = handovers::follow(charter, &self.handovers, height)?;
+        charters.at(height).rules.check_certificate(&self.certificate)?;
         // Digests lead downwards: what is certified chains the header below it, and so on.
         let mut reached = &self.certificate.statement;
         for header in self.headers.iter().rev() {
@@ -78,6 +90,7 @@ impl ReceiptProof {
 
     pub(crate) fn check_size(&self) -> Result<(), ProofError> {
         self.path.check_size()?;
+        handovers::check_count(&self.handovers)?;
         match self.headers.len() {
             0..=HEADERS_MAX => Ok(()),
             found => Err(ProofError::TooLarge { what: "outcome headers", found, limit: HEADERS_MAX }),

@@ -1,11 +1,9 @@
 use crate::receipt::check_bytes;
 use crate::state::{range_leaf, state_root, table_leaf};
-use crate::{Path, ProofError};
+use crate::{Path, ProofError, handovers};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, leaf_hash};
-use types::{
-    CertificateRules, Charter, CheckpointCertificate, Key, Row, Table, TableId, decode_exactly, encode,
-};
+use types::{Charter, CheckpointCertificate, Handover, Key, Row, Table, TableId, decode_exactly, encode};
 
 /// A row in the tree over a state.
 #[derive(Clone, PartialEq, Debug, BorshSerialize, BorshDeserialize)]
@@ -71,6 +69,8 @@ pub struct RowProof {
     pub requests: Digest,
     /// Certifies the state root.
     pub certificate: CheckpointCertificate,
+    /// From the founding charter to the one that holds at the certificate's height; none where that is the founding one.
+    pub handovers: Vec<Handover>,
 }
 
 impl RowEntry {
@@ -139,14 +139,24 @@ impl RowProof {
         }
     }
 
-    /// Checks everything against the charter, and nothing else. Gives the row, if there is one: that is how it was at the
+    /// The same, of a ledger whose charter was amended: `handovers` are all that it has. Those go along whose charters hold
+    /// at the certificate's height.
+    #[must_use]
+    pub fn with_handovers(mut self, handovers: impl IntoIterator<Item = Handover>) -> RowProof {
+        self.handovers = handovers::needed(handovers, self.certificate.statement.height);
+        self
+    }
+
+    /// Checks everything against the founding charter, and nothing else. Gives the row, if there is one: that is how it was at the
     /// height of the certificate.
     ///
     /// # Errors
     /// [`ProofError`] names what is wrong.
     pub fn verify(&self, charter: &Charter) -> Result<Option<&Row>, ProofError> {
         self.check_size()?;
-        CertificateRules::new(charter).check_certificate(&self.certificate)?;
+        let height = self.certificate.statement.height;
+        let charters = handovers::follow(charter, &self.handovers, height)?;
+        charters.at(height).rules.check_certificate(&self.certificate)?;
         let nodes = self.table.nodes();
         let found = state_root(&nodes, &self.catalog, &self.requests);
         let expected = self.certificate.statement.state_root;
@@ -208,11 +218,12 @@ impl RowProof {
         Ok(proof)
     }
 
-    fn check_size(&self) -> Result<(), ProofError> {
+    pub(crate) fn check_size(&self) -> Result<(), ProofError> {
         let check = |entry: &Entry| {
             let (within, across) = entry.paths();
             within.map_or(Ok(()), Path::check_size).and_then(|()| across.check_size())
         };
+        handovers::check_count(&self.handovers)?;
         self.table.across.check_size()?;
         match &self.found {
             Found::Row(entry) => entry.within.check_size().and_then(|()| entry.across.check_size()),

@@ -5,8 +5,9 @@ use crypto::{Digest, SecretKey, merkle_root, sha256};
 use proofs::{Path, ProofError, ReceiptProof, Sibling};
 use proptest::prelude::*;
 use types::{
-    Attestation, AttestationError, Certificate, Charter, Organisation, Outcome, OutcomeHeader, Receipt,
-    RejectReason, SqlError, SqlState, StatementResult, TransactionId,
+    AmendedCharter, Attestation, AttestationError, Certificate, Charter, CharterChange, Handover,
+    Organisation, Outcome, OutcomeHeader, Receipt, RejectReason, SqlError, SqlState, StatementResult,
+    TransactionId,
 };
 
 fn node_key(member: usize) -> SecretKey {
@@ -22,6 +23,8 @@ fn charter(nonce: u64) -> Charter {
             node_key: node_key(member).public_key(),
             address: format!("127.0.0.1:{}", 7_000 + member),
             gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
         });
     }
     charter
@@ -52,6 +55,7 @@ fn headers(charter: &Charter, last: u64, count: u32) -> Vec<OutcomeHeader> {
             previous,
             receipts_root: merkle_root(&leaves),
             state_digest: sha256(&[b"state", &height.to_le_bytes()]),
+            charters: charter.ledger(),
         };
         previous = header.digest();
         header
@@ -146,6 +150,56 @@ fn what_is_wrong_is_named() {
     let mut mixed = good.clone();
     mixed.certificate = certificate(&headers(&charter, 9, 5)[8]);
     assert!(matches!(mixed.verify(&charter), Err(ProofError::Header { height: 5, .. })));
+}
+
+/// The charter with another node key of member 1 from height 3 on, and of member 2 from height 50 on; their handovers.
+fn amended(charter: &Charter) -> Vec<Handover> {
+    let replace = |charter: &Charter, name: &str, key: usize| {
+        let node_key = node_key(key).public_key();
+        let change = CharterChange::ReplaceNodeKey { name: name.to_string(), node_key, expires: None };
+        charter.amended(&change).expect("a good change")
+    };
+    let first = AmendedCharter { charter: replace(charter, "org1", 8), effective_height: 3 };
+    let second = AmendedCharter { charter: replace(&first.charter, "org2", 9), effective_height: 50 };
+    let mut named = charter.ledger();
+    let mut handover = |amended: AmendedCharter, height: usize, keys: [(u16, usize); 3]| {
+        named = amended.chain(&named);
+        let header =
+            OutcomeHeader { charters: named, ..headers(charter, height as u64, 1)[height - 1].clone() };
+        let sign =
+            |(member, key)| (member, Attestation::sign(header.clone(), member, &node_key(key)).signature);
+        let certificate = Certificate { signatures: keys.map(sign).to_vec(), statement: header };
+        Handover { certificate, charters: vec![amended] }
+    };
+    vec![handover(first, 2, [(0, 0), (1, 1), (3, 3)]), handover(second, 40, [(0, 8), (1, 1), (3, 3)])]
+}
+
+#[test]
+fn a_receipt_under_a_later_charter_is_proved_from_the_founding_one() {
+    let mut charter = charter(1);
+    charter.signatures.clear();
+    let handovers = amended(&charter);
+    let mut proof = proof(&charter, 5, 2, 1);
+    let sign = |(member, key): (u16, usize)| {
+        (member, Attestation::sign(proof.certificate.statement.clone(), member, &node_key(key)).signature)
+    };
+    // Height 4 is the new key's.
+    proof.certificate.signatures = [(0, 8), (1, 1), (3, 3)].map(sign).to_vec();
+    assert!(matches!(proof.verify(&charter), Err(ProofError::Certificate(_))));
+    let proof = proof.with_handovers(handovers.clone());
+    assert_eq!(proof.handovers, handovers[..1], "the second is not needed");
+    assert_eq!(proof.verify(&charter), Ok(&receipts(3, 5)[2]));
+    assert_eq!(ReceiptProof::from_json(&proof.to_json()), Ok(proof.clone()));
+    let bytes = proof.to_bytes();
+    for at in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1;
+        let read = ReceiptProof::from_bytes(&flipped);
+        assert!(read.is_err() || read.unwrap().verify(&charter).is_err(), "byte {at}");
+    }
+    let mut more = proof;
+    more.handovers = handovers;
+    assert!(matches!(more.verify(&charter), Err(ProofError::Order(_))));
 }
 
 #[test]

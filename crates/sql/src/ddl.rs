@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod alter;
+mod checkpoint;
 mod columns;
 mod comments;
 mod composite_types;
@@ -24,11 +25,13 @@ mod views;
 
 use crate::parse::ParsedStatement;
 use crate::parse_comment::CommentOn;
+use crate::parse_governance::GovernanceCall;
 use crate::parse_role::RoleStatement;
 use crate::parse_sequence::SequenceStatement;
 use crate::statement::table_name;
 use aggregates::{AggregateDrop, bind_create_aggregate, create_aggregate};
 use alter::{TableChange, alter_table, bind_alter_table};
+use checkpoint::ask_for_checkpoint;
 use comments::{comment_on, forget_dropped};
 use composite_types::{TypeDraft, bind_create_type, create_type, drop_types, settle};
 pub(crate) use counters::counter_key;
@@ -155,8 +158,12 @@ pub(crate) enum SchemaChange {
     Trigger(TriggerChange),
     /// COMMENT ON.
     Comment(CommentOn),
+    /// CHECKPOINT.
+    Checkpoint,
     /// CREATE, ALTER and DROP SCHEMA.
     Schema(ChangeOfSchemas),
+    /// `entente.approve` and its kind, which stand alone.
+    Governance(Box<GovernanceCall>),
     /// One whose names are looked for by another search path than `public`.
     InSchemas(SearchPath, Box<SchemaChange>),
     /// One that names a type which an earlier change of the same script may make: bound when it is its turn.
@@ -187,6 +194,11 @@ impl SchemaChange {
             },
             _ => false,
         }
+    }
+
+    /// Whether it is CHECKPOINT.
+    pub fn is_checkpoint(&self) -> bool {
+        matches!(self.without_path().1, SchemaChange::Checkpoint)
     }
 
     /// Whether it takes what depends on it along.
@@ -222,7 +234,7 @@ pub(crate) fn bind_change_behind(
 /// The change with the search path by which its names are found.
 fn in_schemas(types: &CompositeTypes, change: SchemaChange) -> SchemaChange {
     match types.search_path() {
-        path if path.is_default() => change,
+        path if path.is_default() || matches!(change, SchemaChange::Governance(_)) => change,
         path => SchemaChange::InSchemas(path.clone(), Box::new(change)),
     }
 }
@@ -263,6 +275,8 @@ fn bind_change(
             let (if_exists, name) = (statement.if_exists, statement.table.clone());
             return Ok(Some(SchemaChange::AlterTable { if_exists, name, changes }));
         }
+        ParsedStatement::Checkpoint => return Ok(Some(SchemaChange::Checkpoint)),
+        ParsedStatement::Governance(call) => return Ok(Some(SchemaChange::Governance(call.clone()))),
         ParsedStatement::Do(_) => return Ok(None),
         ParsedStatement::Sql(statement) => statement.as_ref(),
     };
@@ -455,9 +469,18 @@ fn change_all<'c>(
                 "DROP TYPE"
             }
             SchemaChange::Schema(change) => change.apply(&mut catalog)?,
+            SchemaChange::Governance(call) => {
+                let what =
+                    format!("entente.{} in a transaction block or among other statements", call.function);
+                return Err(SqlError::unsupported(what).hint("Send it alone."));
+            }
             SchemaChange::Comment(comment) => {
                 comment_on(&mut catalog, comment)?;
                 "COMMENT"
+            }
+            SchemaChange::Checkpoint => {
+                ask_for_checkpoint(&mut catalog, rows.height())?;
+                "CHECKPOINT"
             }
             SchemaChange::Later(_) | SchemaChange::InSchemas(..) => {
                 return Err(SqlError::unsupported("this statement"));

@@ -6,6 +6,8 @@ use crate::parse_aggregate::{
 };
 use crate::parse_comment::{CommentOn, parse_comment};
 use crate::parse_create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
+use crate::parse_governance::{GovernanceCall, governance_function, parse_governance};
+use crate::parse_refused::refused;
 use crate::parse_role::{RoleStatement, changes_owner, is_about_roles, parse_role};
 use crate::parse_routine::{CreateRoutine, parse_create_routine, parse_do};
 use crate::parse_sequence::{SequenceStatement, is_about_sequences, parse_sequence};
@@ -49,8 +51,12 @@ pub(crate) enum ParsedStatement {
     Trigger(Box<TriggerStatement>),
     /// COMMENT ON.
     Comment(Box<CommentOn>),
+    /// CHECKPOINT.
+    Checkpoint,
     /// ALTER TABLE … SET SCHEMA.
     SetSchema(SetSchema),
+    /// `SELECT entente.approve(…)` and its kind.
+    Governance(Box<GovernanceCall>),
     /// DO: the text of its block.
     Do(String),
 }
@@ -218,6 +224,10 @@ pub fn parse_only_statement(sql: &str) -> Result<Statement, SqlError> {
 }
 
 fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<ParsedStatement, SqlError> {
+    if let Some(function) = governance_function(tokens.iter().map(|token| &token.token)) {
+        let call = parse_governance(function, &tokens, sql)?;
+        return Ok(ParsedStatement::Governance(Box::new(call)));
+    }
     let keyword = |at: usize| match tokens.get(at).map(|token| &token.token) {
         Some(Token::Word(word)) => word.keyword,
         _ => Keyword::NoKeyword,
@@ -229,19 +239,14 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
     let about_roles = is_about_roles(keyword(0), keyword(1)) || changes_owner(&tokens);
     let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
-    let end = tokens.len() - usize::from(tokens.last().is_some_and(|token| token.token == Token::EOF));
-    let checks_view = end > 4
-        && (1..4).any(|at| keyword(at) == Keyword::VIEW)
-        && keyword(end - 2) == Keyword::CHECK
-        && keyword(end - 1) == Keyword::OPTION;
-    if checks_view {
-        let error = SqlError::unsupported("WITH CHECK OPTION");
-        return Err(error.hint("Put a CHECK on the table, or refuse the row in a trigger."));
+    if let Some(error) = refused(&tokens).filter(|_| !about_roles) {
+        return Err(error);
     }
     let about_aggregates =
         is_about_aggregates(&tokens.iter().take(4).map(|token| &token.token).collect::<Vec<_>>());
     let moves_table = keyword(0) == Keyword::ALTER && keyword(1) == Keyword::TABLE && sets_schema(&tokens);
     let first = keyword(0);
+    let is_checkpoint = tokens.first().is_some_and(|token| is_word(&token.token, "checkpoint"));
     let about_sequences = !about_roles && is_about_sequences(&tokens);
     let mut parser = parser(tokens);
     if about_sequences {
@@ -269,6 +274,10 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     if first == Keyword::COMMENT {
         return parse_comment(&mut parser, sql).map(|comment| ParsedStatement::Comment(Box::new(comment)));
     }
+    if is_checkpoint {
+        let _ = parser.next_token();
+        return expect_end(&parser, sql).map(|()| ParsedStatement::Checkpoint);
+    }
     if moves_table {
         return parse_set_schema(&mut parser, sql).map(ParsedStatement::SetSchema);
     }
@@ -289,6 +298,11 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
         Ok(create) => ParsedStatement::CreateTableAs(Box::new(create)),
         Err(statement) => ParsedStatement::Sql(statement),
     })
+}
+
+/// Whether a token is a word without quotes that sqlparser has no keyword for.
+fn is_word(token: &Token, word: &str) -> bool {
+    matches!(token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
 }
 
 pub(crate) fn expect_end(parser: &Parser<'_>, sql: &str) -> Result<(), SqlError> {
@@ -350,8 +364,12 @@ pub(crate) fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlErr
             Err(SqlError::unsupported("a statement about sequences in a function"))
         }
         ParsedStatement::Trigger(_) => Err(SqlError::unsupported("a statement about triggers in a function")),
+        ParsedStatement::Governance(call) => {
+            Err(SqlError::unsupported(format_args!("entente.{} in a function", call.function)))
+        }
         ParsedStatement::Role(_) => Err(SqlError::unsupported("a statement about roles in a function")),
         ParsedStatement::Comment(_) => Err(SqlError::unsupported("COMMENT ON in a function")),
+        ParsedStatement::Checkpoint => Err(SqlError::unsupported("CHECKPOINT in a function")),
         ParsedStatement::SetSchema(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };
@@ -422,8 +440,18 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
     let contains =
         |word: &[u8]| sql.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     let selects_into = contains(b"into") && contains(b"select");
-    let words = [b"create".as_slice(), b"drop", b"alter", b"truncate", b"grant", b"revoke", b"comment"];
-    if !selects_into && !words.into_iter().any(contains) {
+    let governs = contains(b"entente");
+    let words = [
+        b"create".as_slice(),
+        b"drop",
+        b"alter",
+        b"truncate",
+        b"grant",
+        b"revoke",
+        b"comment",
+        b"checkpoint",
+    ];
+    if !selects_into && !governs && !words.into_iter().any(contains) {
         return false;
     }
     let mut begins = true;
@@ -433,8 +461,14 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
     if Tokenizer::new(&DIALECT, sql).tokenize_with_location_into_buf(&mut tokens).is_err() {
         return false;
     }
+    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    let mut statements = tokens.split(|token| token.token == Token::SemiColon);
+    if governs
+        && statements.any(|tokens| governance_function(tokens.iter().map(|token| &token.token)).is_some())
+    {
+        return true;
+    }
     tokens.iter().any(|token| match &token.token {
-        Token::Whitespace(_) => false,
         Token::SemiColon => {
             begins = true;
             false
@@ -458,6 +492,7 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
                             | Keyword::REVOKE
                             | Keyword::COMMENT
                     ))
+                || (first && is_word(&token.token, "checkpoint"))
         }
         other => {
             begins = false;

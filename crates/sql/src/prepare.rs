@@ -3,6 +3,7 @@
 use crate::ddl::{SchemaChange, bind_change_behind, bind_schema_change};
 use crate::execution::{Context, Execution, Needs, check_result_rows};
 use crate::expression::shortened;
+use crate::governance;
 use crate::library::Library;
 use crate::parse::{ParsedStatement, parse_script};
 use crate::plpgsql::{self, CompiledProcedure};
@@ -385,6 +386,8 @@ fn bind_step(
         | ParsedStatement::Role(_)
         | ParsedStatement::SetSchema(_)
         | ParsedStatement::Comment(_)
+        | ParsedStatement::Checkpoint
+        | ParsedStatement::Governance(_)
         | ParsedStatement::Sequence(_)
         | ParsedStatement::Trigger(_) => {
             return Err(SqlError::unsupported("this statement"));
@@ -502,7 +505,11 @@ fn step_columns(library: &Library, step: &Step) -> Vec<OutputColumn> {
             })
         }
         Step::Statement(statement) => statement.columns().to_vec(),
-        Step::Block(_) | Step::Schema(_) | Step::Copy => Vec::new(),
+        Step::Schema(change) => match change.as_ref() {
+            SchemaChange::Governance(call) => governance::columns(call),
+            _ => Vec::new(),
+        },
+        Step::Block(_) | Step::Copy => Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::ddl::bind_schema_change;
 use crate::execution::{Context, Execution, Oracles};
 use crate::expression::Expression;
 use crate::footprint::{Analysis, KnownFrame, refused};
+use crate::governance;
 use crate::library::Library;
 use crate::parse::{self, ParsedStatement};
 use crate::polymorphic::Actual;
@@ -175,9 +176,9 @@ impl Invocation {
         let (context, principal) = (self.context, &self.principal);
         let place = |session_ms| Place { snapshot, context, principal, session_ms, interrupt: None };
         match self.payload.as_ref() {
-            Payload::Script { .. } => {
+            Payload::Script { sql, .. } => {
                 let script = self.script_with_schema_change()?;
-                Some(session::run_script(&self.library, &place(None), script))
+                Some(governance::run_governed(&self.library, &place(None), sql, script))
             }
             Payload::Session { steps, now_ms, results } if is_schema_change(&self.payload) => {
                 let is_given = |found: &SessionResults| found.digest() == *results;

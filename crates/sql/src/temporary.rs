@@ -307,6 +307,8 @@ impl TemporaryTables {
             let changes = changes.collect::<Result<Option<Vec<_>>, SqlError>>();
             match changes {
                 Err(error) => return Some(Err(error)),
+                // Its height is that of a block.
+                Ok(Some(changes)) if changes.iter().any(SchemaChange::is_checkpoint) => return None,
                 Ok(Some(changes)) if !changes.is_empty() => {
                     let changed =
                         self.change_schema(principal, ledger, snapshot, context, &changes, at_commit);
@@ -588,7 +590,7 @@ fn part(catalog: &Catalog, temporary: bool) -> Catalog {
         part.views.clear();
         part.procedures.clear();
         part.aggregates.clear();
-        part.version = 0;
+        (part.version, part.checkpoint) = (0, 0);
     }
     part
 }

@@ -538,3 +538,10 @@ fn what_a_block_may_run_is_what_its_statements_may() {
 fn session_version(database: &Database) -> u64 {
     begin(database).catalog_version()
 }
+
+#[test]
+fn checkpoint_stands_alone() {
+    let database = database();
+    let mut session = begin(&database);
+    assert_eq!(run(&mut session, "CHECKPOINT"), "25001");
+}

@@ -207,8 +207,27 @@ impl<W: Write> Stream<W> {
 /// # Errors
 /// [`CheckpointError`]: every stream that differs in a byte from one that was written.
 pub fn read_checkpoint(source: impl Read) -> Result<Checkpoint, CheckpointError> {
-    let mut source =
-        Source { inner: io::BufReader::with_capacity(PIECE_BYTES, source), digest: Hashed::default() };
+    let mut source = Source::new(source, 0);
+    let (header, catalog) = read_begin(&mut source)?;
+    let state = State::at(Version::after_block(header.height), catalog.clone());
+    let mut rows: Vec<AfterImage> = Vec::new();
+    read_tables(&mut source, &catalog, &mut |image, _| {
+        rows.push(image);
+        if rows.len() == PIECE_ROWS {
+            state.load(&rows);
+            rows.clear();
+        }
+    })?;
+    state.load(&rows);
+    let live = read_live_requests(&mut source, header.height)?;
+    source.check_end()?;
+    Ok(Checkpoint { header, state, live })
+}
+
+/// What stands in front of the rows.
+pub(crate) fn read_begin(
+    source: &mut Source<impl Read>,
+) -> Result<(CheckpointHeader, Arc<Catalog>), CheckpointError> {
     let magic: [u8; 8] = source.array()?;
     if magic != MAGIC {
         return Err(CheckpointError::Format { found: format!("the bytes {magic:02x?}") });
@@ -224,25 +243,25 @@ pub fn read_checkpoint(source: impl Read) -> Result<Checkpoint, CheckpointError>
     let catalog_bytes = source.bytes_with_length()?;
     let catalog: Catalog = decode_exactly(&catalog_bytes)
         .map_err(|error| damaged("the canonical encoding of a catalog", error.to_string()))?;
-    let state = State::at(Version::after_block(header.height), Arc::new(catalog));
-    read_tables(&mut source, &state)?;
-    let live = read_live_requests(&mut source, header.height)?;
-    source.check_end()?;
-    Ok(Checkpoint { header, state, live })
+    Ok((header, Arc::new(catalog)))
 }
 
-fn read_tables(source: &mut Source<impl Read>, state: &State) -> Result<(), CheckpointError> {
-    let catalog = state.catalog();
+/// Visits every row, with the place where it begins in the stream.
+pub(crate) fn read_tables(
+    source: &mut Source<impl Read>,
+    catalog: &Catalog,
+    visit: &mut dyn FnMut(AfterImage, u64),
+) -> Result<(), CheckpointError> {
     // Rows of the keys that a unique index has taken have no columns.
     let mut columns: BTreeMap<TableId, usize> = catalog.row_tables().map(|table| (table, 0)).collect();
     columns.extend(catalog.tables.values().map(|table| (table.id, table.columns.len())));
     columns.extend(catalog.counters().map(|counter| (counter.table, Counter::COLUMNS)));
     columns.retain(|table, _| !table.is_index());
-    let mut rows: Vec<AfterImage> = Vec::new();
     let (mut loaded, mut last): (u64, Option<RowId>) = (0, None);
     // The table that rows belong to, and its number of columns.
     let mut table: Option<(TableId, usize)> = None;
     loop {
+        let place = source.place;
         match u8::from_le_bytes(source.array()?) {
             TABLE => {
                 let id = TableId(u32::from_le_bytes(source.array()?));
@@ -260,19 +279,13 @@ fn read_tables(source: &mut Source<impl Read>, state: &State) -> Result<(), Chec
                     return Err(damaged("rows by key", format!("{:?}", image.row)));
                 }
                 last = Some(image.row.clone());
-                rows.push(image);
-                if rows.len() == PIECE_ROWS {
-                    state.load(&rows);
-                    loaded += rows.len() as u64;
-                    rows.clear();
-                }
+                loaded += 1;
+                visit(image, place);
             }
             END => break,
             other => return Err(damaged("a table, a row or the end of the rows", format!("byte {other}"))),
         }
     }
-    state.load(&rows);
-    loaded += rows.len() as u64;
     let claimed = u64::from_le_bytes(source.array()?);
     if claimed == loaded {
         Ok(())
@@ -281,7 +294,29 @@ fn read_tables(source: &mut Source<impl Read>, state: &State) -> Result<(), Chec
     }
 }
 
-fn read_live_requests(source: &mut Source<impl Read>, height: u64) -> Result<LiveRequests, CheckpointError> {
+/// Reads so many rows of a table from where the first of them begins.
+pub(crate) fn read_rows(
+    source: &mut Source<impl Read>,
+    table: TableId,
+    columns: usize,
+    count: usize,
+) -> Result<Vec<(Key, Row)>, CheckpointError> {
+    let mut rows = Vec::new();
+    for _ in 0..count {
+        match u8::from_le_bytes(source.array()?) {
+            ROW => {}
+            other => return Err(damaged("a row", format!("byte {other}"))),
+        }
+        let AfterImage { row, value } = source.row(table, columns)?;
+        rows.extend(value.map(|value| (row.key, value)));
+    }
+    Ok(rows)
+}
+
+pub(crate) fn read_live_requests(
+    source: &mut Source<impl Read>,
+    height: u64,
+) -> Result<LiveRequests, CheckpointError> {
     let mut live = LiveRequests::at(height);
     let count = u64::from_le_bytes(source.array()?);
     let mut last = None;
@@ -320,12 +355,20 @@ impl Hashed {
 }
 
 /// Hashes what it reads.
-struct Source<R> {
+pub(crate) struct Source<R> {
     inner: io::BufReader<R>,
     digest: Hashed,
+    /// Where the next byte stands in the stream.
+    pub(crate) place: u64,
 }
 
 impl<R: Read> Source<R> {
+    /// Reads from `place` on.
+    pub(crate) fn new(inner: R, place: u64) -> Source<R> {
+        let inner = io::BufReader::with_capacity(PIECE_BYTES, inner);
+        Source { inner, digest: Hashed::default(), place }
+    }
+
     fn array<const N: usize>(&mut self) -> Result<[u8; N], CheckpointError> {
         let mut bytes = [0; N];
         self.read_exact(&mut bytes)?;
@@ -347,6 +390,7 @@ impl<R: Read> Source<R> {
     /// Grows the buffer as bytes arrive.
     fn bytes(&mut self, length: u64, buffer: &mut Vec<u8>) -> Result<(), CheckpointError> {
         let read = (&mut self.inner).take(length).read_to_end(buffer)?;
+        self.place += read as u64;
         self.digest.update(&buffer[buffer.len() - read..]);
         if read as u64 == length { Ok(()) } else { Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()) }
     }
@@ -373,7 +417,7 @@ impl<R: Read> Source<R> {
         Ok(AfterImage { row: RowId { table, key: Key::from_bytes(key) }, value: Some(row) })
     }
 
-    fn check_end(mut self) -> Result<(), CheckpointError> {
+    pub(crate) fn check_end(mut self) -> Result<(), CheckpointError> {
         self.digest.flush();
         let computed = self.digest.digest.clone().finish();
         let stored = Digest(self.array()?);
@@ -390,6 +434,7 @@ impl<R: Read> Source<R> {
 impl<R: Read> Read for Source<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
+        self.place += read as u64;
         self.digest.update(&buffer[..read]);
         Ok(read)
     }

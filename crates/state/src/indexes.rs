@@ -69,13 +69,26 @@ pub(crate) fn new_entries(
     in_order(entries)
 }
 
+/// The keys that rows of a table take in its unique indexes, for a state that comes without them.
+pub(crate) fn taken_keys<'c>(
+    catalog: &'c Catalog,
+    table: TableId,
+    row: &'c Row,
+) -> impl Iterator<Item = AfterImage> + 'c {
+    let unique = catalog.indexes_of(table).iter().filter(|index| index.unique);
+    unique.filter_map(|index| {
+        let key = index.unique_entry(row).ok().flatten()?;
+        Some(AfterImage { row: RowId { table: index.unique_entries(), key }, value: Some(Row::default()) })
+    })
+}
+
 /// Tables and indexes whose rows and entries go with a change of the catalog.
 pub(crate) fn tables_dropped(before: &Catalog, after: &Catalog) -> Vec<TableId> {
     let kept: BTreeSet<TableId> = after.row_tables().collect();
     before.row_tables().filter(|table| !kept.contains(table)).collect()
 }
 
-fn in_order(mut entries: Vec<AfterImage>) -> Vec<AfterImage> {
+pub(crate) fn in_order(mut entries: Vec<AfterImage>) -> Vec<AfterImage> {
     entries.sort_unstable_by(|a, b| a.row.cmp(&b.row));
     entries
 }

@@ -11,6 +11,7 @@
 //! - [`LiveRequests`]: the transaction ids that have not expired.
 //! - [`StateTree`]: the root over everything, and proofs of rows under it.
 //! - [`StateOutline`], [`StatePiece`], [`StateAssembly`]: a state in pieces that are checked one by one against its root.
+//! - [`StoredState`]: what others need of a checkpoint, read where it was written.
 //! - [`write_checkpoint`] and [`read_checkpoint`]: all of this as a stream of bytes, the same on every node.
 //!
 //! ```text
@@ -50,6 +51,7 @@ mod plain;
 mod shard;
 mod snapshot;
 mod state;
+mod stored;
 mod tree;
 mod version;
 
@@ -71,5 +73,6 @@ pub use pieces::{OutlinedRequest, PieceError, StateAssembly, StateOutline, State
 pub use plain::PlainState;
 pub use snapshot::{KeyRange, PastChange, PastError, Snapshot};
 pub use state::{State, StateSnapshot};
+pub use stored::{ReadCheckpointAt, StoredState};
 pub use tree::{StateNode, StateTree};
 pub use version::Version;

@@ -6,6 +6,7 @@
 //!                                                               └──finish──▶ Checkpoint
 //! ```
 
+use crate::indexes::{in_order, taken_keys};
 use crate::tree::{hash_rows, requests_root};
 use crate::{
     AfterImage, Checkpoint, CheckpointHeader, LiveContent, LiveRequest, LiveRequests, RowId, Snapshot,
@@ -169,6 +170,11 @@ impl StateAssembly {
         self.missing.iter().copied()
     }
 
+    /// What the piece of this number must hash to; nothing where there is no such number.
+    pub fn leaf(&self, number: usize) -> Option<Digest> {
+        self.leaves.get(number).copied()
+    }
+
     /// Checks a piece and adds it; one that is there already changes nothing.
     ///
     /// # Errors
@@ -195,6 +201,10 @@ impl StateAssembly {
                 value: Some(row.clone()),
             };
             self.state.load(&piece.rows.iter().map(image).collect::<Vec<_>>());
+            // They are rows of the state, but follow from those that are attested.
+            let catalog = self.state.catalog();
+            let taken = piece.rows.iter().flat_map(|(_, row)| taken_keys(&catalog, piece.table, row));
+            self.state.load(&in_order(taken.collect()));
         }
         Ok(())
     }

@@ -6,9 +6,10 @@ use crypto::{Digest, Sha256Batch, merkle_root};
 use proofs::state::{ends_range, range_leaf, state_root, table_leaf};
 use proofs::{Entry, Found, Path, RowEntry, RowProof, TableEntry};
 use rayon::prelude::*;
+use std::collections::VecDeque;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
-use types::{CheckpointCertificate, Key, Row, Table, TableId, encode};
+use types::{Catalog, CheckpointCertificate, Key, Row, Table, TableId, encode};
 
 /// Rows that are read before they are hashed, on all threads.
 const READ_ROWS: usize = 16_384;
@@ -43,9 +44,11 @@ pub struct StateTree {
     requests: Digest,
 }
 
+/// Where a node stands in the order of all: a table's definition before its ranges.
+pub(crate) type Place<'a> = (TableId, Option<&'a Key>);
+
 impl StateNode {
-    /// Where it stands in the order of all.
-    fn place(&self) -> (TableId, Option<&Key>) {
+    pub(crate) fn place(&self) -> Place<'_> {
         match self {
             StateNode::Table(table) => (table.id, None),
             StateNode::Range { table, first, .. } => (*table, Some(first)),
@@ -57,26 +60,15 @@ impl StateTree {
     /// Reads all rows of a snapshot and hashes them on the threads of the current rayon pool; the same for any number of
     /// them. Whoever writes meanwhile does not wait.
     pub fn new(snapshot: &dyn Snapshot, live: &LiveContent) -> StateTree {
-        let catalog = snapshot.catalog();
-        let mut tables: Vec<(TableId, Option<Arc<Table>>)> =
-            catalog.tables.values().map(|table| (table.id, Some(table.clone()))).collect();
-        tables.extend(catalog.counters().map(|counter| (counter.table, None)));
-        tables.sort_unstable_by_key(|(id, _)| *id);
-        let (mut nodes, mut leaves) = (Vec::new(), Vec::new());
-        for (id, definition) in tables {
-            if let Some(table) = definition {
-                leaves.push(table_leaf(&table));
-                nodes.push(StateNode::Table(table));
-            }
-            read_ranges(snapshot, id, &KeyRange::ALL, &mut |first, rows| {
-                leaves.push(range_leaf(id, &first, &merkle_root(rows)));
-                nodes.push(StateNode::Range { table: id, first, rows: rows.len() as u32 });
+        let mut growing = GrowingTree::new(snapshot.catalog());
+        let tables: Vec<TableId> = growing.waiting.iter().map(|(id, _)| *id).collect();
+        for table in tables {
+            snapshot.scan(table, &KeyRange::ALL, false, &mut |key, row| {
+                growing.add(table, key.clone(), row.clone(), 0);
                 ControlFlow::Continue(())
             });
         }
-        let (catalog, requests) = (catalog.digest(), requests_root(live));
-        let root = state_root(&merkle_root(&leaves), &catalog, &requests);
-        StateTree { nodes, leaves, root, catalog, requests }
+        growing.finish(snapshot.catalog(), live).0
     }
 
     /// What nodes attest.
@@ -111,7 +103,8 @@ impl StateTree {
         let entry = TableEntry { table: Table::clone(known), across: self.across(definition)? };
         let found = self.find(snapshot, table, key)?;
         let (catalog, requests) = (self.catalog, self.requests);
-        Some(RowProof { table: entry, found, catalog, requests, certificate })
+        let handovers = Vec::new();
+        Some(RowProof { table: entry, found, catalog, requests, certificate, handovers })
     }
 
     fn across(&self, node: usize) -> Option<Path> {
@@ -169,58 +162,111 @@ impl StateTree {
     }
 }
 
-/// Cuts the rows of a table into ranges; `visit` gets the first key and the leaves of each.
-fn read_ranges(
-    snapshot: &dyn Snapshot,
-    table: TableId,
-    range: &KeyRange,
-    visit: &mut dyn FnMut(Key, &[Digest]) -> ControlFlow<()>,
-) {
-    let mut open = OpenRange::default();
-    let mut read: Vec<(Key, Row)> = Vec::new();
-    let mut ended = false;
-    snapshot.scan(table, range, false, &mut |key, row| {
-        read.push((key.clone(), row.clone()));
-        if read.len() == READ_ROWS {
-            ended = open.add(&mut read, visit).is_break();
-        }
-        if ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    if !ended && open.add(&mut read, visit).is_continue() && !open.leaves.is_empty() {
-        // The last range ends with the table; there is nobody left to be told to stop.
-        let _ = visit(open.first, &open.leaves);
-    }
+/// A tree that gets its rows one by one, in their order.
+pub(crate) struct GrowingTree {
+    /// Numbers that rows of the tree may have, ascending, with definitions: those that were not begun.
+    waiting: VecDeque<(TableId, Option<Arc<Table>>)>,
+    /// The table that rows come of; `None` before the first.
+    table: Option<TableId>,
+    nodes: Vec<StateNode>,
+    leaves: Vec<Digest>,
+    /// Of each node: where its first row stands.
+    places: Vec<u64>,
+    /// Rows that are not hashed yet, and where they stand.
+    read: (Vec<(Key, Row)>, Vec<u64>),
+    open: OpenRange,
 }
 
 /// The rows since the last end of a range.
 #[derive(Default)]
 struct OpenRange {
     first: Key,
+    place: u64,
     leaves: Vec<Digest>,
     bytes: usize,
 }
 
-impl OpenRange {
-    /// Adds rows and takes them.
-    fn add(
-        &mut self,
-        rows: &mut Vec<(Key, Row)>,
-        visit: &mut dyn FnMut(Key, &[Digest]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let hashed: Vec<(Digest, usize)> = rows.par_chunks(HASH_ROWS).flat_map_iter(hash_rows).collect();
-        for ((key, _), (leaf, bytes)) in rows.drain(..).zip(hashed) {
-            if self.leaves.is_empty() {
-                self.first = key;
-            }
-            self.leaves.push(leaf);
-            self.bytes += bytes;
-            if ends_range(&leaf, self.leaves.len(), self.bytes) {
-                visit(std::mem::take(&mut self.first), &self.leaves)?;
-                self.leaves.clear();
-                self.bytes = 0;
+impl GrowingTree {
+    pub(crate) fn new(catalog: &Catalog) -> GrowingTree {
+        let mut tables: Vec<(TableId, Option<Arc<Table>>)> =
+            catalog.tables.values().map(|table| (table.id, Some(table.clone()))).collect();
+        tables.extend(catalog.counters().map(|counter| (counter.table, None)));
+        tables.sort_unstable_by_key(|(id, _)| *id);
+        GrowingTree {
+            waiting: tables.into(),
+            table: None,
+            nodes: Vec::new(),
+            leaves: Vec::new(),
+            places: Vec::new(),
+            read: Default::default(),
+            open: OpenRange::default(),
+        }
+    }
+
+    /// The next row; those of tables that the tree does not have are left out. `place`: where it stands, for whoever reads
+    /// it again.
+    pub(crate) fn add(&mut self, table: TableId, key: Key, row: Row, place: u64) {
+        if Some(table) != self.table {
+            self.begin(|next| next <= table);
+        }
+        if Some(table) != self.table {
+            return;
+        }
+        self.read.0.push((key, row));
+        self.read.1.push(place);
+        if self.read.0.len() == READ_ROWS {
+            self.hash();
+        }
+    }
+
+    /// The tree, and where the rows of each of its nodes begin.
+    pub(crate) fn finish(mut self, catalog: &Catalog, live: &LiveContent) -> (StateTree, Vec<u64>) {
+        self.begin(|_| true);
+        let (catalog, requests) = (catalog.digest(), requests_root(live));
+        let root = state_root(&merkle_root(&self.leaves), &catalog, &requests);
+        let GrowingTree { nodes, leaves, places, .. } = self;
+        (StateTree { nodes, leaves, root, catalog, requests }, places)
+    }
+
+    /// Ends the table, and begins those behind it that `which` names.
+    fn begin(&mut self, which: impl Fn(TableId) -> bool) {
+        self.hash();
+        self.end_range();
+        while let Some((id, definition)) = self.waiting.pop_front_if(|(id, _)| which(*id)) {
+            self.table = Some(id);
+            if let Some(table) = definition {
+                self.leaves.push(table_leaf(&table));
+                self.places.push(0);
+                self.nodes.push(StateNode::Table(table));
             }
         }
-        ControlFlow::Continue(())
+    }
+
+    fn hash(&mut self) {
+        let (mut rows, mut places) = std::mem::take(&mut self.read);
+        let hashed: Vec<(Digest, usize)> = rows.par_chunks(HASH_ROWS).flat_map_iter(hash_rows).collect();
+        for (((key, _), place), (leaf, bytes)) in rows.drain(..).zip(places.drain(..)).zip(hashed) {
+            if self.open.leaves.is_empty() {
+                (self.open.first, self.open.place) = (key, place);
+            }
+            self.open.leaves.push(leaf);
+            self.open.bytes += bytes;
+            if ends_range(&leaf, self.open.leaves.len(), self.open.bytes) {
+                self.end_range();
+            }
+        }
+        self.read = (rows, places);
+    }
+
+    fn end_range(&mut self) {
+        let Some(table) = self.table.filter(|_| !self.open.leaves.is_empty()) else { return };
+        let first = std::mem::take(&mut self.open.first);
+        self.leaves.push(range_leaf(table, &first, &merkle_root(&self.open.leaves)));
+        self.places.push(self.open.place);
+        let rows = self.open.leaves.len() as u32;
+        self.nodes.push(StateNode::Range { table, first, rows });
+        self.open.leaves.clear();
+        self.open.bytes = 0;
     }
 }
 

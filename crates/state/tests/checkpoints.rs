@@ -5,13 +5,15 @@
 use crypto::{Digest, PublicKey};
 use state::{
     AfterImage, Checkpoint, CheckpointError, CheckpointHeader, KeyRange, LiveRequests, PlainState, RowId,
-    Snapshot, State, Version, content_digest, read_checkpoint, write_checkpoint,
+    Snapshot, State, StateOutline, StatePiece, StateTree, StoredState, Version, content_digest,
+    read_checkpoint, write_checkpoint,
 };
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, ClientId, Column, DataType, Index, Key, RequestId, Row, Table, TableId, TransactionId, Value,
+    Catalog, Certificate, CheckpointRoot, ClientId, Column, DataType, Index, Key, RequestId, Row, Table,
+    TableId, TransactionId, Value,
 };
 
 const HEADER: CheckpointHeader = CheckpointHeader {
@@ -206,4 +208,67 @@ fn claimed_lengths_do_not_take_memory() {
     claims.extend_from_slice(&u32::MAX.to_le_bytes());
     let endless = claims.as_slice().chain(std::io::repeat(0).take(1 << 20));
     assert!(matches!(read_checkpoint(endless), Err(CheckpointError::Read(_))));
+}
+
+fn stored(bytes: &[u8]) -> Result<StoredState, CheckpointError> {
+    let content = bytes.to_vec();
+    let read_at = move |place: u64, into: &mut [u8]| {
+        let mut rest = content.get(place as usize..).unwrap_or_default();
+        rest.read(into)
+    };
+    StoredState::read(bytes, Box::new(read_at))
+}
+
+#[test]
+fn a_checkpoint_on_the_disk_has_the_tree_of_the_memory_and_gives_proofs_and_pieces() {
+    for rows in [0, 1, 6_000] {
+        let (state, live) = (state(rows, 2), live());
+        let stored = stored(&written(&state, &live)).unwrap();
+        let (snapshot, live) = (state.snapshot(), live.content());
+        let tree = StateTree::new(snapshot.as_ref(), &live);
+        assert_eq!((stored.tree(), *stored.header()), (&tree, HEADER));
+        assert_eq!(stored.outline().unwrap(), StateOutline::new(&tree, snapshot.as_ref(), &live));
+        for number in 0..tree.nodes().len() + 1 {
+            let piece = StatePiece::new(&tree, snapshot.as_ref(), number);
+            assert_eq!(stored.piece(number).unwrap(), piece);
+        }
+        let statement = CheckpointRoot {
+            ledger: HEADER.ledger,
+            height: 40,
+            outcome: HEADER.outcome,
+            state_root: tree.root(),
+        };
+        let certificate = Certificate { statement, signatures: Vec::new() };
+        for (table, number) in [(3, 0), (3, 2_999), (3, -1), (7, 9_999), (9, 1), (4, 1)] {
+            let key = Key::encode([&Value::BigInt(number)]).unwrap();
+            let expected = tree.prove(snapshot.as_ref(), TableId(table), &key, certificate.clone());
+            assert_eq!(stored.prove(TableId(table), &key, certificate.clone()).unwrap(), expected);
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_that_was_damaged_later_gives_an_error_and_nothing_wrong() {
+    let bytes = written(&state(2_000, 1), &live());
+    let damaged = std::sync::Arc::new(parking_lot::Mutex::new(bytes.clone()));
+    let content = damaged.clone();
+    let read_at = move |place: u64, into: &mut [u8]| {
+        content.lock().get(place as usize..).unwrap_or_default().read(into)
+    };
+    let stored = StoredState::read(&bytes[..], Box::new(read_at)).unwrap();
+    let ranges: Vec<usize> =
+        (0..stored.tree().nodes().len()).filter(|number| stored.piece(*number).unwrap().is_some()).collect();
+    assert!(ranges.len() > 4);
+    for at in (0..bytes.len()).step_by(97) {
+        damaged.lock()[at] ^= 0x10;
+        for number in &ranges {
+            if let Ok(piece) = stored.piece(*number) {
+                let right = piece.unwrap();
+                damaged.lock()[at] ^= 0x10;
+                assert_eq!(right, stored.piece(*number).unwrap().unwrap(), "byte {at}");
+                damaged.lock()[at] ^= 0x10;
+            }
+        }
+        damaged.lock()[at] ^= 0x10;
+    }
 }

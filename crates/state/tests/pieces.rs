@@ -4,11 +4,14 @@
 use crypto::{Digest, SecretKey};
 use proptest::prelude::*;
 use state::{
-    AfterImage, CheckpointHeader, LiveRequests, PieceError, RowId, State, StateAssembly, StateNode,
-    StateOutline, StatePiece, StateTree, Version, content_digest,
+    AfterImage, CheckpointHeader, KeyRange, LiveRequests, PieceError, RowId, Snapshot, State, StateAssembly,
+    StateNode, StateOutline, StatePiece, StateTree, Version, content_digest,
 };
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{Catalog, ClientId, Column, DataType, Key, RequestId, Row, Table, TableId, TransactionId, Value};
+use types::{
+    Catalog, ClientId, Column, DataType, Index, Key, RequestId, Row, Table, TableId, TransactionId, Value,
+};
 
 const HEIGHT: u64 = 20;
 
@@ -154,6 +157,43 @@ fn what_is_wrong_or_missing_is_named_and_changes_nothing() {
     assert_eq!(assembly.missing().count(), numbers.len());
     assembly.add(first, &good).expect("the right piece");
     assert_eq!(assembly.finish(header()).err(), Some(PieceError::Incomplete(numbers.len() - 1)));
+}
+
+/// Keys that are taken stand in a state like rows, but no tree has them.
+#[test]
+fn keys_that_are_taken_in_unique_indexes_are_there_again() {
+    let index = Index { number: 11, name: "i".into(), columns: vec![1], unique: true, constraint: true };
+    let (state, live) = original(0);
+    let mut catalog = Catalog::clone(&state.catalog());
+    catalog.indexes.insert(TableId(1), vec![index.clone()]);
+    let state = State::new(Arc::new(catalog));
+    let mut images: Vec<AfterImage> = Vec::new();
+    for number in 0..900 {
+        let (key, row) = row(number);
+        let taken = index.unique_entry(&row).expect("a short key").expect("no NULL");
+        images.push(AfterImage { row: RowId { table: TableId(1), key }, value: Some(row) });
+        let row = RowId { table: index.unique_entries(), key: taken };
+        images.push(AfterImage { row, value: Some(Row::default()) });
+    }
+    images.sort_by(|one, other| one.row.cmp(&other.row));
+    state.apply(Version::after_batch(HEIGHT, 0), &images, None);
+
+    let tree = StateTree::new(state.snapshot().as_ref(), &live.content());
+    let outline = StateOutline::new(&tree, state.snapshot().as_ref(), &live.content());
+    let mut assembly = StateAssembly::new(outline, HEIGHT, tree.root()).expect("the right outline");
+    for number in assembly.missing().collect::<Vec<_>>() {
+        let piece = StatePiece::new(&tree, state.snapshot().as_ref(), number).expect("a range");
+        assembly.add(number, &piece).expect("the right piece");
+    }
+    let copy = assembly.finish(header()).expect("everything is there");
+    let (one, other) = (state.snapshot(), copy.state.snapshot());
+    let mut keys = 0;
+    other.scan(index.unique_entries(), &KeyRange::ALL, false, &mut |_, _| {
+        keys += 1;
+        ControlFlow::Continue(())
+    });
+    assert_eq!(keys, 900);
+    assert_eq!(content_digest(one.as_ref()), content_digest(other.as_ref()));
 }
 
 proptest! {

@@ -9,8 +9,9 @@ use state::{AfterImage, LiveRequests, RowId, State, StateNode, StateTree, Versio
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    Attestation, Catalog, Certificate, Charter, CheckpointCertificate, CheckpointRoot, ClientId, Column,
-    DataType, Key, Organisation, RequestId, Row, Table, TableId, TransactionId, Value,
+    AmendedCharter, Attestation, Catalog, Certificate, Charter, CharterChange, CheckpointCertificate,
+    CheckpointRoot, ClientId, Column, DataType, Handover, Key, Organisation, OutcomeHeader, RequestId, Row,
+    Table, TableId, TransactionId, Value,
 };
 
 type Rows = BTreeMap<(u32, u16), i64>;
@@ -80,6 +81,8 @@ fn charter() -> Charter {
             node_key: node_key(member).public_key(),
             address: format!("127.0.0.1:{}", 7_000 + member),
             gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
         });
     }
     charter
@@ -213,6 +216,62 @@ fn no_row_is_hidden_and_none_is_moved() {
     assert_eq!(moved.verify(&charter), Err(ProofError::Order("the row is one of another table")));
 }
 
+/// The same charter with another node key of its first member from height 5 on, and what proves it.
+fn amended(charter: &Charter) -> Handover {
+    let (name, node_key) = ("org1".to_string(), node_key(8).public_key());
+    let change = CharterChange::ReplaceNodeKey { name, node_key, expires: None };
+    let amended =
+        AmendedCharter { charter: charter.amended(&change).expect("a good change"), effective_height: 5 };
+    let zero = Digest([0; 32]);
+    let statement = OutcomeHeader {
+        ledger: charter.ledger(),
+        height: 3,
+        block: zero,
+        previous: zero,
+        receipts_root: zero,
+        state_digest: zero,
+        charters: amended.chain(&charter.ledger()),
+    };
+    let sign = |member: u16| {
+        (member, Attestation::sign(statement.clone(), member, &self::node_key(member.into())).signature)
+    };
+    let certificate = Certificate { signatures: [0, 1, 2].map(sign).to_vec(), statement };
+    Handover { certificate, charters: vec![amended] }
+}
+
+#[test]
+fn a_row_under_a_later_charter_is_proved_from_the_founding_one() {
+    let charter = charter();
+    let handover = amended(&charter);
+    let state = of_rows(2, &many());
+    let (tree, snapshot) = (tree(&state), state.snapshot());
+    let mut certificate = certificate(&charter, tree.root());
+    let signature = Attestation::sign(certificate.statement.clone(), 0, &node_key(8)).signature;
+    certificate.signatures[0] = (0, signature);
+    let proof = tree.prove(snapshot.as_ref(), TableId(1), &key(603), certificate).expect("such a table");
+    assert!(
+        matches!(proof.verify(&charter), Err(ProofError::Certificate(_))),
+        "the key is not the founding one"
+    );
+    let proof = proof.with_handovers([handover.clone()]);
+    assert_eq!(proof.handovers, std::slice::from_ref(&handover));
+    assert!(proof.verify(&charter).expect("good").is_some());
+    assert_eq!(RowProof::from_json(&proof.to_json()), Ok(proof.clone()));
+    let bytes = proof.to_bytes();
+    for at in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1;
+        let read = RowProof::from_bytes(&flipped);
+        assert!(read.is_err() || read.unwrap().verify(&charter).is_err(), "byte {at}");
+    }
+    let mut repeated = proof.clone();
+    repeated.handovers.push(handover.clone());
+    assert!(repeated.verify(&charter).is_err());
+    let mut forged = proof;
+    forged.handovers[0].certificate.signatures.pop();
+    assert!(matches!(forged.verify(&charter), Err(ProofError::Handover(_))), "{:?}", forged.verify(&charter));
+}
+
 #[test]
 fn every_flipped_byte_of_a_proof_shows() {
     let charter = charter();
@@ -262,5 +321,40 @@ proptest! {
             None => drop(changed.remove(&other.0)),
         }
         prop_assert_eq!(tree(&of_rows(3, &changed)).root() == expected.root(), changed == content);
+    }
+}
+
+#[test]
+fn proofs_survive_json_and_say_what_they_prove() {
+    let (rows, charter) = (many(), charter());
+    let state = of_rows(4, &rows);
+    let tree = tree(&state);
+    for (table, number) in [(1, 0), (2, 1_501), (2, 1_500), (4, 7), (1, 60_000)] {
+        let certificate = certificate(&charter, tree.root());
+        let found = tree.prove(state.snapshot().as_ref(), TableId(table), &key(number), certificate);
+        let proof = found.expect("such a table");
+        let text = proof.to_json();
+        let read = RowProof::from_json(&text).expect("what was written");
+        assert_eq!(read, proof);
+        let value = rows.get(&(table, number)).map(i64::to_string);
+        let names = read.named_values().map(|values| values[1].clone());
+        assert_eq!(names, value.clone().map(|value| ("value", Some(value))));
+        assert_eq!(read.verify(&charter).expect("good").is_some(), value.is_some());
+        // What it says for people is what it proves.
+        for (said, lie) in [
+            (format!("\"table\":\"t{table}\""), "\"table\":\"t9\""),
+            ("\"height\":9".to_string(), "\"height\":8"),
+        ] {
+            let changed = text.replacen(&said, lie, 1);
+            assert_ne!(changed, text);
+            assert!(matches!(RowProof::from_json(&changed), Err(ProofError::Malformed(_))), "{said}");
+        }
+        if let Some(value) = value {
+            let changed = text.replacen(&format!("\"value\":\"{value}\""), "\"value\":\"1\"", 1);
+            assert!(changed == text || RowProof::from_json(&changed).is_err());
+        }
+        for cut in (0..text.len()).step_by(101) {
+            assert!(RowProof::from_json(&text[..cut]).is_err());
+        }
     }
 }

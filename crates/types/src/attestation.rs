@@ -1,4 +1,4 @@
-use crate::{Charter, CheckpointRoot, OutcomeHeader, encode, limits};
+use crate::{AmendedCharter, Charter, CheckpointRoot, Organisation, OutcomeHeader, encode, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, sha256};
 
@@ -109,6 +109,16 @@ pub enum AttestationError {
         /// How many there are.
         found: usize,
     },
+    /// The signature of an organisation that has left, or whose key has expired.
+    #[error(
+        "organisation {organisation} has no key that counts at height {height}: it has left, or the key has expired"
+    )]
+    NoKey {
+        /// Its position.
+        organisation: u16,
+        /// The height that the statement is about.
+        height: u64,
+    },
     /// A signature that does not fit.
     #[error("the signature of member {organisation} does not fit what it is put under")]
     Signature {
@@ -125,15 +135,23 @@ fn message<T: Statement>(statement: &T) -> Vec<u8> {
 #[derive(Clone, Debug)]
 pub struct CertificateRules {
     ledger: Digest,
-    keys: Vec<PublicKey>,
+    /// Keys by position, each with the last height that it signs for; no height of those that have left.
+    keys: Vec<(PublicKey, Option<u64>)>,
+    /// Above this height no key expires: [`Charter::signs_at`].
+    expire_up_to: u64,
     quorum: usize,
 }
 
 impl CertificateRules {
     /// The rules of the ledger of `charter`.
     pub fn new(charter: &Charter) -> CertificateRules {
-        let keys = charter.organisations.iter().map(|member| member.node_key).collect();
-        CertificateRules { ledger: charter.ledger(), keys, quorum: charter.outcome_quorum() }
+        let last = |organisation: &Organisation| match organisation.removed {
+            true => None,
+            false => Some(organisation.node_key_expires.unwrap_or(u64::MAX)),
+        };
+        let keys = charter.organisations.iter().map(|one| (one.node_key, last(one))).collect();
+        let (quorum, expire_up_to) = (charter.outcome_quorum(), charter.keys_expire_up_to());
+        CertificateRules { ledger: charter.ledger(), keys, expire_up_to, quorum }
     }
 
     /// How many organisations must say the same.
@@ -141,7 +159,7 @@ impl CertificateRules {
         self.quorum
     }
 
-    /// How many organisations there are.
+    /// How many positions there are, those of organisations that have left included.
     pub fn members(&self) -> usize {
         self.keys.len()
     }
@@ -185,13 +203,18 @@ impl CertificateRules {
             if usize::from(organisation) >= members || last >= Some(organisation) {
                 return Err(AttestationError::Members { members, found: organisation });
             }
+            let height = statement.height();
+            let signs_up_to = self.keys[usize::from(organisation)].1;
+            if !signs_up_to.is_some_and(|last| height <= last || height > self.expire_up_to) {
+                return Err(AttestationError::NoKey { organisation, height });
+            }
             last = Some(organisation);
         }
         let message = message(statement);
         let signed: Vec<SignedMessage<'_>> = signatures
             .iter()
             .map(|&(organisation, signature)| SignedMessage {
-                key: self.keys[usize::from(organisation)],
+                key: self.keys[usize::from(organisation)].0,
                 signature,
                 message: &message,
             })
@@ -211,11 +234,15 @@ pub struct Attested {
     pub outcome: Option<OutcomeCertificate>,
     /// A checkpoint certificate that no block before carries.
     pub checkpoint: Option<CheckpointCertificate>,
+    /// The amended charters that the certified outcome names and no block before carries.
+    pub charters: Vec<AmendedCharter>,
 }
 
 impl Attested {
-    /// Bytes of its canonical encoding with all members' signatures.
-    pub const BYTES_MAX: usize = 2 * (1 + 200 + 4 + limits::ORGANISATIONS_MAX * (2 + 64));
+    /// Bytes of its canonical encoding with all members' signatures and as many amended charters as can be.
+    pub const BYTES_MAX: usize = 2 * (1 + 200 + 4 + limits::ORGANISATIONS_MAX * (2 + 64))
+        + 4
+        + limits::AMENDMENTS_PENDING_MAX * (limits::CHARTER_BYTES_MAX + 8);
 
     /// SHA-256 over domain and canonical encoding: what a block's header binds.
     pub fn digest(&self) -> Digest {
@@ -226,7 +253,7 @@ impl Attested {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Organisation, decode_exactly};
+    use crate::decode_exactly;
 
     fn network() -> (Charter, Vec<SecretKey>) {
         let keys: Vec<_> = (0..4).map(|number| SecretKey::from_bytes([number + 101; 32])).collect();
@@ -238,6 +265,8 @@ mod tests {
                 node_key: key.public_key(),
                 address: format!("127.0.0.1:{}", 7000 + position),
                 gateway: String::new(),
+                removed: false,
+                node_key_expires: None,
             });
         }
         (charter, keys)
@@ -251,6 +280,7 @@ mod tests {
             previous: Digest([2; 32]),
             receipts_root: Digest([3; 32]),
             state_digest: Digest([4; 32]),
+            charters: charter.ledger(),
         }
     }
 
@@ -334,7 +364,47 @@ mod tests {
             state_root: Digest::ZERO,
         };
         let checkpoint = Certificate { statement: root, signatures: outcome.signatures.clone() };
-        let attested = Attested { outcome: Some(outcome), checkpoint: Some(checkpoint) };
+        let attested =
+            Attested { outcome: Some(outcome), checkpoint: Some(checkpoint), charters: Vec::new() };
         assert!(encode(&attested).len() <= Attested::BYTES_MAX);
+    }
+
+    #[test]
+    fn keys_expire_by_height_as_long_as_a_quorum_of_others_is_left() {
+        let (mut charter, keys) = network();
+        for (member, last) in [(0, 5), (1, 9), (3, 9)] {
+            charter.organisations[member].node_key_expires = Some(last);
+        }
+        charter.organisations[2].node_key_expires = None;
+        let rules = CertificateRules::new(&charter);
+        let judged = |height: u64, who: [u16; 3]| {
+            let statement = OutcomeHeader { height, ..header(&charter) };
+            let sign = |member: u16| {
+                (member, Attestation::sign(statement.clone(), member, &keys[usize::from(member)]).signature)
+            };
+            let signatures = who.map(sign).to_vec();
+            rules.check_certificate(&Certificate { statement, signatures })
+        };
+        for height in [1, 5] {
+            assert_eq!(judged(height, [0, 1, 2]), Ok(()));
+        }
+        let expired = AttestationError::NoKey { organisation: 0, height: 6 };
+        assert_eq!(judged(6, [0, 1, 2]), Err(expired));
+        for height in [6, 9] {
+            assert_eq!(judged(height, [1, 2, 3]), Ok(()));
+        }
+        // The keys of the third alone would be left: no quorum.
+        for height in [10, 1_000] {
+            assert_eq!(judged(height, [0, 1, 3]), Ok(()));
+        }
+        for height in [1, 5, 6, 9, 10] {
+            for member in 0..4 {
+                let statement = OutcomeHeader { height, ..header(&charter) };
+                let attested = Attestation::sign(statement, member, &keys[usize::from(member)]);
+                assert_eq!(rules.check(&attested).is_ok(), charter.signs_at(member.into(), height));
+            }
+        }
+        charter.organisations[0].removed = true;
+        assert!(!charter.signs_at(0, 10) && !charter.signs_at(4, 1), "those are no members");
     }
 }

@@ -25,6 +25,9 @@ pub struct BlockHeader {
     pub certified_height: u64,
     /// Digest of the certificates that follow: [`Attested::digest`].
     pub attested: Digest,
+    /// Names all amended charters that this block or one before it carries ([`Attested::charters`]); the digest of the
+    /// founding charter while there is none.
+    pub charters: Digest,
 }
 
 impl BlockHeader {
@@ -36,7 +39,7 @@ impl BlockHeader {
 
 impl BlockHeader {
     /// Bytes of its canonical encoding: all fields have fixed widths.
-    pub const BYTES: usize = 32 + 8 + 8 + 32 + 32 + 4 + 2 + 8 + 32;
+    pub const BYTES: usize = 32 + 8 + 8 + 32 + 32 + 4 + 2 + 8 + 32 + 32;
 }
 
 /// A header with certificates of earlier blocks' outcomes and its transactions, each in its canonical encoding and in the
@@ -176,9 +179,14 @@ mod tests {
             previous: Digest([2; 32]),
             receipts_root: Digest([3; 32]),
             state_digest: Digest([4; 32]),
+            charters: Digest([5; 32]),
         };
         let signatures = vec![(0, crypto::Signature([5; 64])), (2, crypto::Signature([6; 64]))];
-        Attested { outcome: Some(Certificate { statement, signatures }), checkpoint: None }
+        Attested {
+            outcome: Some(Certificate { statement, signatures }),
+            checkpoint: None,
+            charters: Vec::new(),
+        }
     }
 
     fn block() -> Block {
@@ -195,6 +203,7 @@ mod tests {
             proposer: 2,
             certified_height: 0,
             attested: attested.digest(),
+            charters: Digest([5; 32]),
         };
         Block { header, attested, transactions }
     }

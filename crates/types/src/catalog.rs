@@ -1,6 +1,7 @@
 use crate::{
-    ColumnSet, Commented, CompositeType, Counter, DataType, Generated, Key, OutputColumn, Roles, Schema,
-    SearchPath, Sequence, SqlError, Trigger, TypeId, Value, catalog_name, object_name, schema_of,
+    Charter, ColumnSet, Commented, CompositeType, Counter, DataType, Generated, Governance, Key,
+    OutputColumn, Roles, Schema, SearchPath, Sequence, SqlError, Trigger, TypeId, Value, catalog_name,
+    object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
@@ -408,9 +409,18 @@ pub struct Catalog {
     pub row_types: BTreeMap<String, TypeId>,
     /// What COMMENT ON says.
     pub comments: BTreeMap<Commented, String>,
+    /// Height of the newest block with a CHECKPOINT, which makes it one that nodes make a checkpoint of; 0: none has one.
+    pub checkpoint: u64,
+    /// The charters, and what waits for the members' consent.
+    pub governance: Governance,
 }
 
 impl Catalog {
+    /// That of a new ledger: empty, under its charter.
+    pub fn founded(charter: Arc<Charter>) -> Catalog {
+        Catalog { governance: Governance::founded(charter), ..Catalog::default() }
+    }
+
     /// Digest of the canonical encoding.
     pub fn digest(&self) -> Digest {
         let mut writer = DigestWriter::default();

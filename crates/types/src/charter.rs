@@ -1,3 +1,4 @@
+use crate::charter_text::{as_text, digest_as_text, signatures_as_text};
 use crate::{
     EndorsementOptions, ExecutionModel, Policy, PolicyError, ProtocolOptions, encode, faults_tolerated,
     limits, quorum,
@@ -24,6 +25,12 @@ pub struct Organisation {
     /// Where its node answers proposals: `host:port` of its HTTP. Empty: it endorses nothing that others propose.
     #[serde(default)]
     pub gateway: String,
+    /// It has left. Its position stays taken, because signatures and credentials name positions.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub removed: bool,
+    /// The last height that its node key signs for; `None`: the key does not expire. What it means: [`Charter::signs_at`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_key_expires: Option<u64>,
 }
 
 /// When a block is cut.
@@ -52,7 +59,8 @@ pub struct MeterLimits {
     pub block_steps: u64,
 }
 
-/// A ledger's configuration, agreed by its members. Its digest names the ledger.
+/// A ledger's configuration, agreed by its members. The digest of the founding one names the ledger; what members
+/// agree on later makes amended ones ([`Charter::amended`]), which are states of the ledger.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Charter {
@@ -60,6 +68,16 @@ pub struct Charter {
     pub name: String,
     /// Distinguishes networks that have the same members.
     pub nonce: u64,
+    /// Counts the amendments; 0: the founding charter.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub version: u64,
+    /// Digest of the founding charter, of an amended one.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "digest_as_text")]
+    pub founding: Option<Digest>,
+    /// Who must agree to a change of schema, contracts, policies, members, keys or this charter: `majority` of the
+    /// members, `any` one of them, or an expression over them ([`Policy`]).
+    #[serde(default = "default_governance")]
+    pub governance: String,
     /// Version of the rules of execution.
     pub execution_version: u32,
     /// When transactions are executed, and by whom.
@@ -129,6 +147,38 @@ pub enum CharterError {
     /// The policy of the whole ledger.
     #[error("the charter's `endorsement.policy` cannot be: {0}")]
     Policy(PolicyError),
+    /// Who must agree to changes.
+    #[error(
+        "the charter's `governance` cannot be: {0}; write `majority`, `any` or an expression over members"
+    )]
+    Governance(PolicyError),
+    /// An amended charter where a founding one is expected, or the other way round.
+    #[error(
+        "expected the founding charter, which its members have signed, found version {version}; \
+         amendments are in the ledger"
+    )]
+    Amended {
+        /// The version that came.
+        version: u64,
+    },
+    /// A founding charter where an amended one is expected.
+    #[error("expected an amended charter, found the founding one")]
+    Founding,
+    /// A change of an organisation that is no member.
+    #[error("the ledger has no member {organisation}; entente.organisations shows who there is")]
+    NoMember {
+        /// Its name.
+        organisation: String,
+    },
+    /// A new member that has not said that it wants to be one.
+    #[error(
+        "organisation {organisation} has not accepted its membership: have it signed by its root key \
+         (`entente accept-membership`) with exactly this name, these keys and addresses"
+    )]
+    NotAccepted {
+        /// Its name.
+        organisation: String,
+    },
     /// A signature that does not fit.
     #[error("the charter is not signed by {organisation}: sign it with that organisation's root key")]
     WrongSignature {
@@ -143,6 +193,9 @@ impl Charter {
         Charter {
             name: name.to_string(),
             nonce,
+            version: 0,
+            founding: None,
+            governance: default_governance(),
             execution_version: 1,
             execution: ExecutionModel::OrderExecute,
             protocol: "harmony".to_string(),
@@ -166,8 +219,11 @@ impl Charter {
         }
     }
 
-    /// Names the ledger: SHA-256 over everything but the signatures.
+    /// Names the ledger: of the founding charter, SHA-256 over everything but the signatures; amended ones keep it.
     pub fn ledger(&self) -> Digest {
+        if let Some(founding) = self.founding {
+            return founding;
+        }
         let mut unsigned = self.clone();
         unsigned.signatures.clear();
         sha256(&[b"entente charter 1\0", &encode(&unsigned)])
@@ -182,13 +238,63 @@ impl Charter {
 
     /// Position of the member with this node key.
     pub fn member(&self, node_key: &PublicKey) -> Option<usize> {
-        self.organisations.iter().position(|organisation| organisation.node_key == *node_key)
+        let is_it = |organisation: &Organisation| !organisation.removed && organisation.node_key == *node_key;
+        self.organisations.iter().position(is_it)
+    }
+
+    /// The members, each with its position: all organisations that have not left.
+    pub fn members(&self) -> impl DoubleEndedIterator<Item = (u16, &Organisation)> + Clone {
+        let all = self.organisations.iter().enumerate().map(|(position, one)| (position as u16, one));
+        all.filter(|(_, organisation)| !organisation.removed)
+    }
+
+    fn member_names(&self) -> Vec<&str> {
+        self.members().map(|(_, organisation)| organisation.name.as_str()).collect()
+    }
+
+    /// Who must agree to changes.
+    ///
+    /// # Errors
+    /// What is wrong with the charter's `governance`.
+    pub fn governance_policy(&self) -> Result<Policy, PolicyError> {
+        let members = self.member_names();
+        let of_all = |needed: usize| match members.as_slice() {
+            [only] => Policy::parse(&quoted(only)),
+            _ => {
+                let all: Vec<String> = members.iter().map(|name| quoted(name)).collect();
+                Policy::parse(&format!("{needed} of ({})", all.join(", ")))
+            }
+        };
+        let policy = match self.governance.as_str() {
+            "any" => of_all(1)?,
+            "majority" => of_all(members.len() / 2 + 1)?,
+            expression => Policy::parse(expression)?,
+        };
+        policy.check(&members)?;
+        Ok(policy)
     }
 
     /// How many organisations must come to the same outcome of a block.
     pub fn outcome_quorum(&self) -> usize {
-        let members = self.organisations.len();
+        let members = self.members().count();
         self.outcome_quorum.map_or_else(|| quorum(members), |quorum| quorum as usize)
+    }
+
+    /// Up to this height keys expire: above it those that have not are fewer than a quorum, and all members' keys count.
+    pub(crate) fn keys_expire_up_to(&self) -> u64 {
+        let last = |(_, member): (u16, &Organisation)| member.node_key_expires.unwrap_or(u64::MAX);
+        let mut last: Vec<u64> = self.members().map(last).collect();
+        last.sort_unstable_by(|one, other| other.cmp(one));
+        last.get(self.outcome_quorum().saturating_sub(1)).copied().unwrap_or(0)
+    }
+
+    /// Whether what the node key of the organisation at a position attests and endorses about a height counts: it is a
+    /// member, and the key has not expired. Where fewer than a quorum of keys would be left, none expires: without a quorum
+    /// no key could be replaced any more, and the ledger would have ended.
+    pub fn signs_at(&self, position: usize, height: u64) -> bool {
+        let member = self.organisations.get(position).filter(|organisation| !organisation.removed);
+        member.is_some_and(|member| member.node_key_expires.is_none_or(|last| height <= last))
+            || member.is_some() && height > self.keys_expire_up_to()
     }
 
     /// Who must have endorsed a transaction that nothing else is said of.
@@ -196,9 +302,7 @@ impl Charter {
     /// # Errors
     /// What is wrong with the charter's `endorsement.policy`.
     pub fn endorsement_policy(&self) -> Result<Policy, PolicyError> {
-        let members: Vec<&str> =
-            self.organisations.iter().map(|organisation| organisation.name.as_str()).collect();
-        self.endorsement.policy(&members)
+        self.endorsement.policy(&self.member_names())
     }
 
     /// As a file for people.
@@ -217,16 +321,56 @@ impl Charter {
         Ok(charter)
     }
 
-    /// Checks members, limits and every signature.
+    /// Checks members, limits and every signature of a founding charter.
     ///
     /// # Errors
     /// As [`Charter::from_toml`].
     pub fn check(&self) -> Result<(), CharterError> {
-        let members = self.organisations.len();
+        if self.version != 0 || self.founding.is_some() || self.members().count() != self.organisations.len()
+        {
+            return Err(CharterError::Amended { version: self.version });
+        }
+        self.check_rules()?;
+        let ledger = self.ledger();
+        for (position, organisation) in self.organisations.iter().enumerate() {
+            let signed = self.signatures.get(position).is_some_and(|signature| {
+                let key = organisation.root_key;
+                crypto::verify(&SignedMessage { key, signature: *signature, message: &ledger.0 })
+            });
+            if !signed || self.signatures.len() != self.organisations.len() {
+                return Err(CharterError::WrongSignature { organisation: organisation.name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks members and limits of an amended charter, which has no signatures: that it is the ledger's follows from
+    /// the outcome of the block that has decided on it.
+    ///
+    /// # Errors
+    /// As [`Charter::from_toml`].
+    pub fn check_amended(&self) -> Result<(), CharterError> {
+        if self.version == 0 || self.founding.is_none() {
+            return Err(CharterError::Founding);
+        }
+        self.check_rules()
+    }
+
+    fn check_rules(&self) -> Result<(), CharterError> {
+        let members = self.members().count();
         if self.ordering == "bft" && members < 4 {
             return Err(CharterError::TooFewMembers(members));
         }
         self.check_values()?;
+        let bytes = encode(self).len();
+        if bytes > limits::CHARTER_BYTES_MAX {
+            let expected = format!("at most {} bytes long (CHARTER_BYTES_MAX)", limits::CHARTER_BYTES_MAX);
+            return Err(CharterError::Value {
+                field: "the whole",
+                expected,
+                found: format!("{bytes} bytes"),
+            });
+        }
         let (mut names, mut keys) = (BTreeSet::new(), BTreeSet::new());
         for organisation in &self.organisations {
             if !names.insert(&organisation.name) {
@@ -240,18 +384,8 @@ impl Charter {
                 }
             }
         }
-        self.endorsement_policy().map_err(CharterError::Policy)?;
-        let ledger = self.ledger();
-        for (position, organisation) in self.organisations.iter().enumerate() {
-            let signed = self.signatures.get(position).is_some_and(|signature| {
-                let key = organisation.root_key;
-                crypto::verify(&SignedMessage { key, signature: *signature, message: &ledger.0 })
-            });
-            if !signed || self.signatures.len() != members {
-                return Err(CharterError::WrongSignature { organisation: organisation.name.clone() });
-            }
-        }
-        Ok(())
+        self.governance_policy().map_err(CharterError::Governance)?;
+        self.endorsement_policy().map(drop).map_err(CharterError::Policy)
     }
 
     fn check_values(&self) -> Result<(), CharterError> {
@@ -271,7 +405,7 @@ impl Charter {
             }
         }
         let block = &self.block;
-        let members = self.organisations.len();
+        let members = self.members().count();
         let ranges: [(&'static str, u64, u64, u64); 12] = [
             (
                 "outcome_quorum",
@@ -312,36 +446,21 @@ fn default_outcome_lag() -> u32 {
     100
 }
 
-mod as_text {
-    use crypto::PublicKey;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(key: &PublicKey, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(key)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PublicKey, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
+fn default_governance() -> String {
+    "majority".to_string()
 }
 
-mod signatures_as_text {
-    use crypto::Signature;
-    use serde::ser::SerializeSeq;
-    use serde::{Deserialize, Deserializer, Serializer};
+fn is_false(value: &bool) -> bool {
+    !value
+}
 
-    pub fn serialize<S: Serializer>(signatures: &[Signature], serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(signatures.len()))?;
-        for signature in signatures {
-            list.serialize_element(&signature.to_string())?;
-        }
-        list.end()
-    }
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Signature>, D::Error> {
-        let texts = Vec::<String>::deserialize(deserializer)?;
-        texts.iter().map(|text| text.parse().map_err(serde::de::Error::custom)).collect()
-    }
+/// A name as policies can always read it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 #[cfg(test)]
@@ -358,6 +477,8 @@ mod tests {
                 node_key: SecretKey::from_bytes([position as u8 + 101; 32]).public_key(),
                 address: format!("127.0.0.1:{}", 7000 + position),
                 gateway: format!("127.0.0.1:{}", 7200 + position),
+                removed: false,
+                node_key_expires: None,
             });
         }
         for (position, root) in roots.iter().enumerate() {
@@ -381,6 +502,12 @@ mod tests {
 
         let mut changed = good.clone();
         changed.block.fill_ms = 21;
+        let mut governed = good.clone();
+        governed.governance = "2 of (org1, nobody)".to_string();
+        assert!(matches!(governed.check(), Err(CharterError::Governance(_))));
+        governed.governance = "any".to_string();
+        assert_eq!(governed.governance_policy().expect("any").to_string(), "org1 OR org2 OR org3 OR org4");
+        assert_eq!(good.governance_policy().expect("majority").to_string(), "3 of (org1, org2, org3, org4)");
         assert_eq!(changed.check(), Err(CharterError::WrongSignature { organisation: "org1".into() }));
 
         let mut wrong = good.clone();

@@ -342,6 +342,19 @@ pub enum EndorsementFault {
         /// Who has endorsed.
         found: String,
     },
+    /// Somebody endorsed who has left since, or with a key that has expired or was replaced.
+    #[error(
+        "the endorsement of organisation {organisation} on the state after block {snapshot} does not count at height {height} \
+         any more: it has left the ledger, or its node key has expired or was replaced; have the call endorsed again"
+    )]
+    Outdated {
+        /// Position in the charter.
+        organisation: u16,
+        /// The least height that an endorsement of the transaction names.
+        snapshot: u64,
+        /// Of the block.
+        height: u64,
+    },
     /// Effects that no execution can have: a type, a constraint, a table or column that does not exist.
     #[error("the endorsed effects cannot be: {0}")]
     Effects(String),

@@ -84,6 +84,11 @@ impl Identity {
         toml::to_string(&file).expect("four plain fields")
     }
 
+    /// Position of the organisation that vouches for the key.
+    pub fn organisation(&self) -> u16 {
+        self.credential.organisation
+    }
+
     /// Reads what [`Identity::to_toml`] wrote.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 //!
 //! **Limits.** Every length that comes from outside is bounded by a constant of [`limits`].
 
+mod amendment;
 mod arithmetic;
 mod array;
 mod attestation;
@@ -15,6 +16,8 @@ mod bytes;
 mod cast;
 mod catalog;
 mod charter;
+mod charter_text;
+mod charters;
 mod columns;
 mod comment;
 mod composite;
@@ -26,6 +29,7 @@ mod element_type;
 mod endorsement;
 mod error;
 mod execution_model;
+mod governance;
 mod identity;
 mod key;
 mod memory;
@@ -44,6 +48,7 @@ mod search_path_text;
 mod sequence;
 mod session;
 mod submission;
+mod table_key;
 mod text;
 mod transaction;
 mod trigger;
@@ -52,6 +57,9 @@ mod value;
 pub mod datetime;
 pub mod limits;
 
+pub use amendment::{
+    AMENDMENT_MARGIN_BLOCKS, AmendedCharter, CharterChange, accept_membership, membership_message,
+};
 pub use arithmetic::{
     ArithmeticOperator, OperatorTypes, absolute, add, arithmetic, arithmetic_result, concatenate, divide,
     multiply, negate, operator_types, remainder, subtract,
@@ -72,6 +80,7 @@ pub use catalog::{
     Procedure, ReferentialAction, Table, TableId, UserAggregate, View, Volatility,
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
+pub use charters::{Charters, Handover, HandoverError, Place, Reign};
 pub use columns::ColumnSet;
 pub use comment::Commented;
 pub use composite::{Composite, TypeId};
@@ -87,6 +96,7 @@ pub use endorsement::{
 };
 pub use error::{SqlError, SqlState};
 pub use execution_model::{EndorsementOptions, ExecutionModel, Pipeline};
+pub use governance::{ChangeProposal, Governance, ProposalState, ProposedChange};
 pub use identity::{Identity, IdentityError};
 pub use key::Key;
 pub use memory::{MemoryPool, MemoryShare};
@@ -117,7 +127,7 @@ pub use transaction::{
     ClientId, Credential, Payload, RequestId, SignedTransaction, Transaction, TransactionError, TransactionId,
 };
 pub use trigger::{Trigger, TriggerEvent, TriggerEvents, TriggerTime};
-pub use value::{Row, Value};
+pub use value::{Row, VALUE_BYTES, Value};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 

@@ -16,6 +16,8 @@ pub const ROLES_MAX: usize = 10_000;
 pub const TABLES_MAX: usize = 10_000;
 /// Bytes of what COMMENT ON says.
 pub const COMMENT_BYTES_MAX: usize = 16 * 1024;
+/// Blocks from one CHECKPOINT to the next at least: every node writes its whole state each time.
+pub const CHECKPOINT_BLOCKS_MIN: u64 = 50;
 /// Schemas of a ledger besides `public`.
 pub const SCHEMAS_MAX: usize = 1_000;
 /// Procedures of a ledger.
@@ -46,6 +48,22 @@ pub const ORGANISATIONS_MAX: usize = 128;
 pub const POLICY_BYTES_MAX: usize = 16 * 1024;
 /// Mentions of organisations in one endorsement policy, each counted.
 pub const POLICY_MENTIONS_MAX: usize = 512;
+/// Amendments of a ledger's charter in its life: nodes keep them all.
+pub const AMENDMENTS_MAX: usize = 1_000;
+/// Amendments that are decided and do not hold yet: a block can carry all of them.
+pub const AMENDMENTS_PENDING_MAX: usize = 16;
+/// Bytes of a charter's canonical encoding.
+pub const CHARTER_BYTES_MAX: usize = 64 * 1024;
+/// Blocks for which a proposal can be approved.
+pub const PROPOSAL_BLOCKS_MAX: u64 = 10_000_000;
+/// Proposals of one organisation that are open at a time.
+pub const PROPOSALS_OPEN_MAX: usize = 64;
+/// Bytes of their texts together.
+pub const PROPOSALS_OPEN_BYTES_MAX: usize = 256 * 1024;
+/// Closed proposals that can be read.
+pub const PROPOSALS_CLOSED_MAX: usize = 256;
+/// Bytes of their texts together.
+pub const PROPOSALS_CLOSED_BYTES_MAX: usize = 512 * 1024;
 /// Mentions that the search for a smallest set of endorsers visits before it settles for a minimal one.
 pub const POLICY_CHOICE_WORK_MAX: usize = 1_000_000;
 /// Oracles that one transaction may ask.

@@ -48,7 +48,7 @@ impl BlockDigest {
     }
 }
 
-/// What a block came to, in 168 bytes: what nodes sign when they have executed it.
+/// What a block came to, in 200 bytes: what nodes sign when they have executed it.
 ///
 /// Outcome headers are a chain like blocks: whoever signs one answers for all before it.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
@@ -65,6 +65,9 @@ pub struct OutcomeHeader {
     pub receipts_root: Digest,
     /// The state after the block: [`BlockDigest::chain`].
     pub state_digest: Digest,
+    /// Names all amendments of the charter that are decided after the block
+    /// ([`AmendedCharter::chain`](crate::AmendedCharter::chain)); the digest of the charter while there is none.
+    pub charters: Digest,
 }
 
 impl OutcomeHeader {

@@ -195,6 +195,19 @@ impl Policy {
         self.term.is_satisfied(has_endorsed)
     }
 
+    /// What has to hold besides, given who has endorsed; `None` where it holds.
+    ///
+    /// ```
+    /// # use types::Policy;
+    /// let policy: Policy = "registry AND 2 of (bank, exchange, clearing)".parse()?;
+    /// let remaining = policy.remaining(&|name| ["registry", "bank"].contains(&name));
+    /// assert_eq!(remaining.expect("one more").to_string(), "exchange OR clearing");
+    /// # Ok::<(), types::PolicyError>(())
+    /// ```
+    pub fn remaining(&self, has_endorsed: &dyn Fn(&str) -> bool) -> Option<Policy> {
+        self.term.remaining(has_endorsed).map(|term| Policy { term })
+    }
+
     /// The organisations that it mentions.
     pub fn organisations(&self) -> BTreeSet<&str> {
         let mut names = BTreeSet::new();
@@ -369,6 +382,20 @@ impl Term {
         match self {
             Term::AtLeast { needed: 1, operands } => operands,
             other => vec![other],
+        }
+    }
+
+    /// What has to hold besides; `None` where the term holds.
+    fn remaining(&self, has_endorsed: &dyn Fn(&str) -> bool) -> Option<Term> {
+        let (needed, operands) = match self {
+            Term::Organisation(name) => return (!has_endorsed(name)).then(|| self.clone()),
+            Term::AtLeast { needed, operands } => (*needed, operands),
+        };
+        let mut open: Vec<Term> = operands.iter().filter_map(|one| one.remaining(has_endorsed)).collect();
+        let needed = needed.checked_sub(operands.len() - open.len()).filter(|needed| *needed > 0)?;
+        match open.len() {
+            1 => open.pop(),
+            _ => Some(Term::AtLeast { needed, operands: open }),
         }
     }
 

@@ -96,6 +96,13 @@ pub enum RejectReason {
     BlockBudget,
     /// The endorsements that it came with.
     Endorsement(EndorsementFault),
+    /// Its client's organisation is no member at its height: it has left, or does not belong to the ledger yet.
+    NoMember {
+        /// The organisation's position.
+        organisation: u16,
+        /// The height at which the transaction stands.
+        height: u64,
+    },
 }
 
 impl RejectReason {
@@ -127,6 +134,11 @@ impl RejectReason {
         .hint("Submit it again later."),
         RejectReason::Endorsement(fault) => SqlError::new(SqlState::INVALID_AUTHORIZATION, fault.to_string())
             .hint("What must be endorsed by whom, the charter and the contract's policy say."),
+        RejectReason::NoMember { organisation, height } => SqlError::new(
+            SqlState::INVALID_AUTHORIZATION,
+            format!("organisation {organisation} is no member of the ledger at height {height}"),
+        )
+        .hint("entente.charters shows who is a member from which height on."),
     }
     }
 }

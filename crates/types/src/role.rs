@@ -175,9 +175,10 @@ impl Roles {
         found
     }
 
-    /// What a role may do with this; nothing where there is no such role any more.
+    /// What a role may do with this; nothing where there is no such role any more. No role is called `public`: that stands for
+    /// whoever it is, who may do what is granted to PUBLIC.
     pub fn privileges(&self, role: &str, object: &Securable) -> Privileges {
-        if !self.by_name.contains_key(role) {
+        if role != "public" && !self.by_name.contains_key(role) {
             return Privileges::NONE;
         }
         let memberships = self.memberships(role);

@@ -53,9 +53,13 @@ pub enum Value {
     Composite(Arc<Composite>),
 }
 
+/// What a value takes where it stands, without what it refers to. Limits on memory count with it, so it is the same on
+/// every machine.
+pub const VALUE_BYTES: u64 = 24;
+
 // Rows are many, and most of what a transaction costs is memory: two values and the counts of an `Arc` fill a cache line.
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Value>() == 24);
+const _: () = assert!(size_of::<Value>() as u64 == VALUE_BYTES);
 
 // borsh refuses NaN; a double travels as its bits, with one NaN.
 fn write_double<W: std::io::Write>(value: &f64, writer: &mut W) -> std::io::Result<()> {

@@ -13,9 +13,9 @@ use types::{Charter, Payload};
 
 /// Bytes of a file's head, of a record's head, and of what stands in them.
 pub const FILE_HEAD: usize = 64;
-pub const HEAD: usize = 352;
-pub const HEADER: usize = 158;
-pub const OUTCOME_HEADER: usize = 168;
+pub const HEAD: usize = 416;
+pub const HEADER: usize = 190;
+pub const OUTCOME_HEADER: usize = 200;
 
 /// A folder that goes when it is dropped; in memory where that exists, because tests write thousands of times.
 pub fn folder() -> tempfile::TempDir {
@@ -119,7 +119,7 @@ impl Record {
     /// Makes copies and digests of the block's header right as well.
     pub fn seal_header(&mut self) {
         let header: Vec<u8> = self.bytes[HEAD..HEAD + HEADER].to_vec();
-        self.bytes[192..192 + HEADER].copy_from_slice(&header);
+        self.bytes[224..224 + HEADER].copy_from_slice(&header);
         let digest = sha256(&[b"entente block 1\0", &header]).0;
         self.bytes[64..96].copy_from_slice(&digest);
         let outcome = self.bytes.len() - OUTCOME_HEADER;

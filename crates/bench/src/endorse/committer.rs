@@ -106,7 +106,7 @@ pub(super) fn run(
         }
     };
     if committer.remembered {
-        blocks.iter().for_each(|block| _ = network.verifier.check(block));
+        blocks.iter().for_each(|block| network.remember(block));
     }
     commit(network, committer, pool.as_ref(), &blocks)
 }

@@ -12,7 +12,7 @@ use crate::EngineBenchError;
 use bytes::Bytes;
 use concurrency::endorsed::{EarlyAbort, Orderer, Waiting};
 use crypto::{Digest, SecretKey};
-use engine::{BlockStatistics, EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock, Verifier};
+use engine::{BlockStatistics, EndorsementBasis, Engine, ExecutedBlock, Judged, VerifiedBlock, Verifier};
 use hdrhistogram::Histogram;
 use ledger::{BlockOutcome, BlockRecord};
 use rand::SeedableRng;
@@ -24,9 +24,9 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use types::{
-    Block, BlockHeader, Charter, Credential, EndorsedEffects, EndorsedSimulation, Endorsement,
-    ExecutionModel, Organisation, Outcome, Payload, Pipeline, RequestId, SignedTransaction, Transaction,
-    TransactionId, endorse, transactions_root,
+    Block, BlockHeader, Charter, Charters, Credential, EndorsedEffects, EndorsedSimulation, Endorsement,
+    ExecutionModel, Organisation, Outcome, Payload, Pipeline, Place, RequestId, SignedTransaction,
+    Transaction, TransactionId, endorse, transactions_root,
 };
 use workloads::Workload;
 
@@ -142,6 +142,12 @@ impl Parties {
         by_transaction
     }
 
+    /// What a verifier says of transactions in the block of this height.
+    fn judged(&self, verifier: &Verifier, height: u64, transactions: &[Bytes]) -> Vec<Judged> {
+        let charters = Charters::new(self.charter.clone());
+        verifier.check(Place { charters: &charters, height }, transactions)
+    }
+
     /// The next block behind `tip` (height and digest of a header), which becomes it, verified.
     pub(super) fn block(
         &self,
@@ -160,10 +166,12 @@ impl Parties {
             proposer: 0,
             certified_height: 0,
             attested: types::Attested::default().digest(),
+            charters: self.charter.ledger(),
         };
         let digest = header.digest();
         *tip = (height, digest);
-        VerifiedBlock { digest, header, transactions: verifier.check(transactions) }
+        let transactions = self.judged(verifier, height, transactions);
+        VerifiedBlock { digest, header, transactions }
     }
 
     /// Proposals with their endorsements, those that the contract does not refuse.
@@ -218,6 +226,7 @@ impl Network {
     ) -> Result<Network, EngineBenchError> {
         let key = |number: u8| SecretKey::from_bytes([number; 32]);
         let mut charter = Charter::with_defaults("bench", 1);
+        charter.governance = "any".to_string();
         charter.execution = system.execution;
         charter.protocol = system.protocol.to_string();
         charter.endorsement.commands = system.commands;
@@ -233,6 +242,8 @@ impl Network {
                 node_key: key(110 + number).public_key(),
                 address: String::new(),
                 gateway: String::new(),
+                removed: false,
+                node_key_expires: None,
             });
         }
         let charter = Arc::new(charter);
@@ -298,6 +309,11 @@ impl Network {
 
     pub(super) fn block(&mut self, transactions: &[Bytes]) -> VerifiedBlock {
         self.parties.block(&self.verifier, &mut self.tip, transactions)
+    }
+
+    /// Verifies transactions, so that they need not be verified in their block.
+    pub(super) fn remember(&self, transactions: &[Bytes]) {
+        self.parties.judged(&self.verifier, self.tip.0 + 1, transactions);
     }
 
     /// Runs the whole network.

@@ -1,8 +1,8 @@
 //! Parts of syntax trees.
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Value,
+    Array, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Value,
 };
 
 /// A text.
@@ -47,4 +47,9 @@ pub(crate) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
         over: None,
         within_group: Vec::new(),
     })
+}
+
+/// `ARRAY[…]`
+pub(crate) fn array(elem: Vec<Expr>) -> Expr {
+    Expr::Array(Array { elem, named: true })
 }

@@ -5,7 +5,7 @@
 mod build;
 mod types;
 
-use self::build::{call, cast, literal, number, plus};
+use self::build::{array, call, cast, literal, number, plus};
 use self::types::{finder, object_type_name, plain_type, type_name};
 use crate::relations::RELATIONS;
 use crate::{DATABASE, SessionFacts};
@@ -178,7 +178,9 @@ impl Normaliser<'_> {
             Expr::Identifier(name) if name.value == "tableoid" => {
                 self.known.last().map(|(_, oid)| number(i64::from(*oid)))
             }
-            Expr::Identifier(name) if name.quote_style.is_none() => self.answer(&name.value, &[])?,
+            Expr::Identifier(name) if name.quote_style.is_none() && is_session_word(&name.value) => {
+                self.answer(&name.value, &[])?
+            }
             Expr::Function(function) => self.function(function)?,
             Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr: operand, data_type, .. } => {
                 if let Some(object_type) = object_type_name(data_type) {
@@ -238,6 +240,13 @@ impl Normaliser<'_> {
             && schema.value.eq_ignore_ascii_case("entente")
             && proof.value.eq_ignore_ascii_case("proof")
         {
+            let arguments = arguments(&function.args);
+            if arguments.len() > 1 {
+                // A table and its key, of whatever types: as texts in one text.
+                let texts = arguments.into_iter().map(|argument| cast(argument, DataType::Text)).collect();
+                let array = cast(array(texts), DataType::Text);
+                return Ok(Some(call("entente_row_proof", vec![array])));
+            }
             proof.value = "entente_proof".to_string();
         }
         without_schema(&mut function.name);
@@ -421,6 +430,13 @@ fn last(name: &ObjectName) -> Option<&Ident> {
 
 fn is_schema_or_database(name: &Ident) -> bool {
     ["pg_catalog", "information_schema", DATABASE].iter().any(|known| name.value.eq_ignore_ascii_case(known))
+}
+
+/// Whether it asks about the session without parentheses; any other name is that of a column.
+fn is_session_word(name: &str) -> bool {
+    const WORDS: [&str; 6] =
+        ["current_user", "session_user", "user", "current_role", "current_catalog", "current_schema"];
+    WORDS.iter().any(|word| name.eq_ignore_ascii_case(word))
 }
 
 /// Whether it can be a column, other than a word that asks about the session.

@@ -1,8 +1,11 @@
 //! A ledger without network: blocks of payloads, signed by nobody, executed one after the other.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod histories;
+
 use crypto::{Digest, SecretKey, Signature};
 use engine::{Engine, ExecutedBlock, VerifiedBlock};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
     BlockHeader, Charter, Credential, Organisation, Outcome, Payload, RequestId, SignedTransaction,
@@ -12,6 +15,7 @@ use types::{
 /// A charter of one organisation; tests change what they are about.
 pub fn charter() -> Charter {
     let mut charter = Charter::with_defaults("test", 1);
+    charter.governance = "any".to_string();
     charter.ordering = "solo".to_string();
     charter.block.batch_transactions = 50;
     charter.organisations.push(Organisation {
@@ -20,6 +24,8 @@ pub fn charter() -> Charter {
         node_key: SecretKey::from_bytes([2; 32]).public_key(),
         address: "127.0.0.1:1".to_string(),
         gateway: String::new(),
+        removed: false,
+        node_key_expires: None,
     });
     charter
 }
@@ -28,7 +34,7 @@ pub fn charter() -> Charter {
 pub struct Chain {
     pub engine: Engine,
     pub charter: Arc<Charter>,
-    requests: u64,
+    pub requests: u64,
 }
 
 impl Chain {
@@ -70,6 +76,7 @@ impl Chain {
             proposer: 0,
             certified_height: 0,
             attested: Digest::ZERO,
+            charters: self.charter.ledger(),
         };
         let transactions = transactions.into_iter().map(|signed| Ok(Arc::new(signed.into()))).collect();
         VerifiedBlock { digest: header.digest(), header, transactions }
@@ -84,6 +91,13 @@ impl Chain {
     /// Executes one script in a block of its own.
     pub fn script(&mut self, sql: &str) -> Outcome {
         self.execute(vec![script(sql)]).receipts.remove(0).outcome
+    }
+
+    /// The rows of all tables, as text. The catalog has the charter, so digests differ where charters do.
+    pub fn rows(&self) -> BTreeMap<String, Vec<Vec<String>>> {
+        let catalog = self.engine.state().catalog();
+        let rows = |table: &types::Table| self.select(&format!("SELECT * FROM {}", table.name));
+        catalog.tables.values().map(|table| (table.name.clone(), rows(table))).collect()
     }
 
     /// The rows of a SELECT on the newest state, as text.

@@ -1,4 +1,6 @@
 use super::bench_attest::{self, AttestArguments};
+use super::bench_faults::{self, FaultsArguments};
+use super::bench_join::{self, JoinArguments};
 use crate::CommandError;
 use bench::{
     EngineOptions, EngineRecord, ExperimentArguments, LaboratoryArguments, LaboratoryCommand, TpccArguments,
@@ -26,6 +28,8 @@ pub(crate) enum BenchCommand {
     Endorse(ExperimentArguments),
     Tpcc(TpccArguments),
     Attest(AttestArguments),
+    Join(JoinArguments),
+    Faults(FaultsArguments),
 }
 
 /// Measure the engine alone: no network, no signatures, no disk.
@@ -73,6 +77,8 @@ pub(crate) struct EngineArguments {
 pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
     match command {
         BenchCommand::Attest(arguments) => bench_attest::run(arguments),
+        BenchCommand::Join(arguments) => bench_join::run(arguments),
+        BenchCommand::Faults(arguments) => bench_faults::run(arguments),
         BenchCommand::Engine(arguments) => engine(&arguments.narrowed()?),
         BenchCommand::Protocols(arguments) => experiments(LaboratoryCommand::Protocols, arguments),
         BenchCommand::Ablation(arguments) => experiments(LaboratoryCommand::Ablation, arguments),

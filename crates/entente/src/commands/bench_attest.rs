@@ -1,6 +1,7 @@
 //! `entente bench attest`: what agreement on outcomes costs, on two networks of this machine that take turns. One attests,
 //! and its clients are answered when outcomes are attested or when they are recorded; the other one attests nothing.
 
+use super::figures::{median, processor_time};
 use crate::CommandError;
 use crate::demo::prepare;
 use bench::{LatencyMs, Load, LoadOptions, LoadReport, Pace};
@@ -141,6 +142,7 @@ fn start(
     attests_nothing: bool,
 ) -> Result<TestNetwork, CommandError> {
     let mut charter = Charter::with_defaults("attest", u64::from_be_bytes(crypto::random_bytes()));
+    charter.governance = "any".to_string();
     charter.outcome_lag_blocks = OUTCOME_LAG_BLOCKS;
     let options = NetworkOptions {
         organisations: ORGANISATIONS,
@@ -179,22 +181,6 @@ fn record(answer_at: &'static str, turns: &[Turn], baseline: &[f64]) -> AttestRe
             p99: of(|turn| turn.report.latency_ms.p99),
         },
     }
-}
-
-/// What this process has computed so far, on all its threads.
-fn processor_time() -> Result<Duration, CommandError> {
-    use nix::sys::resource::{UsageWho, getrusage};
-    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
-    let of = |time: nix::sys::time::TimeVal| {
-        Duration::from_micros(time.tv_sec() as u64 * 1_000_000 + time.tv_usec() as u64)
-    };
-    Ok(of(usage.user_time()) + of(usage.system_time()))
-}
-
-/// The middle one; there is at least one round.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    (values[values.len() / 2] + values[(values.len() - 1) / 2]) / 2.0
 }
 
 fn table(records: &[AttestRecord]) -> Table {

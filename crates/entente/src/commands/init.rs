@@ -20,6 +20,10 @@ pub(crate) struct InitArguments {
     /// Name of the network
     #[arg(long, default_value = "entente")]
     name: String,
+    /// Whose consent changes of schema, contracts, members and the charter need: majority of the organisations, any one of
+    /// them, or an expression like "org1 AND 2 of (org2, org3, org4)"
+    #[arg(long, default_value = "majority")]
+    governance: String,
     #[command(flatten)]
     model: ModelArguments,
     /// First port: nodes from here, Postgres 100 higher, HTTP 200 higher
@@ -33,6 +37,7 @@ pub(crate) struct InitArguments {
 pub(crate) fn run(arguments: &InitArguments) -> Result<(), CommandError> {
     let mut charter = Charter::with_defaults(&arguments.name, u64::from_be_bytes(crypto::random_bytes()));
     arguments.model.apply(&mut charter)?;
+    charter.governance.clone_from(&arguments.governance);
     let options = NetworkOptions {
         organisations: arguments.orgs as usize,
         port_base: arguments.port_base,
@@ -42,6 +47,10 @@ pub(crate) fn run(arguments: &InitArguments) -> Result<(), CommandError> {
     };
     let network = Network::create(&arguments.dir, &options)?;
     println!("ledger {}", network.charter.ledger());
+    println!(
+        "Changes of schema, contracts, members and the charter need the consent of: {} (docs/governance.md)",
+        network.charter.governance
+    );
     println!("Start each node with:");
     for folder in &network.folders {
         println!("  entente node --dir {}", folder.display());

@@ -2,6 +2,10 @@
 
 pub(crate) mod bench;
 mod bench_attest;
+mod bench_faults;
+mod bench_join;
+mod figures;
+pub(crate) mod governance;
 pub(crate) mod init;
 pub(crate) mod node;
 pub(crate) mod password;

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<(), CommandError> {
     })
 }
 
-async fn connect(address: &str) -> Result<Client, CommandError> {
+pub(super) async fn connect(address: &str) -> Result<Client, CommandError> {
     let wrong = || format!("expected HOST:PORT, found {address:?}");
     let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
     let port = port.parse().map_err(|_| wrong())?;
@@ -73,7 +73,7 @@ async fn interactive(client: &Client) -> Result<(), CommandError> {
 }
 
 /// Runs and prints; an error as psql shows it.
-async fn statement(client: &Client, sql: &str) -> Result<(), String> {
+pub(super) async fn statement(client: &Client, sql: &str) -> Result<(), String> {
     let messages = client.simple_query(sql).await.map_err(|error| match error.as_db_error() {
         Some(error) => {
             let part = |name: &str, text: Option<&str>| {

@@ -3,6 +3,7 @@ use clap::Args;
 use client::{Client, Status};
 use comfy_table::{Table, presets};
 use crypto::{SecretKey, Signature};
+use std::collections::BTreeSet;
 use types::{Credential, Identity};
 
 /// Show height, state and health of nodes.
@@ -29,18 +30,21 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
         "memory MB",
         "health",
     ]);
-    let mut silent = 0;
+    let (mut silent, mut warnings) = (0, BTreeSet::new());
     for address in &arguments.addresses {
         match runtime.block_on(ask(address)) {
-            Ok(status) => table.add_row([
-                address.clone(),
-                status.organisation,
-                status.height.to_string(),
-                status.certified_height.to_string(),
-                status.state_digest.chars().take(16).collect(),
-                (status.resident_bytes / 1_000_000).to_string(),
-                status.not_serving.unwrap_or_else(|| "serving".to_string()),
-            ]),
+            Ok(status) => {
+                warnings.extend(status.warnings);
+                table.add_row([
+                    address.clone(),
+                    status.organisation,
+                    status.height.to_string(),
+                    status.certified_height.to_string(),
+                    status.state_digest.chars().take(16).collect(),
+                    (status.resident_bytes / 1_000_000).to_string(),
+                    status.not_serving.unwrap_or_else(|| "serving".to_string()),
+                ])
+            }
             Err(error) => {
                 silent += 1;
                 table.add_row([
@@ -56,6 +60,9 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
         };
     }
     println!("{table}");
+    for warning in warnings {
+        println!("warning: {warning}");
+    }
     if silent == arguments.addresses.len() {
         return Err("no node answers; start them with `entente node --dir FOLDER`".into());
     }

@@ -1,4 +1,4 @@
-//! The node processes of a demo: started, watched, stopped with it.
+//! The node processes of a network on this machine: started, watched, killed, stopped with this program.
 
 use crate::CommandError;
 use client::Client;
@@ -19,38 +19,72 @@ const LOG_LINES: usize = 20;
 /// The processes, in charter order. Each holds the reading end of our pipe and ends when it closes, so that no node
 /// survives this program, however it ends.
 pub(crate) struct RunningNodes {
+    /// What runs as a node.
+    program: PathBuf,
     nodes: Vec<RunningNode>,
 }
 
 struct RunningNode {
-    process: Child,
+    /// Nothing while the node is killed.
+    process: Option<Child>,
     folder: PathBuf,
     config: NodeConfig,
 }
 
+impl RunningNode {
+    fn new(program: &Path, folder: &Path) -> Result<RunningNode, CommandError> {
+        let config = NodeFolder::open(folder)?.config;
+        let mut node = RunningNode { process: None, folder: folder.to_path_buf(), config };
+        node.start(program)?;
+        Ok(node)
+    }
+
+    /// What it logs goes behind what it has logged before.
+    fn start(&mut self, program: &Path) -> Result<(), CommandError> {
+        let log = File::options().create(true).append(true).open(self.folder.join("node.log"))?;
+        let process = Command::new(program)
+            .args(["node", "--stop-with-input", "--dir"])
+            .arg(&self.folder)
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        self.process = Some(process);
+        Ok(())
+    }
+}
+
 impl RunningNodes {
-    pub(crate) fn start(folders: &[PathBuf]) -> Result<RunningNodes, CommandError> {
-        let program = std::env::current_exe()?;
-        let mut running = RunningNodes { nodes: Vec::new() };
+    /// This program runs as nodes, or `program`, which may be another build of it.
+    pub(crate) fn start(folders: &[PathBuf], program: Option<&Path>) -> Result<RunningNodes, CommandError> {
+        let program = program.map_or_else(std::env::current_exe, |program| Ok(program.to_path_buf()))?;
+        let mut running = RunningNodes { program, nodes: Vec::new() };
         for folder in folders {
-            let config = NodeFolder::open(folder)?.config;
-            let log = File::create(folder.join("node.log"))?;
-            let process = Command::new(&program)
-                .args(["node", "--stop-with-input", "--dir"])
-                .arg(folder)
-                .stdin(Stdio::piped())
-                .stdout(log.try_clone()?)
-                .stderr(log)
-                .spawn();
-            match process {
-                Ok(process) => running.nodes.push(RunningNode { process, folder: folder.clone(), config }),
-                Err(error) => {
-                    running.stop();
-                    return Err(format!("cannot start {}: {error}", program.display()).into());
-                }
-            }
+            // Where one does not start, dropping `running` ends the others.
+            running.nodes.push(RunningNode::new(&running.program, folder)?);
         }
         Ok(running)
+    }
+
+    /// Ends a node at once, as a power cut would (`kill -9`), and waits until it is gone.
+    pub(crate) fn kill(&mut self, position: usize) -> Result<(), CommandError> {
+        if let Some(mut process) = self.nodes[position].process.take() {
+            process.kill()?;
+            process.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Starts a node that was killed.
+    pub(crate) fn restart(&mut self, position: usize) -> Result<(), CommandError> {
+        self.kill(position)?;
+        self.nodes[position].start(&self.program)
+    }
+
+    /// The process of a node; nothing while it is killed.
+    pub(crate) fn process_id(&self, position: usize) -> Option<u32> {
+        self.nodes[position].process.as_ref().map(Child::id)
     }
 
     /// A client per gateway.
@@ -90,10 +124,11 @@ impl RunningNodes {
         Ok(())
     }
 
-    /// An error if a node has ended.
+    /// An error if a node has ended that was not killed.
     pub(crate) fn check_alive(&mut self) -> Result<(), CommandError> {
         for node in &mut self.nodes {
-            if let Some(status) = node.process.try_wait()? {
+            let Some(process) = &mut node.process else { continue };
+            if let Some(status) = process.try_wait()? {
                 return Err(format!("the node of {} has ended ({status})", node.folder.display()).into());
             }
         }
@@ -111,12 +146,13 @@ impl RunningNodes {
 
     /// Ends every node and waits for it.
     pub(crate) fn stop(&mut self) {
-        for node in &mut self.nodes {
-            drop(node.process.stdin.take());
+        let mut processes: Vec<Child> = self.nodes.drain(..).filter_map(|node| node.process).collect();
+        for process in &mut processes {
+            drop(process.stdin.take());
         }
-        for mut node in self.nodes.drain(..) {
+        for mut process in processes {
             // It ends by itself as its input has ended; an error here says that it has ended already.
-            let _ = node.process.wait();
+            let _ = process.wait();
         }
     }
 }

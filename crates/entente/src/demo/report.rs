@@ -93,7 +93,7 @@ pub(crate) async fn check(
 
 /// The lowest of the nodes' heights that all of them can tell the state digest of, once all have passed the height
 /// that the furthest had when we began to wait.
-async fn common_height(clients: &[Client]) -> Result<(u64, Vec<String>, Vec<u64>), CommandError> {
+pub(crate) async fn common_height(clients: &[Client]) -> Result<(u64, Vec<String>, Vec<u64>), CommandError> {
     let start = Instant::now();
     let mut target = 0;
     loop {
@@ -183,5 +183,8 @@ pub(crate) fn print_invitation(network: &Network, gateways: &[SocketAddr], exit:
         println!("  psql -h {} -p {} -U {} entente", gateway.ip(), gateway.port(), organisation.name);
     }
     println!("Then try:  \\d   CALL send_payment(1, 2, 300);   SELECT * FROM entente.nodes;");
+    println!(
+        "Governance is permissive here: any one organisation may change the schema (`governance = \"any\"`)."
+    );
     println!("Ctrl-C stops the nodes.");
 }

@@ -1,15 +1,17 @@
 //! Networks of real processes on loopback, on free ports, in temporary folders, stopped at the end of the test.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod load;
+
 use client::Client;
-use node::{Network, NetworkOptions};
-use std::net::TcpListener;
-use std::path::PathBuf;
+use node::{Network, NetworkOptions, Newcomer};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
-use types::{Charter, Pipeline};
+use types::{Charter, Identity, Pipeline};
 
 /// The program under test.
 pub const ENTENTE: &str = env!("CARGO_BIN_EXE_entente");
@@ -44,6 +46,7 @@ impl TestNetwork {
     pub fn create(change: impl FnOnce(&mut Charter)) -> TestNetwork {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut charter = Charter::with_defaults("test", rand::random());
+        charter.governance = "any".to_string();
         charter.block.idle_ms = 300;
         change(&mut charter);
         let port_base = free_port_base(4);
@@ -62,6 +65,11 @@ impl TestNetwork {
     }
 
     pub fn start(&mut self, node: usize) {
+        self.start_with(node, &[]);
+    }
+
+    /// Starts a node with these variables in its environment.
+    pub fn start_with(&mut self, node: usize, environment: &[(&str, &Path)]) {
         let log = std::fs::File::options()
             .create(true)
             .append(true)
@@ -70,6 +78,7 @@ impl TestNetwork {
         let child = Command::new(program())
             .args(["node", "--stop-with-input", "--dir"])
             .arg(self.node_folder(node))
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(log.try_clone().expect("a second handle"))
             .stderr(log)
@@ -78,11 +87,55 @@ impl TestNetwork {
         self.processes[node] = Some(child);
     }
 
+    /// The node of an organisation that is no member yet, and the statement that makes it one. Starts nothing.
+    pub fn newcomer(&mut self, name: &str) -> (usize, String) {
+        let (folder, position) = (self.folder().join(name), self.processes.len());
+        let listen = [0, 100, 200]
+            .map(|offset| SocketAddr::from(([127, 0, 0, 1], self.port_base + offset + position as u16)));
+        let newcomer = Newcomer { name: name.to_string(), position, listen, threads: 1 };
+        let charter = self.node_folder(0).join("charter.toml");
+        let (member, acceptance) = newcomer.create(&folder, &charter).expect("an empty folder");
+        let text = std::fs::read_to_string(folder.join("client.toml")).expect("written");
+        let node = self.admit(folder, Identity::from_toml(&text).expect("an identity"));
+        let add = format!(
+            "SELECT entente.add_organisation('{name}', '{}', '{}', '{}', '{}', '{acceptance}')",
+            member.root_key, member.node_key, member.address, member.gateway
+        );
+        (node, add)
+    }
+
+    /// One more node, with its folder and a client of its organisation. Starts nothing.
+    pub fn admit(&mut self, folder: PathBuf, client: Identity) -> usize {
+        self.network.folders.push(folder);
+        self.network.clients.push(client);
+        self.processes.push(None);
+        self.processes.len() - 1
+    }
+
     /// `kill -9`.
     pub fn kill(&mut self, node: usize) {
         let mut child = self.processes[node].take().expect("the node runs");
         child.kill().expect("it can be killed");
         child.wait().expect("it has ended");
+    }
+
+    /// Memory that the node's process occupies.
+    pub fn resident_megabytes(&self, node: usize) -> u64 {
+        let id = self.processes[node].as_ref().expect("the node runs").id();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("the system tells");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says how much");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number of kilobytes") / 1024
+    }
+
+    /// Whether the node has ended by itself.
+    pub fn has_ended(&mut self, node: usize) -> bool {
+        let child = self.processes[node].as_mut().expect("the node was started");
+        !matches!(child.try_wait(), Ok(None))
+    }
+
+    /// The folder of the network.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     pub fn node_folder(&self, node: usize) -> PathBuf {

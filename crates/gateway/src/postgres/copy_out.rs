@@ -13,6 +13,7 @@ use super::session::{Failure, Session, problem};
 use super::statement::{Body, Interest, ParsedStatement, blocking, cancelled, shift, time_is_up};
 use crate::{Prepared, StatementKind};
 use bytes::{BufMut, BytesMut};
+use parking_lot::Mutex;
 use pgwire::messages::copy::{CopyDone, CopyOutResponse};
 use pgwire::messages::response::CommandComplete;
 use std::ops::ControlFlow;
@@ -67,9 +68,15 @@ impl Session {
     /// Runs COPY TO STDOUT to its end.
     pub(super) async fn copy_out(&mut self, copy: &CopyOut) -> Result<(), Failure> {
         let mut writer = CopyWriter::new(copy.format.clone(), copy.query.columns.clone())?;
-        if let Some(prepared) = self.streamed(&copy.query).await? {
+        if let Some(cached) = self.streamed(&copy.query).await? {
+            self.wait_for_min_height().await?;
             self.begin_copy_out(copy);
-            writer = self.copy_as_found(prepared, writer).await?;
+            let mut ran = false;
+            while !ran {
+                // Where a block has changed the catalog since it was bound, it is bound again.
+                let prepared = self.current(&copy.query, cached).await?;
+                (ran, writer) = self.copy_as_found(prepared, writer).await?;
+            }
         } else {
             let result = self.execute_statement(&copy.query, Vec::new()).await?;
             self.connection.put_notices(&result.notices);
@@ -92,29 +99,32 @@ impl Session {
     }
 
     /// A query whose rows need not be together in memory: nobody runs it again, and it is no statement of a block.
-    async fn streamed(&self, query: &ParsedStatement) -> Result<Option<Arc<Prepared>>, SqlError> {
-        let Body::Database(prepared) = &query.body else { return Ok(None) };
+    async fn streamed<'q>(
+        &self,
+        query: &'q ParsedStatement,
+    ) -> Result<Option<&'q Mutex<Arc<Prepared>>>, SqlError> {
+        let Body::Database(cached) = &query.body else { return Ok(None) };
         if self.block.is_some() {
             return Ok(None);
         }
-        let prepared = self.current(query, prepared).await?;
+        let prepared = self.current(query, cached).await?;
         let streams = prepared.kind == StatementKind::Read && !prepared.temporary;
-        Ok(streams.then_some(prepared))
+        Ok(streams.then_some(cached))
     }
 
+    /// Whether the query ran: it does not where the catalog has changed since it was bound.
     async fn copy_as_found(
         &mut self,
         prepared: Arc<Prepared>,
         mut writer: CopyWriter,
-    ) -> Result<CopyWriter, Failure> {
-        self.wait_for_min_height().await?;
+    ) -> Result<(bool, CopyWriter), Failure> {
         let (sender, mut parts) = mpsc::channel::<BytesMut>(PARTS_WAITING);
         let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
         let interest = Interest::default();
         let interrupt = interest.interrupt();
         let running = tokio::spawn(blocking(move || {
             let mut part = BytesMut::new();
-            database.query_rows(&role, &prepared, &[], &interrupt, &mut |row| {
+            let ran = database.query_rows(&role, &prepared, &[], &interrupt, &mut |row| {
                 writer.row(&mut part, &row);
                 if part.len() < PART_BYTES {
                     return ControlFlow::Continue(());
@@ -125,10 +135,13 @@ impl Session {
                     Err(_) => ControlFlow::Break(()),
                 }
             })?;
+            if ran.is_none() {
+                return Ok((false, writer));
+            }
             writer.finish(&mut part);
             // As above.
             let _ = sender.blocking_send(part);
-            Ok(writer)
+            Ok((true, writer))
         }));
         let cancel = Arc::clone(&self.cancel);
         let user = std::pin::pin!(cancel.notified());

@@ -299,6 +299,23 @@ const SESSION_FUNCTIONS: &[&str] = &[
     "format_type",
     "pg_get_userbyid",
     "obj_description",
+    "col_description",
+    "shobj_description",
+    "pg_get_viewdef",
+    "pg_get_functiondef",
+    "pg_get_constraintdef",
+    "pg_get_indexdef",
+    "pg_get_triggerdef",
+    "pg_get_ruledef",
+    "pg_get_serial_sequence",
+    "pg_identify_object",
+    "pg_relation_size",
+    "pg_total_relation_size",
+    "pg_table_size",
+    "pg_indexes_size",
+    "pg_database_size",
+    "pg_terminate_backend",
+    "pg_cancel_backend",
     "txid_current_if_assigned",
 ];
 
@@ -334,7 +351,9 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
         "vacuum" | "analyze" | "analyse" => Class::Session,
         "copy" => Class::Copy,
         "select" | "values" | "table" | "with" | "explain" | "(" => {
-            if is_catalogue(lexemes, catalog) {
+            if governs(lexemes) {
+                Class::Write
+            } else if is_catalogue(lexemes, catalog) {
                 Class::Catalogue
             } else if lexemes.iter().any(|l| l.is("insert") || l.is("delete")) && word(0) == "with" {
                 Class::Write
@@ -350,6 +369,13 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
         }
         _ => Class::Write,
     }
+}
+
+/// Whether it is `SELECT entente.approve(…` or one of its kind.
+fn governs(lexemes: &[Lexeme<'_>]) -> bool {
+    let is = |index: usize, word: &str| lexemes.get(index).is_some_and(|lexeme| lexeme.is(word));
+    let function = |lexeme: &Lexeme<'_>| catalogue::is_governance_function(&lexeme.value());
+    is(0, "select") && is(1, "entente") && is(2, ".") && is(4, "(") && lexemes.get(3).is_some_and(function)
 }
 
 fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
@@ -437,6 +463,14 @@ mod tests {
             [Class::Read; 3]
         );
         assert_eq!(classes("insert into t values (1); call p(1); create table t(a int)"), [Class::Write; 3]);
+        assert_eq!(
+            classes("select entente.approve(1); SELECT Entente.set_charter('governance', 'any')"),
+            [Class::Write; 2]
+        );
+        assert_eq!(
+            classes("select number from entente.proposals; select entente.approved(1)"),
+            [Class::Catalogue; 2]
+        );
         assert_eq!(
             classes(
                 "select version(); select current_user; select * from pg_class c; select 1 from entente.blocks; \

@@ -201,6 +201,7 @@ impl Session {
     pub(super) fn facts(&self) -> SessionFacts {
         SessionFacts {
             user: self.identity.user.clone(),
+            role: self.identity.role.clone(),
             process: self.identity.process,
             search_path: self.search_path().known(&self.database.catalog()),
             settings: self.settings.all(),

@@ -183,8 +183,8 @@ impl Session {
                 let work = blocking(move || catalogue.run(&sql, &facts, &types, &parameters, &interrupt));
                 self.wait(work, false).await?
             }
-            Body::Database(prepared) => {
-                let prepared = self.current(statement, prepared).await?;
+            Body::Database(cached) => {
+                let prepared = self.current(statement, cached).await?;
                 let sql = self.search_path().in_front_of(&statement.sql).into_owned();
                 if self.block.is_some() {
                     return Ok(self.run_in_block(SessionStep::Run { sql, parameters }).await?);
@@ -196,7 +196,7 @@ impl Session {
                     }
                 }
                 match prepared.kind {
-                    StatementKind::Read => self.read(prepared, parameters).await?,
+                    StatementKind::Read => self.read(statement, cached, prepared, parameters).await?,
                     StatementKind::Write => {
                         self.write(Payload::Script { sql, parameters }).await?.pop().unwrap_or_default()
                     }
@@ -271,6 +271,10 @@ impl Session {
 
     /// Parses and binds; long statements on another thread.
     pub(super) async fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+        if self.open_statements().is_none() {
+            // What the session asks to see may have been created there.
+            self.wait_for_min_height().await?;
+        }
         let sql = &*self.search_path().in_front_of(sql);
         if let Some(block) = self.open_statements()
             && let Some(block) = block.lock().as_mut()
@@ -290,15 +294,27 @@ impl Session {
 
     async fn read(
         &self,
-        prepared: Arc<Prepared>,
-        parameters: Vec<Value>,
+        statement: &ParsedStatement,
+        cached: &Mutex<Arc<Prepared>>,
+        mut prepared: Arc<Prepared>,
+        mut parameters: Vec<Value>,
     ) -> Result<StatementResult, SqlError> {
         self.wait_for_min_height().await?;
-        let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
-        let interest = Interest::default();
-        let interrupt = interest.interrupt();
-        let work = blocking(move || database.query(&role, &prepared, &parameters, &interrupt));
-        self.wait(work, false).await
+        loop {
+            let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
+            let interest = Interest::default();
+            let interrupt = interest.interrupt();
+            let work = blocking(move || {
+                let result = database.query(&role, &prepared, &parameters, &interrupt)?;
+                Ok((result, parameters))
+            });
+            match self.wait(work, false).await? {
+                (Some(result), _) => return Ok(result),
+                (None, again) => parameters = again,
+            }
+            // A block has changed the catalog since it was bound.
+            prepared = self.current(statement, cached).await?;
+        }
     }
 
     /// What a result takes as long as its client has not got it.

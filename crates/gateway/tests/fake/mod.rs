@@ -39,6 +39,8 @@ pub struct Fake {
     pub conflicting: AtomicBool,
     /// The height that the node has come to.
     pub height: AtomicU64,
+    /// The catalog changes before so many of the next queries run.
+    pub changes: AtomicUsize,
     /// Blocks that were begun.
     pub begun: AtomicUsize,
     pub not_serving: Mutex<Option<String>>,
@@ -144,6 +146,7 @@ impl Default for Fake {
             failing_insert: AtomicUsize::new(usize::MAX),
             conflicting: AtomicBool::new(false),
             height: AtomicU64::new(7),
+            changes: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
             not_serving: Mutex::default(),
             asked_for: Mutex::default(),
@@ -440,6 +443,9 @@ impl Database for Fake {
     }
 
     fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+        if sql == "select created at 9" && self.height() < 9 {
+            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, "relation \"created\" does not exist"));
+        }
         prepare(self.catalog().version, sql, types)
     }
 
@@ -460,7 +466,15 @@ impl Database for Fake {
         prepared: &Prepared,
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
-    ) -> Result<StatementResult, SqlError> {
+    ) -> Result<Option<StatementResult>, SqlError> {
+        if self.changes.load(Ordering::SeqCst) > 0 {
+            self.changes.fetch_sub(1, Ordering::SeqCst);
+            let mut catalog = self.catalog.lock().unwrap();
+            *catalog = Arc::new(Catalog { version: catalog.version + 1, ..(**catalog).clone() });
+        }
+        if prepared.catalog_version != self.catalog().version {
+            return Ok(None);
+        }
         let plan = prepared.plan.downcast_ref::<Plan>().expect("our own plan");
         let rows = match plan {
             Plan::EveryType => every_type().1,
@@ -479,7 +493,8 @@ impl Database for Fake {
             Plan::Write => panic!("a write was given to query"),
         };
         let columns = prepared.columns.clone();
-        Ok(StatementResult { tag: format!("SELECT {}", rows.len()), columns, rows, notices: Vec::new() })
+        let tag = format!("SELECT {}", rows.len());
+        Ok(Some(StatementResult { tag, columns, rows, notices: Vec::new() }))
     }
 
     fn query_rows(
@@ -489,15 +504,15 @@ impl Database for Fake {
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
         visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
-    ) -> Result<(), SqlError> {
-        let rows = self.query(role, prepared, parameters, interrupt)?.rows;
-        for row in rows {
+    ) -> Result<Option<()>, SqlError> {
+        let Some(result) = self.query(role, prepared, parameters, interrupt)? else { return Ok(None) };
+        for row in result.rows {
             if visit(row).is_break() {
                 self.stopped.store(true, Ordering::SeqCst);
                 break;
             }
         }
-        Ok(())
+        Ok(Some(()))
     }
 
     fn answer_at(&self) -> AnswerAt {
@@ -605,6 +620,22 @@ impl Database for Fake {
         match self.receipt(id) {
             Some(receipt) => Ok(format!("{{\"transaction\":\"{}\"}}", receipt.transaction)),
             None => Err(SqlError::new(SqlState::NO_DATA_FOUND, format!("no receipt of transaction {id}"))),
+        }
+    }
+
+    fn row_proof(
+        &self,
+        role: &str,
+        table: &str,
+        path: &[String],
+        key: &[String],
+    ) -> Result<String, SqlError> {
+        match table {
+            "accounts" => Ok(format!("{{\"row\":\"{role} {path:?} {key:?}\"}}").replace('"', "'")),
+            "new" => Err(SqlError::new(SqlState(*b"55000"), "no checkpoint has it").hint("CHECKPOINT")),
+            _ => {
+                Err(SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{table}\" does not exist")))
+            }
         }
     }
 

@@ -39,6 +39,7 @@ pub fn record(previous: Digest, height: u64, transactions: u32, salt: u8) -> Blo
         proposer: (height % 4) as u16,
         certified_height: 0,
         attested: Attested::default().digest(),
+        charters: network(),
     };
     let receipts: Vec<Receipt> = (0..transactions)
         .map(|index| Receipt { transaction: id(salt, height, index), height, index, outcome: outcome(index) })
@@ -54,6 +55,7 @@ pub fn record(previous: Digest, height: u64, transactions: u32, salt: u8) -> Blo
             previous: sha256(&[b"outcome", &(height - 1).to_le_bytes(), &[salt]]),
             receipts_root: merkle_root(&leaves),
             state_digest: sha256(&[b"state", &height.to_le_bytes(), &[salt]]),
+            charters: network(),
         },
     };
     let certificate = Bytes::from(format!("certificate of {height}"));

@@ -1,8 +1,10 @@
 use crypto::Digest;
 use parking_lot::RwLock;
+use state::StoredState;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use types::OutcomeCertificate;
+use types::{CheckpointCertificate, OutcomeCertificate};
 
 /// Certificates that are kept.
 const KEPT: usize = 1_000;
@@ -16,6 +18,14 @@ pub(crate) struct Divergence {
     pub(crate) text: String,
 }
 
+/// A checkpoint of this node that a quorum has attested: what others may believe of the state.
+pub(crate) struct CertifiedCheckpoint {
+    /// Proves its root.
+    pub(crate) certificate: CheckpointCertificate,
+    /// The state, read where it was written.
+    pub(crate) stored: Arc<StoredState>,
+}
+
 /// What is known about others' outcomes, for everybody in the node.
 pub(crate) struct Certified {
     height: AtomicU64,
@@ -26,6 +36,7 @@ struct Inner {
     newest: VecDeque<OutcomeCertificate>,
     told: Vec<Option<(u64, Digest)>>,
     divergence: Option<Divergence>,
+    checkpoint: Option<Arc<CertifiedCheckpoint>>,
     /// The last one, whether it is over or not.
     reported: Option<String>,
 }
@@ -33,8 +44,13 @@ struct Inner {
 impl Certified {
     /// `height`: certified in a block of this node's ledger.
     pub(crate) fn new(height: u64, members: usize) -> Certified {
-        let inner =
-            Inner { newest: VecDeque::new(), told: vec![None; members], divergence: None, reported: None };
+        let inner = Inner {
+            newest: VecDeque::new(),
+            told: vec![None; members],
+            divergence: None,
+            checkpoint: None,
+            reported: None,
+        };
         Certified { height: AtomicU64::new(height), inner: RwLock::new(inner) }
     }
 
@@ -55,11 +71,26 @@ impl Certified {
         self.height.fetch_max(height, Ordering::AcqRel);
     }
 
+    /// The outcome at this height is certified together with a state that this node has from others.
+    pub(crate) fn reach(&self, height: u64) {
+        self.height.fetch_max(height, Ordering::AcqRel);
+    }
+
     /// The first kept certificate that answers for `height`: one of this height or of one above it.
     pub(crate) fn covering(&self, height: u64) -> Option<OutcomeCertificate> {
         let inner = self.inner.read();
         let position = inner.newest.partition_point(|known| known.statement.height < height);
         inner.newest.get(position).cloned()
+    }
+
+    /// The newest checkpoint of this node that is certified.
+    pub(crate) fn checkpoint(&self) -> Option<Arc<CertifiedCheckpoint>> {
+        self.inner.read().checkpoint.clone()
+    }
+
+    /// A checkpoint that this node's root agrees with; `None`: that there was cannot be read any more.
+    pub(crate) fn keep_checkpoint(&self, checkpoint: Option<CertifiedCheckpoint>) {
+        self.inner.write().checkpoint = checkpoint.map(Arc::new);
     }
 
     /// What members have told last.
@@ -81,6 +112,11 @@ impl Certified {
             inner.reported = Some(divergence.text.clone());
         }
         inner.divergence = divergence;
+    }
+
+    /// More is known about a divergence that is over.
+    pub(crate) fn report(&self, text: String) {
+        self.inner.write().reported = Some(text);
     }
 
     /// The last thing that was said about a divergence.
@@ -108,6 +144,7 @@ mod tests {
             previous: zero,
             receipts_root: zero,
             state_digest: zero,
+            charters: zero,
         };
         Certificate { statement, signatures: Vec::new() }
     }

@@ -1,8 +1,11 @@
-//! What nodes tell one another about outcomes.
+//! What nodes tell one another about outcomes and about the state at checkpoints.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
-use types::{Attestation, BlockDigest, OutcomeCertificate, OutcomeHeader, decode_exactly, encode};
+use types::{
+    Attestation, BlockDigest, CheckpointCertificate, CheckpointRoot, OutcomeCertificate, OutcomeHeader,
+    decode_exactly, encode,
+};
 
 /// Attestations in a message; a node that has executed more at once sends several.
 pub(crate) const ATTESTATIONS_MAX: usize = 64;
@@ -42,6 +45,15 @@ pub(crate) enum Message {
         /// What it did.
         digest: BlockDigest,
     },
+    /// What the sender found the whole state to be at checkpoints.
+    Roots {
+        /// The sender has said so before and misses a certificate.
+        again: bool,
+        /// The sender's own, by height.
+        attestations: Vec<Attestation<CheckpointRoot>>,
+    },
+    /// The newest certificate of a checkpoint, for those who are behind.
+    RootCertificate(CheckpointCertificate),
 }
 
 impl Message {
@@ -56,6 +68,7 @@ impl Message {
         let message = decode_exactly(bytes).ok()?;
         let fits = match &message {
             Message::Attestations { attestations, .. } => attestations.len() <= ATTESTATIONS_MAX,
+            Message::Roots { attestations, .. } => attestations.len() <= ATTESTATIONS_MAX,
             Message::Headers(headers) => headers.len() <= HEADERS_MAX,
             _ => true,
         };

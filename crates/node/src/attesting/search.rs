@@ -138,6 +138,7 @@ mod tests {
                 previous: headers.last().map_or(ledger(), OutcomeHeader::digest),
                 receipts_root: Digest::ZERO,
                 state_digest: digest.chain(state, height),
+                charters: ledger(),
             });
             digests.push(digest);
         }

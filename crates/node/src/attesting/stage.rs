@@ -3,17 +3,20 @@
 
 use super::attestations::{Attestations, Output};
 use super::certified::{Certified, Divergence};
+use super::heal::Heal;
 use super::message::{HEADERS_MAX, Message};
+use super::roots::Roots;
 use super::search::{Difference, Search};
 use crate::metrics::{ATTEST, NodeMetrics};
 use crate::published::Published;
 use crossbeam_channel::{Receiver, Sender, never, select, tick};
-use ledger::Ledger;
+use ledger::{Anchor, Ledger};
 use ordering::Ordering;
+use state::StoredState;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::{Attested, BlockDigest, OutcomeHeader};
+use types::{Attested, BlockDigest, Charters, OutcomeHeader};
 
 /// How often the time is looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -42,26 +45,38 @@ pub(crate) struct OwnOutcome {
 pub(crate) enum Input {
     /// A block is executed, or was when the node started.
     Executed(Box<OwnOutcome>),
+    /// The state has decided on these charters after the block that is told next.
+    Decided(Charters),
     /// The blocks from this height on will be executed again.
     TakenBack(u64),
+    /// A checkpoint is written.
+    Checkpoint(Arc<StoredState>),
+    /// The state was made again; the checkpoints from this height on will be read again.
+    StateReplaced(u64),
+    /// The node goes on behind a block that a quorum has certified, with the state there, and has executed neither.
+    Joined(Box<Anchor>),
 }
+
+/// How long ago something began that lies before everything else: real time, or that of a simulation.
+pub(crate) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// What attesting shares with the rest of the node.
 type Parts = (Arc<dyn Ordering>, Arc<Ledger>, Arc<Published>, Arc<NodeMetrics>);
 
 /// Everything that attesting needs.
 pub(crate) struct Attester {
-    attestations: Attestations,
-    ordering: Arc<dyn Ordering>,
+    attestations: Attestations<OutcomeHeader>,
+    pub(super) roots: Roots,
+    pub(super) ordering: Arc<dyn Ordering>,
     ledger: Arc<Ledger>,
     published: Arc<Published>,
-    certified: Arc<Certified>,
-    metrics: Arc<NodeMetrics>,
+    pub(super) certified: Arc<Certified>,
+    pub(super) metrics: Arc<NodeMetrics>,
     /// Wakes those who hand out answers.
     answers: Sender<()>,
-    /// The pipeline is asked to take back the blocks from this height on.
-    heal: Sender<u64>,
-    began: Instant,
+    /// The pipeline is asked to make something again.
+    pub(super) heal: Sender<Heal>,
+    clock: Clock,
     digests: BTreeMap<u64, BlockDigest>,
     searching: Option<Searching>,
     /// The certificate that this node's outcomes did not agree with, until they do.
@@ -79,15 +94,17 @@ impl Attester {
     /// `attestations` knows what is certified; `heal` is asked to take blocks back. `recorded`: what the ledger has and
     /// no block certifies, so that it is attested again.
     pub(crate) fn new(
-        attestations: Attestations,
+        (attestations, roots): (Attestations<OutcomeHeader>, Roots),
         (ordering, ledger, published, metrics): Parts,
-        (answers, heal): (Sender<()>, Sender<u64>),
+        (answers, heal): (Sender<()>, Sender<Heal>),
+        clock: Clock,
         recorded: impl Iterator<Item = Input>,
     ) -> Attester {
         let certified = published.certified().clone();
         let mut attester = Attester {
             answered: vec![None; attestations.told().count()],
             attestations,
+            roots,
             ordering,
             ledger,
             published,
@@ -95,7 +112,7 @@ impl Attester {
             metrics,
             answers,
             heal,
-            began: Instant::now(),
+            clock,
             digests: BTreeMap::new(),
             searching: None,
             differing: None,
@@ -106,11 +123,12 @@ impl Attester {
         attester
     }
 
-    fn now(&self) -> Duration {
-        self.began.elapsed()
+    pub(super) fn now(&self) -> Duration {
+        (self.clock)()
     }
 
-    fn take(&mut self, input: Input, outputs: &mut Vec<Output>) {
+    /// What the pipeline tells.
+    pub(crate) fn take(&mut self, input: Input, outputs: &mut Vec<Output<OutcomeHeader>>) {
         match input {
             Input::Executed(own) => {
                 let OwnOutcome { outcome, digest, attested } = *own;
@@ -118,20 +136,49 @@ impl Attester {
                 if self.digests.len() > DIGESTS_MAX {
                     self.digests.pop_first();
                 }
-                self.attestations.executed(outcome, outputs);
+                self.attestations.reached(outcome.height);
+                self.roots.attestations.reached(outcome.height);
+                self.attestations.found(outcome, outputs);
                 if let Some(certificate) = &attested.outcome {
                     self.attestations.in_block(certificate, outputs);
                 }
+                if let Some(certificate) = &attested.checkpoint {
+                    let Roots { attestations, outputs, .. } = &mut self.roots;
+                    attestations.in_block(certificate, outputs);
+                }
+            }
+            Input::Decided(charters) => {
+                self.roots.attestations.decided(charters.clone());
+                self.attestations.decided(charters);
             }
             Input::TakenBack(height) => {
                 self.digests.split_off(&height);
                 self.searching = None;
                 self.attestations.take_back(height);
+                self.roots.take_back(height);
+            }
+            // What it holds is taken back soon, where outcomes differ.
+            Input::Checkpoint(_) if self.attestations.is_diverged() => {}
+            Input::Checkpoint(stored) => self.roots.found(stored),
+            Input::StateReplaced(height) => self.roots.take_back(height),
+            Input::Joined(anchor) => {
+                let Anchor { outcome, checkpoint, .. } = *anchor;
+                let height = outcome.height;
+                self.digests.clear();
+                self.searching = None;
+                self.attestations.reached(height);
+                self.roots.attestations.reached(height);
+                self.attestations.join(outcome);
+                self.certified.reach(height);
+                self.metrics.certified(height);
+                self.roots.join(checkpoint);
+                self.heal_if_agreed(height);
             }
         }
     }
 
-    fn hear(&mut self, member: u16, bytes: &[u8], outputs: &mut Vec<Output>) {
+    /// What a member's node says.
+    pub(crate) fn hear(&mut self, member: u16, bytes: &[u8], outputs: &mut Vec<Output<OutcomeHeader>>) {
         let Some(message) = Message::from_bytes(bytes) else {
             tracing::debug!(member, bytes = bytes.len(), "ignored what is no message about outcomes");
             return;
@@ -145,6 +192,16 @@ impl Attester {
                     tracing::warn!(member, %error, "a member has sent a wrong certificate");
                 }
             }
+            Message::Roots { again, attestations } => {
+                let Roots { attestations: known, outputs, .. } = &mut self.roots;
+                known.hear_all(member, again, attestations, outputs);
+            }
+            Message::RootCertificate(certificate) => {
+                let Roots { attestations, outputs, .. } = &mut self.roots;
+                if let Err(error) = attestations.hear_certificate(certificate, outputs) {
+                    tracing::warn!(member, %error, "a member has sent a wrong certificate");
+                }
+            }
             Message::AskHeaders { from, to } => self.answer(member, |own| own.headers(from, to)),
             Message::AskDigest { height } => self.answer(member, |own| own.digest(height)),
             Message::Headers(headers) => self.search_in(&headers),
@@ -155,6 +212,10 @@ impl Attester {
     /// Answers a member, not too often.
     fn answer(&mut self, member: u16, answer: impl FnOnce(&Attester) -> Option<Message>) {
         let now = self.now();
+        let members = self.attestations.told().count();
+        if self.answered.len() < members {
+            self.answered.resize(members, None);
+        }
         let Some(answered) = self.answered.get_mut(usize::from(member)) else { return };
         if answered.is_some_and(|before| now < before + ANSWER_PAUSE) {
             return;
@@ -173,7 +234,7 @@ impl Attester {
         let from = from.max((to + 1).saturating_sub(HEADERS_MAX as u64)).max(1);
         let header = |height| match self.attestations.own(height) {
             Some(own) => Some(own.clone()),
-            None => self.ledger.summary(height).ok().flatten().map(|summary| summary.outcome),
+            None => self.ledger.outcome_header(height).ok().flatten(),
         };
         (from..=to).map(header).collect::<Option<Vec<_>>>().map(Message::Headers)
     }
@@ -190,7 +251,7 @@ impl Attester {
         Some(Message::Digest { height, digest })
     }
 
-    fn send(&self, message: &Message) {
+    pub(super) fn send(&self, message: &Message) {
         if let Some(bytes) = message.to_bytes() {
             self.ordering.broadcast(bytes);
         }
@@ -219,10 +280,14 @@ impl Attester {
         self.send(&question);
     }
 
-    fn tick(&mut self, outputs: &mut Vec<Output>) {
+    /// Time has passed.
+    pub(crate) fn tick(&mut self, outputs: &mut Vec<Output<OutcomeHeader>>) {
         let now = self.now();
         self.attestations.tick(now, outputs);
-        self.certified.tell(self.attestations.told());
+        let Roots { attestations, outputs, .. } = &mut self.roots;
+        attestations.tick(now, outputs);
+        let told = self.attestations.told();
+        self.certified.tell(told.map(|told| told.map(|newest| (newest.height, newest.state_digest))));
         let Some(searching) = &self.searching else { return };
         if now >= searching.began + SEARCH {
             let height = searching.search.height();
@@ -232,11 +297,15 @@ impl Attester {
         }
     }
 
-    fn act(&mut self, outputs: &mut Vec<Output>) {
+    /// Does what came of it.
+    pub(crate) fn act(&mut self, outputs: &mut Vec<Output<OutcomeHeader>>) {
         self.attestations.tell(outputs);
         for output in std::mem::take(outputs) {
             match output {
-                Output::Send(message) => self.send(&message),
+                Output::Say { again, attestations } => {
+                    self.send(&Message::Attestations { again, attestations })
+                }
+                Output::Show(certificate) => self.send(&Message::Certificate(certificate)),
                 Output::Certified(certificate) => {
                     let height = certificate.statement.height;
                     self.ordering.certify(certificate.clone());
@@ -264,10 +333,11 @@ impl Attester {
                 Output::Split(height) => {
                     let text = format!("no outcome of block {height} finds a quorum");
                     self.report(Divergence { height, text });
-                    let _ = self.heal.try_send(height);
+                    let _ = self.heal.try_send(Heal::Blocks(height));
                 }
             }
         }
+        self.act_on_roots();
     }
 
     /// This node's outcomes are not those of a quorum: nobody is served any more, and where they begin to differ is
@@ -298,10 +368,10 @@ impl Attester {
         let text =
             format!("this node's outcomes differ from those of a quorum from block {height} on, in {what}");
         self.report(Divergence { height, text });
-        let _ = self.heal.try_send(height);
+        let _ = self.heal.try_send(Heal::Blocks(height));
     }
 
-    fn report(&self, divergence: Divergence) {
+    pub(super) fn report(&self, divergence: Divergence) {
         tracing::error!(height = divergence.height, "{}", divergence.text);
         self.published.suspend(divergence.text.clone());
         self.certified.diverge(Some(divergence));
@@ -314,8 +384,15 @@ impl Attester {
             None => self.certified.divergence().is_some_and(|split| split.height <= certified),
         };
         if agreed {
-            tracing::info!(certified, "this node's outcomes are those of a quorum again");
             self.differing = None;
+            self.serve_again();
+        }
+    }
+
+    /// Unless something else still differs.
+    pub(super) fn serve_again(&mut self) {
+        if self.differing.is_none() && !self.roots.differ() {
+            tracing::info!("this node agrees with a quorum again");
             self.certified.diverge(None);
             self.published.resume();
         }

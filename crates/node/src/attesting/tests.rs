@@ -1,13 +1,17 @@
 //! Networks of state machines with messages that are lost, doubled and out of order, and members that lie.
 
-use super::attestations::{Attestations, Output};
+use super::attestations::{Attestations, Limits, Output};
 use super::message::Message;
 use crypto::{Digest, SecretKey, sha256};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
-use types::{Attestation, Certificate, CertificateRules, Charter, Organisation, OutcomeHeader};
+use types::{
+    Attestation, Certificate, CertificateRules, Charter, Charters, CheckpointRoot, Organisation,
+    OutcomeHeader,
+};
 
 fn key(member: usize) -> SecretKey {
     SecretKey::from_bytes([member as u8 + 101; 32])
@@ -22,13 +26,17 @@ fn charter(members: usize) -> Charter {
             node_key: key(member).public_key(),
             address: String::new(),
             gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
         })
         .collect();
     charter
 }
 
-fn machine(charter: &Charter, member: usize) -> Attestations {
-    Attestations::new(CertificateRules::new(charter), member as u16, key(member), 0)
+type Outcomes = Attestations<OutcomeHeader>;
+
+fn machine(charter: &Charter, member: usize) -> Outcomes {
+    Attestations::new(Charters::new(Arc::new(charter.clone())), Limits::OUTCOMES, key(member), 0)
 }
 
 /// What blocks 1, 2, … come to; `variant` 0 is the truth, others differ from height `from` on.
@@ -43,6 +51,7 @@ fn chain(charter: &Charter, heights: u64, variant: u8, from: u64) -> Vec<Outcome
             previous: chain.last().map_or(charter.ledger(), OutcomeHeader::digest),
             receipts_root: Digest::ZERO,
             state_digest: sha256(&[&[variant], &height.to_le_bytes()]),
+            charters: charter.ledger(),
         });
     }
     chain
@@ -51,7 +60,7 @@ fn chain(charter: &Charter, heights: u64, variant: u8, from: u64) -> Vec<Outcome
 struct Network {
     rng: StdRng,
     charter: Charter,
-    nodes: Vec<Attestations>,
+    nodes: Vec<Outcomes>,
     /// The first so many say anything to anybody.
     liars: usize,
     /// Receiver, sender, message.
@@ -82,11 +91,14 @@ impl Network {
         }
     }
 
-    fn act(&mut self, node: usize, mut outputs: Vec<Output>) {
+    fn act(&mut self, node: usize, mut outputs: Vec<Output<OutcomeHeader>>) {
         self.nodes[node].tell(&mut outputs);
         for output in outputs {
             match output {
-                Output::Send(message) => self.broadcast(node, &message),
+                Output::Say { again, attestations } => {
+                    self.broadcast(node, &Message::Attestations { again, attestations });
+                }
+                Output::Show(certificate) => self.broadcast(node, &Message::Certificate(certificate)),
                 Output::Certified(certificate) => {
                     let rules = CertificateRules::new(&self.charter);
                     assert_eq!(rules.check_certificate(&certificate), Ok(()));
@@ -143,7 +155,7 @@ impl Network {
 
     fn execute(&mut self, node: usize, outcome: OutcomeHeader) {
         let mut outputs = Vec::new();
-        self.nodes[node].executed(outcome, &mut outputs);
+        self.nodes[node].found(outcome, &mut outputs);
         self.act(node, outputs);
     }
 
@@ -275,6 +287,31 @@ fn without_a_quorum_everybody_notices_and_votes_again() {
 }
 
 #[test]
+fn whoever_heals_many_outcomes_is_heard_again() {
+    let network = charter(4);
+    let (truth, wrong) = (chain(&network, 100, 0, 1), chain(&network, 100, 1, 1));
+    let mut node = machine(&network, 3);
+    let mut outputs = Vec::new();
+    let say = |node: &mut Outcomes,
+               member: u16,
+               outcome: &OutcomeHeader,
+               outputs: &mut Vec<Output<OutcomeHeader>>| {
+        let said = Attestation::sign(outcome.clone(), member, &key(member.into()));
+        node.hear_all(member, false, vec![said], outputs);
+    };
+    for (truth, wrong) in truth.iter().zip(&wrong) {
+        node.found(truth.clone(), &mut outputs);
+        say(&mut node, 0, wrong, &mut outputs);
+        say(&mut node, 1, truth, &mut outputs);
+    }
+    assert_eq!(node.certified(), 0);
+    truth.iter().for_each(|truth| say(&mut node, 0, truth, &mut outputs));
+    assert_eq!(node.certified(), 100);
+    let contradictions = outputs.iter().filter(|output| matches!(output, Output::Contradiction(_)));
+    assert_eq!(contradictions.count(), 1, "told once");
+}
+
+#[test]
 fn a_node_that_is_behind_gets_the_newest_certificate_and_a_certificate_answers_for_all_below() {
     let mut network = Network::new(4, 0, 1);
     let truth = chain(&network.charter, 300, 0, 1);
@@ -307,15 +344,15 @@ fn certificates_in_blocks_count_and_those_of_heights_to_come_wait() {
     };
     let mut node = machine(&network, 3);
     let mut outputs = Vec::new();
-    node.executed(truth[0].clone(), &mut outputs);
+    node.found(truth[0].clone(), &mut outputs);
     node.in_block(&certificate(&truth[0]), &mut outputs);
     assert_eq!(outputs, [Output::Certified(certificate(&truth[0]))]);
     outputs.clear();
     assert_eq!(node.hear_certificate(certificate(&truth[3]), &mut outputs), Ok(()));
-    node.executed(truth[1].clone(), &mut outputs);
-    node.executed(truth[2].clone(), &mut outputs);
+    node.found(truth[1].clone(), &mut outputs);
+    node.found(truth[2].clone(), &mut outputs);
     assert_eq!((node.certified(), outputs.len()), (1, 0));
-    node.executed(truth[3].clone(), &mut outputs);
+    node.found(truth[3].clone(), &mut outputs);
     assert_eq!(outputs, [Output::Certified(certificate(&truth[3]))]);
     let mut forged = certificate(&chain(&network, 9, 1, 1)[8]);
     forged.signatures.truncate(2);
@@ -328,7 +365,7 @@ fn what_others_send_without_end_takes_no_memory_and_no_vote() {
     let truth = chain(&network, 2_000, 0, 1);
     let mut node = machine(&network, 3);
     let mut outputs = Vec::new();
-    node.executed(truth[0].clone(), &mut outputs);
+    node.found(truth[0].clone(), &mut outputs);
     // Of heights that are far away, and in the name of others.
     for outcome in &truth[1..] {
         let said = Attestation::sign(outcome.clone(), 0, &key(0));
@@ -348,4 +385,75 @@ fn what_others_send_without_end_takes_no_memory_and_no_vote() {
     let said = Attestation::sign(truth[0].clone(), 2, &key(2));
     node.hear_all(2, false, vec![said], &mut outputs);
     assert_eq!(node.certified(), 1);
+}
+
+fn root(charter: &Charter, height: u64, variant: u8) -> CheckpointRoot {
+    let state_root = sha256(&[&[variant], &height.to_le_bytes()]);
+    CheckpointRoot { ledger: charter.ledger(), height, outcome: Digest::ZERO, state_root }
+}
+
+fn roots(charter: &Charter, member: usize) -> Attestations<CheckpointRoot> {
+    Attestations::new(Charters::new(Arc::new(charter.clone())), Limits::ROOTS, key(member), 0)
+}
+
+#[test]
+fn roots_far_from_one_another_are_certified_whatever_one_member_says_without_end() {
+    let network = charter(4);
+    let mut nodes: Vec<_> = (0..4).map(|member| roots(&network, member)).collect();
+    let mut outputs = Vec::new();
+    for height in [1_000, 2_000, 2_050] {
+        nodes.iter_mut().for_each(|node| node.reached(height));
+        for (liar, node) in (1..4).flat_map(|node| (0..100).map(move |lie| (lie, node))) {
+            let lie = root(&network, height + 7 * liar, 9);
+            nodes[node].hear_all(0, false, vec![Attestation::sign(lie, 0, &key(0))], &mut outputs);
+        }
+        for (from, to) in (1..4).flat_map(|from| (1..4).map(move |to| (from, to))) {
+            let truth = root(&network, height, 0);
+            match from == to {
+                true => nodes[to].found(truth, &mut outputs),
+                false => {
+                    let said = Attestation::sign(truth, from as u16, &key(from));
+                    nodes[to].hear_all(from as u16, false, vec![said], &mut outputs);
+                }
+            }
+        }
+        assert!(nodes[1..].iter().all(|node| node.certified() == height && node.heard() <= 8), "{height}");
+    }
+    let mut certified = Vec::new();
+    for output in outputs {
+        match output {
+            Output::Certified(certificate) => certified.push(certificate.statement),
+            Output::Contradiction(both) => assert_eq!(both[0].organisation, 0),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(certified.len(), 9);
+    assert!(certified.iter().all(|one| *one == root(&network, one.height, 0)));
+}
+
+#[test]
+fn a_node_with_another_root_is_told_and_agrees_once_it_is_replaced_and_one_without_says_nothing_again() {
+    let network = charter(4);
+    let mut node = roots(&network, 3);
+    let mut outputs = Vec::new();
+    let certificate = |height| {
+        let statement = root(&network, height, 0);
+        let sign = |member: u16| Attestation::sign(statement.clone(), member, &key(member.into()));
+        let signatures = (0..3).map(|member| (member, sign(member).signature)).collect();
+        Certificate { statement: statement.clone(), signatures }
+    };
+    node.found(root(&network, 50, 1), &mut outputs);
+    node.in_block(&certificate(50), &mut outputs);
+    assert_eq!(outputs, [Output::Diverged(certificate(50))]);
+    assert!(node.is_diverged());
+    outputs.clear();
+    node.take_back(50);
+    node.found(root(&network, 50, 0), &mut outputs);
+    assert_eq!(outputs, [Output::Certified(certificate(50))]);
+    outputs.clear();
+    // It has none at 100, and that of 150 is far away: it has nothing to ask for.
+    node.found(root(&network, 90, 0), &mut outputs);
+    assert_eq!(node.hear_certificate(certificate(100), &mut outputs), Ok(()));
+    (0..20).for_each(|time| node.tick(Duration::from_secs(time), &mut outputs));
+    assert!(outputs.is_empty(), "{outputs:?}");
 }

@@ -341,6 +341,7 @@ mod tests {
         fn new() -> Network {
             let key = |number: u8| SecretKey::from_bytes([number; 32]);
             let mut charter = Charter::with_defaults("test", 1);
+            charter.governance = "any".into();
             charter.execution = ExecutionModel::ExecuteOrderValidate;
             charter.protocol = "occ".into();
             charter.endorsement.policy = "2 of (a, b, c, d)".into();
@@ -352,6 +353,8 @@ mod tests {
                     node_key: key(20 + number).public_key(),
                     address: String::new(),
                     gateway: String::new(),
+                    removed: false,
+                    node_key_expires: None,
                 });
             }
             let (charter, ledger) = (Arc::new(charter.clone()), charter.ledger());
@@ -369,8 +372,10 @@ mod tests {
                 proposer: 0,
                 certified_height: 0,
                 attested: types::Attested::default().digest(),
+                charters: ledger,
             };
-            let transactions = Verifier::new(&charter).check(&bytes);
+            let transactions = Verifier::new(&charter)
+                .check(types::Place { charters: &types::Charters::new(charter.clone()), height: 1 }, &bytes);
             let block = VerifiedBlock { digest: header.digest(), header, transactions };
             let executed = engine.execute(&block).expect("the first block");
             assert!(matches!(executed.receipts[0].outcome, Outcome::Committed(_)), "{:?}", executed.receipts);

@@ -2,7 +2,7 @@
 
 use super::collection::{Collection, Question};
 use super::endorser::{Endorser, Simulated};
-use super::peers::Peers;
+use super::peers::{Endorsers, Peers};
 use super::proposer::Proposer;
 use crate::metrics::NodeMetrics;
 use crate::submission::{Submitted, Submitter};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, mpsc};
 use types::{
-    Charter, EndorsementFault, ProposalRefusal, ProposalReply, RejectReason, SqlError, SubmissionRefusal,
+    EndorsementFault, Place, ProposalRefusal, ProposalReply, RejectReason, SqlError, SubmissionRefusal,
     TransactionId,
 };
 
@@ -41,8 +41,6 @@ pub(crate) struct Collector {
 }
 
 struct Work {
-    /// Names of the organisations, by position.
-    names: Vec<String>,
     endorser: Arc<Endorser>,
     peers: Peers,
     verifier: Arc<Verifier>,
@@ -81,7 +79,6 @@ impl Collector {
     /// Starts on `runtime`.
     pub(crate) fn start(
         runtime: &tokio::runtime::Handle,
-        charter: &Charter,
         endorser: Arc<Endorser>,
         peers: Peers,
         submitter: Arc<Submitter>,
@@ -90,7 +87,6 @@ impl Collector {
     ) -> Collector {
         let (waiting, queue) = mpsc::channel(WAITING_MAX);
         let work = Work {
-            names: charter.organisations.iter().map(|organisation| organisation.name.clone()).collect(),
             endorser,
             peers,
             verifier: submitter.verifier.clone(),
@@ -172,15 +168,14 @@ impl Work {
         if simulated.is_empty() {
             return;
         }
-        let own = self.endorser.organisation();
-        let mut preference = vec![own];
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % (self.names.len() - 1).max(1);
-        preference.extend(self.peers.by_preference(usize::from(own) + 1 + turn));
-        let mut collection = Collection::new(&basis, &self.names, preference, simulated);
+        // They are to count in the next block.
+        let endorsers = self.peers.at(basis.height + 1);
+        let preference = endorsers.by_preference(self.turn.fetch_add(1, Ordering::Relaxed));
+        let mut collection = Collection::new(&basis, &endorsers.names, preference, simulated);
         let endorsed = loop {
             let questions = collection.questions();
             if !questions.is_empty() {
-                self.ask(&mut collection, questions, basis.height).await;
+                self.ask(&endorsers, &mut collection, questions, basis.height).await;
                 continue;
             }
             if let Some(proposer) = &self.proposer {
@@ -192,12 +187,12 @@ impl Work {
                     .for_each(|one| one.reply(Err(SubmissionRefusal::EarlyAbort { stale: true })));
             }
             let endorsed = tokio::task::block_in_place(|| collection.endorsed());
-            let forged = tokio::task::block_in_place(|| self.forged(&endorsed));
+            let forged = tokio::task::block_in_place(|| self.forged(basis.height, &endorsed));
             if forged.is_empty() {
                 break endorsed;
             }
             for (position, organisation) in forged {
-                self.peers.avoid(organisation);
+                endorsers.avoid(organisation);
                 collection.forged(position, organisation);
             }
         };
@@ -253,14 +248,20 @@ impl Work {
     }
 
     /// Asks everybody at once, this node itself included.
-    async fn ask(&self, collection: &mut Collection<'_, Submitted>, questions: Vec<Question>, height: u64) {
+    async fn ask(
+        &self,
+        endorsers: &Endorsers,
+        collection: &mut Collection<'_, Submitted>,
+        questions: Vec<Question>,
+        height: u64,
+    ) {
         let (own, others): (Vec<Question>, Vec<Question>) =
             questions.into_iter().partition(|question| question.organisation == self.endorser.organisation());
         let requests: Vec<_> = others.iter().map(|question| collection.request(question)).collect();
         let asked = others
             .iter()
             .zip(&requests)
-            .map(|(question, request)| self.peers.ask(question.organisation, request));
+            .map(|(question, request)| endorsers.ask(question.organisation, request));
         let replies: Vec<Result<ProposalReply, String>> = join_all(asked).await;
         for question in own {
             let endorsements = self.endorser.sign(height, &collection.own(&question));
@@ -268,19 +269,19 @@ impl Work {
         }
         for (question, reply) in others.iter().zip(replies) {
             if let Err(reason) = &reply {
-                let organisation = &self.names[usize::from(question.organisation)];
+                let organisation = &endorsers.names[usize::from(question.organisation)];
                 tracing::warn!(organisation, reason, "an endorser does not endorse");
             }
             let diverging = collection.answered(question, reply);
             if diverging > 0 {
-                self.peers.avoid(question.organisation);
+                endorsers.avoid(question.organisation);
             }
             self.metrics.diverging(diverging);
         }
     }
 
     /// Which endorsements are forged: position of the transaction, and whose. The good ones need not be verified again.
-    fn forged(&self, endorsed: &[Result<Bytes, SqlError>]) -> Vec<(usize, u16)> {
+    fn forged(&self, height: u64, endorsed: &[Result<Bytes, SqlError>]) -> Vec<(usize, u16)> {
         let (positions, bytes): (Vec<usize>, Vec<Bytes>) = endorsed
             .iter()
             .enumerate()
@@ -292,7 +293,8 @@ impl Work {
             }
             _ => None,
         };
-        let judged = self.verifier.check(&bytes).into_iter();
+        let place = Place { charters: &self.submitter.charters.all(), height: height + 1 };
+        let judged = self.verifier.check(place, &bytes).into_iter();
         positions
             .into_iter()
             .zip(judged)

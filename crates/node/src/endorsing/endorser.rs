@@ -1,5 +1,6 @@
 use super::oracles::{AskedOnce, OracleSources};
 use super::states::{NoSuchState, RecentStates};
+use crate::charters::DecidedCharters;
 use bytes::Bytes;
 use crypto::{Digest, SecretKey};
 use engine::{EndorsementBasis, Judged, VerifiedTransaction, Verifier};
@@ -8,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use types::{
-    EndorsedEffects, Endorsement, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest, SqlError,
-    SqlState, TransactionId, endorse,
+    EndorsedEffects, Endorsement, Place, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
+    SqlError, SqlState, TransactionId, endorse,
 };
 
 /// Requests that are worked on at once.
@@ -42,6 +43,7 @@ pub(crate) struct Endorser {
     organisation: u16,
     ledger: Digest,
     key: SecretKey,
+    charters: Arc<DecidedCharters>,
     verifier: Arc<Verifier>,
     states: Arc<RecentStates>,
     oracles: Arc<OracleSources>,
@@ -53,15 +55,15 @@ pub(crate) struct Endorser {
 impl Endorser {
     pub(crate) fn new(
         organisation: u16,
-        ledger: Digest,
         key: SecretKey,
+        charters: Arc<DecidedCharters>,
         verifier: Arc<Verifier>,
         states: Arc<RecentStates>,
         oracles: Arc<OracleSources>,
         pool: rayon::ThreadPool,
     ) -> Endorser {
-        let requests = Semaphore::new(REQUESTS_MAX);
-        Endorser { organisation, ledger, key, verifier, states, oracles, pool, requests }
+        let (ledger, requests) = (charters.all().ledger(), Semaphore::new(REQUESTS_MAX));
+        Endorser { organisation, ledger, key, charters, verifier, states, oracles, pool, requests }
     }
 
     /// Position of its organisation in the charter.
@@ -97,7 +99,8 @@ impl Endorser {
             Ok(Simulated { transaction, effects, digest })
         };
         self.pool.install(|| {
-            let judged = self.verifier.check_proposals(transactions);
+            let place = Place { charters: &self.charters.all(), height: basis.height + 1 };
+            let judged = self.verifier.check_proposals(place, transactions);
             judged.into_par_iter().with_min_len(SIMULATIONS_TOGETHER).map(simulate).collect()
         })
     }

@@ -1,5 +1,6 @@
 use super::states::RecentStates;
 use crate::admission::ordering_name;
+use crate::charters::DecidedCharters;
 use crate::receipts::Receipts;
 use bytes::Bytes;
 use concurrency::endorsed::{EarlyAbort, Orderer, OrdererOptions, Waiting};
@@ -10,7 +11,7 @@ use rustc_hash::FxHashSet;
 use state::Effects;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use types::{EndorsedEffects, Outcome, SubmissionRefusal, TransactionId};
+use types::{EndorsedEffects, Outcome, Place, SubmissionRefusal, TransactionId};
 
 /// Blocks whose writes are remembered: what is older is too old for every validation.
 const WINDOW: u64 = 256;
@@ -20,7 +21,7 @@ const WINDOW: u64 = 256;
 /// once.
 pub(crate) struct Proposer {
     inner: Mutex<Inner>,
-    most: usize,
+    charters: Arc<DecidedCharters>,
     verifier: Arc<Verifier>,
     receipts: Arc<Receipts>,
     states: Arc<RecentStates>,
@@ -36,16 +37,15 @@ struct Inner {
 impl Proposer {
     /// `None`: under this protocol a proposer takes transactions as they come.
     pub(crate) fn new(
-        charter: &types::Charter,
+        charters: Arc<DecidedCharters>,
         verifier: Arc<Verifier>,
         receipts: Arc<Receipts>,
         states: Arc<RecentStates>,
     ) -> Option<Proposer> {
-        let options = OrdererOptions::of_protocol(&charter.protocol);
-        let most = charter.block.transactions_max as usize;
+        let options = OrdererOptions::of_protocol(&charters.newest().protocol);
         let orderer = Orderer::new(options, WINDOW);
         let inner = Inner { orderer, executed: FxHashSet::default(), by_block: VecDeque::new() };
-        let proposer = Proposer { inner: Mutex::new(inner), most, verifier, receipts, states };
+        let proposer = Proposer { inner: Mutex::new(inner), charters, verifier, receipts, states };
         (options != OrdererOptions::FABRIC).then_some(proposer)
     }
 
@@ -84,8 +84,10 @@ impl Proposer {
     /// A request that waits more than once, with different endorsements, goes in once; what is not endorsed as its policies
     /// ask, and schema changes, which make what is behind them void, go last and keep nobody out.
     pub(crate) fn arrange(&self, transactions: &[Bytes]) -> Arrangement {
-        let judged = self.verifier.check(transactions);
         let basis = self.states.newest();
+        let charters = self.charters.all();
+        let place = Place { charters: &charters, height: basis.height + 1 };
+        let judged = self.verifier.check(place, transactions);
         let (mut last, mut arrangement) = (Vec::new(), Arrangement::default());
         let mut candidates: Vec<(u32, TransactionId, Effects, u64)> = Vec::new();
         let mut seen: FxHashSet<TransactionId> = FxHashSet::default();
@@ -113,7 +115,8 @@ impl Proposer {
             .iter()
             .map(|(_, _, effects, snapshot)| Waiting { effects, snapshot: *snapshot })
             .collect();
-        let cut = inner.orderer.cut(&waiting, self.most);
+        let most = place.charter().block.transactions_max as usize;
+        let cut = inner.orderer.cut(&waiting, most);
         drop(inner);
         arrangement.order =
             cut.order.iter().map(|number| candidates[*number as usize].0).chain(last).collect();

@@ -83,6 +83,8 @@ mod tests {
             node_key: crypto::SecretKey::from_bytes([2; 32]).public_key(),
             address: String::new(),
             gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
         });
         let engine = Engine::new(Arc::new(charter)).expect("a charter");
         let mut state = engine.endorsement_basis(0);

@@ -2,6 +2,7 @@
 //! its client has asked for.
 
 use super::Shared;
+use crate::Defence;
 use crate::admission::ordering_name;
 use crate::metrics::ANSWER;
 use crossbeam_channel::{Receiver, never, select};
@@ -23,25 +24,19 @@ pub(super) enum Answerable {
 
 /// Recorded blocks with transactions whose outcomes are not certified, ascending. There are as many as the charter lets
 /// ordering be ahead, at most.
-#[derive(Default)]
-struct Waiting {
+pub(super) struct Waiting {
     blocks: VecDeque<(u64, Option<BlockRecord>)>,
     recorded: u64,
 }
 
 /// Works until the pipeline has ended.
 pub(super) fn run(shared: &Shared, blocks: &Receiver<Answerable>, certified: &Receiver<()>) {
-    let mut waiting = Waiting::default();
+    let mut waiting = Waiting::at_start(shared);
     let mut certified = certified.clone();
     loop {
         select! {
             recv(blocks) -> message => match message {
-                Ok(Answerable::Recorded(records)) => {
-                    let start = Instant::now();
-                    waiting.record(shared, records);
-                    shared.metrics.worked(ANSWER, start.elapsed());
-                }
-                Ok(Answerable::TakenBack(height)) => waiting.take_back(height),
+                Ok(answerable) => waiting.take(shared, answerable),
                 Err(_) => return,
             },
             recv(certified) -> wake => match wake {
@@ -53,6 +48,33 @@ pub(super) fn run(shared: &Shared, blocks: &Receiver<Answerable>, certified: &Re
 }
 
 impl Waiting {
+    /// Blocks may have been recorded and not certified before the node was started: whoever asks for them waits too.
+    pub(super) fn at_start(shared: &Shared) -> Waiting {
+        let recorded = shared.ledger.tip().map_or(0, |(height, _)| height);
+        let first = certified_height(shared).saturating_add(1).max(shared.ledger.first_height());
+        let has_transactions = |height: &u64| match shared.ledger.header(*height) {
+            Ok(header) => header.is_some_and(|header| header.transactions > 0),
+            Err(error) => {
+                tracing::error!(height, %error, "a recorded block cannot be read");
+                false
+            }
+        };
+        let blocks = (first..=recorded).filter(has_transactions).map(|height| (height, None)).collect();
+        Waiting { blocks, recorded }
+    }
+
+    /// Something happened to recorded blocks.
+    pub(super) fn take(&mut self, shared: &Shared, answerable: Answerable) {
+        match answerable {
+            Answerable::Recorded(records) => {
+                let start = Instant::now();
+                self.record(shared, records);
+                shared.metrics.worked(ANSWER, start.elapsed());
+            }
+            Answerable::TakenBack(height) => self.take_back(height),
+        }
+    }
+
     fn record(&mut self, shared: &Shared, records: Vec<BlockRecord>) {
         let certified = certified_height(shared);
         let Some(last) = records.last() else { return };
@@ -73,7 +95,7 @@ impl Waiting {
     }
 
     /// Hands out what is recorded and certified.
-    fn settle(&mut self, shared: &Shared) {
+    pub(super) fn settle(&mut self, shared: &Shared) {
         let certified = certified_height(shared);
         while let Some((height, record)) = self.blocks.pop_front_if(|(height, _)| *height <= certified) {
             let record = match record {
@@ -98,8 +120,8 @@ impl Waiting {
 /// The height up to which nobody has to wait any longer.
 fn certified_height(shared: &Shared) -> u64 {
     match shared.attest {
-        Some(_) => shared.published.certified().height(),
-        None => u64::MAX,
+        Some(_) if !shared.lacks(Defence::QuorumBeforeAnswer) => shared.published.certified().height(),
+        _ => u64::MAX,
     }
 }
 

@@ -5,12 +5,13 @@
 //! yet, so both walk back over those to know what they hold already.
 
 use super::block::{OrderedBlock, consensus_digest, plain_digest};
+use super::epochs::Epochs;
 use super::messages::Messages;
 use super::work::Work;
-use crate::Admission;
-use crate::certificates::Certificates;
+use crate::certificates::{Allowed, Certificates};
 use crate::cutting::{Cut, Fault, Parent, Rules, assemble, check, check_distinct, when_to_cut};
 use crate::mempool::{Clock, Mempool, Survey};
+use crate::{Admission, OrderingStatus, SubmitError};
 use bytes::Bytes;
 use commonware_consensus::marshal::ancestry::Ancestry;
 use commonware_consensus::simplex::{scheme::ed25519::Scheme, types::Context};
@@ -25,8 +26,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::time::Duration;
+use tokio::sync::watch;
 use tracing::{debug, warn};
-use types::{Attested, Block, CertificateRules, Charter, TransactionId};
+use types::{Attested, Block, BlockLimits, OutcomeCertificate, Place, TransactionId};
 
 /// Blocks whose transactions' ids are remembered.
 const IDS_MAX: usize = 64;
@@ -46,26 +48,28 @@ const ARRIVALS: Duration = Duration::from_millis(1);
 
 /// What proposer, verifier, delivery and the service share.
 pub(crate) struct Shared {
-    pub charter: Arc<Charter>,
     pub ledger: Digest,
-    /// Position of this node's organisation in the charter.
-    pub organisation: u16,
-    /// Keys of the members in the charter's order.
-    pub members: Vec<PublicKey>,
+    /// Which charter holds when, and who is a member then.
+    pub epochs: Epochs,
     pub mempool: Arc<Mempool>,
     pub admission: Arc<dyn Admission>,
     pub work: Arc<Work>,
     /// What this node's next block carries.
     pub certificates: Certificates,
-    /// What makes a certificate in others' blocks good.
-    pub rules: CertificateRules,
+    /// Whether certificates in others' blocks are looked at: a test takes them on trust to see what happens.
+    pub checks_certificates: bool,
+    /// What all members' nodes are told.
     pub messages: Arc<Messages>,
+    /// What one of them is told.
+    pub exchange: Arc<Messages>,
     pub clock: Clock,
     /// The highest height known to be final, and its view.
     pub final_height: AtomicU64,
     pub final_view: AtomicU64,
     /// What is delivered up to this height is out of the mempool.
     pub delivered: AtomicU64,
+    /// The same, for whoever waits for a height.
+    pub reached: watch::Sender<u64>,
     pub ids: Mutex<KnownIds>,
 }
 
@@ -90,10 +94,6 @@ impl KnownIds {
 }
 
 impl Shared {
-    pub(crate) fn member(&self, key: &PublicKey) -> Option<usize> {
-        self.members.iter().position(|member| member == key)
-    }
-
     /// The ids of a block's transactions, or why one of them is wrong. Signatures cost milliseconds, so they are
     /// verified on a thread that may block (in the simulation there is only one thread, and it runs in place).
     pub(crate) async fn ids<E: Spawner>(
@@ -106,7 +106,11 @@ impl Shared {
             return Ok(ids.clone());
         }
         let (shared, judged) = (self.clone(), block.inner_shared());
-        let ids = off_the_reactor(context, move || judge(&*shared.admission, &judged.0.transactions)).await?;
+        let judge = move || {
+            let place = Place { charters: &shared.epochs.charters(), height: judged.0.header.height };
+            judge(&*shared.admission, place, &judged.0.transactions)
+        };
+        let ids = off_the_reactor(context, judge).await?;
         let ids = Arc::new(ids);
         self.ids.lock().insert(digest, ids.clone());
         Ok(ids)
@@ -118,21 +122,23 @@ impl Shared {
         context: &E,
         block: &Digested<OrderedBlock>,
     ) -> Result<(), Fault> {
-        if block.inner().0.attested == Attested::default() {
+        if block.inner().0.attested == Attested::default() || !self.checks_certificates {
             return Ok(());
         }
         let (shared, judged) = (self.clone(), block.inner_shared());
         off_the_reactor(context, move || {
-            let Attested { outcome, checkpoint } = &judged.0.attested;
+            let Attested { outcome, checkpoint, .. } = &judged.0.attested;
             let fault = |of, height| move |reason| Fault::Certificate { of, height, reason };
             if let Some(certificate) = outcome {
-                let checked = shared.rules.check_certificate(certificate);
-                checked.map_err(fault("outcome", certificate.statement.height))?;
+                let height = certificate.statement.height;
+                let checked = shared.epochs.rules_at(height).check_certificate(certificate);
+                checked.map_err(fault("outcome", height))?;
             }
             match checkpoint {
                 Some(certificate) => {
-                    let checked = shared.rules.check_certificate(certificate);
-                    checked.map_err(fault("checkpoint", certificate.statement.height))
+                    let height = certificate.statement.height;
+                    let checked = shared.epochs.rules_at(height).check_certificate(certificate);
+                    checked.map_err(fault("checkpoint", height))
                 }
                 None => Ok(()),
             }
@@ -140,9 +146,39 @@ impl Shared {
         .await
     }
 
-    /// Whether the block after `parent` may have transactions.
-    fn allows_transactions(&self, parent: &Parent) -> bool {
-        self.certificates.allow_transactions(parent, self.charter.outcome_lag_blocks)
+    /// The node has a certificate of its own outcomes, and knows the charters that it names.
+    pub(crate) fn certify(&self, certificate: OutcomeCertificate) {
+        if let Some(decided) = self.certificates.decided() {
+            self.epochs.certified(&decided, &certificate.statement.charters);
+        }
+        self.certificates.certify(certificate);
+    }
+
+    /// Transactions for this node's mempool, where it is a member's.
+    pub(crate) fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
+        let height = *self.reached.borrow() + 1;
+        if self.epochs.own_at(height).is_none() {
+            return transactions.iter().map(|_| Err(SubmitError::NoMember { height })).collect();
+        }
+        let charters = self.epochs.charters();
+        self.mempool.submit(&*self.admission, Place { charters: &charters, height }, transactions)
+    }
+
+    /// How this member is doing.
+    pub(crate) fn status(&self) -> OrderingStatus {
+        let level = self.mempool.level();
+        OrderingStatus {
+            pending_transactions: level.transactions,
+            pending_bytes: level.bytes,
+            final_height: self.final_height.load(Atomic::Relaxed),
+            view: self.final_view.load(Atomic::Relaxed),
+            connected_peers: self.work.connected(),
+        }
+    }
+
+    /// What the block after `parent` may be.
+    fn allows(&self, parent: &Parent) -> Allowed {
+        self.certificates.allow(parent, &self.epochs.charter_at(parent.height + 1))
     }
 
     fn clock_ms(&self) -> u64 {
@@ -150,8 +186,12 @@ impl Shared {
     }
 }
 
-fn judge(admission: &dyn Admission, transactions: &[Bytes]) -> Result<Vec<TransactionId>, Fault> {
-    let verdicts = admission.check(transactions);
+fn judge(
+    admission: &dyn Admission,
+    place: Place<'_>,
+    transactions: &[Bytes],
+) -> Result<Vec<TransactionId>, Fault> {
+    let verdicts = admission.check(place, transactions);
     assert_eq!(verdicts.len(), transactions.len(), "admission gives a verdict per transaction");
     let fault = |(position, reason)| Fault::Transaction { position, reason };
     verdicts
@@ -199,7 +239,7 @@ impl Application {
     }
 
     /// Waits until a block is due. While ordering is too far ahead of certified outcomes, only an empty one is, at the
-    /// pace of an idle network: whatever waits, here or elsewhere, waits for a certificate.
+    /// pace of an idle network: whatever waits, here or elsewhere, waits for a certificate. Further ahead nothing is.
     async fn wait_for_work<E: RuntimeClock>(
         &self,
         context: &E,
@@ -207,20 +247,22 @@ impl Application {
         ordered: &FxHashSet<TransactionId>,
     ) {
         let shared = &self.0;
+        let limits = shared.epochs.charter_at(parent.height + 1).block;
         let began = (shared.clock)();
         loop {
             // Created before the look at what there is, so that nothing that happens after it is missed.
             let (arrival, word) = (shared.mempool.arrival(), shared.work.changed());
             let certified = shared.certificates.changed();
-            let (survey, others_wait) = match shared.allows_transactions(parent) {
-                true => {
-                    let survey = shared.mempool.survey(&shared.charter.block, ordered);
-                    (survey, shared.work.others_wait())
+            let (survey, others_wait) = match shared.allows(parent) {
+                Allowed::Transactions => (shared.mempool.survey(&limits, ordered), shared.work.others_wait()),
+                Allowed::Empty => (Survey::default(), false),
+                Allowed::Nothing => {
+                    certified.await;
+                    continue;
                 }
-                false => (Survey::default(), false),
             };
             let now = (shared.clock)();
-            let time = match when_to_cut(&survey, &shared.charter.block, began, now, others_wait) {
+            let time = match when_to_cut(&survey, &limits, began, now, others_wait) {
                 Cut::Now => return,
                 Cut::At(time) => time,
             };
@@ -236,34 +278,45 @@ impl Application {
     async fn build<E: Spawner + RuntimeClock>(
         &self,
         context: &E,
+        epoch: u64,
         mut ancestry: impl Ancestry<OrderedBlock>,
     ) -> Option<Digested<OrderedBlock>> {
         let shared = &self.0;
         let parent_block = ancestry.next().await?;
         let parent = parent_of(&parent_block);
+        let height = parent.height + 1;
+        if !shared.epochs.knows(&parent.charters) {
+            // With what it says the parent may be the last block of its epoch; the next leader's turn comes soon.
+            self.learn(context, &parent_block, &mut ancestry).await.ok()?;
+            return None;
+        }
+        if shared.epochs.epoch_at(height) != epoch {
+            return None;
+        }
+        let organisation = shared.epochs.own_at(height)?;
+        let limits: BlockLimits = shared.epochs.charter_at(height).block;
         let mut attested = shared.certificates.for_child_of(&parent);
         let (ids, transactions) = match self.ordered(context, parent_block, &mut ancestry).await {
-            Some(ordered)
-                if ordered.len() <= BACKLOG_BLOCKS * shared.charter.block.transactions_max as usize =>
-            {
+            Some(ordered) if ordered.len() <= BACKLOG_BLOCKS * limits.transactions_max as usize => {
                 self.wait_for_work(context, &parent, &ordered).await;
-                let allowed = shared.allows_transactions(&parent);
+                let allowed = shared.allows(&parent);
                 // Newer than what was asked above: what allows transactions stands in the block.
                 attested = shared.certificates.for_child_of(&parent);
                 let shared = shared.clone();
                 off_the_reactor(context, move || match allowed {
-                    true => shared.mempool.take(&*shared.admission, &shared.charter.block, &ordered),
-                    false => Default::default(),
+                    Allowed::Transactions => shared.mempool.take(&*shared.admission, &limits, &ordered),
+                    Allowed::Empty | Allowed::Nothing => Default::default(),
                 })
                 .await
             }
+            _ if shared.allows(&parent) == Allowed::Nothing => return None,
             _ => {
-                debug!(height = parent.height + 1, "this node lags behind and proposes an empty block");
+                debug!(height, "this node lags behind and proposes an empty block");
                 context.sleep(BACKLOG_PAUSE).await;
                 Default::default()
             }
         };
-        let (ledger, organisation, now) = (shared.ledger, shared.organisation, shared.clock_ms());
+        let (ledger, now) = (shared.ledger, shared.clock_ms());
         let build = move || assemble(ledger, &parent, organisation, now, attested, transactions);
         let block = off_the_reactor(context, build).await;
         let digest = block.header.digest();
@@ -275,26 +328,76 @@ impl Application {
     async fn judge<E: Spawner + RuntimeClock>(
         &self,
         context: &E,
-        leader: &PublicKey,
+        consensus: &Context<sha256::Digest, PublicKey>,
         mut ancestry: impl Ancestry<OrderedBlock>,
     ) -> Result<(), Fault> {
         let shared = &self.0;
-        let (Some(block), Some(parent)) = (ancestry.next().await, ancestry.next().await) else {
+        let (Some(block), Some(mut parent)) = (ancestry.next().await, ancestry.next().await) else {
             // Without its parent nothing can be said about a block, neither good nor bad.
             return std::future::pending().await;
         };
-        let proposer = shared.member(leader).expect("leaders are elected from the charter's members");
-        let Block { header, .. } = &block.inner().0;
-        let rules = Rules::of(&shared.charter, shared.ledger);
-        check(&block.inner().0, &rules, &parent_of(&parent), proposer as u16)?;
-        shared.work.proposed(proposer);
+        let mut ancestors = Ancestors { blocks: VecDeque::new(), further: ancestry };
+        if !shared.epochs.knows(&parent.inner().0.header.charters) {
+            // What is read on the way is looked at again below.
+            let mut passed = vec![parent.clone()];
+            self.learn_from(context, &parent, &mut ancestors.further, &mut passed).await?;
+            ancestors.blocks = passed.into();
+            parent = ancestors.blocks.pop_front().expect("it was put there");
+        }
+        let Block { header, attested, .. } = &block.inner().0;
+        let epoch = consensus.round.epoch().get();
+        if shared.epochs.epoch_at(header.height) != epoch {
+            return Err(Fault::Epoch { epoch, height: header.height });
+        }
+        let proposer = shared.epochs.member_at(header.height, &consensus.leader);
+        let proposer = proposer.expect("leaders are elected from the epoch's members");
+        let charter = shared.epochs.charter_at(header.height);
+        check(&block.inner().0, &Rules::of(&charter, shared.ledger), &parent_of(&parent), proposer)?;
+        shared.work.proposed(proposer.into());
         shared.check_certificates(context, &block).await?;
+        shared.epochs.learn(attested).map_err(Fault::Charters)?;
         let ids = shared.ids(context, &block).await?;
         check_distinct(&ids)?;
-        self.check_ancestors(context, &ids, parent, ancestry).await?;
+        self.check_ancestors(context, &ids, parent, ancestors).await?;
         let ahead = header.timestamp_ms.saturating_sub(shared.clock_ms());
         if ahead > 0 {
             context.sleep(Duration::from_millis(ahead)).await;
+        }
+        Ok(())
+    }
+
+    /// Learns the amended charters that `block` or one before it carries.
+    async fn learn<E: Spawner>(
+        &self,
+        context: &E,
+        block: &Digested<OrderedBlock>,
+        ancestry: &mut impl Ancestry<OrderedBlock>,
+    ) -> Result<(), Fault> {
+        self.learn_from(context, block, ancestry, &mut Vec::new()).await
+    }
+
+    /// The same; `passed` gets the blocks before it that were looked at.
+    async fn learn_from<E: Spawner>(
+        &self,
+        context: &E,
+        block: &Digested<OrderedBlock>,
+        ancestry: &mut impl Ancestry<OrderedBlock>,
+        passed: &mut Vec<Digested<OrderedBlock>>,
+    ) -> Result<(), Fault> {
+        let shared = &self.0;
+        let mut carrying = Vec::new();
+        let mut looked_at = block.clone();
+        while !shared.epochs.knows(&looked_at.inner().0.header.charters) {
+            if !looked_at.inner().0.attested.charters.is_empty() {
+                carrying.push(looked_at);
+            }
+            let Some(before) = ancestry.next().await else { return std::future::pending().await };
+            passed.push(before.clone());
+            looked_at = before;
+        }
+        for block in carrying.iter().rev() {
+            shared.check_certificates(context, block).await?;
+            shared.epochs.learn(&block.inner().0.attested).map_err(Fault::Charters)?;
         }
         Ok(())
     }
@@ -306,7 +409,7 @@ impl Application {
         context: &E,
         ids: &[TransactionId],
         parent: Digested<OrderedBlock>,
-        mut ancestry: impl Ancestry<OrderedBlock>,
+        mut ancestry: Ancestors<impl Ancestry<OrderedBlock>>,
     ) -> Result<(), Fault> {
         if ids.is_empty() {
             return Ok(());
@@ -327,14 +430,24 @@ impl Application {
     }
 }
 
-fn parent_of(block: &Digested<OrderedBlock>) -> Parent {
-    let header = &block.inner().0.header;
-    Parent {
-        digest: plain_digest(&block.digest()),
-        height: header.height,
-        timestamp_ms: header.timestamp_ms,
-        certified_height: header.certified_height,
+/// Blocks that were read already, and those before them.
+struct Ancestors<A> {
+    blocks: VecDeque<Digested<OrderedBlock>>,
+    further: A,
+}
+
+impl<A: Ancestry<OrderedBlock>> Ancestors<A> {
+    async fn next(&mut self) -> Option<Digested<OrderedBlock>> {
+        match self.blocks.pop_front() {
+            Some(block) => Some(block),
+            None => self.further.next().await,
+        }
     }
+}
+
+fn parent_of(block: &Digested<OrderedBlock>) -> Parent {
+    // The digest of the block at height 0 is the charter's, not its header's.
+    Parent { digest: plain_digest(&block.digest()), ..Parent::block(&block.inner().0.header) }
 }
 
 impl<E> commonware_consensus::Application<E> for Application
@@ -348,11 +461,11 @@ where
 
     async fn propose(
         &mut self,
-        (context, _): (E, Self::Context),
+        (context, consensus): (E, Self::Context),
         ancestry: impl Ancestry<OrderedBlock>,
         (): (),
     ) -> Option<Digested<OrderedBlock>> {
-        self.build(&context, ancestry).await
+        self.build(&context, consensus.round.epoch().get(), ancestry).await
     }
 
     async fn verify(
@@ -360,7 +473,7 @@ where
         (context, consensus): (E, Self::Context),
         ancestry: impl Ancestry<OrderedBlock>,
     ) -> bool {
-        match self.judge(&context, &consensus.leader, ancestry).await {
+        match self.judge(&context, &consensus, ancestry).await {
             Ok(()) => true,
             Err(fault) => {
                 warn!(leader = %consensus.leader, round = %consensus.round, %fault, "refused a block for ever");
@@ -374,13 +487,14 @@ where
 mod tests {
     use super::*;
     use crate::MempoolLimits;
-    use crate::bft::network;
-    use crate::simulation::{AnyBytes, charter};
+    use crate::bft::{committee, network};
+    use crate::simulation::{AnyBytes, charter, node_key};
     use commonware_consensus::Application as _;
     use commonware_consensus::marshal::ancestry::from_iter;
     use commonware_consensus::types::{Epoch, Round, View};
     use commonware_runtime::{Runner as _, Supervisor as _, deterministic};
     use std::time::UNIX_EPOCH;
+    use types::Charters;
 
     const BEGIN: Duration = Duration::from_secs(1_000);
 
@@ -393,7 +507,8 @@ mod tests {
             let clock: Clock =
                 Arc::new(move || time.current().duration_since(UNIX_EPOCH).unwrap_or_default());
             let limits = MempoolLimits::default();
-            let shared = network::shared(&Arc::new(charter(1, 4)), 0, limits, Arc::new(AnyBytes), clock);
+            let charters = Charters::new(Arc::new(charter(1, 4)));
+            let shared = network::shared(charters, &node_key(0), limits, Arc::new(AnyBytes), clock);
             context.sleep_until(UNIX_EPOCH + BEGIN).await;
             test(context, Application(shared)).await;
         });
@@ -416,14 +531,10 @@ mod tests {
             .digested()
     }
 
-    fn consensus(
-        application: &Application,
-        leader: usize,
-        parent: &Digested<OrderedBlock>,
-    ) -> Context<sha256::Digest, PublicKey> {
+    fn consensus(leader: usize, parent: &Digested<OrderedBlock>) -> Context<sha256::Digest, PublicKey> {
         Context {
             round: Round::new(Epoch::zero(), View::new(9)),
-            leader: application.0.members[leader].clone(),
+            leader: committee::public_key(&node_key(leader).public_key()).expect("a good key"),
             parent: (View::new(8), parent.digest()),
         }
     }
@@ -434,7 +545,7 @@ mod tests {
         application: &Application,
         chain: &[&Digested<OrderedBlock>],
     ) -> bool {
-        let consensus = consensus(application, 1, chain[chain.len() - 2]);
+        let consensus = consensus(1, chain[chain.len() - 2]);
         let ancestry = from_iter(chain.iter().rev().map(|block| (*block).clone()));
         application.clone().verify((context.child("verify"), consensus), ancestry).await
     }
@@ -444,7 +555,7 @@ mod tests {
         application: &Application,
         chain: &[&Digested<OrderedBlock>],
     ) -> Digested<OrderedBlock> {
-        let consensus = consensus(application, 0, chain[chain.len() - 1]);
+        let consensus = consensus(0, chain[chain.len() - 1]);
         let ancestry = from_iter(chain.iter().rev().map(|block| (*block).clone()));
         application
             .clone()
@@ -493,7 +604,7 @@ mod tests {
         with_application(|context, application| async move {
             let shared = application.0.clone();
             let texts = ["a", "b", "c"].map(|text| Bytes::from_static(text.as_bytes()));
-            assert!(shared.mempool.submit(&AnyBytes, texts.to_vec()).iter().all(Result::is_ok));
+            assert!(shared.submit(texts.to_vec()).iter().all(Result::is_ok));
             let zero = genesis(&application);
             let first = child(&application, &zero, 1, BEGIN, &["b"]);
             let second = proposal(&context, &application, &[&zero, &first]).await;
@@ -509,23 +620,23 @@ mod tests {
     fn an_idle_leader_waits_for_the_idle_time_unless_it_hears_of_work_or_gets_some() {
         with_application(|context, application| async move {
             let (shared, zero) = (application.0.clone(), genesis(&application));
+            let limits = shared.epochs.charter_at(1).block;
             let began = (shared.clock)();
             let empty = proposal(&context, &application, &[&zero]).await;
             assert!(empty.inner().0.transactions.is_empty());
             // The simulated clock moves a millisecond whenever tasks run.
-            let (idle, slack) =
-                (Duration::from_millis(shared.charter.block.idle_ms.into()), Duration::from_millis(20));
+            let (idle, slack) = (Duration::from_millis(limits.idle_ms.into()), Duration::from_millis(20));
             assert!((idle..idle + slack).contains(&((shared.clock)() - began)));
 
             let began = (shared.clock)();
             let late = shared.clone();
             context.child("client").spawn(|context| async move {
                 context.sleep(Duration::from_millis(100)).await;
-                late.mempool.submit(&AnyBytes, vec![Bytes::from_static(b"late")])
+                late.submit(vec![Bytes::from_static(b"late")])
             });
             let block = proposal(&context, &application, &[&zero]).await;
             assert_eq!(block.inner().0.transactions.len(), 1);
-            let fill = Duration::from_millis(shared.charter.block.fill_ms.into());
+            let fill = Duration::from_millis(limits.fill_ms.into());
             assert!((shared.clock)() - began <= Duration::from_millis(100) + fill + slack);
         });
     }
@@ -534,7 +645,7 @@ mod tests {
     fn a_node_that_does_not_keep_up_proposes_empty_blocks() {
         with_application(|context, application| async move {
             let shared = application.0.clone();
-            shared.mempool.submit(&AnyBytes, vec![Bytes::from_static(b"waits")]);
+            shared.submit(vec![Bytes::from_static(b"waits")]);
             let mut chain = vec![genesis(&application)];
             for height in 0..=LAG_MAX as usize {
                 chain.push(child(&application, &chain[height], 1, BEGIN, &[]));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! +------------------------+--------------+--------------+------------------------------------------------+
-//! | length of the rest (4) | header (158) | certificates | per transaction: length (4, little-endian), it |
+//! | length of the rest (4) | header (190) | certificates | per transaction: length (4, little-endian), it |
 //! +------------------------+--------------+--------------+------------------------------------------------+
 //! ```
 //!
@@ -14,7 +14,7 @@ use commonware_codec::{Buf, EncodeSize, Error, FixedSize as _, Read, ReadExt as 
 use commonware_consensus::{BoundedBlock, Heightable, types::Height};
 use commonware_cryptography::{Digested, Digestible, sha256};
 use crypto::Digest;
-use types::{Attested, Block, BlockHeader, BlockLimits, encode, transactions_root};
+use types::{Attested, Block, BlockHeader, encode, limits, transactions_root};
 
 /// Bytes in front of a block's transactions.
 const HEAD_BYTES_MAX: usize = BlockHeader::BYTES + Attested::BYTES_MAX;
@@ -23,13 +23,23 @@ const HEAD_BYTES_MAX: usize = BlockHeader::BYTES + Attested::BYTES_MAX;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct OrderedBlock(pub Block);
 
-/// What decoding a block checks it against.
+/// What decoding a block checks it against: what any charter may allow, because charters change. Whether a block keeps
+/// the limits of its height is asked before a vote ([`crate::cutting::check`]).
 #[derive(Clone, Debug)]
 pub(crate) struct BlockRules {
     /// Digest of the charter.
     pub ledger: Digest,
-    /// The charter's limits.
-    pub limits: BlockLimits,
+    /// Transactions of a block.
+    pub transactions_max: u32,
+    /// Bytes of a block's transactions.
+    pub bytes_max: u32,
+}
+
+impl BlockRules {
+    pub(crate) fn of(ledger: Digest) -> BlockRules {
+        let (transactions_max, bytes_max) = (limits::BLOCK_TRANSACTIONS_MAX, limits::BLOCK_BYTES_MAX);
+        BlockRules { ledger, transactions_max, bytes_max }
+    }
 }
 
 pub(crate) fn consensus_digest(digest: &Digest) -> sha256::Digest {
@@ -54,6 +64,7 @@ impl OrderedBlock {
             proposer: 0,
             certified_height: 0,
             attested: attested.digest(),
+            charters: ledger,
         };
         OrderedBlock(Block { header, attested, transactions: Vec::new() })
     }
@@ -93,7 +104,7 @@ impl Read for OrderedBlock {
     fn read_cfg(buffer: &mut impl Buf, rules: &BlockRules) -> Result<Self, Error> {
         let invalid = |what: &'static str| Error::Invalid("block", what);
         let length = u32::read(buffer)? as usize;
-        if length > HEAD_BYTES_MAX + rules.limits.bytes_max as usize {
+        if length > HEAD_BYTES_MAX + rules.bytes_max as usize {
             return Err(Error::InvalidLength(length));
         }
         if buffer.remaining() < length {
@@ -107,12 +118,12 @@ impl Read for OrderedBlock {
         if block.header.ledger != rules.ledger {
             return Err(invalid("of another ledger"));
         }
-        if block.header.transactions > rules.limits.transactions_max {
-            return Err(invalid("more transactions than the charter allows"));
+        if block.header.transactions > rules.transactions_max {
+            return Err(invalid("more transactions than a charter can allow"));
         }
         let bytes: usize = block.transactions.iter().map(|transaction| 4 + transaction.len()).sum();
-        if bytes > rules.limits.bytes_max as usize {
-            return Err(invalid("more bytes of transactions than the charter allows"));
+        if bytes > rules.bytes_max as usize {
+            return Err(invalid("more bytes of transactions than a charter can allow"));
         }
         let block = OrderedBlock(block);
         if block.0.header.height == 0 && block != OrderedBlock::genesis(rules.ledger) {
@@ -151,7 +162,7 @@ impl commonware_consensus::Block for OrderedBlock {
 
 impl BoundedBlock for OrderedBlock {
     fn max_encode_size(rules: &BlockRules) -> usize {
-        u32::SIZE + HEAD_BYTES_MAX + rules.limits.bytes_max as usize
+        u32::SIZE + HEAD_BYTES_MAX + rules.bytes_max as usize
     }
 }
 
@@ -163,14 +174,7 @@ mod tests {
     use crypto::sha256 as hash;
 
     fn rules() -> BlockRules {
-        let limits = BlockLimits {
-            transactions_max: 4,
-            bytes_max: 100,
-            fill_ms: 1,
-            idle_ms: 1,
-            batch_transactions: 1,
-        };
-        BlockRules { ledger: hash(&[b"ledger"]), limits }
+        BlockRules { ledger: hash(&[b"ledger"]), transactions_max: 4, bytes_max: 100 }
     }
 
     fn block() -> OrderedBlock {
@@ -211,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_beyond_the_charters_limits_and_of_other_ledgers_do_not_decode() {
+    fn blocks_beyond_the_limits_and_of_other_ledgers_do_not_decode() {
         let refused = |transactions: Vec<Bytes>, ledger| {
             let block = OrderedBlock(assemble(
                 ledger,

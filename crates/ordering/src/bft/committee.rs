@@ -4,6 +4,7 @@ use super::block::{consensus_digest, plain_digest};
 use crate::{CertificateError, OrderingError};
 use bytes::Bytes;
 use commonware_codec::{Decode as _, DecodeExt as _, Encode as _};
+use commonware_consensus::Epochable as _;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_consensus::simplex::types::{Finalization, Finalize, Proposal};
 use commonware_consensus::types::{Epoch, Round, View};
@@ -20,8 +21,9 @@ pub(crate) fn namespace(charter: &Charter) -> Vec<u8> {
     [b"entente ordering 1\0".as_slice(), &charter.ledger().0].concat()
 }
 
-pub(crate) fn public_key(organisation: &Organisation) -> Option<ed25519::PublicKey> {
-    ed25519::PublicKey::decode(Bytes::copy_from_slice(&organisation.node_key.0)).ok()
+/// A key in the form of the consensus crates; `None` for bytes that are no curve point.
+pub(crate) fn public_key(key: &crypto::PublicKey) -> Option<ed25519::PublicKey> {
+    ed25519::PublicKey::decode(Bytes::copy_from_slice(&key.0)).ok()
 }
 
 /// The node's key in the form that the consensus crates sign with.
@@ -30,21 +32,28 @@ pub(crate) fn private_key(key: &SecretKey) -> ed25519::PrivateKey {
         .expect("every 32 bytes are a secret key")
 }
 
-/// The members' keys in the charter's order.
-pub(crate) fn members(charter: &Charter) -> Result<Vec<ed25519::PublicKey>, CertificateError> {
+/// The organisations' node keys in the charter's order; none of those that have left.
+pub(crate) fn keys(charter: &Charter) -> Result<Vec<Option<ed25519::PublicKey>>, CertificateError> {
     let key = |organisation: &Organisation| {
-        public_key(organisation).ok_or_else(|| CertificateError::Key(organisation.name.clone()))
+        let key = public_key(&organisation.node_key);
+        let key = key.ok_or_else(|| CertificateError::Key(organisation.name.clone()))?;
+        Ok((!organisation.removed).then_some(key))
     };
     charter.organisations.iter().map(key).collect()
+}
+
+/// The members' keys, as a set.
+fn members(charter: &Charter) -> Result<Set<ed25519::PublicKey>, CertificateError> {
+    Ok(Set::from_iter_dedup(keys(charter)?.into_iter().flatten()))
 }
 
 /// Where each member listens.
 pub(crate) fn addresses(charter: &Charter) -> Result<Map<ed25519::PublicKey, Address>, OrderingError> {
     let mut addresses = Vec::with_capacity(charter.organisations.len());
-    for organisation in &charter.organisations {
+    for (_, organisation) in charter.members() {
         let wrong = |what: String| OrderingError::Member { organisation: organisation.name.clone(), what };
-        let key =
-            public_key(organisation).ok_or_else(|| wrong("its node key is no curve point".to_string()))?;
+        let key = public_key(&organisation.node_key)
+            .ok_or_else(|| wrong("its node key is no curve point".to_string()))?;
         let address = address(&organisation.address).ok_or_else(|| {
             wrong(format!("its address must be `host:port`, found `{}`", organisation.address))
         })?;
@@ -64,46 +73,62 @@ fn address(text: &str) -> Option<Address> {
     Some(Address::Asymmetric { ingress: Ingress::Dns { host, port }, egress })
 }
 
-/// Checks the signatures of n − f members.
-pub(crate) struct FinalizationVerifier(Scheme);
+/// Checks the signatures of n − f members of one epoch.
+pub(crate) struct FinalizationVerifier {
+    scheme: Scheme,
+    epoch: Epoch,
+}
 
 impl FinalizationVerifier {
     pub(crate) fn new(charter: &Charter) -> Result<FinalizationVerifier, CertificateError> {
-        let members = Set::from_iter_dedup(members(charter)?);
-        Ok(FinalizationVerifier(Scheme::verifier(&namespace(charter), members)))
+        let scheme = Scheme::verifier(&namespace(charter), members(charter)?);
+        Ok(FinalizationVerifier { scheme, epoch: Epoch::new(charter.version) })
     }
 
     /// The digest that the bytes prove to be final; `None` where too few signed it.
     pub(crate) fn verify(&self, finalization: &[u8]) -> Result<Option<Digest>, String> {
-        let limits = self.0.certificate_codec_config();
+        let limits = self.scheme.certificate_codec_config();
         let read =
             Finalization::<Scheme, sha256::Digest>::decode_cfg(Bytes::copy_from_slice(finalization), &limits)
                 .map_err(|error| error.to_string())?;
-        let good = read.verify(&mut sys_rng(), &self.0, &Sequential);
+        let good = read.epoch() == self.epoch && read.verify(&mut sys_rng(), &self.scheme, &Sequential);
         Ok(good.then(|| plain_digest(&read.proposal.payload)))
     }
 }
 
+/// The consensus crate's form of a finalization whose signatures have been checked.
+pub(crate) fn finalization(
+    charter: &Charter,
+    finalization: &[u8],
+) -> Option<Finalization<Scheme, sha256::Digest>> {
+    let limits = FinalizationVerifier::new(charter).ok()?.scheme.certificate_codec_config();
+    Finalization::decode_cfg(Bytes::copy_from_slice(finalization), &limits).ok()
+}
+
 /// Makes what [`FinalizationVerifier`] accepts, with the keys of as many members as it takes.
-pub(crate) struct FinalizationSigner(Vec<Scheme>);
+pub(crate) struct FinalizationSigner {
+    schemes: Vec<Scheme>,
+    epoch: Epoch,
+}
 
 impl FinalizationSigner {
     pub(crate) fn new(charter: &Charter, keys: &[SecretKey]) -> Result<FinalizationSigner, CertificateError> {
-        let (members, namespace) = (Set::from_iter_dedup(members(charter)?), namespace(charter));
+        let (members, namespace) = (members(charter)?, namespace(charter));
         let stranger = |key: &SecretKey| CertificateError::Key(key.public_key().to_string());
         let signer = |key: &SecretKey| {
             Scheme::signer(&namespace, members.clone(), private_key(key)).ok_or_else(|| stranger(key))
         };
-        keys.iter().map(signer).collect::<Result<_, _>>().map(FinalizationSigner)
+        let schemes = keys.iter().map(signer).collect::<Result<_, _>>()?;
+        Ok(FinalizationSigner { schemes, epoch: Epoch::new(charter.version) })
     }
 
     /// Votes of all keys for the block with this header, as if every block took one view.
     pub(crate) fn sign(&self, height: u64, digest: &Digest) -> Vec<u8> {
-        let (round, parent) = (Round::new(Epoch::zero(), View::new(height)), View::new(height - 1));
+        let (round, parent) = (Round::new(self.epoch, View::new(height)), View::new(height - 1));
         let proposal = Proposal::new(round, parent, consensus_digest(digest));
-        let votes = self.0.iter().map(|scheme| Finalize::sign(scheme, proposal.clone()));
+        let votes = self.schemes.iter().map(|scheme| Finalize::sign(scheme, proposal.clone()));
         let votes: Vec<Finalize<Scheme, sha256::Digest>> = votes.flatten().collect();
-        Finalization::from_finalizes(&self.0[0], non_empty![@&votes], &Sequential)
+        Finalization::from_finalizes(&self.schemes[0], non_empty![@&votes], &Sequential)
             .expect("a quorum of members signs")
             .encode()
             .to_vec()

@@ -8,7 +8,8 @@ pub(crate) struct Timing {
     /// A leader may wait for `idle_ms` before it proposes an empty block, then needs time to build, send and have it
     /// verified on busy machines.
     pub leader: Duration,
-    /// Votes of the others are in by then.
+    /// Votes of the others are in by then, counted from the beginning of the view. Who has voted for a block that reached
+    /// only some members waits so long after its leader has died, and then for the next leader.
     pub certification: Duration,
     /// A member that is stuck asks again to skip the view.
     pub retry: Duration,
@@ -23,7 +24,7 @@ pub(crate) struct Timing {
 impl Timing {
     pub(crate) fn of(block: &BlockLimits) -> Timing {
         let leader = Duration::from_millis(u64::from(block.idle_ms) + u64::from(block.fill_ms) + 1_000);
-        let certification = leader + Duration::from_millis(1_500);
+        let certification = leader + Duration::from_millis(700);
         Timing {
             leader,
             certification,
@@ -41,12 +42,12 @@ pub(crate) mod channel {
     use commonware_utils::NZU32;
 
     /// Number and quota in messages per second and peer of: votes, certificates, certificates asked for, blocks asked
-    /// for, proposed blocks, words of work, messages between nodes.
+    /// for, proposed blocks, words of work, messages to all nodes, messages to one node.
     ///
     /// A queue holds one second's quota of every peer, so quotas bound memory: blocks are large and few (a member
     /// proposes at most every n-th), votes are small and come in threes per view, nodes say something once per block.
-    pub(crate) const ALL: [(u64, u32); 7] =
-        [(0, 1_024), (1, 1_024), (2, 128), (3, 128), (4, 64), (5, 64), (6, 512)];
+    pub(crate) const ALL: [(u64, u32); 8] =
+        [(0, 1_024), (1, 1_024), (2, 128), (3, 128), (4, 64), (5, 64), (6, 512), (7, 512)];
 
     pub(crate) fn quotas() -> impl Iterator<Item = (u64, Quota)> {
         ALL.into_iter().map(|(channel, rate)| {

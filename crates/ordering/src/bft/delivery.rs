@@ -3,6 +3,7 @@
 
 use super::application::Shared;
 use super::block::OrderedBlock;
+use super::config::memory;
 use super::wiring::MarshalMailbox;
 use crate::Delivery;
 use crate::certificate::{Certificate, HEADERS_MAX};
@@ -42,7 +43,15 @@ pub(crate) enum Full {
 }
 
 /// The consumer's end of a bounded channel.
-pub(crate) struct ChannelSink(pub crossbeam_channel::Sender<Delivery>);
+pub(crate) struct ChannelSink(crossbeam_channel::Sender<Delivery>);
+
+impl ChannelSink {
+    /// With the other end. Marshal has at most as many blocks under way as there is room, so that delivery need not wait.
+    pub(crate) fn new() -> (ChannelSink, crossbeam_channel::Receiver<Delivery>) {
+        let (sender, deliveries) = crossbeam_channel::bounded(memory::PENDING_BLOCKS.get());
+        (ChannelSink(sender), deliveries)
+    }
+}
 
 impl Sink for ChannelSink {
     fn offer(&mut self, delivery: Delivery) -> Result<(), Full> {
@@ -142,8 +151,13 @@ async fn deliver<E: Spawner + Clock>(
                 error!(height, %fault, "more than f members agreed on a block with a wrong transaction")
             }
         }
-        shared.certificates.carried(&block.inner().0.attested);
+        let attested = &block.inner().0.attested;
+        shared.certificates.carried(attested);
+        if let Err(error) = shared.epochs.learn(attested) {
+            error!(height, %error, "more than f members agreed on a block with charters that cannot follow");
+        }
         shared.delivered.fetch_max(height, Atomic::AcqRel);
+        shared.reached.send_replace(height);
         let durable = height == 0 || acknowledgements.is_durable(height);
         acknowledgements.keep(height, acknowledgement);
         if durable {

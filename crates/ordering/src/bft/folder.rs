@@ -2,37 +2,72 @@
 
 use super::BftConfig;
 use crate::OrderingError;
-use std::path::Path;
+use crypto::PublicKey;
+use std::path::{Path, PathBuf};
 
 /// Says whose folder it is.
 const OWNER: &str = "owner";
+/// Stands beside the folder and says that there was one: who has lost it has voted before.
+const CLAIMED: &str = "claimed";
 
 /// Makes the folder this node's, or checks that it is already.
 pub(super) fn claim(config: &BftConfig) -> Result<(), OrderingError> {
     let path = &config.storage;
     let failed =
         |error: std::io::Error| OrderingError::Storage { path: path.clone(), reason: error.to_string() };
-    let owner = format!(
-        "ledger {}\nnode key {}\n",
-        config.charter.ledger(),
-        config.charter.organisations[config.organisation].node_key
-    );
-    let file = path.join(OWNER);
+    let owner = format!("ledger {}\nnode key {}\n", config.charters.ledger(), config.node_key.public_key());
+    let (file, claimed) = (path.join(OWNER), path.with_extension(CLAIMED));
+    let beside = path.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
     match std::fs::read_to_string(&file) {
-        Ok(found) if found == owner => Ok(()),
+        Ok(found) if found == owner => write(&beside, &claimed, &owner).map_err(failed),
+        Ok(found) if replaces(config, &found) => {
+            write(path, &file, &owner).and_then(|()| write(&beside, &claimed, &owner)).map_err(failed)
+        }
         Ok(found) => {
             let line = |text: &str| text.trim().replace('\n', ", ");
             Err(OrderingError::OtherNode { path: path.clone(), expected: line(&owner), found: line(&found) })
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            if config.start > 0 {
+            // Only a key that comes after the one which was here has not voted.
+            let voted = std::fs::read_to_string(&claimed).is_ok_and(|found| !replaces(config, &found));
+            if voted || config.start > 0 && may_have_voted(config) {
                 return Err(OrderingError::VotesLost { path: path.clone(), height: config.start });
             }
             std::fs::create_dir_all(path).map_err(failed)?;
-            write(path, &file, &owner).map_err(failed)
+            write(path, &file, &owner).map_err(failed)?;
+            write(&beside, &claimed, &owner).map_err(failed)
         }
         Err(error) => Err(failed(error)),
     }
+}
+
+/// Whether the folder's owner had the key that an amendment has replaced by this node's: its votes bind nobody any more,
+/// and its blocks are the same.
+fn replaces(config: &BftConfig, found: &str) -> bool {
+    let ledger = format!("ledger {}", config.charters.ledger());
+    let mut lines = found.lines();
+    let (Some(first), Some(key)) = (lines.next(), lines.next()) else { return false };
+    let Some(key) = key.strip_prefix("node key ").and_then(|key| key.parse::<PublicKey>().ok()) else {
+        return false;
+    };
+    let place = |key: &PublicKey| {
+        let reigns = config.charters.reigns().iter().enumerate();
+        let mut places = reigns.map(|(version, reign)| (version, reign.charter.member(key)));
+        places.find_map(|(version, position)| Some((version, position?)))
+    };
+    match (place(&key), place(&config.node_key.public_key())) {
+        (Some((before, former)), Some((after, present))) => {
+            first == ledger && former == present && before < after
+        }
+        _ => false,
+    }
+}
+
+/// Whether this node's key is that of a member at a height that its ledger has, or the next one.
+fn may_have_voted(config: &BftConfig) -> bool {
+    let key = config.node_key.public_key();
+    let reigns = config.charters.reigns().iter();
+    reigns.filter(|reign| reign.first <= config.start + 1).any(|reign| reign.charter.member(&key).is_some())
 }
 
 fn write(folder: &Path, file: &Path, owner: &str) -> std::io::Result<()> {

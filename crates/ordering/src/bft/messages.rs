@@ -1,8 +1,10 @@
-//! What the members' nodes tell one another beside ordering: on a channel of its own, over the same authenticated
-//! connections. Nothing here waits: what finds no room is dropped, and whoever needs it says it again.
+//! What the members' nodes tell one another beside ordering: on two channels of its own, one for what all are told and one
+//! for what one of them is told, over the same authenticated connections. Nothing here waits: what finds no room is dropped, and whoever needs it says it again.
 
+use super::epochs::Epochs;
 use crate::MESSAGE_BYTES_MAX;
 use bytes::Bytes;
+use commonware_cryptography::ed25519::PublicKey;
 use commonware_macros::select;
 use commonware_p2p::{Receiver, Recipients, Sender};
 use commonware_runtime::{Handle, Metrics, Spawner};
@@ -16,11 +18,14 @@ const OUTGOING_MAX: usize = 64;
 /// Messages that wait for the node. With their greatest length they are 16 MiB.
 const INCOMING_MAX: usize = 256;
 
-/// Both ends of the queues between the node and the channel.
+/// A message, and whom it is for: one member, or all.
+type Outgoing = (Option<u16>, Bytes);
+
+/// Both ends of the queues between the node and a channel.
 pub(crate) struct Messages {
-    outgoing: mpsc::Sender<Bytes>,
+    outgoing: mpsc::Sender<Outgoing>,
     /// Until the channel starts.
-    to_send: Mutex<Option<mpsc::Receiver<Bytes>>>,
+    to_send: Mutex<Option<mpsc::Receiver<Outgoing>>>,
     incoming: crossbeam_channel::Sender<(u16, Bytes)>,
     received: crossbeam_channel::Receiver<(u16, Bytes)>,
 }
@@ -32,11 +37,11 @@ impl Messages {
         Messages { outgoing, to_send: Mutex::new(Some(to_send)), incoming, received }
     }
 
-    /// Sends to the nodes of all other members, if there is room.
-    pub(crate) fn broadcast(&self, message: Bytes) {
+    /// Sends to the node of one member, or to those of all others, if there is room.
+    pub(crate) fn send(&self, member: Option<u16>, message: Bytes) {
         if message.len() > MESSAGE_BYTES_MAX {
             debug!(bytes = message.len(), "a message is too long and is not sent");
-        } else if self.outgoing.try_send(message).is_err() {
+        } else if self.outgoing.try_send((member, message)).is_err() {
             debug!("too many messages wait to be sent; one is dropped");
         }
     }
@@ -58,17 +63,17 @@ impl Messages {
     }
 }
 
-/// Sends and hears. `member_of` gives a peer's position in the charter.
+/// Sends and hears. `epochs` knows the members' keys.
 pub(crate) fn start<E, S, R>(
     context: E,
     (mut sender, mut receiver): (S, R),
     messages: Arc<Messages>,
-    member_of: impl Fn(&S::PublicKey) -> Option<usize> + Send + 'static,
+    epochs: Epochs,
 ) -> Handle<()>
 where
     E: Spawner + Metrics,
-    S: Sender,
-    R: Receiver<PublicKey = S::PublicKey>,
+    S: Sender<PublicKey = PublicKey>,
+    R: Receiver<PublicKey = PublicKey>,
 {
     let to_send = messages.to_send.lock().take();
     context.spawn(move |_| async move {
@@ -76,12 +81,19 @@ where
         loop {
             select! {
                 message = to_send.recv() => match message {
-                    Some(message) => drop(sender.send(Recipients::All, message.to_vec(), true)),
+                    Some((member, message)) => {
+                        let to = match member.map(|member| epochs.key_of(member)) {
+                            None => Recipients::All,
+                            Some(Some(member)) => Recipients::One(member),
+                            Some(None) => continue,
+                        };
+                        drop(sender.send(to, message.to_vec(), true));
+                    }
                     None => return,
                 },
                 message = receiver.recv() => match message {
                     Ok((peer, message)) => {
-                        messages.hear(member_of(&peer), Bytes::copy_from_slice(message.as_ref()));
+                        messages.hear(epochs.member(&peer), Bytes::copy_from_slice(message.as_ref()));
                     }
                     Err(_) => return,
                 },
@@ -98,14 +110,14 @@ mod tests {
     fn what_does_not_fit_is_dropped_and_nothing_waits() {
         let messages = Messages::new();
         let long = Bytes::from(vec![0; MESSAGE_BYTES_MAX + 1]);
-        messages.broadcast(long.clone());
+        messages.send(None, long.clone());
         for number in 0..OUTGOING_MAX + 9 {
-            messages.broadcast(Bytes::from(vec![number as u8]));
+            messages.send(Some(2), Bytes::from(vec![number as u8]));
         }
         let mut to_send = messages.to_send.lock().take().expect("not started");
-        let sent: Vec<Bytes> = std::iter::from_fn(|| to_send.try_recv().ok()).collect();
+        let sent: Vec<Outgoing> = std::iter::from_fn(|| to_send.try_recv().ok()).collect();
         assert_eq!(sent.len(), OUTGOING_MAX);
-        assert_eq!(sent[0], [0][..]);
+        assert_eq!(sent[0], (Some(2), Bytes::from_static(&[0])));
 
         messages.hear(Some(1), long);
         messages.hear(None, Bytes::from_static(b"a stranger's"));

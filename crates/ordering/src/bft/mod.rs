@@ -23,26 +23,31 @@ mod block;
 mod committee;
 mod config;
 mod delivery;
+mod epochs;
 mod folder;
 mod messages;
 mod network;
+mod reigns;
 mod wiring;
 mod work;
 
 #[cfg(feature = "simulation")]
 pub(crate) use {
     application::Shared,
-    committee::members,
+    committee::public_key,
     config::channel,
-    delivery::{Acknowledgements, Full, Sink},
+    delivery::{Acknowledgements, ChannelSink, read},
     network::{max_message_size, shared},
-    wiring::{Parts, signer, start as start_member},
+    wiring::{MarshalMailbox, Parts, Peers, start as start_member},
 };
 
 pub(crate) use committee::{FinalizationSigner, FinalizationVerifier};
 
 use crate::mempool::Clock;
-use crate::{Admission, Delivery, MempoolLimits, Ordering, OrderingError, OrderingStatus, SubmitError};
+use crate::{
+    Admission, CertificateError, CertificateVerifier, Delivery, MempoolLimits, Ordering, OrderingError,
+    OrderingStatus, SubmitError,
+};
 use bytes::Bytes;
 use commonware_runtime::{Metrics as _, Runner as _, Spawner as _, Supervisor as _, tokio as runtime};
 use crossbeam_channel::{Receiver, Sender};
@@ -51,22 +56,20 @@ use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering as Atomic;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
-use types::{Charter, CheckpointCertificate, OutcomeCertificate, TransactionId};
+use types::{BlockHeader, Charters, CheckpointCertificate, OutcomeCertificate, TransactionId};
 
 /// How long opening the folder may take; another process that holds it would keep us waiting for ever.
 const START_WAIT: Duration = Duration::from_secs(60);
 
 /// What [`start`] needs.
 pub struct BftConfig {
-    /// The ledger's charter.
-    pub charter: Arc<Charter>,
-    /// Position of this node's organisation in the charter.
-    pub organisation: usize,
-    /// Signs votes and proves to the other members who we are.
+    /// The ledger's charters as far as the node knows them; what later blocks say the service reads itself.
+    pub charters: Charters,
+    /// Signs votes and proves to the other members who we are. While it is no member's, the service follows without
+    /// voting.
     pub node_key: SecretKey,
     /// Folder of this node's votes and final blocks; nothing else may write there.
     pub storage: PathBuf,
@@ -107,21 +110,21 @@ struct Started {
 /// [`OrderingError`] where charter and key do not fit, the port is busy, or the folder cannot be used; nothing has
 /// been started then.
 pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<dyn Ordering>, OrderingError> {
-    network::check_member(&config)?;
+    network::check_service(&config)?;
     network::check_port(config.listen)?;
-    let addresses = committee::addresses(&config.charter)?;
+    for reign in config.charters.reigns() {
+        committee::addresses(&reign.charter)?;
+    }
     folder::claim(&config)?;
     let acknowledgements = Arc::new(delivery::Acknowledgements::default());
-    // Marshal has at most so many blocks under way, so delivery never waits for room.
-    let (sender, deliveries) = crossbeam_channel::bounded(config::memory::PENDING_BLOCKS.get());
+    let (sink, deliveries) = delivery::ChannelSink::new();
     let (ready, started) = crossbeam_channel::bounded(1);
     let (stop, stopped) = oneshot::channel();
     let settings = runtime::Config::new()
         .with_worker_threads(config.worker_threads.max(1))
         .with_max_blocking_threads(config::memory::BLOCKING_THREADS)
         .with_storage_directory(&config.storage);
-    let node =
-        Node { config, admission, addresses, acknowledgements: acknowledgements.clone(), sender, ready };
+    let node = Node { config, admission, acknowledgements: acknowledgements.clone(), sink, ready };
     let thread = std::thread::Builder::new()
         .name("bft ordering".to_string())
         .spawn(move || runtime::Runner::new(settings).start(|context| node.run(context, stopped)))
@@ -156,31 +159,28 @@ fn panic_message(thread: JoinHandle<()>) -> String {
 struct Node {
     config: BftConfig,
     admission: Arc<dyn Admission>,
-    addresses: network::Addresses,
     acknowledgements: Arc<delivery::Acknowledgements>,
-    sender: Sender<Delivery>,
+    sink: delivery::ChannelSink,
     ready: Sender<Started>,
 }
 
 impl Node {
     async fn run(self, context: runtime::Context, stopped: oneshot::Receiver<()>) {
-        let Node { config, admission, addresses, acknowledgements, sender, ready } = self;
+        let Node { config, admission, acknowledgements, sink, ready } = self;
         // Not the runtime's clock: whatever holds on to the runtime's context keeps the folder from the next service.
         let clock: Clock = Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-        let shared = network::shared(&config.charter, config.organisation, config.mempool, admission, clock);
-        let (network, oracle, channels) = network::join(&context, &config, &shared, addresses);
-        let scheme =
-            wiring::signer(&shared, &config.node_key).expect("the key was compared with the charter's");
+        let charters = config.charters.clone();
+        let shared = network::shared(charters, &config.node_key, config.mempool, admission, clock);
+        let (network, oracle, channels) = network::join(&context, &config);
         let parts = wiring::Parts {
             shared: shared.clone(),
-            scheme,
             blocker: oracle.clone(),
-            peers: oracle,
+            peers: oracle.clone(),
+            tracked: network::tracked(oracle, &config.charters),
             channels,
             acknowledgements,
             start: config.start,
         };
-        let sink = delivery::ChannelSink(sender);
         let member = wiring::start(context.child("member"), "bft", parts, sink, |reporter| reporter).await;
         let network = network.start();
         let metrics = context.child("metrics");
@@ -191,6 +191,9 @@ impl Node {
         drop(ready);
         commonware_macros::select! {
             _ = stopped => {},
+            _ = futures::future::select_all(member.tasks) => {
+                tracing::error!("a part of the ordering service failed; the service ends with it");
+            },
             _ = member.consensus => tracing::error!("consensus ended; the ordering service ends with it"),
             _ = network => tracing::error!("the network ended; the ordering service ends with it"),
         }
@@ -204,7 +207,7 @@ impl Node {
 
 impl Ordering for Bft {
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.shared.mempool.submit(&*self.shared.admission, transactions)
+        self.shared.submit(transactions)
     }
 
     fn deliveries(&self) -> &Receiver<Delivery> {
@@ -216,15 +219,47 @@ impl Ordering for Bft {
     }
 
     fn broadcast(&self, message: Bytes) {
-        self.shared.messages.broadcast(message);
+        self.shared.messages.send(None, message);
     }
 
     fn messages(&self) -> &Receiver<(u16, Bytes)> {
         self.shared.messages.received()
     }
 
+    fn tell(&self, member: u16, message: Bytes) {
+        self.shared.exchange.send(Some(member), message);
+    }
+
+    fn told(&self) -> &Receiver<(u16, Bytes)> {
+        self.shared.exchange.received()
+    }
+
+    fn follow(&self, charters: &Charters) {
+        self.shared.epochs.adopt(charters);
+    }
+
+    fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
+        let (charters, height) = (self.shared.epochs.charters(), header.height);
+        let charter = charters.at(height).charter.clone();
+        let finalization = CertificateVerifier::new(charters)?.verify_own(header, certificate)?;
+        self.acknowledgements.durable(height);
+        if let Some(finalization) = committee::finalization(&charter, &finalization) {
+            self.marshal.set_floor(finalization);
+        }
+        tracing::info!(height, "blocks up to this height are not fetched");
+        Ok(())
+    }
+
+    fn decided(&self, charters: Charters) {
+        self.shared.certificates.decide(charters);
+    }
+
     fn certify(&self, certificate: OutcomeCertificate) {
-        self.shared.certificates.certify(certificate);
+        self.shared.certify(certificate);
+    }
+
+    fn charters(&self) -> Charters {
+        self.shared.epochs.charters()
     }
 
     fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
@@ -236,14 +271,7 @@ impl Ordering for Bft {
     }
 
     fn status(&self) -> OrderingStatus {
-        let level = self.shared.mempool.level();
-        OrderingStatus {
-            pending_transactions: level.transactions,
-            pending_bytes: level.bytes,
-            final_height: self.shared.final_height.load(Atomic::Relaxed),
-            view: self.shared.final_view.load(Atomic::Relaxed),
-            connected_peers: self.shared.work.connected(),
-        }
+        self.shared.status()
     }
 
     fn metrics(&self) -> String {

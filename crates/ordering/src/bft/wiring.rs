@@ -2,51 +2,59 @@
 //!
 //! ```text
 //!   votes ─┐
-//!   certificates ─┼─▶ simplex ──asks──▶ Inline ──▶ Application ◀── mempool, admission
+//!   certificates ─┼─▶ Reigns: simplex of an epoch ──asks──▶ Inline ──▶ Application ◀── mempool, admission
 //!   resolver ─┘          │ relays          │
 //!                        ▼                 ▼
 //!   broadcast ─▶ buffer ─▶ marshal ──final blocks──▶ delivery ──▶ sink
 //!   backfill ─▶ resolver ──▶  │
 //!   work ─▶ Work          archives on disk
-//!   messages ─▶ Messages ◀── the node
+//!   messages, exchange ─▶ Messages ◀── the node
 //! ```
 
 use super::application::{Application, Shared};
 use super::block::{BlockRules, OrderedBlock};
 use super::config::{Timing, channel, memory};
 use super::delivery::{self, Acknowledgements, Sink};
-use super::{committee, messages, work};
+use super::reigns::Reigns;
+use super::work::Progress;
+use super::{messages, work};
 use commonware_broadcast::buffered;
 use commonware_consensus::marshal::standard::{Inline, Standard};
 use commonware_consensus::marshal::{self, core::Actor as Marshal, resolver::p2p as marshal_resolver};
-use commonware_consensus::simplex::config::{Floor, ForwardPolicy, SkipPolicy};
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
-use commonware_consensus::simplex::{self, SkipBudget, elector::RoundRobin};
-use commonware_consensus::types::{Epoch, FixedEpocher, ViewDelta};
-use commonware_cryptography::certificate::{ConstantProvider, Verifier as _};
-use commonware_cryptography::{Digestible as _, Sha256, ed25519::PublicKey};
+use commonware_consensus::types::{Height, ViewDelta};
+use commonware_cryptography::certificate::Verifier as _;
+use commonware_cryptography::{Digestible as _, ed25519::PublicKey};
 use commonware_p2p::{Blocker, Provider, Receiver, Sender};
 use commonware_parallel::Sequential;
 use commonware_runtime::buffer::paged::CacheRef;
 use commonware_runtime::{Clock, Handle, Metrics, Spawner, Storage};
 use commonware_storage::archive::immutable;
-use commonware_utils::{NZU16, NZU64, NZUsize, NonZeroDuration, ordered::Set};
+use commonware_utils::{NZU16, NZU64, NZUsize, NonZeroDuration, vec::NonEmptyVec};
 use rand_core::CryptoRng;
 use std::sync::Arc;
 use std::sync::atomic::Ordering as Atomic;
 use std::time::Duration;
+use types::Charters;
 
 pub(crate) type MarshalMailbox = marshal::core::Mailbox<Scheme, Standard<OrderedBlock>>;
 
 /// A member's end of every channel, in the order of [`channel::ALL`].
 pub(crate) type Channels<S, R> = [(S, R); channel::ALL.len()];
 
+/// Whom the network connects with.
+pub(crate) trait Peers: Send {
+    /// The node is in this epoch, and these charters are known: the members of the epoch, of the one before and of those
+    /// to come are its peers.
+    fn track(&mut self, charters: &Charters, epoch: u64);
+}
+
 /// What differs between members and runtimes.
 pub(crate) struct Parts<B, P, S, R> {
     pub shared: Arc<Shared>,
-    pub scheme: Scheme,
     pub blocker: B,
     pub peers: P,
+    pub tracked: Box<dyn Peers>,
     pub channels: Channels<S, R>,
     pub acknowledgements: Arc<Acknowledgements>,
     /// Everything up to here is durable in the node's ledger.
@@ -58,6 +66,9 @@ pub(crate) struct Member {
     pub marshal: MarshalMailbox,
     /// Ends when consensus ends.
     pub consensus: Handle<()>,
+    /// Without any of them nothing goes on: what stores blocks, what delivers them, what sends them. A disk that is full
+    /// ends the first, and the others would wait for it for ever.
+    pub tasks: [Handle<()>; 3],
 }
 
 /// Starts a member. Names of its files begin with `prefix`.
@@ -77,14 +88,13 @@ where
     K: Sink,
     W: commonware_consensus::Reporter<Activity = marshal::Update<OrderedBlock>>,
 {
-    let Parts { shared, scheme, blocker, peers, channels, acknowledgements, start } = parts;
-    let [votes, certificates, resolver, backfill, broadcast, work_channel, message_channel] = channels;
-    let me = shared.members[shared.organisation as usize].clone();
-    let timing = Timing::of(&shared.charter.block);
-    let rules = BlockRules { ledger: shared.ledger, limits: shared.charter.block };
+    let Parts { shared, blocker, peers, tracked, channels, acknowledgements, start } = parts;
+    let [votes, certificates, resolver, backfill, broadcast, work_channel, to_all, to_one] = channels;
+    let me = shared.epochs.own_key().clone();
+    let timing = Timing::of(&shared.epochs.charter_at(start + 1).block);
+    let rules = BlockRules::of(shared.ledger);
     let genesis = OrderedBlock::genesis(shared.ledger);
     let page_cache = CacheRef::new(NZU16!(4096), memory::CACHE_PAGES);
-    let epocher = FixedEpocher::new(NZU64!(u64::MAX));
 
     let backfill = marshal_resolver::init(
         context.child("backfill"),
@@ -112,7 +122,7 @@ where
             strategy: Sequential,
         },
     );
-    engine.start(broadcast);
+    let broadcasting = engine.start(broadcast);
 
     let certificate_codec = Scheme::certificate_codec_config_unbounded();
     let finalizations = archive(prefix, "finalizations", &page_cache, certificate_codec);
@@ -123,13 +133,15 @@ where
     let blocks = immutable::Archive::init(context.child("blocks"), blocks)
         .await
         .expect("the archive of blocks opens; what is damaged on disk cannot be used");
+    // What marshal has stored may be ahead of what the node knows of its ledger.
+    shared.epochs.read(&blocks).await.expect("the archive of blocks can be read");
     let (actor, marshal, floor) = Marshal::<_, Standard<OrderedBlock>, _, _, _, _, _>::init(
         context.child("marshal"),
         finalizations,
         blocks,
         marshal::Config {
-            provider: ConstantProvider::new(scheme.clone()),
-            epocher: epocher.clone(),
+            provider: shared.epochs.clone(),
+            epocher: shared.epochs.clone(),
             start: marshal::Start::Genesis(genesis.clone().digested()),
             partition_prefix: format!("{prefix}-marshal"),
             mailbox_size: memory::MAILBOX,
@@ -150,60 +162,59 @@ where
     let processed = floor.processed().map_or(0, |processed| processed.height().get());
     shared.delivered.store(processed.max(start), Atomic::Release);
     shared.final_height.fetch_max(processed, Atomic::AcqRel);
+    // The blocks after it come again, and with the last of an epoch the next one begins.
+    shared.reached.send_replace(processed);
     acknowledgements.durable(start);
-    let (reporter, _) =
+    let (reporter, delivering) =
         delivery::start(context.child("delivery"), shared.clone(), marshal.clone(), acknowledgements, sink);
-    let members = shared.members.clone();
-    messages::start(context.child("messages"), message_channel, shared.messages.clone(), move |key| {
-        members.iter().position(|member| member == key)
-    });
-    let members = shared.members.clone();
-    work::start(
-        context.child("work"),
-        work_channel,
-        shared.work.clone(),
-        shared.mempool.clone(),
-        move |key| members.iter().position(|member| member == key),
-    );
-    let inline = Inline::new(context.child("inline"), Application(shared), marshal.clone(), epocher);
-    actor.start(wrap(reporter), buffer, backfill);
-    let engine = simplex::Engine::new(
-        context.child("simplex"),
-        simplex::Config {
-            scheme,
-            elector: RoundRobin::<Sha256>::default(),
-            blocker,
-            automaton: inline.clone(),
-            relay: inline.clone(),
-            reporter: inline,
-            strategy: Sequential,
-            partition: format!("{prefix}-simplex"),
-            mailbox_size: memory::MAILBOX,
-            epoch: Epoch::zero(),
-            floor: Floor::Genesis(genesis.digest()),
-            replay_buffer: memory::FILE_BUFFER,
-            write_buffer: memory::FILE_BUFFER,
-            page_cache,
-            leader_timeout: timing.leader,
-            certification_timeout: timing.certification,
-            timeout_retry: timing.retry,
-            view_retention: ViewDelta::new(64),
-            skip: SkipPolicy::Enabled { timeout: timing.skip, budget: SkipBudget::Participants },
-            fetch_timeout: NonZeroDuration::new_panic(timing.fetch),
-            fetch_retry_delay: timing.fetch_retry,
-            forward: ForwardPolicy::SilentVoters,
-            track_historical_votes: false,
-        },
-    );
-    Member { marshal, consensus: engine.start(votes, certificates, resolver) }
+    messages::start(context.child("messages"), to_all, shared.messages.clone(), shared.epochs.clone());
+    messages::start(context.child("exchange"), to_one, shared.exchange.clone(), shared.epochs.clone());
+    let progress = Reached { shared: shared.clone(), marshal: marshal.clone() };
+    let words = (shared.work.clone(), shared.mempool.clone());
+    work::start(context.child("work"), work_channel, words.0, words.1, progress);
+    let epochs = shared.epochs.clone();
+    let inline = Inline::new(context.child("inline"), Application(shared.clone()), marshal.clone(), epochs);
+    let storing = actor.start(wrap(reporter), buffer, backfill);
+    let reigns = Reigns {
+        shared,
+        marshal: marshal.clone(),
+        blocker,
+        automaton: inline,
+        peers: tracked,
+        prefix: prefix.to_string(),
+        page_cache,
+        genesis: genesis.digest(),
+    };
+    let consensus = reigns.start(context.child("consensus"), [votes, certificates, resolver]);
+    let tasks = [storing, delivering, broadcasting];
+    Member { marshal, consensus, tasks }
 }
 
-/// Signs votes for one member; `None` if the key is none of a member's.
-pub(crate) fn signer(shared: &Shared, key: &crypto::SecretKey) -> Option<Scheme> {
-    let members = Set::from_iter_dedup(shared.members.iter().cloned());
-    Scheme::signer(&committee::namespace(&shared.charter), members, committee::private_key(key))
+/// How far this node is, for the words of others.
+struct Reached {
+    shared: Arc<Shared>,
+    marshal: MarshalMailbox,
 }
 
+impl Progress<PublicKey> for Reached {
+    fn member(&self, peer: &PublicKey) -> Option<usize> {
+        self.shared.epochs.member(peer)
+    }
+
+    fn epoch(&self) -> u64 {
+        self.shared.epochs.epoch_at(*self.shared.reached.borrow() + 1)
+    }
+
+    fn over(&self, epoch: u64) -> Option<u64> {
+        self.shared.epochs.last_of(epoch).filter(|_| epoch < self.epoch())
+    }
+
+    fn fetch(&self, last: u64, peer: &PublicKey) {
+        if last > *self.shared.reached.borrow() && self.shared.epochs.epoch_at(last) == self.epoch() {
+            self.marshal.hint_finalized(Height::new(last), NonEmptyVec::new(peer.clone()));
+        }
+    }
+}
 fn archive<C>(prefix: &str, name: &str, page_cache: &CacheRef, codec_config: C) -> immutable::Config<C> {
     immutable::Config {
         metadata_partition: format!("{prefix}-{name}-metadata"),

@@ -4,12 +4,16 @@
 //! arrives, every [`REPEAT`] while some wait, and every [`PRESENCE`] in any case (which also shows who is connected).
 //! A leader that hears of work proposes an empty block at once instead of waiting for the idle time. A member that
 //! lies makes the network order empty blocks, which it could do in its own turns as well.
+//!
+//! The same word says in which epoch its sender is. Whoever is in a later one answers with the last height of that
+//! epoch, which the sender then fetches: consensus of an epoch that is over tells it nothing any more.
 
 use crate::mempool::{Clock, Mempool};
 use commonware_macros::select;
 use commonware_p2p::{Receiver, Recipients, Sender};
 use commonware_runtime::{Handle, Metrics, Spawner};
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -29,7 +33,8 @@ const CONNECTED: Duration = Duration::from_millis(3_500);
 /// What the others said last.
 pub(crate) struct Work {
     clock: Clock,
-    heard: Mutex<Vec<Heard>>,
+    /// By position in the charter.
+    heard: Mutex<BTreeMap<usize, Heard>>,
     changed: Notify,
 }
 
@@ -40,15 +45,13 @@ struct Heard {
 }
 
 impl Work {
-    pub(crate) fn new(members: usize, clock: Clock) -> Work {
-        Work { clock, heard: Mutex::new(vec![Heard::default(); members]), changed: Notify::new() }
+    pub(crate) fn new(clock: Clock) -> Work {
+        Work { clock, heard: Mutex::default(), changed: Notify::new() }
     }
 
     fn hear(&self, member: usize, has_work: bool) {
         let now = (self.clock)();
-        if let Some(heard) = self.heard.lock().get_mut(member) {
-            *heard = Heard { last: Some(now), work: has_work.then_some(now) };
-        }
+        self.heard.lock().insert(member, Heard { last: Some(now), work: has_work.then_some(now) });
         if has_work {
             self.changed.notify_waiters();
         }
@@ -56,7 +59,7 @@ impl Work {
 
     /// A block of this member is on its way: what it said before no longer counts.
     pub(crate) fn proposed(&self, member: usize) {
-        if let Some(heard) = self.heard.lock().get_mut(member) {
+        if let Some(heard) = self.heard.lock().get_mut(&member) {
             heard.work = None;
         }
     }
@@ -75,7 +78,7 @@ impl Work {
         let now = (self.clock)();
         self.heard
             .lock()
-            .iter()
+            .values()
             .filter(|heard| of(heard).is_some_and(|at| now.saturating_sub(at) < time))
             .count()
     }
@@ -86,13 +89,54 @@ impl Work {
     }
 }
 
-/// Sends and hears. `member_of` gives a peer's position in the charter.
+/// What one member tells another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Word {
+    /// Whether it has work, and the epoch in which it is.
+    Here { has_work: bool, epoch: u64 },
+    /// The last height of the epoch in which the other one is.
+    Over { last: u64 },
+}
+
+impl Word {
+    fn to_bytes(self) -> Vec<u8> {
+        let (tag, number) = match self {
+            Word::Here { has_work, epoch } => (u8::from(has_work), epoch),
+            Word::Over { last } => (2, last),
+        };
+        [&[tag][..], &number.to_le_bytes()].concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Word> {
+        let (tag, number) = bytes.split_first()?;
+        let number = u64::from_le_bytes(number.try_into().ok()?);
+        match tag {
+            0 | 1 => Some(Word::Here { has_work: *tag == 1, epoch: number }),
+            2 => Some(Word::Over { last: number }),
+            _ => None,
+        }
+    }
+}
+
+/// What is known of epochs, for those who hear words of them.
+pub(crate) trait Progress<P>: Send + 'static {
+    /// A peer's position in the charter, if it has one.
+    fn member(&self, peer: &P) -> Option<usize>;
+    /// The epoch in which this node is.
+    fn epoch(&self) -> u64;
+    /// The last height of an epoch, if it is over.
+    fn over(&self, epoch: u64) -> Option<u64>;
+    /// A peer says that this node's epoch is over, with this height.
+    fn fetch(&self, last: u64, peer: &P);
+}
+
+/// Sends and hears.
 pub(crate) fn start<E, S, R>(
     context: E,
     (mut sender, mut receiver): (S, R),
     work: Arc<Work>,
     mempool: Arc<Mempool>,
-    member_of: impl Fn(&S::PublicKey) -> Option<usize> + Send + 'static,
+    progress: impl Progress<S::PublicKey>,
 ) -> Handle<()>
 where
     E: Spawner + Metrics + commonware_runtime::Clock,
@@ -107,13 +151,18 @@ where
             let has_work = mempool.level().transactions > 0;
             let now = (work.clock)();
             if now >= due {
-                sender.send(Recipients::All, vec![u8::from(has_work)], false);
+                let word = Word::Here { has_work, epoch: progress.epoch() };
+                sender.send(Recipients::All, word.to_bytes(), false);
                 pause_until = now + PAUSE;
                 due = now + if has_work { REPEAT } else { PRESENCE };
             }
             select! {
                 message = receiver.recv() => match message {
-                    Ok((peer, message)) => hear(&work, member_of(&peer), message.as_ref()),
+                    Ok((peer, message)) => {
+                        if let Some(answer) = hear(&work, &progress, &peer, message.as_ref()) {
+                            sender.send(Recipients::One(peer), answer.to_bytes(), false);
+                        }
+                    }
                     Err(_) => return,
                 },
                 _ = arrival => if !has_work { due = pause_until; },
@@ -123,10 +172,23 @@ where
     })
 }
 
-fn hear(work: &Work, member: Option<usize>, message: &[u8]) {
-    match (member, message) {
-        (Some(member), [byte @ (0 | 1)]) => work.hear(member, *byte == 1),
-        _ => debug!(?member, bytes = message.len(), "ignored what is no word about work"),
+/// Takes a word; gives the answer to one that is behind.
+fn hear<P>(work: &Work, progress: &impl Progress<P>, peer: &P, message: &[u8]) -> Option<Word> {
+    match (progress.member(peer), Word::from_bytes(message)) {
+        (member, Some(Word::Here { has_work, epoch })) => {
+            if let Some(member) = member {
+                work.hear(member, has_work);
+            }
+            progress.over(epoch).map(|last| Word::Over { last })
+        }
+        (Some(_), Some(Word::Over { last })) => {
+            progress.fetch(last, peer);
+            None
+        }
+        (member, _) => {
+            debug!(?member, bytes = message.len(), "ignored what is no word about work");
+            None
+        }
     }
 }
 
@@ -135,24 +197,66 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    /// Peers are their positions; epoch 0 ended with height 20.
+    #[derive(Default)]
+    struct Known(Mutex<Vec<u64>>);
+
+    impl Progress<usize> for Known {
+        fn member(&self, peer: &usize) -> Option<usize> {
+            (*peer < 9).then_some(*peer)
+        }
+
+        fn epoch(&self) -> u64 {
+            1
+        }
+
+        fn over(&self, epoch: u64) -> Option<u64> {
+            (epoch == 0).then_some(20)
+        }
+
+        fn fetch(&self, last: u64, _: &usize) {
+            self.0.lock().push(last);
+        }
+    }
+
+    fn here(has_work: bool, epoch: u64) -> Vec<u8> {
+        Word::Here { has_work, epoch }.to_bytes()
+    }
+
     #[test]
     fn word_of_work_counts_until_its_sender_proposes_or_time_passes() {
         let time = Arc::new(AtomicU64::new(0));
         let clock = time.clone();
-        let work = Work::new(4, Arc::new(move || Duration::from_millis(clock.load(Ordering::Relaxed))));
+        let work = Work::new(Arc::new(move || Duration::from_millis(clock.load(Ordering::Relaxed))));
         assert_eq!((work.others_wait(), work.connected()), (false, 0));
-        hear(&work, Some(1), &[1]);
-        hear(&work, Some(2), &[0]);
-        hear(&work, Some(3), &[7]);
-        hear(&work, Some(9), &[1]);
-        hear(&work, None, &[1]);
+        let known = Known::default();
+        let hear = |peer: usize, bytes: &[u8]| super::hear(&work, &known, &peer, bytes);
+        hear(1, &here(true, 1));
+        hear(2, &here(false, 1));
+        hear(3, &[7]);
+        hear(9, &here(true, 1));
         assert_eq!((work.others_wait(), work.connected()), (true, 2));
         work.proposed(1);
         assert!(!work.others_wait());
-        hear(&work, Some(1), &[1]);
+        hear(1, &here(true, 1));
         time.store(250, Ordering::Relaxed);
         assert_eq!((work.others_wait(), work.connected()), (false, 2));
         time.store(4_000, Ordering::Relaxed);
         assert_eq!(work.connected(), 0);
+    }
+
+    #[test]
+    fn whoever_is_behind_is_told_where_its_epoch_ends_and_members_are_asked_for_that() {
+        let (work, known) = (Work::new(Arc::new(|| Duration::ZERO)), Known::default());
+        assert_eq!(
+            hear(&work, &known, &12, &here(false, 0)),
+            Some(Word::Over { last: 20 }),
+            "a stranger too"
+        );
+        assert_eq!(hear(&work, &known, &1, &here(false, 1)), None);
+        assert_eq!(hear(&work, &known, &1, &Word::Over { last: 33 }.to_bytes()), None);
+        assert_eq!(hear(&work, &known, &12, &Word::Over { last: 44 }.to_bytes()), None);
+        assert_eq!(*known.0.lock(), [33]);
+        assert_eq!(Word::from_bytes(&[2]), None);
     }
 }

@@ -1,17 +1,23 @@
 //! What a node does about outcomes in a simulated network: it says what every block came to, counts who says the same,
-//! and hands ordering the certificates. The outcomes are made up, the same at every node.
+//! and hands ordering the certificates. The outcomes are made up, the same at every node; so are amendments of the charter.
 
 use super::node_key;
-use crate::bft::Shared;
+use crate::Ordering;
 use bytes::Bytes;
+use crypto::{Digest, SecretKey};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use types::{Attestation, Certificate, CheckpointRoot, OutcomeHeader, decode_exactly, encode};
+use types::{
+    Attestation, Certificate, Charter, Charters, CheckpointRoot, Organisation, OutcomeHeader, decode_exactly,
+    encode,
+};
 
 /// A node that hears nothing says the newest again after this time.
 const REPEAT: Duration = Duration::from_millis(250);
 /// A certificate of a checkpoint every so many blocks.
 pub(super) const CHECKPOINT_BLOCKS: u64 = 8;
+/// Keys that simulated members have.
+const KEYS: usize = 16;
 /// Heights above the certified one of which a node says something at once.
 const AT_ONCE: usize = 16;
 
@@ -22,33 +28,47 @@ pub(super) struct Attesting {
     said: u64,
     said_at: Duration,
     heard: BTreeMap<u64, BTreeMap<u16, Attestation<OutcomeHeader>>>,
+    decided: Option<Digest>,
 }
 
 impl Attesting {
-    /// Says what is new in `outcomes`, which are those of heights 1, 2, …, and takes what others have said.
-    pub(super) fn work(&mut self, shared: &Shared, outcomes: &[OutcomeHeader]) {
-        let now = (shared.clock)();
+    /// Says what is new in `outcomes`, which are those of heights 1, 2, …, and takes what others have said. `decided`: the
+    /// charters after the last of them; `own_key`: this node's.
+    pub(super) fn work(
+        &mut self,
+        (ordering, now): (&dyn Ordering, Duration),
+        outcomes: &[OutcomeHeader],
+        decided: &Charters,
+        own_key: &SecretKey,
+    ) {
+        if self.decided != Some(decided.digest()) {
+            self.decided = Some(decided.digest());
+            ordering.decided(decided.clone());
+        }
         let newest = outcomes.len() as u64;
         if self.said < newest || now >= self.said_at + REPEAT {
             let from = (self.said.min(newest.saturating_sub(1)) as usize)
                 .max(outcomes.len().saturating_sub(AT_ONCE));
             for outcome in &outcomes[from..] {
-                let key = node_key(shared.organisation as usize);
-                let said = Attestation::sign(outcome.clone(), shared.organisation, &key);
-                shared.messages.broadcast(Bytes::from(encode(&said)));
-                self.take(shared, said);
+                // Only a member of that height says something.
+                let Some(position) = decided.at(outcome.height).charter.member(&own_key.public_key()) else {
+                    continue;
+                };
+                let said = Attestation::sign(outcome.clone(), position as u16, own_key);
+                ordering.broadcast(Bytes::from(encode(&said)));
+                self.take(ordering, decided, said);
             }
             (self.said, self.said_at) = (newest, now);
         }
-        for (sender, bytes) in shared.messages.received().try_iter() {
+        for (sender, bytes) in ordering.messages().try_iter() {
             let said: Attestation<OutcomeHeader> =
                 decode_exactly(&bytes).expect("what another node has encoded arrives as it was");
             assert_eq!(said.organisation, sender, "the channel authenticates its senders");
-            self.take(shared, said);
+            self.take(ordering, decided, said);
         }
     }
 
-    fn take(&mut self, shared: &Shared, said: Attestation<OutcomeHeader>) {
+    fn take(&mut self, ordering: &dyn Ordering, decided: &Charters, said: Attestation<OutcomeHeader>) {
         let height = said.statement.height;
         if height <= self.certified {
             return;
@@ -56,29 +76,36 @@ impl Attesting {
         let heard = self.heard.entry(height).or_default();
         let statement = said.statement.clone();
         heard.insert(said.organisation, said);
-        if heard.len() < shared.rules.quorum() {
+        let rules = &decided.at(height).rules;
+        if heard.len() < rules.quorum() {
             return;
         }
         let signatures = heard.values().map(|said| (said.organisation, said.signature)).collect();
         let certificate = Certificate { statement, signatures };
-        assert_eq!(shared.rules.check_certificate(&certificate), Ok(()));
-        if height.is_multiple_of(CHECKPOINT_BLOCKS) {
-            shared.certificates.certify_checkpoint(checkpoint(shared, &certificate.statement));
+        if rules.check_certificate(&certificate).is_err() {
+            // A node that is behind does not know the charter of this height yet.
+            return;
         }
-        shared.certificates.certify(certificate);
+        if height.is_multiple_of(CHECKPOINT_BLOCKS)
+            && let Some(checkpoint) = checkpoint(&decided.at(height).charter, &certificate.statement)
+        {
+            ordering.certify_checkpoint(checkpoint);
+        }
+        ordering.certify(certificate);
         self.certified = height;
         self.heard = self.heard.split_off(&(height + 1));
     }
 }
 
 /// As if all nodes had said so.
-fn checkpoint(shared: &Shared, outcome: &OutcomeHeader) -> Certificate<CheckpointRoot> {
+fn checkpoint(charter: &Charter, outcome: &OutcomeHeader) -> Option<Certificate<CheckpointRoot>> {
     let (ledger, height) = (outcome.ledger, outcome.height);
     let statement =
         CheckpointRoot { ledger, height, outcome: outcome.digest(), state_root: outcome.state_digest };
-    let signed = |member: usize| {
-        let signed = Attestation::sign(statement.clone(), member as u16, &node_key(member));
-        (signed.organisation, signed.signature)
+    let signed = |(member, organisation): (u16, &Organisation)| {
+        let key = (0..KEYS).map(node_key).find(|key| key.public_key() == organisation.node_key)?;
+        Some((member, Attestation::sign(statement.clone(), member, &key).signature))
     };
-    Certificate { signatures: (0..shared.members.len()).map(signed).collect(), statement }
+    let signatures = charter.members().map(signed).collect::<Option<_>>()?;
+    Some(Certificate { signatures, statement })
 }

@@ -3,13 +3,16 @@
 use crate::{CertificateVerifier, Delivery};
 use crypto::{Digest, sha256};
 use rustc_hash::FxHashSet;
-use types::{Block, CertificateRules, Charter, OutcomeHeader};
+use std::sync::Arc;
+use types::{AmendedCharter, Block, Charter, Charters, OutcomeHeader};
 
 /// The final blocks of one node: survives its crashes.
 pub(super) struct Ledger {
     verifier: CertificateVerifier,
-    rules: CertificateRules,
-    outcome_lag_blocks: u64,
+    /// What members agree on, with the height at whose block they do.
+    amendments: Vec<(u64, AmendedCharter)>,
+    /// What is decided so far.
+    pub decided: Charters,
     /// What blocks came to, from height 1: nothing, but as headers that nodes can attest.
     pub outcomes: Vec<OutcomeHeader>,
     /// The highest certified height of the blocks' headers.
@@ -27,11 +30,13 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub fn new(charter: &Charter) -> Ledger {
+    pub fn new(charter: &Arc<Charter>, amendments: Vec<(u64, AmendedCharter)>) -> Ledger {
+        let charters = Charters::new(charter.clone());
         Ledger {
-            verifier: CertificateVerifier::new(charter).expect("the keys of a simulated charter are good"),
-            rules: CertificateRules::new(charter),
-            outcome_lag_blocks: charter.outcome_lag_blocks.into(),
+            verifier: CertificateVerifier::new(charters.clone())
+                .expect("the keys of a simulated charter are good"),
+            amendments,
+            decided: charters,
             outcomes: Vec::new(),
             certified: 0,
             checkpoint: 0,
@@ -71,6 +76,17 @@ impl Ledger {
             }
         }
         self.take_certificates(block);
+        let before = self.verifier.charters().digest();
+        if block.attested.charters_after(&before) != Some(block.header.charters) {
+            self.violate(format!("height {height} carries other charters than it names"));
+        }
+        if let Err(error) = self.verifier.follow(&block.attested) {
+            self.violate(format!("height {height}: {error}"));
+        }
+        let decided = self.amendments.iter().filter(|(at, _)| *at == height);
+        for (_, amended) in decided {
+            self.decided.add(amended.clone()).expect("simulated amendments follow one another");
+        }
         let previous = self.outcomes.last().map_or(block.header.ledger, OutcomeHeader::digest);
         let (ledger, nothing) = (block.header.ledger, Digest::ZERO);
         self.outcomes.push(OutcomeHeader {
@@ -80,6 +96,7 @@ impl Ledger {
             previous,
             receipts_root: nothing,
             state_digest: nothing,
+            charters: self.decided.digest(),
         });
         self.tip = digest;
         self.digests.push(digest);
@@ -92,7 +109,8 @@ impl Ledger {
         let mut certified = self.certified;
         if let Some(certificate) = &block.attested.outcome {
             certified = certificate.statement.height;
-            if let Err(error) = self.rules.check_certificate(certificate) {
+            let rules = self.verifier.charters().at(certified).rules.clone();
+            if let Err(error) = rules.check_certificate(certificate) {
                 self.violate(format!("height {height} carries a wrong certificate: {error}"));
             }
             let own = self.outcomes.get((certified as usize).wrapping_sub(1));
@@ -101,7 +119,8 @@ impl Ledger {
             }
         }
         if let Some(certificate) = &block.attested.checkpoint {
-            if let Err(error) = self.rules.check_certificate(certificate) {
+            let rules = self.verifier.charters().at(certificate.statement.height).rules.clone();
+            if let Err(error) = rules.check_certificate(certificate) {
                 self.violate(format!("height {height} carries a wrong certificate of a checkpoint: {error}"));
             }
             self.checkpoint = self.checkpoint.max(certificate.statement.height);
@@ -109,8 +128,13 @@ impl Ledger {
         if block.header.certified_height != certified {
             self.violate(format!("height {height} does not say what is certified"));
         }
-        if !block.transactions.is_empty() && height - certified > self.outcome_lag_blocks {
-            self.violate(format!("height {height} has transactions, and {certified} is certified"));
+        let charter = self.verifier.charters().at(height).charter.clone();
+        let lag = match block.transactions.is_empty() {
+            true => charter.uncertified_blocks_max(),
+            false => charter.outcome_lag_blocks.into(),
+        };
+        if height - certified > lag {
+            self.violate(format!("height {height} is too far ahead, {certified} is certified"));
         }
         self.certified = certified;
     }

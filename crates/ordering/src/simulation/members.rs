@@ -23,6 +23,8 @@ pub fn charter(nonce: u64, members: usize) -> Charter {
             node_key: node_key(position).public_key(),
             address: format!("127.0.0.1:{}", 7_000 + position),
             gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
         })
         .collect();
     for position in 0..members {

@@ -1,8 +1,10 @@
-//! Four nodes in one process, on a deterministic runtime: the same seed gives the same run, to the last message.
+//! Nodes in one process, on a deterministic runtime: the same seed gives the same run, to the last message.
 //!
-//! The nodes are wired as over TCP; network, clock, disks and scheduling are simulated. Each node has its own
-//! [`Admission`](crate::Admission) and a synchronous sink that gets every final block once and in order, as a node's
-//! pipeline does, and attests made-up outcomes of it. Clients submit by a seeded schedule, and submit again what is not ordered after two seconds.
+//! The nodes are wired as over TCP; network, clock, disks and scheduling are simulated. A [`Network`] runs any [`Process`]
+//! beside ordering. In a [`Simulation`] of ordering alone each node has its own [`Admission`](crate::Admission) and a
+//! synchronous sink that gets every final block once and in order, as a node's pipeline does, and attests made-up outcomes
+//! of it; members come and go by made-up amendments. Clients submit by a seeded schedule, and submit again what is not
+//! ordered after two seconds.
 //!
 //! ```
 //! use ordering::simulation::{AnyBytes, Scenario, SimulatedNode, Simulation};
@@ -15,13 +17,18 @@
 //! ```
 
 mod admission;
+mod adversary;
 mod attesting;
 mod engine;
 mod ledger;
 mod members;
+mod network;
 mod scenario;
+mod service;
 
 pub use admission::AnyBytes;
+pub use adversary::Adversary;
 pub use engine::{Report, SimulatedNode, Simulation};
 pub use members::{charter, node_key, root_key};
+pub use network::{Event, Join, LinkQuality, Network, Process, Ran};
 pub use scenario::Scenario;

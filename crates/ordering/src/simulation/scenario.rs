@@ -4,9 +4,9 @@ use commonware_consensus::types::{Epoch, Round, View};
 use commonware_glue::simulate::action::{Action, Crash, Schedule};
 use commonware_glue::simulate::engine::EngineDefinition;
 use commonware_glue::simulate::plan::PlanBuilder;
-use commonware_p2p::simulated::Link;
-use commonware_utils::probability;
 use std::time::Duration;
+
+use super::network::LinkQuality;
 
 /// What goes wrong in a simulated network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,18 +46,16 @@ impl Scenario {
         plan: PlanBuilder<D>,
         members: &[D::PublicKey],
     ) -> PlanBuilder<D> {
-        let plan = plan.link(good());
         match self {
             Scenario::Happy | Scenario::ConflictingVotes => plan,
             Scenario::CrashAndRestart => {
                 let (frequency, downtime) = (Duration::from_secs(2), Duration::from_secs(1));
                 plan.crash(Crash::Random { frequency, downtime, count: 1 })
             }
-            Scenario::Loss => plan.link(Link {
-                latency: Duration::from_millis(50),
-                jitter: Duration::from_millis(20),
-                success_rate: probability!(0.9),
-            }),
+            Scenario::Loss => {
+                let quality = LinkQuality { latency_ms: 50, jitter_ms: 20, arrive_percent: 90 };
+                plan.link(quality.link())
+            }
             Scenario::PartitionAndHeal => plan.crash(Crash::Schedule(partition(members))),
             Scenario::LateJoiner => {
                 let participants = members.last().cloned().into_iter().collect();
@@ -70,17 +68,9 @@ impl Scenario {
     }
 }
 
-fn good() -> Link {
-    Link {
-        latency: Duration::from_millis(10),
-        jitter: Duration::from_millis(2),
-        success_rate: probability!(1.0),
-    }
-}
-
 /// From second 1 to second 9, the first half does not reach the second.
 fn partition<P: commonware_cryptography::PublicKey>(members: &[P]) -> Schedule<P> {
-    let dead = Link { success_rate: probability!(0.0), ..good() };
+    let dead = LinkQuality::DEAD.link();
     let (first, second) = members.split_at(members.len() / 2);
     let mut schedule = Schedule::new();
     for (left, right) in first.iter().flat_map(|left| second.iter().map(move |right| (left, right))) {
@@ -89,5 +79,5 @@ fn partition<P: commonware_cryptography::PublicKey>(members: &[P]) -> Schedule<P
             schedule = schedule.at(Duration::from_secs(1), Action::UpdateLink { from, to, link });
         }
     }
-    schedule.at(Duration::from_secs(9), Action::Heal(good()))
+    schedule.at(Duration::from_secs(9), Action::Heal(LinkQuality::GOOD.link()))
 }

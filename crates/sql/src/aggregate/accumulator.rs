@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
-    Array, DataType, Numeric, NumericDeviations, NumericSum, SqlError, SqlState, Value, add, concatenate,
-    divide, limits,
+    Array, DataType, Numeric, NumericDeviations, NumericSum, SqlError, SqlState, VALUE_BYTES, Value, add,
+    concatenate, divide, limits,
 };
 
 /// What a short text adds to those that are joined.
@@ -41,6 +41,10 @@ pub(crate) struct Accumulator<'a> {
     /// The state of an aggregate of the ledger.
     user: Option<Box<UserState>>,
 }
+
+/// What an accumulator counts for where memory is limited: the same on every machine.
+pub(crate) const ACCUMULATOR_BYTES: u64 = 384;
+const _: () = assert!(size_of::<Accumulator<'_>>() as u64 <= ACCUMULATOR_BYTES);
 
 impl<'a> Accumulator<'a> {
     /// No rows yet.
@@ -122,7 +126,7 @@ impl<'a> Accumulator<'a> {
     /// What the state takes more with this value, which is not the value's own.
     fn growth(&self, value: &Value, second: &Value) -> u64 {
         match self.aggregate.function {
-            AggregateFunction::Array => size_of::<Value>() as u64,
+            AggregateFunction::Array => VALUE_BYTES,
             AggregateFunction::Join => SHORT_TEXT_BYTES + long_bytes(value) + long_bytes(second),
             AggregateFunction::Sum | AggregateFunction::Average | AggregateFunction::Variance(_)
                 if self.count == 0 =>

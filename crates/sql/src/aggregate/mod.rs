@@ -6,7 +6,7 @@ mod regression;
 mod support;
 mod user;
 
-pub(crate) use accumulator::{Accumulator, Sortable, compare_by, compare_key};
+pub(crate) use accumulator::{ACCUMULATOR_BYTES, Accumulator, Sortable, compare_by, compare_key};
 pub(crate) use ordered_set::OrderedSet;
 pub(crate) use regression::Regression;
 pub(crate) use support::support_function;

@@ -111,6 +111,8 @@ impl Resolver<'_> {
             },
             SchemaChange::Role(_)
             | SchemaChange::Schema(_)
+            | SchemaChange::Checkpoint
+            | SchemaChange::Governance(_)
             | SchemaChange::Later(_)
             | SchemaChange::InSchemas(..) => Ok(()),
         }

@@ -63,13 +63,21 @@ impl<'e, 'x> Rows<'e, 'x> {
         Rows { execution, made: PlainState::default() }
     }
 
+    /// Height of the block that the change is in.
+    pub(super) fn height(&self) -> u64 {
+        self.execution.context().height
+    }
+
     /// Visits every row of a table, at a step each.
     pub(super) fn visit(&mut self, table: TableId, visit: &mut VisitRow<'_>) -> Result<(), SqlError> {
         let before = self.execution.snapshot();
         let both = Both { before, made: &self.made };
         let mut result = Ok(());
         both.scan(table, &KeyRange::ALL, false, &mut |key, row| {
-            result = self.execution.charge(1).and_then(|()| visit(&both, key, row));
+            result = self.execution.charge(1);
+            if result.is_ok() {
+                result = self.execution.measured(|_| visit(&both, key, row));
+            }
             if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         result

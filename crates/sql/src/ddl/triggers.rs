@@ -231,8 +231,9 @@ impl TriggerDraft {
 
     fn refused_on_view(&self) -> SqlError {
         if self.instead {
-            return SqlError::unsupported("an INSTEAD OF trigger")
-                .hint("Views are not changed; put the trigger on the table that the view reads.");
+            return SqlError::unsupported("an INSTEAD OF trigger").hint(
+                "Put the trigger on the table that the view reads, or change the rows in a procedure.",
+            );
         }
         let what = match self.trigger.per_row {
             _ if self.trigger.events.contains(TriggerEvent::Truncate) => {
@@ -240,8 +241,9 @@ impl TriggerDraft {
             }
             true => "Views cannot have row-level BEFORE or AFTER triggers.",
             false => {
-                return SqlError::unsupported("a trigger on a view")
-                    .hint("Views are not changed; put the trigger on the table that the view reads.");
+                return SqlError::unsupported("a trigger on a view").hint(
+                    "Put the trigger on the table that the view reads, or change the rows in a procedure.",
+                );
             }
         };
         SqlError::new(WRONG_OBJECT, format!("\"{}\" is a view", types::object_name(&self.table))).detail(what)

@@ -187,7 +187,7 @@ impl Execution<'_> {
     pub fn insert_row(&mut self, table: &Arc<TablePlan>, row: Row) -> Result<Option<Row>, SqlError> {
         self.charge(row_steps(&row))?;
         let Some(row) = self.before_insert(table, row)? else { return Ok(None) };
-        table.check_row(&row)?;
+        self.measured(|_| table.check_row(&row))?;
         self.insert_checked(table, row.clone())?;
         Ok(Some(row))
     }

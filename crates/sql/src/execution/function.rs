@@ -2,7 +2,7 @@
 
 use super::select::Given;
 use super::{Execution, Needs};
-use crate::expression::RoutineCall;
+use crate::expression::{RoutineCall, unmeasured};
 use crate::plpgsql::{self, CallResult, CompiledProcedure};
 use crate::polymorphic::{Actual, Callee};
 use crate::prepare::{StatementKind, Step};
@@ -62,7 +62,8 @@ impl Execution<'_> {
         // A routine sees the block's time, whatever time a session says it is in its own statements.
         let now = std::mem::replace(&mut self.now, self.context.now());
         self.calls.push((procedure.described.clone(), self.address));
-        let result = plpgsql::call(procedure, self, arguments);
+        // What its statements do is measured there.
+        let result = unmeasured(|| plpgsql::call(procedure, self, arguments));
         if let Some((_, address)) = self.calls.pop() {
             self.address = address;
         }

@@ -1,6 +1,7 @@
 //! Fused statements: several statements on one row as one command (`plpgsql::fuse`).
 
 use super::Execution;
+use crate::expression::measured;
 use crate::plpgsql::{FusedStatement, RowRun};
 use crate::statement::resolve_key;
 use types::{SqlError, Value};
@@ -19,14 +20,19 @@ impl Execution<'_> {
         let environment = self.environment(&[], frame);
         let Some(key) = resolve_key(fused.key(), &environment)? else {
             // No row can have this key: nothing is looked at and nothing stands at a place.
-            let RowRun { change, steps, .. } = fused.function(&environment).run_without_key();
-            self.charge(steps.saturating_sub(1))?;
+            let left = self.context.step_limit.saturating_sub(self.steps);
+            let (run, work) = measured(left, || fused.function(&environment).run_without_key());
+            let RowRun { change, steps, .. } = run;
+            self.charge(steps.saturating_add(work).saturating_sub(1))?;
             return change.map(|_| false);
         };
         let function = fused.function(&environment);
         let command = fused.command(key, function.clone(), &environment);
         let current = self.current(command.row.table, &command.row.key);
-        let RowRun { change, steps, change_failed } = function.run(current.as_ref());
+        let left = self.context.step_limit.saturating_sub(self.steps);
+        let (run, work) = measured(left, || function.run(current.as_ref()));
+        let RowRun { change, steps, change_failed } = run;
+        let steps = steps.saturating_add(work);
         // How many steps it takes depends on the row, and so does whether they are too many.
         let ended = match (self.charge(steps.saturating_sub(1)), &change) {
             (Err(error), _) => Some(error),

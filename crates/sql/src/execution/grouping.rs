@@ -1,6 +1,6 @@
 //! The groups of GROUP BY.
 
-use crate::aggregate::{Accumulator, Sortable};
+use crate::aggregate::{ACCUMULATOR_BYTES, Accumulator, Sortable};
 use crate::expression::{Environment, row_space};
 use crate::statement::Grouping;
 use std::collections::BTreeMap;
@@ -31,8 +31,8 @@ impl<'b> Groups<'b> {
         let group = match self.groups.entry(Sortable(keys)) {
             Entry::Occupied(group) => group.into_mut(),
             Entry::Vacant(group) => {
-                let states = size_of::<Accumulator<'_>>() * self.grouping.aggregates.len();
-                environment.hold(row_space(width) + states as u64)?;
+                let states = ACCUMULATOR_BYTES * self.grouping.aggregates.len() as u64;
+                environment.hold(row_space(width) + states)?;
                 group.insert(accumulators(self.grouping))
             }
         };

@@ -30,7 +30,7 @@ pub(crate) use record::sized;
 pub(crate) use select::check_result_rows;
 pub(crate) use suspend::Suspended;
 
-use crate::expression::{Environment, Expression, KeptMemory, Memory};
+use crate::expression::{Environment, Expression, KeptMemory, Memory, measured};
 use crate::library::Library;
 use crate::plpgsql::Described;
 use crate::polymorphic::Actual;
@@ -295,6 +295,23 @@ impl<'a> Execution<'a> {
         if self.is_interrupted() { Err(interrupted()) } else { Ok(()) }
     }
 
+    /// Runs something and charges the work of the expressions that it evaluates.
+    ///
+    /// # Errors
+    /// Those of `run`; `57014` where the work takes more steps than there are left.
+    #[inline]
+    pub(crate) fn measured<R>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<R, SqlError>,
+    ) -> Result<R, SqlError> {
+        let left = self.context.step_limit.saturating_sub(self.steps);
+        let (result, steps) = measured(left, || run(self));
+        if steps > 0 {
+            self.charge(steps)?;
+        }
+        result
+    }
+
     /// Whether nobody wants the result any more.
     #[inline]
     pub(super) fn is_interrupted(&self) -> bool {
@@ -370,6 +387,14 @@ impl<'a> Execution<'a> {
     /// What the statement ends with; the transaction is over then.
     pub fn run(&mut self, statement: &BoundStatement, frame: &[Value]) -> Result<StatementOutput, SqlError> {
         self.charge(1)?;
+        self.measured(|execution| execution.run_measured(statement, frame))
+    }
+
+    fn run_measured(
+        &mut self,
+        statement: &BoundStatement,
+        frame: &[Value],
+    ) -> Result<StatementOutput, SqlError> {
         match statement {
             BoundStatement::Select(select) => {
                 let rows = self.select(select, frame, None)?;

@@ -17,6 +17,10 @@ pub(super) fn key_space(key: &Key) -> u64 {
     32 + key.as_bytes().len() as u64
 }
 
+/// What a row and its entry in the index count for where memory is limited: the same on every machine.
+const COPY_BYTES: u64 = 256;
+const _: () = assert!((size_of::<OwnRow>() + size_of::<RowId>()) as u64 <= COPY_BYTES);
+
 /// A row that a command of this transaction has touched.
 #[derive(Clone)]
 pub(super) struct OwnRow {
@@ -65,7 +69,7 @@ impl OwnRows {
 
     /// What a copy of them takes, which shares the rows' values.
     pub fn copy_bytes(&self) -> u64 {
-        (self.rows.len() * (size_of::<OwnRow>() + size_of::<RowId>())) as u64
+        self.rows.len() as u64 * COPY_BYTES
     }
 
     pub fn push(&mut self, own: OwnRow) {

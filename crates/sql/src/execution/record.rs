@@ -3,7 +3,7 @@
 use super::Execution;
 use super::change::check_row_bytes;
 use super::own::{COMMAND_BYTES, OwnRow, READ_BYTES, key_space, without};
-use crate::expression::{long_bytes, row_space};
+use crate::expression::{long_bytes, measured, row_space};
 use state::{Command, CommandKind, Read, RowChange, RowId};
 use std::sync::Arc;
 use types::{ColumnSet, Key, Row, SqlError, TableId};
@@ -58,7 +58,13 @@ impl Execution<'_> {
         };
         // The size of a row is judged here only: at a command's place other transactions may have made it larger, and
         // judging it there would make every text column of the row one that the command uses.
-        let change = command.function.apply(current).and_then(sized);
+        let left = self.context.step_limit.saturating_sub(self.steps);
+        let (change, steps) = measured(left, || command.function.apply(current).and_then(sized));
+        if let Err(error) = self.charge(steps) {
+            // How much work it is depends on the row.
+            self.read_for_good(command.row, command.uses);
+            return Err(error);
+        }
         let writes = command.writes;
         self.record(command, writes, change)
     }

@@ -112,7 +112,7 @@ impl Execution<'_> {
         take: Option<&mut TakeRow<'_>>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
         let held = self.memory.held();
-        let rows = self.select_holding(select, given, limit, take);
+        let rows = self.measured(|execution| execution.select_holding(select, given, limit, take));
         self.memory.release_to(held);
         let rows = rows?;
         self.memory.hold(rows_space(&rows))?;
@@ -293,14 +293,16 @@ impl Execution<'_> {
         evaluate: impl FnOnce(&Environment<'_>) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
         let (now, memory) = (self.now, self.memory.clone());
-        let runner = Runner(RefCell::new(self));
-        let query = QueryEnvironment {
-            arguments: given.arguments,
-            left: given.left,
-            subqueries: &runner,
-            memory: &memory,
-        };
-        evaluate(&Environment { row, frame: given.frame, now, query: Some(&query) })
+        self.measured(|execution| {
+            let runner = Runner(RefCell::new(execution));
+            let query = QueryEnvironment {
+                arguments: given.arguments,
+                left: given.left,
+                subqueries: &runner,
+                memory: &memory,
+            };
+            evaluate(&Environment { row, frame: given.frame, now, query: Some(&query) })
+        })
     }
 
     fn row_count(

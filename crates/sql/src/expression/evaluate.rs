@@ -3,13 +3,15 @@
 use super::memory::Memory;
 use super::pattern::like;
 use super::quote::format_text;
-use super::{Expression, Kind, SubqueryForm};
+use super::{Expression, Kind, SubqueryForm, work};
 use crate::polymorphic::Callee;
 use crate::statement::BoundSelect;
 use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::Arc;
-use types::{SqlError, SqlState, Value, arithmetic, assign, cast, concatenate, format_value, negate};
+use types::{
+    DataType, SqlError, SqlState, Value, arithmetic, assign, cast, concatenate, format_value, negate,
+};
 
 /// What an expression is evaluated in.
 #[derive(Clone, Copy)]
@@ -84,6 +86,7 @@ impl<'a> Environment<'a> {
     /// Takes note of a value that has been made.
     #[inline]
     fn made(&self, value: Value) -> Result<Value, SqlError> {
+        work::spend(work::of_value(&value))?;
         if let Some(query) = self.query {
             query.memory.count(&value)?;
         }
@@ -105,14 +108,23 @@ impl Expression {
             Kind::Left(ordinal) => value_at(environment.left(), *ordinal, "column to the left").cloned(),
             Kind::State(number) => value_at(environment.row, *number, "state").cloned(),
             Kind::Now => Ok(Value::TimestampTz(environment.now)),
-            Kind::Cast(operand) => environment.made(cast(operand.evaluate(environment)?, self.data_type)?),
+            Kind::Cast(operand) => {
+                let value = operand.evaluate(environment)?;
+                spend_on_cast(&value, self.data_type)?;
+                environment.made(cast(value, self.data_type)?)
+            }
             Kind::Assign(operand) => {
-                environment.made(assign(operand.evaluate(environment)?, self.data_type)?)
+                let value = operand.evaluate(environment)?;
+                spend_on_cast(&value, self.data_type)?;
+                environment.made(assign(value, self.data_type)?)
             }
             Kind::Arithmetic(operator, operands) => {
                 let (mut left, mut right) = (Value::Null, Value::Null);
                 let left = operands[0].borrow(environment, &mut left)?;
                 let right = operands[1].borrow(environment, &mut right)?;
+                if let (Value::Numeric(left), Value::Numeric(right)) = (left, right) {
+                    work::spend(work::of_arithmetic(*operator, left, right))?;
+                }
                 environment.made(arithmetic(*operator, left, right)?)
             }
             Kind::Negate(operand) => negate(&operand.evaluate(environment)?),
@@ -245,13 +257,24 @@ impl Expression {
 
     /// The value of an expression without columns and variables.
     pub fn evaluate_constant(&self, now: i64) -> Result<Value, SqlError> {
-        self.evaluate(&Environment::new(&[], &[], now))
+        work::constant(|| self.evaluate(&Environment::new(&[], &[], now)))
     }
+}
+
+/// The work of a cast, beside what the result costs.
+#[inline]
+fn spend_on_cast(value: &Value, data_type: DataType) -> Result<(), SqlError> {
+    work::spend(match (value, data_type) {
+        (Value::Text(text) | Value::Char(text), DataType::Numeric(_)) => work::of_written_number(text.len()),
+        (Value::Text(_) | Value::Char(_) | Value::Numeric(_), _) => work::of_argument(value),
+        _ => 0,
+    })
 }
 
 fn format_call(operands: &[Expression], environment: &Environment<'_>) -> Result<Value, SqlError> {
     let texts = operands.iter().map(|operand| Ok(format_value(&operand.evaluate(environment)?)));
     let texts = texts.collect::<Result<Vec<Option<String>>, SqlError>>()?;
+    work::spend(texts.iter().flatten().map(|text| text.len() as u64).sum())?;
     match texts.split_first() {
         Some((Some(format), arguments)) => format_text(format, arguments).map(Value::text),
         _ => Ok(Value::Null),

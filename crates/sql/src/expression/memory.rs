@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use types::{MemoryShare, SqlError, SqlState, Value};
+use types::{MemoryShare, SqlError, SqlState, VALUE_BYTES, Value};
 
 /// Bytes that one execution may take, whatever its steps are.
 const EXECUTION_BYTES_MAX: u64 = 512 * 1024 * 1024;
@@ -154,7 +154,7 @@ impl Memory {
 
 /// What a row with so many values takes, without the bytes of its long ones.
 pub(crate) fn row_space(width: usize) -> u64 {
-    ROW_BYTES + (width * size_of::<Value>()) as u64
+    ROW_BYTES + width as u64 * VALUE_BYTES
 }
 
 /// The same for several rows.

@@ -29,6 +29,7 @@ mod relations;
 mod routine;
 mod row;
 mod subquery;
+mod work;
 
 pub(crate) use analysis::Capture;
 pub(crate) use bind::{Binder, OPERATORS_MAX, Source, shortened, too_deep};
@@ -44,6 +45,7 @@ pub(crate) use relations::{Merged, NamedRelation, Relations};
 pub(crate) use routine::{NamedArgument, RoutineCall, shown_arguments};
 pub(crate) use row::{RowForm, RowOperation, row_value};
 pub(crate) use subquery::{Subquery, SubqueryForm};
+pub(crate) use work::{measured, unmeasured};
 
 use sqlparser::ast::BinaryOperator;
 use types::{ArithmeticOperator, DataType, Value};

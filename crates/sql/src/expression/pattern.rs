@@ -1,6 +1,6 @@
 //! LIKE and ILIKE.
 
-use super::LikeForm;
+use super::{LikeForm, work};
 use types::{SqlError, SqlState};
 
 /// A pattern's element.
@@ -19,7 +19,7 @@ enum Element {
 /// Whether `text` matches `pattern`, without looking at `form.negated`.
 ///
 /// # Errors
-/// `22025` where the pattern ends in its escape character.
+/// `22025` where the pattern ends in its escape character; `57014` where it takes too many steps.
 pub(super) fn like(text: &str, pattern: &str, form: LikeForm) -> Result<bool, SqlError> {
     let fold = |character: char| if form.ignore_case { character.to_ascii_lowercase() } else { character };
     let mut elements = Vec::with_capacity(pattern.len());
@@ -35,7 +35,17 @@ pub(super) fn like(text: &str, pattern: &str, form: LikeForm) -> Result<bool, Sq
             }
         });
     }
+    work::spend(units(text.len(), &elements))?;
     matches(&text.chars().map(fold).collect::<Vec<_>>(), &elements)
+}
+
+/// The work of matching a text of so many bytes: at each of its characters what stands behind a `%`, up to the next one, may
+/// have to be looked at.
+fn units(text: usize, pattern: &[Element]) -> u64 {
+    const LOOKS_PER_UNIT: usize = 4;
+    let parts = pattern.split(|element| *element == Element::Any).skip(1);
+    let longest = parts.map(<[Element]>::len).max().unwrap_or(0).min(text);
+    (text as u64).saturating_mul(1 + (longest / LOOKS_PER_UNIT) as u64).saturating_add(pattern.len() as u64)
 }
 
 /// Goes back to the last `%` only, which is enough: time is bounded by the product of both lengths.

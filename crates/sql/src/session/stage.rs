@@ -6,13 +6,14 @@
 
 use crate::ddl::{Rows, SchemaChange, bind_change_behind, bind_schema_change, change_catalog};
 use crate::execution::{Context, Execution, Suspended, refuse_schema_change};
+use crate::governance::check_change;
 use crate::library::Library;
 use crate::prepare::{Script, StatementKind, bind_parsed};
 use state::{Amended, Changes, Effects, Overlay, Snapshot, apply_command};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use types::{Catalog, Principal, SqlError, StatementResult, TableId};
+use types::{Catalog, Principal, SqlError, SqlState, StatementResult, TableId};
 
 /// Steps that compiling one table or routine of the catalog again counts as.
 const COMPILE_STEPS: u64 = 10;
@@ -104,6 +105,11 @@ impl Stage {
         changes: &[Box<SchemaChange>],
     ) -> Result<Vec<StatementResult>, SqlError> {
         refuse_schema_change(place.principal)?;
+        // Before its place in a block is known, a transaction block has no height.
+        if place.context.height == u64::MAX && changes.iter().any(|change| change.is_checkpoint()) {
+            let message = "CHECKPOINT cannot run inside a transaction block";
+            return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message).hint("Send it on its own."));
+        }
         let mut overlay = Overlay::with_changes(place.snapshot, Changes::clone(&self.changes));
         for command in &suspended.commands()[self.settled..] {
             let (value, _) = apply_command(overlay.current(&command.row), command)?;
@@ -125,6 +131,7 @@ impl Stage {
         let next = changed.and_then(|changed| match changed {
             None => Ok(None),
             Some(catalog) => {
+                check_change(place, &catalog)?;
                 let catalog = Arc::new(catalog);
                 let library = Arc::new(self.library.successor(catalog.clone())?);
                 Ok(Some((catalog, library)))

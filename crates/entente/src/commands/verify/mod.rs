@@ -14,17 +14,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::Charter;
 
-/// Check a ledger, or a receipt, offline: from the charter alone, without believing anybody.
+/// Check a ledger, a receipt, or a row, offline: from the charter alone, without believing anybody.
 ///
 /// A ledger's folder is a node's folder, or its `ledger` with `charter.toml` in it or beside it. The node may be running.
 ///
 /// Example: entente verify --replay node1
 /// Example: entente verify --receipt receipt.json --charter charter.toml
+/// Example: entente verify --row row.json --key 7 --charter charter.toml
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct VerifyArguments {
     /// The ledger's folder
-    #[arg(required_unless_present = "receipt")]
+    #[arg(required_unless_present_any = ["receipt", "row"])]
     ledger_dir: Option<PathBuf>,
     /// Execute every block as well and compare what it comes to
     #[arg(long)]
@@ -35,6 +36,12 @@ pub(crate) struct VerifyArguments {
     /// Check this proof of a receipt, as JSON
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ledger_dir", "replay"], requires = "charter")]
     receipt: Option<PathBuf>,
+    /// Check this proof of a row, or that there is none, as JSON
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ledger_dir", "replay", "receipt"], requires = "charter")]
+    row: Option<PathBuf>,
+    /// The values of the primary key that the proof must be about, one after the other
+    #[arg(long, value_name = "VALUE", requires = "row", num_args = 1.., allow_hyphen_values = true)]
+    key: Vec<String>,
     /// Where to write what was found
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -50,6 +57,7 @@ struct Record {
     seconds: f64,
     valid: bool,
     first_error: Option<String>,
+    first_height: u64,
     height: u64,
     certified_height: u64,
     bytes: u64,
@@ -61,6 +69,9 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandError> {
     if let (Some(file), Some(charter)) = (&arguments.receipt, &arguments.charter) {
         return proof::verify_receipt(file, &folder::read_charter(charter)?);
     }
+    if let (Some(file), Some(charter)) = (&arguments.row, &arguments.charter) {
+        return proof::verify_row(file, &arguments.key, &folder::read_charter(charter)?);
+    }
     let Some(path) = &arguments.ledger_dir else { return Err("expected a ledger's folder".into()) };
     let LedgerFolder { charter, blocks } = LedgerFolder::find(path, arguments.charter.as_deref())?;
     let start = Instant::now();
@@ -71,6 +82,7 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandError> {
         seconds,
         valid: report.error.is_none(),
         first_error: report.error.as_ref().map(ToString::to_string),
+        first_height: report.first_height,
         height: report.checked.height,
         certified_height: report.certified_height,
         bytes: report.checked.bytes,
@@ -121,6 +133,14 @@ fn check(
 
 fn print(report: &Report, record: &Record) {
     let rate = grouped((record.transactions as f64 / record.seconds.max(1e-6)) as u64);
+    if record.first_height > 1 {
+        println!(
+            "verified from height {} on, anchored in the certified checkpoint of height {}: blocks in front of it are not in \
+             this folder",
+            grouped(record.first_height),
+            grouped(record.first_height - 1)
+        );
+    }
     println!(
         "{} transactions up to height {} are right{}: {:.1} s, {rate} per second",
         grouped(record.transactions),

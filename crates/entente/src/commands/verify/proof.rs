@@ -1,7 +1,7 @@
 use crate::CommandError;
-use proofs::ReceiptProof;
+use proofs::{ReceiptProof, RowProof};
 use std::path::Path;
-use types::{Charter, Outcome, Receipt};
+use types::{Charter, Handover, Outcome, Receipt};
 
 /// Checks the proof in a file and says what it proves.
 pub(super) fn verify_receipt(path: &Path, charter: &Charter) -> Result<(), CommandError> {
@@ -9,11 +9,10 @@ pub(super) fn verify_receipt(path: &Path, charter: &Charter) -> Result<(), Comma
     let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
     let proof = ReceiptProof::from_json(&text).map_err(|error| failed(&error))?;
     let receipt = proof.verify(charter).map_err(|error| failed(&error))?;
-    let members = proof.certificate.signatures.iter();
-    let signers: Vec<&str> = members
-        .filter_map(|(member, _)| charter.organisations.get(usize::from(*member)))
-        .map(|member| member.name.as_str())
-        .collect();
+    let signers = signers(
+        newest(charter, &proof.handovers),
+        proof.certificate.signatures.iter().map(|(member, _)| *member),
+    );
     println!(
         "transaction {} {}, at height {}, position {}",
         receipt.transaction,
@@ -21,8 +20,63 @@ pub(super) fn verify_receipt(path: &Path, charter: &Charter) -> Result<(), Comma
         receipt.height,
         receipt.index
     );
-    println!("attested by {}, at height {}", signers.join(", "), proof.certificate.statement.height);
+    println!("attested by {}, at height {}", signers, proof.certificate.statement.height);
     Ok(())
+}
+
+/// Checks the proof of a row in a file and says what it proves. `key`: the values that it must be about; none for whatever.
+pub(super) fn verify_row(path: &Path, key: &[String], charter: &Charter) -> Result<(), CommandError> {
+    let failed = |error: &dyn std::fmt::Display| CommandError::from(format!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+    let proof = RowProof::from_json(&text).map_err(|error| failed(&error))?;
+    let found = proof.verify(charter).map_err(|error| failed(&error))?.is_some();
+    let (table, statement) = (&proof.table.table, &proof.certificate.statement);
+    let asked = match key {
+        [] => None,
+        key => Some(table.key_of_texts(key).map_err(|error| failed(&error.message))?),
+    };
+    if asked.as_ref().is_some_and(|asked| asked != proof.key()) {
+        return Err(failed(&"it is about another key than the one that --key names"));
+    }
+    let (name, height) = (&table.name, statement.height);
+    match proof.named_values().filter(|_| found) {
+        Some(values) => {
+            println!("table {name} had this row behind block {height}");
+            for (column, value) in values {
+                println!("  {column} = {}", value.as_deref().unwrap_or("NULL"));
+            }
+        }
+        None => {
+            let which = match asked {
+                Some(_) => format!("the key {}", key.join(", ")),
+                None => format!(
+                    "the key whose bytes are {}; --key compares it with values",
+                    hexadecimal(proof.key().as_bytes())
+                ),
+            };
+            println!("table {name} had no row behind block {height} under {which}");
+        }
+    }
+    let charter = newest(charter, &proof.handovers);
+    let signers = signers(charter, proof.certificate.signatures.iter().map(|(member, _)| *member));
+    println!("attested by {signers}, root {}", statement.state_root);
+    Ok(())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The last charter: it has the names of all organisations.
+fn newest<'a>(founding: &'a Charter, handovers: &'a [Handover]) -> &'a Charter {
+    let amended = handovers.iter().flat_map(|handover| &handover.charters).next_back();
+    amended.map_or(founding, |amended| &amended.charter)
+}
+
+/// Names of members.
+fn signers(charter: &Charter, members: impl Iterator<Item = u16>) -> String {
+    let names = members.filter_map(|member| charter.organisations.get(usize::from(member)));
+    names.map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn outcome(receipt: &Receipt) -> String {

@@ -2,17 +2,19 @@ use audit::Replay;
 use engine::{Engine, EngineError, Verifier};
 use ledger::BlockOutcome;
 use std::sync::Arc;
-use types::{Block, Charter, Outcome, Receipt, RejectReason, TableId};
+use types::{Block, Charter, Charters, Outcome, Receipt, RejectReason, TableId};
 
 /// Executes a ledger from its beginning.
 pub(super) struct EngineReplay {
     engine: Engine,
     verifier: Verifier,
+    charters: Charters,
 }
 
 impl EngineReplay {
     pub(super) fn new(charter: Arc<Charter>) -> Result<EngineReplay, EngineError> {
-        Ok(EngineReplay { verifier: Verifier::new(&charter), engine: Engine::new(charter)? })
+        let (verifier, charters) = (Verifier::new(&charter), Charters::new(charter.clone()));
+        Ok(EngineReplay { engine: Engine::new(charter)?, verifier, charters })
     }
 }
 
@@ -30,13 +32,16 @@ impl Replay for EngineReplay {
         };
         let verified = match recorded.iter().any(unsigned) {
             true => {
-                let verified = self.verifier.verify_block(block);
+                let verified = self.verifier.verify_block(&self.charters, block);
                 self.verifier.forget(&verified);
                 verified
             }
-            false => self.verifier.trust_block(block, recorded),
+            false => self.verifier.trust_block(&self.charters, block, recorded),
         };
         let executed = self.engine.execute(&verified).map_err(|error| error.to_string())?;
+        if let Some(charters) = Charters::of(&self.engine.state().catalog().governance) {
+            self.charters = charters;
+        }
         Ok(BlockOutcome { receipts: executed.receipts, digest: executed.digest, header: executed.outcome })
     }
 

@@ -1,7 +1,7 @@
 //! Functions of arrays.
 
 use super::{Function, Signature, check_length};
-use crate::expression::Comparison;
+use crate::expression::{Comparison, work};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{Array, DataType, ElementType, SqlError, SqlState, Value, format_value};
@@ -75,6 +75,42 @@ impl ArrayFunction {
                 | ArrayFunction::Contains
                 | ArrayFunction::Overlaps
         )
+    }
+
+    /// The work that it does for these values.
+    pub(super) fn units(self, values: &[Value]) -> u64 {
+        use ArrayFunction as F;
+        let once = || values.iter().map(work::of_value).sum();
+        match (self, values) {
+            // They look at one element, or at none.
+            (
+                F::Element
+                | F::Length
+                | F::Lower
+                | F::Cardinality
+                | F::Dimensions
+                | F::Bounds
+                | F::Construct(_),
+                _,
+            ) => 0,
+            // Each element of one is compared with those of the other.
+            (F::Contains | F::Overlaps, [Value::Array(left), Value::Array(right)]) => {
+                const UNITS_PER_PAIR: u64 = 6;
+                let length = |array: &Array| array.values().len() as u64;
+                let pairs = length(left).saturating_mul(length(right)).saturating_mul(UNITS_PER_PAIR);
+                let compared =
+                    |of: &Array, with: &Array| elements_units(of.values()).saturating_mul(length(with));
+                pairs.saturating_add(compared(left, right).min(compared(right, left)))
+            }
+            (
+                F::Any(_) | F::All(_) | F::Position | F::Positions | F::Remove | F::Replace | F::ToText,
+                values,
+            ) => {
+                let elements = values.iter().map(|value| elements_units(elements_of(value))).sum::<u64>();
+                elements.saturating_add(once())
+            }
+            _ => once(),
+        }
     }
 
     /// The function's value; `None` where it was bound for other types.
@@ -177,6 +213,11 @@ fn elements_of(array: &Value) -> &[Value] {
     }
 }
 
+/// The work of going over what elements hold.
+fn elements_units(elements: &[Value]) -> u64 {
+    elements.iter().map(work::of_value).sum()
+}
+
 fn joined(element: ElementType, array: &Value, more: &[Value]) -> Result<Value, SqlError> {
     made(element, [elements_of(array), more].concat())
 }
@@ -217,17 +258,21 @@ fn quantified(value: &Value, array: &Value, comparison: Comparison, any: bool) -
 }
 
 fn to_text(array: &Array, delimiter: &str, null: Option<&Value>) -> Result<Value, SqlError> {
-    let mut parts: Vec<String> = Vec::new();
+    let (mut joined, mut is_first) = (String::new(), true);
     for value in array.values() {
-        match (format_value(value), null) {
-            (Some(text), _) => parts.push(text),
-            (None, Some(Value::Text(null))) => parts.push(null.to_string()),
-            (None, _) => {}
+        let text = format_value(value);
+        let part = match (&text, null) {
+            (Some(text), _) => text.as_str(),
+            (None, Some(Value::Text(null))) => null,
+            (None, _) => continue,
+        };
+        if !std::mem::take(&mut is_first) {
+            joined.push_str(delimiter);
         }
+        joined.push_str(part);
+        check_length(joined.len())?;
     }
-    let length = parts.iter().map(|part| part.len() + delimiter.len()).sum();
-    check_length(length)?;
-    Ok(Value::text(parts.join(delimiter)))
+    Ok(Value::text(joined))
 }
 
 fn of_text(text: &str, delimiter: &Value, null: Option<&Value>) -> Result<Value, SqlError> {

@@ -23,7 +23,7 @@ pub(super) use resolve::{Signature, refused, resolve};
 pub(crate) use time::TimeFunction;
 
 use super::evaluate::broken;
-use super::{Environment, Expression, quote};
+use super::{Environment, Expression, quote, work};
 use smallvec::SmallVec;
 use types::{Numeric, SqlError, SqlState, Value, absolute, format_value, limits};
 
@@ -139,6 +139,7 @@ impl Function {
             }
             values.push(value);
         }
+        work::spend(self.units(&values))?;
         let grouped = match self {
             Function::Time(function) => function.of(&values),
             Function::Bytes(function) => function.of(&values),
@@ -170,6 +171,41 @@ impl Function {
                 absolute(number)
             }
             _ => Err(self.misplaced()),
+        }
+    }
+
+    /// The work that it does for these values, beside what the result costs. Regular expressions count for themselves.
+    fn units(self, values: &[Value]) -> u64 {
+        let once = || values.iter().map(work::of_argument).sum();
+        match (self, values) {
+            (Function::Array(function), values) => function.units(values),
+            (Function::Regular(_), _) => 0,
+            (
+                Function::Number(
+                    NumberFunction::SquareRoot
+                    | NumberFunction::Exponential
+                    | NumberFunction::NaturalLogarithm
+                    | NumberFunction::DecimalLogarithm
+                    | NumberFunction::Logarithm
+                    | NumberFunction::Power,
+                ),
+                values,
+            ) => work::of_series(values).saturating_add(once()),
+            (Function::Number(NumberFunction::GreatestDivisor | NumberFunction::LeastMultiple), [a, b]) => {
+                // As many divisions as the shorter number has digits, each of which takes off some of the longer one.
+                const DIVISIONS: u64 = 16;
+                work::of_argument(a).saturating_add(work::of_argument(b)).saturating_mul(DIVISIONS)
+            }
+            (Function::Number(NumberFunction::ToNumber), [Value::Text(text), ..]) => {
+                work::of_written_number(text.len())
+            }
+            // Every character is looked for among the others.
+            (Function::Translate, [Value::Text(text), Value::Text(among), ..])
+            | (
+                Function::TrimBoth | Function::TrimLeft | Function::TrimRight,
+                [Value::Text(text), Value::Text(among)],
+            ) => (text.len() as u64).saturating_mul(1 + among.len() as u64),
+            _ => once(),
         }
     }
 

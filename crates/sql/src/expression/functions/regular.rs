@@ -2,6 +2,7 @@
 
 use super::regular_syntax::{Options, invalid, of_similar, translate};
 use super::{Function, Signature, check_length};
+use crate::expression::work;
 use regex::{Regex, RegexBuilder};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -54,35 +55,70 @@ pub(crate) enum RegularFunction {
     Substring,
 }
 
-thread_local! {
-    /// The expressions used last, which rows of one query share.
-    static RECENT: RefCell<Vec<(String, Options, Rc<Regex>)>> = const { RefCell::new(Vec::new()) };
+/// An expression that is ready to be looked for.
+struct Compiled {
+    regex: Regex,
+    /// [`super::regular_syntax::Translated::states`]
+    states: u64,
 }
 
-fn compiled(pattern: &str, options: Options) -> Result<Rc<Regex>, SqlError> {
+impl Compiled {
+    /// Looking for it once in so many bytes costs something.
+    ///
+    /// # Errors
+    /// `57014` where it is too much.
+    fn spend(&self, bytes: usize) -> Result<(), SqlError> {
+        /// Most states are not looked at for most bytes.
+        const STATES_PER_UNIT: u64 = 2;
+        work::spend((bytes as u64).saturating_mul(1 + self.states / STATES_PER_UNIT))
+    }
+
+    /// Whether it is somewhere in a text.
+    fn is_in(&self, text: &str) -> Result<bool, SqlError> {
+        self.spend(text.len())?;
+        Ok(self.regex.is_match(text))
+    }
+}
+
+thread_local! {
+    /// The expressions used last, which rows of one query share.
+    static RECENT: RefCell<Vec<(String, Options, Rc<Compiled>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The work of reading a pattern and of compiling it, whether or not it was kept: nobody can tell what another node has kept.
+fn spend_on_compiling(pattern: &str, states: u64) -> Result<(), SqlError> {
+    const UNITS_PER_STATE: u64 = 64;
+    work::spend((pattern.len() as u64).saturating_add(states.saturating_mul(UNITS_PER_STATE)))
+}
+
+fn compiled(pattern: &str, options: Options) -> Result<Rc<Compiled>, SqlError> {
     let known = RECENT.with_borrow(|recent| {
         let found = recent.iter().find(|(known, with, _)| known == pattern && *with == options);
         found.map(|(_, _, regex)| regex.clone())
     });
-    if let Some(regex) = known {
-        return Ok(regex);
+    if let Some(known) = known {
+        spend_on_compiling(pattern, known.states)?;
+        return Ok(known);
     }
     let mut read = options;
     let translated = translate(pattern, &mut read)?;
-    let built = RegexBuilder::new(&translated)
+    let states = translated.states;
+    spend_on_compiling(pattern, states)?;
+    let built = RegexBuilder::new(&translated.pattern)
         .size_limit(COMPILED_BYTES_MAX)
         .dfa_size_limit(COMPILED_BYTES_MAX)
         .nest_limit(NESTING_MAX)
         .build();
-    let regex = Rc::new(built.map_err(|error| match error {
+    let regex = built.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => invalid("regular expression is too complex"),
         _ => invalid("it cannot be read"),
-    })?);
+    })?;
+    let compiled = Rc::new(Compiled { regex, states });
     RECENT.with_borrow_mut(|recent| {
         recent.truncate(RECENT_MAX - 1);
-        recent.insert(0, (pattern.to_string(), options, regex.clone()));
+        recent.insert(0, (pattern.to_string(), options, compiled.clone()));
     });
-    Ok(regex)
+    Ok(compiled)
 }
 
 /// The parts of a match: all of it, then its parentheses.
@@ -92,9 +128,10 @@ type Found = Vec<Option<Range<usize>>>;
 /// one. It ends where `take` says so.
 ///
 /// # Errors
-/// Those of `take`; `54000` where there are too many matches in too long a text.
+/// Those of `take`; `54000` where there are too many matches in too long a text, `57014` where there are too few steps for
+/// them.
 fn visit(
-    regex: &Regex,
+    regex: &Compiled,
     text: &str,
     start: usize,
     mut take: impl FnMut(Found) -> Result<bool, SqlError>,
@@ -110,7 +147,8 @@ fn visit(
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
                 .hint("Take a shorter text, or an expression that matches less often."));
         }
-        let Some(captures) = regex.captures_at(text, at) else { break };
+        regex.spend(text.len() - at)?;
+        let Some(captures) = regex.regex.captures_at(text, at) else { break };
         let found: Found = captures.iter().map(|part| part.map(|part| part.range())).collect();
         let Some(whole) = found.first().cloned().flatten() else { break };
         if !take(found)? {
@@ -125,8 +163,8 @@ fn visit(
 }
 
 /// The first part in parentheses, or all where there are none.
-fn first_part(regex: &Regex, text: &str, found: &Found) -> Value {
-    let part = if regex.captures_len() > 1 { found.get(1) } else { found.first() };
+fn first_part(regex: &Compiled, text: &str, found: &Found) -> Value {
+    let part = if regex.regex.captures_len() > 1 { found.get(1) } else { found.first() };
     part.cloned().flatten().map_or(Value::Null, |range| Value::text(&text[range]))
 }
 
@@ -186,7 +224,7 @@ impl RegularFunction {
         match self {
             F::Matches | F::MatchesAnyCase | F::Differs | F::DiffersAnyCase => {
                 let options = Options { ignore_case: any_case, ..Options::default() };
-                let found = compiled(pattern, options)?.is_match(text);
+                let found = compiled(pattern, options)?.is_in(text)?;
                 Ok(Value::Boolean(found != matches!(self, F::Differs | F::DiffersAnyCase)))
             }
             F::Similar => {
@@ -195,11 +233,11 @@ impl RegularFunction {
                     _ => "\\",
                 };
                 let regex = compiled(&of_similar(pattern, escape)?, Options::default())?;
-                Ok(Value::Boolean(regex.is_match(text)))
+                Ok(Value::Boolean(regex.is_in(text)?))
             }
             F::Like => {
                 let options = flags(rest, 0, "regexp_like()")?;
-                Ok(Value::Boolean(compiled(pattern, options)?.is_match(text)))
+                Ok(Value::Boolean(compiled(pattern, options)?.is_in(text)?))
             }
             F::Substring => {
                 let regex = compiled(pattern, Options::default())?;
@@ -298,7 +336,7 @@ impl RegularFunction {
     }
 }
 
-fn split(text: &str, regex: &Regex) -> Result<Value, SqlError> {
+fn split(text: &str, regex: &Compiled) -> Result<Value, SqlError> {
     let (mut parts, mut behind) = (Vec::new(), 0);
     visit(regex, text, 0, |found| {
         let Some(whole) = found.into_iter().next().flatten() else { return Ok(true) };
@@ -316,7 +354,7 @@ fn split(text: &str, regex: &Regex) -> Result<Value, SqlError> {
 /// With the match of this number replaced, or all where it is 0.
 fn replace(
     text: &str,
-    regex: &Regex,
+    regex: &Compiled,
     replacement: &str,
     start: usize,
     which: i32,

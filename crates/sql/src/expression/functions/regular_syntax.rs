@@ -72,11 +72,25 @@ fn refused(what: &str) -> SqlError {
     SqlError::unsupported(format_args!("{what} in a regular expression"))
 }
 
+/// A pattern for the crate.
+#[derive(Debug)]
+pub(super) struct Translated {
+    /// As the crate writes it.
+    pub pattern: String,
+    /// About as many states as the machine has that looks for it: each may have to be looked at for each byte of the text.
+    pub states: u64,
+}
+
+/// States of a character, or of a class of those of ASCII.
+const STATES_OF_ONE: u64 = 1;
+/// States of a class with other characters, whose bytes are several.
+const STATES_OF_MANY: u64 = 12;
+
 /// The pattern for the crate.
 ///
 /// # Errors
 /// `2201B` where it is no regular expression, `0A000` names what cannot be translated.
-pub(super) fn translate(pattern: &str, options: &mut Options) -> Result<String, SqlError> {
+pub(super) fn translate(pattern: &str, options: &mut Options) -> Result<Translated, SqlError> {
     let mut pattern = pattern;
     if let Some(rest) = pattern.strip_prefix("***") {
         match rest.chars().next() {
@@ -104,6 +118,8 @@ pub(super) fn translate(pattern: &str, options: &mut Options) -> Result<String, 
         out: String::from("(?s-m:"),
         options: *options,
         open: 0,
+        states: vec![0],
+        last: 0,
     };
     if options.lines {
         translator.out = translator.out.replace("-m", "m");
@@ -114,7 +130,8 @@ pub(super) fn translate(pattern: &str, options: &mut Options) -> Result<String, 
         translator.run()?;
     }
     translator.out.push(')');
-    Ok(translator.out)
+    let states = translator.states.iter().fold(0, |sum: u64, states| sum.saturating_add(*states));
+    Ok(Translated { pattern: translator.out, states })
 }
 
 struct Translator {
@@ -124,6 +141,10 @@ struct Translator {
     options: Options,
     /// Parentheses that are open.
     open: usize,
+    /// States of what has been read: of the whole, and of each of the parentheses that are open.
+    states: Vec<u64>,
+    /// States of what a quantifier would repeat.
+    last: u64,
 }
 
 impl Translator {
@@ -143,7 +164,24 @@ impl Translator {
         there
     }
 
+    /// Something has been read that takes so many states.
+    fn takes(&mut self, states: u64) {
+        self.last = states;
+        if let Some(sum) = self.states.last_mut() {
+            *sum = sum.saturating_add(states);
+        }
+    }
+
+    /// What was read last is there so many times.
+    fn is_repeated(&mut self, times: u32) {
+        let more = self.last.saturating_mul(u64::from(times.saturating_sub(1)));
+        let all = self.last.saturating_add(more);
+        self.takes(more.saturating_add(1));
+        self.last = all;
+    }
+
     fn literal(&mut self, character: char) {
+        self.takes(character.len_utf8() as u64);
         if self.options.ignore_case && character.is_ascii_alphabetic() {
             let other = swapped(character);
             self.out.extend(['[', character, other, ']']);
@@ -175,6 +213,7 @@ impl Translator {
                 }
                 '(' => {
                     self.open += 1;
+                    self.states.push(0);
                     self.group()?;
                     false
                 }
@@ -182,13 +221,18 @@ impl Translator {
                     self.open =
                         self.open.checked_sub(1).ok_or_else(|| invalid("parentheses () not balanced"))?;
                     self.out.push(')');
+                    let states = self.states.pop().unwrap_or(0);
+                    // Where it begins and ends is remembered.
+                    self.takes(states.saturating_add(2 * STATES_OF_ONE));
                     true
                 }
                 '|' => {
+                    self.takes(STATES_OF_ONE);
                     self.out.push('|');
                     false
                 }
                 '.' => {
+                    self.takes(STATES_OF_MANY);
                     self.out.push_str(if self.options.newline_ends { "[^\\n]" } else { "." });
                     true
                 }
@@ -210,6 +254,7 @@ impl Translator {
                     false
                 }
                 '*' | '+' | '?' => {
+                    self.is_repeated(1);
                     self.out.push(character);
                     self.lazy();
                     false
@@ -241,6 +286,7 @@ impl Translator {
             Some('#') => {
                 while self.next().is_some_and(|skipped| skipped != ')') {}
                 self.open -= 1;
+                self.states.pop();
                 self.out.push_str("(?:)");
             }
             _ => return Err(invalid("quantifier operand invalid")),
@@ -267,6 +313,7 @@ impl Translator {
         {
             return Err(wrong());
         }
+        self.is_repeated(most.unwrap_or(least));
         match most {
             Some(most) => self.out.push_str(&format!("{{{least},{most}}}")),
             None => self.out.push_str(&format!("{{{least},}}")),
@@ -303,6 +350,7 @@ impl Translator {
                 return Ok(true);
             }
         };
+        self.takes(if escaped.is_ascii_uppercase() { STATES_OF_MANY } else { STATES_OF_ONE });
         self.out.push_str(text);
         Ok(true)
     }
@@ -359,6 +407,7 @@ impl Translator {
     /// A bracket expression behind its `[`.
     fn bracket(&mut self) -> Result<(), SqlError> {
         let unbalanced = || invalid("brackets [] not balanced");
+        let (begin, written) = (self.at, self.out.len());
         self.out.push('[');
         let negated = self.skip('^');
         if negated {
@@ -416,6 +465,10 @@ impl Translator {
             self.range(start, end);
         }
         self.out.push(']');
+        let is_ascii = !negated && self.rest[begin..self.at].iter().all(char::is_ascii);
+        let length = (self.out.len() - written) as u64;
+        // A range of characters of several bytes is written with about as many letters.
+        self.takes(if is_ascii { STATES_OF_ONE } else { STATES_OF_MANY.max(length) });
         Ok(())
     }
 

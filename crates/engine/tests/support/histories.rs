@@ -1,0 +1,156 @@
+//! Random histories of transactions: run by a protocol, checked for serializability, and what a serial run makes of them.
+
+use concurrency::checker::{CheckedBatch, Position, RecordingTransaction, check};
+use concurrency::{Batch, BatchResult, ProtocolOptions, Snapshots, TransactionOutcome, protocol};
+use sql::{Context, Invocation, Library};
+use state::{AfterImage, Effects, PlainState, Simulate, Snapshot, apply_command};
+use std::sync::Arc;
+use types::{Catalog, Payload, SqlError, StatementResult, TransactionId};
+
+/// Those that execute after ordering.
+pub const PROTOCOLS: [&str; 6] = ["serial", "harmony", "aria", "ssi", "block-stm", "graph"];
+
+/// Batches of transactions. Batch `n` is block `n + 2`; what made the first state was block 1.
+pub type History = Vec<Vec<Arc<Payload>>>;
+
+pub type CallResult = Result<Vec<StatementResult>, SqlError>;
+
+pub fn context(height: u64, index: u32) -> Context {
+    Context {
+        height,
+        timestamp_ms: 1_800_000_000_000 + height,
+        index,
+        transaction: TransactionId(crypto::sha256(&[&height.to_be_bytes(), &index.to_be_bytes()])),
+        step_limit: 10_000,
+    }
+}
+
+pub fn invocation(library: &Arc<Library>, height: u64, index: u32, payload: &Arc<Payload>) -> Invocation {
+    Invocation::new(library.clone(), context(height, index), payload.clone())
+}
+
+/// A catalog after this schema change.
+pub fn changed(catalog: &Arc<Catalog>, sql: &str) -> Arc<Catalog> {
+    let library = Arc::new(Library::new(catalog.clone()).expect("a valid catalog"));
+    let payload = Arc::new(super::script(sql));
+    let effects = invocation(&library, 1, 0, &payload).simulate(&PlainState::new(catalog.clone()));
+    effects.catalog.unwrap_or_else(|| panic!("{sql}: {:?}", effects.result))
+}
+
+/// What these statements create.
+pub fn library(statements: &[&str]) -> Arc<Library> {
+    let catalog = statements.iter().fold(Arc::new(Catalog::default()), |catalog, sql| changed(&catalog, sql));
+    Arc::new(Library::new(catalog).expect("it compiles"))
+}
+
+/// Applies what a transaction did on this state.
+pub fn apply(state: &mut PlainState, effects: Effects) -> CallResult {
+    let results = effects.result?;
+    for command in &effects.commands {
+        let before = state.get(command.row.table, &command.row.key);
+        let (after, matched) = apply_command(before, command).expect("the simulation succeeded");
+        assert!(command.guard.is_none_or(|guard| guard == matched), "{command:?}");
+        if matched {
+            state.apply(&AfterImage { row: command.row.clone(), value: after });
+        }
+    }
+    Ok(results)
+}
+
+/// The state after block 1 with these transactions; those that fail do nothing.
+pub fn after(library: &Arc<Library>, payloads: impl IntoIterator<Item = Arc<Payload>>) -> PlainState {
+    let mut state = PlainState::new(library.catalog().clone());
+    for (index, payload) in (0..).zip(payloads) {
+        let effects = invocation(library, 1, index, &payload).simulate(&state);
+        _ = apply(&mut state, effects);
+    }
+    state
+}
+
+struct Plain<'a>(&'a PlainState);
+
+impl Snapshots for Plain<'_> {
+    fn newest(&self) -> Arc<dyn Snapshot> {
+        Arc::new(self.0.clone())
+    }
+}
+
+/// What a protocol made of a history.
+pub struct Ran {
+    pub state: PlainState,
+    pub results: Vec<BatchResult>,
+    /// A serial order with the same results.
+    pub order: Vec<Position>,
+}
+
+impl Ran {
+    pub fn outcome(&self, position: &Position) -> &TransactionOutcome {
+        &self.results[position.batch].outcomes[position.transaction as usize]
+    }
+}
+
+/// Runs a history by a protocol and holds it against the serializability checker.
+pub fn run(id: &str, library: &Arc<Library>, initial: &PlainState, history: &History) -> Ran {
+    let mut protocol = protocol(id, ProtocolOptions::default()).expect("a known protocol");
+    let record = |(batch, payloads): (usize, &Vec<Arc<Payload>>)| -> Vec<Arc<RecordingTransaction>> {
+        let height = batch as u64 + 2;
+        let one = |(index, payload)| {
+            RecordingTransaction::new(Arc::new(invocation(library, height, index, payload)))
+        };
+        (0..).zip(payloads).map(one).collect()
+    };
+    let transactions: Vec<Vec<Arc<RecordingTransaction>>> = history.iter().enumerate().map(record).collect();
+    let mut state = initial.clone();
+    let mut results = Vec::new();
+    for (number, transactions) in transactions.iter().enumerate() {
+        protocol.offer(Batch {
+            height: number as u64 + 2,
+            number: 0,
+            transactions: transactions.iter().map(|one| one.clone() as Arc<dyn Simulate>).collect(),
+            steps_left: u64::MAX,
+            forget: false,
+            oldest_snapshot: 0,
+        });
+        // Harmony overlaps two batches, so that it has its results one later.
+        while let Some(result) = protocol.poll(&Plain(&state)) {
+            result.changes.iter().for_each(|change| state.apply(change));
+            results.push(result);
+        }
+    }
+    assert_eq!(results.len(), history.len(), "{id}");
+    let unseen = |number: usize| if id == "harmony" { number.min(1) } else { 0 };
+    let checked = transactions.iter().zip(&results).enumerate().map(|(number, (transactions, result))| {
+        CheckedBatch { transactions, result, unseen: unseen(number), snapshots: None }
+    });
+    let checked: Vec<CheckedBatch<'_>> = checked.collect();
+    let verified = check(initial, &checked).unwrap_or_else(|violation| panic!("{id}: {violation}"));
+    assert_eq!(verified.state, state, "{id}");
+    Ran { state, results, order: verified.order }
+}
+
+/// Runs the transactions on `state` in that serial order: they end as they have `ran`. `library` may be another one than
+/// theirs. Each is shown to `seen`, with what it comes to.
+pub fn replay(
+    ran: &Ran,
+    library: &Arc<Library>,
+    mut state: PlainState,
+    history: &History,
+    mut seen: impl FnMut(&Payload, &CallResult),
+) -> PlainState {
+    for position in &ran.order {
+        let payload = &history[position.batch][position.transaction as usize];
+        let effects =
+            invocation(library, position.batch as u64 + 2, position.transaction, payload).simulate(&state);
+        let result = apply(&mut state, effects);
+        seen(payload, &result);
+        assert_eq!(*ran.outcome(position), outcome(result), "{payload:?}");
+    }
+    state
+}
+
+pub fn outcome(result: CallResult) -> TransactionOutcome {
+    match result {
+        Ok(results) => TransactionOutcome::Committed(results),
+        Err(error) => TransactionOutcome::Aborted(error),
+    }
+}

@@ -1,0 +1,266 @@
+//! Joining from a certified checkpoint of other members instead of executing every block, and helping others to.
+//!
+//! ```text
+//!  Shelf ─▶ Server ──parts──▶ Ordering::tell ──▶ other member's Fetch ─▶ Fetched ─▶ pipeline::join
+//!            ▲ AskOffer, AskPart ◀── Ordering::told
+//! ```
+//!
+//! Both sides are state machines on one thread, `run`: whoever asks, is asked. A fetch goes on beside the pipeline, which
+//! executes blocks meanwhile and stops for a moment when the state is there and still ahead.
+
+mod fetch;
+mod message;
+mod serve;
+mod staging;
+
+pub use fetch::{Fetch, Progress};
+pub use message::{Item, Message};
+pub use serve::{Served, Server, Shelf, StoredCheckpoint};
+pub use staging::Staging;
+
+use crate::metrics::NodeMetrics;
+use crate::published::Published;
+use crossbeam_channel::{Receiver, Sender, never, select, tick};
+use ledger::{Anchor, Ledger, LedgerError, handovers_up_to, prove_charters};
+use ordering::{CertificateVerifier, Ordering};
+use state::Checkpoint;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering as Atomic};
+use std::time::{Duration, Instant};
+use types::{Charter, CheckpointCertificate};
+
+/// How often the time is looked at.
+const TICK: Duration = Duration::from_millis(10);
+/// How often it is looked how far behind the node is.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often progress is told.
+const TELL: Duration = Duration::from_secs(2);
+/// After a fetch that has failed the next one waits so long.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// A whole state that a quorum has attested.
+pub struct Fetched {
+    /// What proves it.
+    pub anchor: Anchor,
+    /// The state.
+    pub checkpoint: Checkpoint,
+}
+
+/// A checkpoint is wanted now, whatever the height.
+pub(crate) struct Wanted(pub(crate) Sender<Option<Box<Fetched>>>);
+
+/// What the thread works with.
+pub(crate) struct Exchange {
+    pub(crate) charter: Arc<Charter>,
+    pub(crate) organisation: u16,
+    pub(crate) ordering: Arc<dyn Ordering>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) published: Arc<Published>,
+    pub(crate) metrics: Arc<NodeMetrics>,
+    /// Where pieces are kept until all are there.
+    pub(crate) staging: PathBuf,
+    /// So many blocks behind, the node joins by itself; `None`: it does not.
+    pub(crate) behind_blocks: Option<u64>,
+    /// The node began without a block: it joins if it can, however few there are.
+    pub(crate) empty: bool,
+    /// Blocks are missing that only a checkpoint makes up for.
+    pub(crate) gap: Arc<AtomicBool>,
+    /// Who wants a checkpoint now.
+    pub(crate) wanted: Receiver<Wanted>,
+    /// Gets what was fetched because the node is behind.
+    pub(crate) join: Sender<Box<Fetched>>,
+}
+
+struct Running {
+    fetch: Fetch,
+    began: Duration,
+    told: Duration,
+    /// Who waits for it; nobody where the node wants it by itself.
+    wanted: Option<Sender<Option<Box<Fetched>>>>,
+}
+
+/// Works until nobody can want a checkpoint any more: the pipeline has ended.
+pub(crate) fn run(mut exchange: Exchange) {
+    let began = Instant::now();
+    let shelf = Arc::new(Shelf::default());
+    let mut server = Server::new(shelf.clone(), exchange.charter.organisations.len());
+    let (ticks, mut told) = (tick(TICK), exchange.ordering.told().clone());
+    let wanted = exchange.wanted.clone();
+    let mut running: Option<Running> = None;
+    let mut look_at = Duration::ZERO;
+    loop {
+        select! {
+            recv(told) -> message => {
+                match message {
+                    Ok((member, bytes)) => {
+                        exchange.hear((member, &bytes), began.elapsed(), &mut server, &mut running);
+                    }
+                    Err(_) => told = never(),
+                }
+            }
+            recv(wanted) -> want => match want {
+                Ok(Wanted(answer)) => running = exchange.begin(0, Some(answer), began.elapsed()),
+                Err(_) => return,
+            },
+            recv(ticks) -> _ => {
+                let now = began.elapsed();
+                server.tick(now);
+                exchange.tick(now, &mut running);
+                if now >= look_at {
+                    look_at = now + LOOK;
+                    exchange.restock(&shelf);
+                    server.members(exchange.ordering.charters().newest().charter.organisations.len());
+                    if running.is_none()
+                        && let Some(above) = exchange.above()
+                    {
+                        running = exchange.begin(above, None, now);
+                        look_at = now + PAUSE;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Exchange {
+    /// Above which height a checkpoint is of use, if this node is far behind.
+    fn above(&mut self) -> Option<u64> {
+        let behind_blocks = self.behind_blocks?;
+        let (height, last) = (self.published.newest().0, self.ordering.status().final_height);
+        if std::mem::take(&mut self.empty) || self.gap.load(Atomic::Acquire) {
+            return Some(height);
+        }
+        (last >= height + behind_blocks).then_some(height + behind_blocks / 2)
+    }
+
+    /// Hands out the newest checkpoint of this node that is certified.
+    fn restock(&self, shelf: &Shelf) {
+        let newest = self.published.certified().checkpoint();
+        let height = newest.as_ref().map(|newest| newest.certificate.statement.height);
+        if height == shelf.height() {
+            return;
+        }
+        let served = newest.and_then(|newest| match self.anchor(&newest.certificate) {
+            Ok(anchor) => {
+                let served: Arc<dyn Served> =
+                    Arc::new(StoredCheckpoint { anchor, stored: newest.stored.clone() });
+                Some(served)
+            }
+            Err(error) => {
+                tracing::debug!(height, error, "nobody can join from this checkpoint");
+                None
+            }
+        });
+        // Where it cannot be handed out, the one before is better than none.
+        if height.is_none() || served.is_some() {
+            shelf.put(served);
+        }
+    }
+
+    fn anchor(&self, checkpoint: &CheckpointCertificate) -> Result<Anchor, String> {
+        let height = checkpoint.statement.height;
+        if let Some(anchor) = self.ledger.anchor().filter(|anchor| anchor.height() == height) {
+            return Ok(Anchor::clone(&anchor));
+        }
+        let failed = |error: LedgerError| error.to_string();
+        let missing = || format!("the ledger has no block {height}");
+        let outcome = self.ledger.outcome_header(height).map_err(failed)?.ok_or_else(missing)?;
+        let (block, certificate) = self.ledger.block(height).map_err(failed)?.ok_or_else(missing)?;
+        // Ordering can only begin at a block that was finalized by itself.
+        let (ledger, named) = (self.charter.ledger(), block.header.charters);
+        let handovers = match named == ledger {
+            true => Vec::new(),
+            false => handovers_up_to(self.ledger.handovers(ledger).map_err(failed)?, ledger, named),
+        };
+        let charters = prove_charters(&self.charter, &handovers, named)?;
+        let certificates = CertificateVerifier::new(charters).map_err(|error| error.to_string())?;
+        certificates.verify_own(&block.header, &certificate).map_err(|error| error.to_string())?;
+        let (header, certificate) = (block.header, certificate.to_vec());
+        let anchor = Anchor { header, certificate, outcome, checkpoint: checkpoint.clone(), handovers };
+        anchor.check(self.charter.ledger())?;
+        Ok(anchor)
+    }
+
+    fn begin(
+        &self,
+        above: u64,
+        wanted: Option<Sender<Option<Box<Fetched>>>>,
+        now: Duration,
+    ) -> Option<Running> {
+        let staging = match Staging::open(&self.staging) {
+            Ok(staging) => staging,
+            Err(error) => {
+                tracing::error!(%error, "no checkpoint of another node can be fetched");
+                return None;
+            }
+        };
+        let fetch = Fetch::new(&self.charter, self.organisation, above, staging, now).ok()?;
+        Some(Running { fetch, began: now, told: now, wanted })
+    }
+
+    fn tick(&self, now: Duration, running: &mut Option<Running>) {
+        let Some(Running { fetch, began, told, .. }) = running else { return };
+        for (member, message) in fetch.tick(now) {
+            self.send(member, &message);
+        }
+        let progress = fetch.progress();
+        self.metrics.joining(&progress);
+        if now >= *told + TELL && progress.height > 0 {
+            *told = now;
+            let Progress { height, pieces, checked, staged, bytes, liars } = progress;
+            tracing::info!(height, pieces, checked, staged, bytes, liars, "a checkpoint is being fetched");
+        }
+        if fetch.has_failed(now) {
+            let seconds = (now - *began).as_secs_f64();
+            tracing::info!(seconds, ?progress, "no certified checkpoint of use was got from other nodes");
+            if let Some(Running { wanted: Some(wanted), .. }) = running.take() {
+                // Whoever asked waits for it.
+                let _ = wanted.send(None);
+            }
+        }
+    }
+
+    fn hear(
+        &self,
+        (member, bytes): (u16, &[u8]),
+        now: Duration,
+        server: &mut Server,
+        running: &mut Option<Running>,
+    ) {
+        let Some(message) = Message::from_bytes(bytes) else {
+            tracing::debug!(member, bytes = bytes.len(), "ignored what is no message about checkpoints");
+            return;
+        };
+        if matches!(message, Message::AskOffer | Message::AskPart { .. }) {
+            if let Some(answer) = server.answer(member, &message, now) {
+                self.send(member, &answer);
+            }
+            return;
+        }
+        let Some(Running { fetch, began, .. }) = running else { return };
+        let known = fetch.charters().reigns().len();
+        let fetched = fetch.hear(member, message, now);
+        if fetch.charters().reigns().len() > known {
+            // Who came in by them can be asked, too.
+            self.ordering.follow(fetch.charters());
+        }
+        let Some(fetched) = fetched else { return };
+        let progress = fetch.progress();
+        self.metrics.joining(&progress);
+        let seconds = (now - *began).as_secs_f64();
+        tracing::info!(seconds, ?progress, "a certified checkpoint is here and checked");
+        let fetched = Box::new(fetched);
+        match running.take().and_then(|running| running.wanted) {
+            Some(wanted) => drop(wanted.send(Some(fetched))),
+            // Full where the pipeline has not taken the one before.
+            None => drop(self.join.try_send(fetched)),
+        }
+    }
+
+    fn send(&self, member: u16, message: &Message) {
+        if let Some(bytes) = message.to_bytes() {
+            self.ordering.tell(member, bytes);
+        }
+    }
+}

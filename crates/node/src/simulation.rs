@@ -1,0 +1,219 @@
+//! A node without threads and sockets, for the simulation of a whole network: everything else is what a node runs, but for
+//! the exchange of checkpoints between nodes, and for scrubbing.
+
+use crate::attesting::Message;
+use crate::core::{self, Core, Member, Standing};
+use crate::pipeline::{Inline, Shared};
+use crate::submission::{Submitted, Submitter};
+use crate::{Faults, Join, NodeConfig, NodeError, NodeOptions};
+use bytes::Bytes;
+use crypto::{Digest, SecretKey};
+use ledger::Ledger;
+use ordering::{Admission, Delivery, Ordering};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use types::{
+    AnswerAt, Attestation, Charter, Charters, CheckpointRoot, OutcomeHeader, Pipeline, SqlError,
+    SubmissionReply, Value,
+};
+
+/// Steps that a query may take.
+const QUERY_STEPS_MAX: u64 = 10_000_000;
+
+/// Whose node is simulated.
+pub struct SimulatedMember {
+    /// Where ledger and checkpoints are.
+    pub folder: PathBuf,
+    /// The ledger's charter.
+    pub charter: Arc<Charter>,
+    /// Signs what blocks came to.
+    pub node_key: SecretKey,
+    /// Megabytes of the history of rows; 0 keeps none.
+    pub row_history_megabytes: u64,
+    /// What goes wrong in memory.
+    pub faults: Arc<Faults>,
+    /// What goes wrong with the disk.
+    pub disk: Arc<ledger::Faults>,
+}
+
+/// A node that does nothing but when it is called.
+pub struct SimulatedNode {
+    pipeline: Inline,
+    shared: Arc<Shared>,
+    submitter: Arc<Submitter>,
+    /// Why it stopped for good.
+    stopped: Option<String>,
+}
+
+impl SimulatedNode {
+    /// Recovers the state from the folder. `join` gives the node its ordering, above the height that it is told, with the
+    /// charters that blocks up to there name.
+    ///
+    /// # Errors
+    /// As [`Node::start`](crate::Node::start).
+    pub fn open(
+        member: SimulatedMember,
+        clock: Arc<dyn Fn() -> Duration + Send + Sync>,
+        join: impl FnOnce(u64, Charters, Arc<dyn Admission>) -> Arc<dyn Ordering>,
+    ) -> Result<SimulatedNode, NodeError> {
+        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let config = NodeConfig {
+            listen: nowhere,
+            postgres: nowhere,
+            http: nowhere,
+            authentication: gateway::Authentication::default(),
+            tls_certificate: None,
+            tls_key: None,
+            connections_max: None,
+            threads: 1,
+            history_heights: None,
+            row_history_megabytes: Some(member.row_history_megabytes),
+            client_transactions_per_second: None,
+            query_memory_megabytes: None,
+            scrub_megabytes_per_second: Some(0),
+            pipeline: Pipeline::Serial,
+            answer_at: AnswerAt::default(),
+            join: Join::Replay,
+            join_behind_blocks: None,
+            oracles: Default::default(),
+        };
+        let options =
+            NodeOptions { attests_nothing: false, faults: Some(member.faults), disk: Some(member.disk) };
+        let whose = Member {
+            folder: &member.folder,
+            charter: &member.charter,
+            node_key: member.node_key,
+            config: &config,
+            options,
+            clock,
+        };
+        let join = |Standing { height, charters, .. }, admission| Ok(join(height, charters, admission));
+        let Core { shared, recovered, attest, submitter, .. } = core::open(whose, join)?;
+        let pipeline = Inline::new(shared.clone(), recovered, attest)?;
+        Ok(SimulatedNode { pipeline, shared, submitter, stopped: None })
+    }
+
+    /// Heights that ordering is to give before what it has delivered.
+    pub fn missing(&self, delivered: u64) -> Range<u64> {
+        self.pipeline.missing(delivered)
+    }
+
+    /// Takes a final block: verifies and executes it, and says to the others what it came to.
+    pub fn deliver(&mut self, delivery: Delivery) {
+        if self.stopped.is_none() {
+            self.stopped = self.pipeline.deliver(delivery).err().map(|error| error.to_string());
+        }
+    }
+
+    /// Records what was executed, hears what the others say, hands out answers. To be called every few milliseconds of
+    /// simulated time.
+    pub fn turn(&mut self) {
+        if self.stopped.is_none() {
+            self.stopped = self.pipeline.turn().err().map(|error| error.to_string());
+        }
+    }
+
+    /// Why the pipeline has ended: it is for an operator to start the node again.
+    pub fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
+    /// Why clients are not served, if so.
+    pub fn not_serving(&self) -> Option<String> {
+        self.stopped.clone().or_else(|| self.shared.published.not_serving())
+    }
+
+    /// Submits transactions as the gateway does; replies come with [`SimulatedNode::turn`].
+    pub fn submit(&self, transactions: Vec<Bytes>, answer_at: AnswerAt) -> mpsc::Receiver<SubmissionReply> {
+        let (replies, receiver) = mpsc::channel(transactions.len().max(1));
+        let submitted = (0..).zip(transactions);
+        let submitted = submitted.map(|(position, bytes)| Submitted {
+            position,
+            bytes,
+            answer_at,
+            replies: replies.clone(),
+        });
+        self.submitter.submit(submitted.collect());
+        receiver
+    }
+
+    /// The rows of a query on the newest applied state, and its height.
+    ///
+    /// # Errors
+    /// What is wrong with the query.
+    pub fn query(&self, sql: &str) -> Result<(u64, Vec<Vec<Value>>), SqlError> {
+        let (library, snapshot) = self.shared.published.at_one_height();
+        let prepared = sql::prepare(&library, sql, &[])?;
+        let reader = sql::Reader {
+            principal: types::Principal { organisation: 0, role: String::new() },
+            step_limit: QUERY_STEPS_MAX,
+            timestamp_ms: 0,
+            interrupt: Arc::default(),
+            memory: None,
+        };
+        let height = snapshot.version().height();
+        let results = prepared.query_as(&reader, &self.shared.published.with_past(snapshot), &[])?;
+        Ok((height, results.into_iter().next_back().unwrap_or_default().rows))
+    }
+
+    /// The blocks on this node's disk.
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        &self.shared.ledger
+    }
+
+    /// Height and state digest of the newest recorded block.
+    pub fn newest(&self) -> (u64, Digest) {
+        self.shared.published.newest()
+    }
+
+    /// The outcomes of this node up to here are those of a quorum, as far as it knows.
+    pub fn certified_height(&self) -> u64 {
+        self.shared.published.certified().height()
+    }
+
+    /// The last time that this node's outcomes differed from those of a quorum.
+    pub fn reported(&self) -> Option<String> {
+        self.shared.published.certified().reported()
+    }
+
+    /// Heights of the checkpoints on this node's disk, the newest first.
+    pub fn checkpoints(&self) -> Vec<u64> {
+        self.shared.checkpoints.newest()
+    }
+}
+
+/// What a node would say that found other outcomes and roots: its attestations signed anew, certificates and headers changed.
+/// `None` for what is no message about outcomes or roots.
+pub fn retell(
+    message: &[u8],
+    key: &SecretKey,
+    change: impl Fn(&mut OutcomeHeader),
+    change_root: impl Fn(&mut CheckpointRoot),
+) -> Option<Bytes> {
+    let mut message = Message::from_bytes(message)?;
+    match &mut message {
+        Message::Attestations { attestations, .. } => {
+            for attestation in attestations {
+                let mut statement = attestation.statement.clone();
+                change(&mut statement);
+                *attestation = Attestation::sign(statement, attestation.organisation, key);
+            }
+        }
+        Message::Roots { attestations, .. } => {
+            for attestation in attestations {
+                let mut statement = attestation.statement.clone();
+                change_root(&mut statement);
+                *attestation = Attestation::sign(statement, attestation.organisation, key);
+            }
+        }
+        Message::RootCertificate(certificate) => change_root(&mut certificate.statement),
+        Message::Certificate(certificate) => change(&mut certificate.statement),
+        Message::Headers(headers) => headers.iter_mut().for_each(change),
+        Message::Digest { .. } | Message::AskHeaders { .. } | Message::AskDigest { .. } => {}
+    }
+    message.to_bytes()
+}

@@ -1,0 +1,436 @@
+//! Runs a network: members wired as over TCP, on the deterministic runtime, each with a process beside it that takes final
+//! blocks, as a node's pipeline does.
+
+use super::adversary::Adversary;
+use super::service::SimulatedOrdering;
+use super::{Scenario, node_key};
+use crate::bft::{self, Acknowledgements, ChannelSink, MarshalMailbox, Parts, Peers, Shared};
+use crate::mempool::Clock;
+use crate::{Admission, Delivery, MempoolLimits, Ordering};
+use commonware_cryptography::ed25519::PublicKey;
+use commonware_glue::simulate::action::{Action, Crash, Schedule};
+use commonware_glue::simulate::engine::{ChannelPair, EngineDefinition, InitContext};
+use commonware_glue::simulate::exit::ExitCondition;
+use commonware_glue::simulate::plan::PlanBuilder;
+use commonware_glue::simulate::processed::ProcessedHeight;
+use commonware_glue::simulate::reporter::MonitorReporter;
+use commonware_glue::simulate::tracker::ProgressTracker;
+use commonware_p2p::simulated::Link;
+use commonware_runtime::{Clock as _, Handle, Quota, Spawner as _, Supervisor as _, deterministic::Context};
+use commonware_utils::Probability;
+use crypto::{Digest, sha256};
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering as Atomic};
+use std::time::{Duration, UNIX_EPOCH};
+use types::{Charter, Charters};
+
+/// The longest pause between two turns of a process.
+const TURN_MS: u64 = 12;
+/// The channel of proposed blocks.
+const PROPOSED_BLOCKS: usize = 4;
+/// A channel that no member listens on.
+const NOBODYS: u64 = 99;
+/// How often clients get their turn.
+const CLIENTS: Duration = Duration::from_millis(5);
+
+/// Gives a process that starts its ordering: above which height, with which charters known up to there, and what ordering
+/// must know about transactions.
+pub type Join<'a> = &'a mut dyn FnMut(u64, Charters, Arc<dyn Admission>) -> Arc<dyn Ordering>;
+
+/// What runs beside ordering: the rest of each node, and the clients. Everything is called on one thread.
+pub trait Process: Send + Sync + 'static {
+    /// Node number `node` starts, for the first time, after it was killed, or instead of being killed. It calls `join`
+    /// once.
+    fn start(&self, node: usize, clock: Arc<dyn Fn() -> Duration + Send + Sync>, join: Join<'_>);
+
+    /// Heights that the node needs before it takes a block of height `delivered`.
+    fn missing(&self, _node: usize, _delivered: u64) -> Range<u64> {
+        0..0
+    }
+
+    /// A final block for the node, at least once, in height order.
+    fn deliver(&self, node: usize, delivery: Delivery);
+
+    /// A few milliseconds have passed at the node.
+    fn turn(&self, node: usize);
+
+    /// The node is killed; nothing of it is called until it starts again.
+    fn crash(&self, node: usize);
+
+    /// A few milliseconds have passed at the clients.
+    fn clients(&self, _now: Duration) {}
+
+    /// The height up to which the node has recorded blocks.
+    fn height(&self, node: usize) -> u64;
+
+    /// Whether the run may end, well or not.
+    fn is_done(&self) -> bool;
+}
+
+/// How messages fare on a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkQuality {
+    /// How long a message takes on average.
+    pub latency_ms: u16,
+    /// How much that differs.
+    pub jitter_ms: u16,
+    /// Of a hundred messages so many arrive.
+    pub arrive_percent: u8,
+}
+
+impl LinkQuality {
+    /// 10 ms, and nothing is lost.
+    pub const GOOD: LinkQuality = LinkQuality { latency_ms: 10, jitter_ms: 2, arrive_percent: 100 };
+    /// Nothing arrives.
+    pub const DEAD: LinkQuality = LinkQuality { latency_ms: 10, jitter_ms: 2, arrive_percent: 0 };
+
+    pub(super) fn link(self) -> Link {
+        Link {
+            latency: Duration::from_millis(self.latency_ms.into()),
+            jitter: Duration::from_millis(self.jitter_ms.into()),
+            success_rate: Probability::new(self.arrive_percent.min(100).into(), 100)
+                .expect("a share of a hundred"),
+        }
+    }
+}
+
+/// What happens to a network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A node is killed.
+    Crash(usize),
+    /// A node starts again.
+    Restart(usize),
+    /// A link from one node to another changes.
+    Link(usize, usize, LinkQuality),
+    /// All links are these.
+    Links(LinkQuality),
+}
+
+/// A network to be run.
+#[derive(Clone)]
+pub struct Network {
+    /// Decides everything that is left to chance.
+    pub seed: u64,
+    /// The founding charter, one of [`charter`](super::charter)'s.
+    pub charter: Arc<Charter>,
+    /// How many nodes there are, members or not: each signs with its [`node_key`].
+    pub nodes: usize,
+    /// Links at the beginning.
+    pub links: LinkQuality,
+    /// What happens when, in the order of time.
+    pub events: Vec<(Duration, Event)>,
+    /// Something that happens over and over.
+    pub scenario: Option<Scenario>,
+    /// Members that send what they like instead of running a node.
+    pub adversaries: Vec<(usize, Adversary)>,
+    /// Members whose proposed blocks reach nobody.
+    pub withholding: Vec<usize>,
+    /// Members take the certificates in one another's blocks on trust.
+    pub trusts_certificates: bool,
+    /// It ends with an error after so long.
+    pub timeout: Duration,
+}
+
+/// What happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ran {
+    /// The same for two runs only if every event was.
+    pub fingerprint: Digest,
+    /// How often a node was killed.
+    pub crashes: u64,
+}
+
+impl Network {
+    /// Runs until the process is done.
+    ///
+    /// # Errors
+    /// It did not get there in time.
+    pub fn run(&self, process: Arc<dyn Process>) -> Result<Ran, String> {
+        let key =
+            |index| bft::public_key(&node_key(index).public_key()).expect("a secret key has a public key");
+        let members: Vec<PublicKey> = (0..self.nodes).map(key).collect();
+        let state = RunState {
+            network: self.clone(),
+            members: members.clone(),
+            process,
+            starts: AtomicU64::new(0),
+            newest: members.iter().map(|_| AtomicU64::new(0)).collect(),
+        };
+        let running = Running(Arc::new(state));
+        let plan = PlanBuilder::new(running.clone())
+            .seed(self.seed)
+            .timeout(self.timeout)
+            .link(self.links.link())
+            .exit_condition(running);
+        let plan = match self.schedule(&members) {
+            Some(schedule) => plan.crash(Crash::Schedule(schedule)),
+            None => plan,
+        };
+        let plan = match self.scenario {
+            Some(scenario) => scenario.apply(plan, &members),
+            None => plan,
+        };
+        let results = plan.run()?;
+        let result = results.first().ok_or("the simulation ended without a result")?;
+        Ok(Ran { fingerprint: sha256(&[result.state.as_bytes()]), crashes: result.crashes })
+    }
+
+    fn schedule(&self, members: &[PublicKey]) -> Option<Schedule<PublicKey>> {
+        let action = |event: &Event| match *event {
+            Event::Crash(node) => Action::Crash(members[node].clone()),
+            Event::Restart(node) => Action::Restart(members[node].clone()),
+            Event::Link(from, to, quality) => {
+                let (from, to) = (members[from].clone(), members[to].clone());
+                Action::UpdateLink { from, to, link: quality.link() }
+            }
+            Event::Links(quality) => Action::Heal(quality.link()),
+        };
+        let events: Vec<_> = self.events.iter().map(|(time, event)| (*time, action(event))).collect();
+        (!events.is_empty()).then_some(Schedule { events })
+    }
+}
+
+struct RunState {
+    network: Network,
+    members: Vec<PublicKey>,
+    process: Arc<dyn Process>,
+    starts: AtomicU64,
+    /// Which start of all is each node's last.
+    newest: Vec<AtomicU64>,
+}
+
+#[derive(Clone)]
+struct Running(Arc<RunState>);
+
+struct State {
+    running: Running,
+    index: usize,
+}
+
+impl ProcessedHeight for State {
+    async fn processed_height(&self) -> u64 {
+        self.running.0.process.height(self.index)
+    }
+}
+
+impl ExitCondition<PublicKey, State> for Running {
+    fn name(&self) -> &str {
+        "the process is done"
+    }
+
+    fn requires_polling(&self) -> bool {
+        true
+    }
+
+    fn reached<'a>(
+        &'a self,
+        _: &'a ProgressTracker<PublicKey>,
+        _: &'a [&'a State],
+        _: usize,
+    ) -> Pin<Box<dyn Future<Output = Result<bool, String>> + Send + 'a>> {
+        Box::pin(async { Ok(self.0.process.is_done()) })
+    }
+}
+
+impl EngineDefinition for Running {
+    type PublicKey = PublicKey;
+    type Engine = Handle<()>;
+    type State = State;
+
+    fn participants(&self) -> Vec<PublicKey> {
+        self.0.members.clone()
+    }
+
+    fn channels(&self) -> Vec<(u64, Quota)> {
+        let mut channels: Vec<_> = bft::channel::quotas().collect();
+        // One more, for what is to reach nobody.
+        channels.extend(channels.get(PROPOSED_BLOCKS).map(|(_, quota)| (NOBODYS, *quota)));
+        channels
+    }
+
+    fn max_message_size(&self) -> u32 {
+        bft::max_message_size()
+    }
+
+    async fn init(&self, init: InitContext<'_, PublicKey>) -> (Handle<()>, State) {
+        let InitContext { context, index, public_key, oracle, mut channels, monitor, .. } = init;
+        let nobodys = channels.pop();
+        if let Some(nobodys) = nobodys
+            && self.0.network.withholding.contains(&index)
+        {
+            channels[PROPOSED_BLOCKS] = nobodys;
+        }
+        let (blocker, peers) = (oracle.control(public_key.clone()), oracle.manager());
+        let (running, public_key) = (self.clone(), public_key.clone());
+        let starts = self.0.starts.fetch_add(1, Atomic::Relaxed);
+        if starts == 0 {
+            // Not below a node, so that they outlive it.
+            let clients = self.clone();
+            context.child("clients").spawn(move |context| clients.clients(context));
+        }
+        let adversaries = &self.0.network.adversaries;
+        let adversary = adversaries.iter().find(|(node, _)| *node == index).map(|(_, adversary)| *adversary);
+        // Everything runs below one task, so that a crash ends everything.
+        let handle = match adversary {
+            Some(adversary) => context.spawn(move |context| async move {
+                let charters = Charters::new(running.0.network.charter.clone());
+                let (shared, _) = running.share(&context, index, charters, Arc::new(super::AnyBytes));
+                adversary.run(context, running.0.network.seed, shared, channels).await;
+            }),
+            None => {
+                let wrap = move |reporter| MonitorReporter::new(public_key, monitor, reporter);
+                context.spawn(move |context| async move {
+                    let killed = Killed { running: running.clone(), index, starts };
+                    running.0.newest[index].store(starts, Atomic::Relaxed);
+                    let Some(Joined { shared, acknowledgements, start, sink, ordering }) =
+                        running.join(&context, index)
+                    else {
+                        return;
+                    };
+                    let Ok(channels) = channels.try_into() else {
+                        unreachable!("as many channels as quotas")
+                    };
+                    let tracked = Box::new(AllAreLinked);
+                    let parts = Parts { shared, blocker, peers, tracked, channels, acknowledgements, start };
+                    let prefix = format!("node{index}");
+                    let member = bft::start_member(context.child("member"), &prefix, parts, sink, wrap).await;
+                    let pace = Pace { seed: running.0.network.seed, start: starts, turns: 0 };
+                    running.drive(&context, index, &*ordering, &member.marshal, pace).await;
+                    drop(killed);
+                })
+            }
+        };
+        (handle, State { running: self.clone(), index })
+    }
+
+    fn start(engine: Handle<()>) -> Handle<()> {
+        engine
+    }
+}
+
+/// The simulated network links all nodes from the beginning.
+struct AllAreLinked;
+
+impl Peers for AllAreLinked {
+    fn track(&mut self, _: &Charters, _: u64) {}
+}
+
+/// What a process has joined.
+struct Joined {
+    shared: Arc<Shared>,
+    acknowledgements: Arc<Acknowledgements>,
+    start: u64,
+    sink: ChannelSink,
+    ordering: Arc<dyn Ordering>,
+}
+
+/// How long a process pauses: nodes are not equally fast, nor always.
+struct Pace {
+    seed: u64,
+    start: u64,
+    turns: u64,
+}
+
+impl Pace {
+    fn next(&mut self) -> Duration {
+        self.turns += 1;
+        let chance =
+            sha256(&[&self.seed.to_le_bytes(), &self.start.to_le_bytes(), &(self.turns / 16).to_le_bytes()]);
+        let byte = chance.0[(self.turns % 16) as usize];
+        Duration::from_millis(1 + u64::from(byte) % TURN_MS)
+    }
+}
+
+/// Tells the process that its node is killed, whenever that is.
+struct Killed {
+    running: Running,
+    index: usize,
+    starts: u64,
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // A node that is started again while it runs may be told to end only then.
+        if self.running.0.newest[self.index].load(Atomic::Relaxed) == self.starts {
+            self.running.0.process.crash(self.index);
+        }
+    }
+}
+
+impl Running {
+    fn clock(&self, context: &Context) -> Clock {
+        let time = context.child("clock");
+        Arc::new(move || time.current().duration_since(UNIX_EPOCH).unwrap_or_default())
+    }
+
+    fn share(
+        &self,
+        context: &Context,
+        index: usize,
+        charters: Charters,
+        admission: Arc<dyn Admission>,
+    ) -> (Arc<Shared>, Arc<Acknowledgements>) {
+        let (key, limits) = (node_key(index), MempoolLimits::default());
+        let mut shared = bft::shared(charters, &key, limits, admission, self.clock(context));
+        if let Some(shared) = Arc::get_mut(&mut shared) {
+            shared.checks_certificates = !self.0.network.trusts_certificates;
+        }
+        (shared, Arc::new(Acknowledgements::default()))
+    }
+
+    /// Starts the process of a node; nothing where that did not join ordering.
+    fn join(&self, context: &Context, index: usize) -> Option<Joined> {
+        let mut joined = None;
+        let join: Join<'_> = &mut |start, charters, admission| {
+            let (shared, acknowledgements) = self.share(context, index, charters, admission);
+            let (sink, deliveries) = ChannelSink::new();
+            let ordering: Arc<dyn Ordering> = Arc::new(SimulatedOrdering {
+                shared: shared.clone(),
+                acknowledgements: acknowledgements.clone(),
+                deliveries,
+            });
+            joined = Some(Joined { shared, acknowledgements, start, sink, ordering: ordering.clone() });
+            ordering
+        };
+        self.0.process.start(index, self.clock(context), join);
+        joined
+    }
+
+    /// The rest of the node, until it is killed.
+    async fn drive(
+        self,
+        context: &Context,
+        index: usize,
+        ordering: &dyn Ordering,
+        marshal: &MarshalMailbox,
+        mut pace: Pace,
+    ) {
+        let process = &self.0.process;
+        loop {
+            context.sleep(pace.next()).await;
+            while let Ok(delivery) = ordering.deliveries().try_recv() {
+                for height in process.missing(index, delivery.block.header.height) {
+                    let Some(missing) = bft::read(marshal, height).await else { break };
+                    process.deliver(index, missing);
+                }
+                process.deliver(index, delivery);
+            }
+            process.turn(index);
+        }
+    }
+
+    async fn clients(self, context: Context) {
+        loop {
+            context.sleep(CLIENTS).await;
+            let now = context.current().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.0.process.clients(now);
+        }
+    }
+}
+
+/// A member's end of all channels.
+pub(super) type AllChannels = Vec<ChannelPair<PublicKey>>;

@@ -1,0 +1,203 @@
+//! Clients at gateway level: each signs one transaction after the other, gives it to a node, and, if that is killed or
+//! silent, gives the same bytes to another one. They keep every receipt.
+
+use crate::chance::Chance;
+use crate::history::{Answer, History, NodeRead, Submitted};
+use crate::workload::{Operation, READ_ALL, SETUP, numbers};
+use crate::world::NodeState;
+use bytes::Bytes;
+use crypto::{Digest, SecretKey};
+use ordering::simulation::root_key;
+use std::time::Duration;
+use tokio::sync::mpsc::{Receiver, error::TryRecvError};
+use types::{
+    AnswerAt, Credential, Identity, RejectReason, RequestId, SubmissionRefusal, SubmissionReply,
+    TransactionId,
+};
+
+/// Heights for which most transactions may wait.
+const EXPIRY: u64 = 20_000;
+
+/// All clients of a run.
+pub(crate) struct Clients {
+    clients: Vec<Client>,
+    /// Which of the set-up's transactions is next.
+    setup: usize,
+    /// What one of them has the charter say, as its first transaction.
+    amendment: Option<u32>,
+    transactions: usize,
+    /// Which nodes may be asked.
+    nodes: std::ops::Range<usize>,
+}
+
+struct Client {
+    identity: Identity,
+    chance: Chance,
+    done: usize,
+    current: Option<Waiting>,
+    /// It does nothing until then.
+    pause: Duration,
+}
+
+/// A transaction that is under way.
+struct Waiting {
+    id: TransactionId,
+    bytes: Bytes,
+    answer_at: AnswerAt,
+    /// Where it was submitted, and who answers.
+    asked: Vec<(usize, u64, Receiver<SubmissionReply>)>,
+    /// It is given to somebody else then.
+    patience: Duration,
+}
+
+impl Clients {
+    pub(crate) fn new(
+        seed: u64,
+        ledger: Digest,
+        (clients, transactions): (usize, usize),
+        amendment: Option<u32>,
+        nodes: std::ops::Range<usize>,
+    ) -> Clients {
+        let organisations = nodes.end;
+        let client = |number: usize| {
+            let key = SecretKey::from_bytes(crypto::sha256(&[b"client", &(number as u64).to_le_bytes()]).0);
+            let organisation = number % organisations;
+            let credential =
+                Credential::issue(&root_key(organisation), organisation as u16, &ledger, &key.public_key());
+            Client {
+                identity: Identity::new(ledger, key, credential),
+                chance: Chance::new(seed ^ (number as u64) << 32, "client"),
+                done: 0,
+                current: None,
+                pause: Duration::ZERO,
+            }
+        };
+        Clients { clients: (0..clients).map(client).collect(), setup: 0, amendment, transactions, nodes }
+    }
+
+    /// Everybody has what they wanted.
+    pub(crate) fn are_done(&self) -> bool {
+        self.clients.iter().all(|client| client.current.is_none() && client.done >= self.transactions)
+    }
+
+    /// A moment passes.
+    pub(crate) fn turn(&mut self, now: Duration, nodes: &[NodeState], history: &mut History) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        for (number, client) in self.clients.iter_mut().enumerate() {
+            if now < client.pause {
+                continue;
+            }
+            let Some(waiting) = &mut client.current else {
+                let operation = match self.setup {
+                    // One client makes the tables; the others wait for them.
+                    step if step < SETUP.len() && number > 0 => continue,
+                    step if step < SETUP.len() => Operation::Setup(step),
+                    _ if client.done >= self.transactions => continue,
+                    _ if client.chance.percent(15) => {
+                        client.read(nodes, self.nodes.clone(), history);
+                        client.pause = now + client.chance.millis(5, 300);
+                        continue;
+                    }
+                    _ => match self.amendment.take() {
+                        Some(fill_ms) => Operation::Amend(fill_ms),
+                        None => Operation::any(&mut client.chance),
+                    },
+                };
+                client.begin(operation, now, nodes, self.nodes.clone(), history);
+                continue;
+            };
+            let mut ended = false;
+            waiting.asked.retain_mut(|(node, start, replies)| match replies.try_recv() {
+                Err(TryRecvError::Empty) => true,
+                // Its node was killed.
+                Err(TryRecvError::Disconnected) => false,
+                Ok(SubmissionReply { result: Ok(receipt), .. }) => {
+                    let answer_at = waiting.answer_at;
+                    let doubtful = answer_at == AnswerAt::Recorded && nodes[*node].tampered;
+                    let (node, start) = (*node, *start);
+                    let answer = Answer { receipt, node, start, answer_at, doubtful, at: now };
+                    answers.push(answer.clone());
+                    if let Some(submitted) = history.submitted.get_mut(&waiting.id) {
+                        submitted.answers.push(answer);
+                    }
+                    ended = true;
+                    false
+                }
+                Ok(SubmissionReply { result: Err(SubmissionRefusal::Rejected(reason)), .. }) => {
+                    if let Some(submitted) = history.submitted.get_mut(&waiting.id) {
+                        submitted.refused |= matches!(reason, RejectReason::Expired { .. });
+                    }
+                    ended = true;
+                    false
+                }
+                Ok(_) => false,
+            });
+            if ended {
+                client.current = None;
+                client.pause = now + client.chance.millis(0, 400);
+                match self.setup < SETUP.len() {
+                    true => self.setup += 1,
+                    false => client.done += 1,
+                }
+            } else if waiting.asked.is_empty() || now >= waiting.patience {
+                client.submit(now, nodes, self.nodes.clone());
+            }
+        }
+        answers
+    }
+}
+
+impl Client {
+    fn begin(
+        &mut self,
+        operation: Operation,
+        now: Duration,
+        nodes: &[NodeState],
+        among: std::ops::Range<usize>,
+        history: &mut History,
+    ) {
+        let height = nodes.iter().map(NodeState::height).max().unwrap_or(0);
+        let is_setup = matches!(operation, Operation::Setup(_) | Operation::Amend(_));
+        let soon = !is_setup && self.chance.percent(10);
+        let expires_at = height + if soon { self.chance.within(2, 12) } else { EXPIRY };
+        let request = RequestId(std::array::from_fn(|_| self.chance.word() as u8));
+        let signed = self.identity.sign_request(request, String::new(), operation.payload(), expires_at);
+        let id = signed.transaction.id();
+        let answer_at =
+            if self.chance.percent(35) && !is_setup { AnswerAt::Recorded } else { AnswerAt::Attested };
+        let bytes = Bytes::from(signed.to_bytes());
+        self.current = Some(Waiting { id, bytes, answer_at, asked: Vec::new(), patience: now });
+        let submitted = Submitted { operation, at: now, answers: Vec::new(), refused: false };
+        history.submitted.insert(id, submitted);
+        self.submit(now, nodes, among.clone());
+        // In a hurry: the same at another node, at once.
+        if self.chance.percent(15) {
+            self.submit(now, nodes, among);
+        }
+    }
+
+    /// Gives the transaction to some node.
+    fn submit(&mut self, now: Duration, nodes: &[NodeState], among: std::ops::Range<usize>) {
+        let Some(waiting) = &mut self.current else { return };
+        let place = self.chance.within(among.start as u64, among.end as u64 - 1) as usize;
+        waiting.patience = now + self.chance.millis(800, 4_000);
+        match nodes[place].serving() {
+            Some(node) => {
+                let replies = node.submit(vec![waiting.bytes.clone()], waiting.answer_at);
+                waiting.asked.push((place, nodes[place].starts, replies));
+            }
+            None => self.pause = now + self.chance.millis(20, 200),
+        }
+    }
+
+    /// Reads everything at some node.
+    fn read(&mut self, nodes: &[NodeState], among: std::ops::Range<usize>, history: &mut History) {
+        let place = self.chance.within(among.start as u64, among.end as u64 - 1) as usize;
+        let Some(node) = nodes[place].serving().filter(|_| !nodes[place].tampered) else { return };
+        if let Ok((height, rows)) = node.query(READ_ALL)
+            && let Some(rows) = numbers(&rows)
+        {
+            history.reads.push(NodeRead { node: place, height, rows });
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What happened as clients and ledgers tell it, and whether it can have happened: a plain map replays the blocks.
+
+use crate::workload::{Operation, Table};
+use ledger::Ledger;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use types::{AnswerAt, CertificateRules, Outcome, Receipt, TransactionId};
+
+/// Orders of one block that are tried before the checker gives up.
+const TRIES_MAX: u32 = 200_000;
+
+/// A transaction that a client has signed.
+#[derive(Clone, Debug)]
+pub struct Submitted {
+    /// What it does.
+    pub operation: Operation,
+    /// When it was given to a node for the first time.
+    pub at: Duration,
+    /// What the client was told.
+    pub answers: Vec<Answer>,
+    /// The client was told that it will never be executed.
+    pub refused: bool,
+}
+
+/// A receipt that a client got.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What it says.
+    pub receipt: Receipt,
+    /// Which node has sent it.
+    pub node: usize,
+    /// Which start of the node that was.
+    pub start: u64,
+    /// What the client asked for.
+    pub answer_at: AnswerAt,
+    /// Nobody promises it: the node answered before a quorum had a say, and somebody had changed its memory.
+    pub doubtful: bool,
+    /// When it came.
+    pub at: Duration,
+}
+
+/// What a query of a node has read: its height, and the rows.
+#[derive(Clone, Debug)]
+pub struct NodeRead {
+    /// Which node.
+    pub node: usize,
+    /// The height of the state.
+    pub height: u64,
+    /// Its rows.
+    pub rows: Vec<Vec<i64>>,
+}
+
+/// Everything that clients know.
+#[derive(Default, Debug)]
+pub struct History {
+    /// All transactions.
+    pub submitted: BTreeMap<TransactionId, Submitted>,
+    /// All reads.
+    pub reads: Vec<NodeRead>,
+}
+
+/// What the replay came to.
+#[derive(Default, Debug)]
+pub struct Replayed {
+    /// The table after the last block.
+    pub table: Table,
+    /// Transactions that were executed.
+    pub executed: u64,
+    /// Transactions that the blocks hold and that were not executed: repetitions and late ones.
+    pub rejected: u64,
+}
+
+impl History {
+    /// Checks what clients know against the blocks of a ledger, and the blocks against the model.
+    ///
+    /// # Errors
+    /// The first promise that was not kept.
+    pub fn check(&self, ledger: &Ledger) -> Result<Replayed, String> {
+        let mut replayed = Replayed::default();
+        let mut executed: BTreeMap<TransactionId, Receipt> = BTreeMap::new();
+        let mut tables: BTreeMap<u64, Table> = BTreeMap::new();
+        for record in ledger.blocks_from(1) {
+            let record = record.map_err(|error| format!("a ledger cannot be read: {error}"))?;
+            let height = record.block.header.height;
+            let mut waiting = Vec::new();
+            for receipt in &record.outcome.receipts {
+                let Some(submitted) = self.submitted.get(&receipt.transaction) else {
+                    return Err(format!("block {height} holds a transaction that no client has signed"));
+                };
+                match &receipt.outcome {
+                    Outcome::Rejected(_) => replayed.rejected += 1,
+                    outcome => {
+                        if let Some(first) = executed.insert(receipt.transaction, receipt.clone()) {
+                            return Err(format!(
+                                "exactly once: {:?} was executed at {}/{} and at {height}/{}",
+                                submitted.operation, first.height, first.index, receipt.index
+                            ));
+                        }
+                        replayed.executed += 1;
+                        if *outcome != Outcome::Conflict {
+                            waiting.push((&submitted.operation, outcome));
+                        }
+                    }
+                }
+            }
+            let mut tries = TRIES_MAX;
+            replayed.table = serial(&replayed.table, &waiting, &mut tries).ok_or_else(|| {
+                let gave_up = if tries == 0 { " among those tried" } else { "" };
+                format!(
+                    "serializability: no order{gave_up} of block {height} explains {waiting:?} on {:?}",
+                    replayed.table
+                )
+            })?;
+            tables.insert(height, replayed.table.clone());
+        }
+        self.check_answers(&executed)?;
+        self.check_real_time()?;
+        for read in &self.reads {
+            let Some(table) = tables.get(&read.height) else { continue };
+            let expected: Vec<Vec<i64>> = table.iter().map(|(row, (v, b))| vec![*row, *v, *b]).collect();
+            if expected != read.rows {
+                let NodeRead { node, height, rows } = read;
+                return Err(format!("node {node} read {rows:?} at height {height}, expected {expected:?}"));
+            }
+        }
+        Ok(replayed)
+    }
+
+    /// Every certificate in the blocks is one, and of what these blocks came to, as whoever audits the ledger expects.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check_certificates(ledger: &Ledger, rules: &CertificateRules) -> Result<(), String> {
+        let mut outcomes = BTreeMap::new();
+        for record in ledger.blocks_from(1) {
+            let record = record.map_err(|error| format!("a ledger cannot be read: {error}"))?;
+            let height = record.block.header.height;
+            let wrong = |what: &str| Err(format!("certificates: block {height} carries {what}"));
+            if let Some(certificate) = &record.block.attested.outcome {
+                if let Err(error) = rules.check_certificate(certificate) {
+                    return wrong(&format!("one of an outcome that is none: {error}"));
+                }
+                if outcomes.get(&certificate.statement.height) != Some(&certificate.statement.digest()) {
+                    return wrong("one of an outcome that its block did not come to");
+                }
+            }
+            if let Some(certificate) = &record.block.attested.checkpoint {
+                if let Err(error) = rules.check_certificate(certificate) {
+                    return wrong(&format!("one of a checkpoint that is none: {error}"));
+                }
+                if outcomes.get(&certificate.statement.height) != Some(&certificate.statement.outcome) {
+                    return wrong("one of a checkpoint behind another outcome");
+                }
+            }
+            outcomes.insert(height, record.outcome.header.digest());
+        }
+        Ok(())
+    }
+
+    /// Every receipt that a client holds is in the ledger, word for word, and nothing that it was told will not be.
+    fn check_answers(&self, executed: &BTreeMap<TransactionId, Receipt>) -> Result<(), String> {
+        for (id, submitted) in &self.submitted {
+            let found = executed.get(id);
+            if submitted.refused && found.is_some() {
+                return Err(format!("{:?} was executed, and its client was told never", submitted.operation));
+            }
+            for answer in &submitted.answers {
+                let rejected = matches!(answer.receipt.outcome, Outcome::Rejected(_));
+                if !rejected && !answer.doubtful && found != Some(&answer.receipt) {
+                    return Err(format!(
+                        "durability: node {} gave the receipt {:?}, the ledger says {found:?}",
+                        answer.node, answer.receipt
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever submits after an answer stands in a later block.
+    fn check_real_time(&self) -> Result<(), String> {
+        let mut ended: Vec<(Duration, u64)> = Vec::new();
+        for submitted in self.submitted.values() {
+            let answers = submitted.answers.iter().filter(|answer| !answer.doubtful);
+            ended.extend(answers.map(|answer| (answer.at, answer.receipt.height)));
+        }
+        ended.sort_unstable();
+        let mut highest = 0;
+        let highest: Vec<(Duration, u64)> = ended
+            .into_iter()
+            .map(|(at, height)| {
+                highest = highest.max(height);
+                (at, highest)
+            })
+            .collect();
+        for submitted in self.submitted.values() {
+            let before = highest.partition_point(|(at, _)| *at < submitted.at);
+            let Some((at, known)) = before.checked_sub(1).map(|last| highest[last]) else { continue };
+            let own = submitted.answers.iter().map(|answer| answer.receipt.height).min();
+            if own.is_some_and(|own| own <= known) {
+                return Err(format!(
+                    "strictness: {:?} was submitted at {:?} and stands at {own:?}, and height {known} was answered at {at:?}",
+                    submitted.operation, submitted.at
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The table after some serial order of the operations that explains every outcome; `None` where none does.
+fn serial(table: &Table, waiting: &[(&Operation, &Outcome)], tries: &mut u32) -> Option<Table> {
+    if waiting.is_empty() {
+        return Some(table.clone());
+    }
+    for (position, (operation, outcome)) in waiting.iter().enumerate() {
+        if *tries == 0 {
+            return None;
+        }
+        *tries -= 1;
+        let mut after = table.clone();
+        let said = operation.apply(&mut after);
+        if !operation.is(outcome, &said) {
+            continue;
+        }
+        let mut rest = waiting.to_vec();
+        rest.remove(position);
+        let found = serial(&after, &rest, tries);
+        // What changes nothing can stand here whatever follows.
+        if found.is_some() || after == *table {
+            return found;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{BALANCE, Said};
+    use types::{StatementResult, Value};
+
+    fn committed(rows: &[&[i64]]) -> Outcome {
+        let rows = rows.iter().map(|row| row.iter().copied().map(Value::BigInt).collect()).collect();
+        Outcome::Committed(vec![StatementResult { rows, ..StatementResult::default() }])
+    }
+
+    #[test]
+    fn orders_are_found_and_what_no_order_explains_is_not() {
+        let table: Table = [(0, (0, BALANCE)), (1, (0, BALANCE))].into();
+        let (first, second) = (committed(&[&[1, 21]]), committed(&[&[3, 23]]));
+        let (silent, increment, add) = (committed(&[]), Operation::Increment(0), Operation::Add(0));
+        let block = [(&increment, &second), (&add, &silent), (&increment, &first)];
+        let after = serial(&table, &block, &mut 100).expect("1, silent 2, 3");
+        assert_eq!(after[&0], (3, 23));
+        assert_eq!(serial(&table, &[block[0], block[2]], &mut 100), None, "nobody made version 2");
+        let (lost, again) = (committed(&[&[1, 21]]), committed(&[&[1, 21]]));
+        assert_eq!(serial(&table, &[(&increment, &lost), (&increment, &again)], &mut 100), None);
+        assert_eq!(Operation::Transfer(0, 1, 21).apply(&mut table.clone()), Said::Aborted);
+    }
+}

@@ -1,0 +1,214 @@
+//! Nodes that run and lie: in what they tell about outcomes, in what they put into blocks.
+
+use bytes::Bytes;
+use crossbeam_channel::Receiver;
+use crypto::sha256;
+use node::simulation::retell;
+use ordering::simulation::node_key;
+use ordering::{Admission, CertificateError, Delivery, Ordering, OrderingStatus, SubmitError};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering as Atomic};
+use types::{
+    BlockHeader, Charters, CheckpointCertificate, CheckpointRoot, OutcomeCertificate, OutcomeHeader, Place,
+    RejectReason, TransactionId,
+};
+
+/// What a node lies about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lie {
+    /// It signs other outcomes and roots of the state than it found.
+    Attestations,
+    /// It signs other outcomes now and then, and the right ones too.
+    Contradictions,
+    /// Its blocks carry certificates of outcomes that nobody found, and it tells the others of such.
+    Certificates,
+    /// Its blocks are full of transactions that nobody has signed.
+    Transactions,
+    /// Its blocks repeat transactions that stand in blocks already.
+    Repetitions,
+    /// It says nothing about outcomes.
+    Silence,
+}
+
+/// Transactions that a node has and repeats.
+const REPEATED_MAX: usize = 256;
+
+/// Ordering as a lying node uses it.
+pub(crate) struct LyingOrdering {
+    inner: Arc<dyn Ordering>,
+    organisation: usize,
+    lie: Lie,
+    told: AtomicU64,
+    /// What clients have submitted here.
+    known: Mutex<Vec<Bytes>>,
+}
+
+impl LyingOrdering {
+    pub(crate) fn around(inner: Arc<dyn Ordering>, organisation: usize, lie: Lie) -> Arc<dyn Ordering> {
+        Arc::new(LyingOrdering { inner, organisation, lie, told: AtomicU64::new(0), known: Mutex::default() })
+    }
+
+    /// One of those that clients have submitted here, once more.
+    fn repeat(&self) {
+        let told = self.told.fetch_add(1, Atomic::Relaxed) as usize;
+        let known = self.known.lock();
+        if let Some(one) = known.len().checked_sub(1).map(|last| known[told % (last + 1)].clone()) {
+            let _ = self.inner.submit(vec![one]);
+        }
+    }
+
+    fn lies_now(&self) -> bool {
+        let told = self.told.fetch_add(1, Atomic::Relaxed);
+        match self.lie {
+            Lie::Attestations | Lie::Certificates => true,
+            Lie::Contradictions => told % 2 == 1,
+            Lie::Transactions | Lie::Repetitions | Lie::Silence => false,
+        }
+    }
+}
+
+fn other(outcome: &mut OutcomeHeader) {
+    outcome.state_digest = sha256(&[&outcome.state_digest.0]);
+}
+
+fn other_root(root: &mut CheckpointRoot) {
+    root.state_root = sha256(&[&root.state_root.0]);
+}
+
+impl Ordering for LyingOrdering {
+    fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
+        if self.lie == Lie::Transactions {
+            let number = self.told.fetch_add(1, Atomic::Relaxed);
+            let nobodys = |position: u64| {
+                Bytes::from(sha256(&[&number.to_le_bytes(), &position.to_le_bytes()]).0.repeat(4))
+            };
+            let mut forged: Vec<Bytes> = (0..8).map(nobodys).collect();
+            // A client's, changed.
+            forged.extend(transactions.iter().map(|bytes| {
+                let mut changed = bytes.to_vec();
+                if let Some(last) = changed.last_mut() {
+                    *last ^= 1;
+                }
+                Bytes::from(changed)
+            }));
+            let _ = self.inner.submit(forged);
+        }
+        if self.lie == Lie::Repetitions {
+            let mut known = self.known.lock();
+            let room = REPEATED_MAX.saturating_sub(known.len());
+            known.extend(transactions.iter().take(room).cloned());
+        }
+        self.inner.submit(transactions)
+    }
+
+    fn deliveries(&self) -> &Receiver<Delivery> {
+        self.inner.deliveries()
+    }
+
+    fn follow(&self, charters: &Charters) {
+        self.inner.follow(charters);
+    }
+
+    fn acknowledge(&self, height: u64) {
+        self.inner.acknowledge(height);
+    }
+
+    fn broadcast(&self, message: Bytes) {
+        match self.lie {
+            Lie::Silence => return,
+            // Whenever it has something to say, which is after every block.
+            Lie::Repetitions => self.repeat(),
+            _ => {}
+        }
+        let message = match self.lies_now() {
+            true => retell(&message, &node_key(self.organisation), other, other_root).unwrap_or(message),
+            false => message,
+        };
+        self.inner.broadcast(message);
+    }
+
+    fn messages(&self) -> &Receiver<(u16, Bytes)> {
+        self.inner.messages()
+    }
+
+    fn tell(&self, member: u16, message: Bytes) {
+        self.inner.tell(member, message);
+    }
+
+    fn told(&self) -> &Receiver<(u16, Bytes)> {
+        self.inner.told()
+    }
+
+    fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
+        self.inner.skip_to(header, certificate)
+    }
+
+    fn decided(&self, charters: Charters) {
+        self.inner.decided(charters);
+    }
+
+    fn charters(&self) -> Charters {
+        self.inner.charters()
+    }
+
+    fn certify(&self, mut certificate: OutcomeCertificate) {
+        if self.lie == Lie::Certificates {
+            other(&mut certificate.statement);
+        }
+        self.inner.certify(certificate);
+    }
+
+    fn certify_checkpoint(&self, mut certificate: CheckpointCertificate) {
+        if self.lie == Lie::Certificates {
+            other_root(&mut certificate.statement);
+        }
+        self.inner.certify_checkpoint(certificate);
+    }
+
+    fn read(&self, height: u64) -> Option<Delivery> {
+        self.inner.read(height)
+    }
+
+    fn status(&self) -> OrderingStatus {
+        self.inner.status()
+    }
+
+    fn metrics(&self) -> String {
+        self.inner.metrics()
+    }
+
+    fn stop(&self) {
+        self.inner.stop();
+    }
+}
+
+/// Admission that takes every transaction for one that it has never seen: what a proposer has whose blocks repeat others.
+pub(crate) struct ForgetsAll {
+    inner: Arc<dyn Admission>,
+    looks: AtomicU64,
+}
+
+impl ForgetsAll {
+    pub(crate) fn around(inner: Arc<dyn Admission>) -> ForgetsAll {
+        ForgetsAll { inner, looks: AtomicU64::new(0) }
+    }
+}
+
+impl Admission for ForgetsAll {
+    fn check(&self, place: Place<'_>, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
+        let look = self.looks.fetch_add(1, Atomic::Relaxed).to_le_bytes();
+        let judged = self.inner.check(place, transactions).into_iter();
+        judged.map(|judged| judged.map(|id| TransactionId(sha256(&[&id.0.0, &look])))).collect()
+    }
+}
+
+/// Admission of everything: what a proposer has that fills its blocks with what it likes.
+pub(crate) struct AdmitsAnything(pub(crate) Arc<dyn Admission>);
+
+impl Admission for AdmitsAnything {
+    fn check(&self, place: Place<'_>, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
+        let judged = self.0.check(place, transactions).into_iter().zip(transactions);
+        judged.map(|(judged, bytes)| Ok(judged.unwrap_or_else(|_| TransactionId(sha256(&[bytes]))))).collect()
+    }
+}

@@ -1,0 +1,78 @@
+//! `simulation --seeds 200`: runs seeds, says what fails and how to see it again.
+
+use clap::Parser;
+use simulation::{Report, run};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Runs simulated networks and reports what they came to.
+#[derive(Parser)]
+struct Arguments {
+    /// How many seeds.
+    #[arg(long, default_value_t = 200)]
+    seeds: u64,
+    /// The first one.
+    #[arg(long, default_value_t = 1)]
+    first: u64,
+    /// Runs at the same time.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Says what each run came to.
+    #[arg(long)]
+    verbose: bool,
+    /// What the nodes' logs say, on standard error: `ordering=debug,commonware_consensus=trace`.
+    #[arg(long, value_name = "FILTER")]
+    log: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let Arguments { seeds, first, threads, verbose, log } = Arguments::parse();
+    if let Some(filter) = log {
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    }
+    let (next, began) = (AtomicU64::new(first), Instant::now());
+    let work = || {
+        let mut results = Vec::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + seeds {
+                return results;
+            }
+            let result = run(seed);
+            match &result {
+                Ok(report) if verbose => println!("{report:?}"),
+                Ok(_) => {}
+                Err(error) => println!("seed {seed} FAILS: {error}\n  again: make sim SEED={seed}"),
+            }
+            results.push(result);
+        }
+    };
+    let results: Vec<Result<Report, String>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    let reports: Vec<&Report> = results.iter().flatten().collect();
+    let sum = |of: fn(&Report) -> u64| reports.iter().map(|report| of(report)).sum::<u64>();
+    let failed = seeds - reports.len() as u64;
+    println!(
+        "{} runs in {:.0} s, {failed} failed; {} blocks, {} transactions executed, {} repetitions and late ones, {} receipts; \
+         {} crashes, {} writes lost or torn, {} partitions, {} disk faults, {} flipped bits ({} healed), {} adversaries, \
+         {} amended charters",
+        seeds,
+        began.elapsed().as_secs_f64(),
+        sum(|report| report.blocks),
+        sum(|report| report.transactions),
+        sum(|report| report.rejected),
+        sum(|report| report.receipts),
+        sum(|report| report.crashes),
+        sum(|report| report.writes_lost),
+        sum(|report| report.counts.partitions),
+        sum(|report| report.counts.disk_faults),
+        sum(|report| report.counts.memory_faults),
+        sum(|report| report.healed),
+        sum(|report| report.counts.adversaries),
+        sum(|report| report.counts.amendments),
+    );
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,220 @@
+//! From a seed to everything that will happen.
+
+use crate::chance::Chance;
+use crate::liar::Lie;
+use ordering::simulation::{Adversary, Event, LinkQuality, charter, root_key};
+use std::time::Duration;
+use types::Charter;
+
+/// Until then things go wrong; afterwards everything works, and the network has to come to an end of its work.
+pub const TROUBLE: Duration = Duration::from_secs(6);
+
+/// How far outcomes may lag behind at most where the charter is amended: an amendment holds so many blocks later, and ten.
+const AMENDED_LAG_BLOCKS: u32 = 6;
+
+/// What a member does that does not follow the rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Byzantine {
+    /// It runs no node.
+    Member(Adversary),
+    /// It runs a node that lies.
+    Node(Lie),
+    /// Its proposed blocks reach nobody.
+    Withholding,
+}
+
+impl Byzantine {
+    /// All of them.
+    pub const ALL: [Byzantine; 10] = [
+        Byzantine::Member(Adversary::ConflictingVotes),
+        Byzantine::Member(Adversary::Garbage),
+        Byzantine::Member(Adversary::Echo),
+        Byzantine::Node(Lie::Attestations),
+        Byzantine::Node(Lie::Contradictions),
+        Byzantine::Node(Lie::Certificates),
+        Byzantine::Node(Lie::Transactions),
+        Byzantine::Node(Lie::Repetitions),
+        Byzantine::Node(Lie::Silence),
+        Byzantine::Withholding,
+    ];
+}
+
+/// What goes wrong with a node's disk or memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodeFault {
+    /// Flushes fail.
+    Flush,
+    /// So many bytes fit.
+    Space(u64),
+    /// A bit of a row flips.
+    Memory,
+}
+
+/// How often something is planned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Links that fail between groups of nodes, for a while.
+    pub partitions: u64,
+    /// Faults of disks.
+    pub disk_faults: u64,
+    /// Flipped bits.
+    pub memory_faults: u64,
+    /// Members that do not follow the rules.
+    pub adversaries: u64,
+    /// Amendments of the charter.
+    pub amendments: u64,
+}
+
+/// A run to be.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The ledger's.
+    pub charter: Charter,
+    /// Until everything works; then nothing is lost any more.
+    pub links: LinkQuality,
+    /// In the order of time.
+    pub events: Vec<(Duration, Event)>,
+    /// In the order of time.
+    pub faults: Vec<(Duration, usize, NodeFault)>,
+    /// Milliseconds that the charter is amended to: how long leaders wait for more transactions. A new epoch of ordering
+    /// begins then.
+    pub amendment: Option<u32>,
+    /// The first member, if it does not follow the rules.
+    pub byzantine: Option<Byzantine>,
+    /// How many clients there are, each with so many transactions.
+    pub clients: (usize, usize),
+    /// What all of it comes to.
+    pub counts: Counts,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn of(seed: u64) -> Plan {
+        let chance = &mut Chance::new(seed, "plan");
+        let members = if chance.percent(6) { 7 } else { 4 };
+        let byzantine = chance.percent(40).then(|| *chance.pick(&Byzantine::ALL));
+        Plan::with(seed, members, byzantine, chance)
+    }
+
+    /// The plan of a seed for a network of four whose first member is this one.
+    pub fn with_byzantine(seed: u64, byzantine: Byzantine) -> Plan {
+        Plan::with(seed, 4, Some(byzantine), &mut Chance::new(seed, "plan with an adversary"))
+    }
+
+    fn with(seed: u64, members: usize, byzantine: Option<Byzantine>, chance: &mut Chance) -> Plan {
+        let loss = if chance.percent(30) { chance.within(1, 12) } else { 0 };
+        let links = LinkQuality {
+            latency_ms: chance.within(2, 40) as u16,
+            jitter_ms: chance.within(0, 20) as u16,
+            arrive_percent: 100 - loss as u8,
+        };
+        let mut plan = Plan {
+            charter: any_charter(seed, members, chance),
+            links,
+            events: Vec::new(),
+            faults: Vec::new(),
+            amendment: None,
+            byzantine,
+            clients: (chance.within(3, 6) as usize, chance.within(4, 7) as usize),
+            counts: Counts { adversaries: byzantine.is_some().into(), ..Counts::default() },
+        };
+        let times = chance.within(0, 6);
+        for _ in 0..times {
+            plan.trouble(members, chance);
+        }
+        // As many as may be faulty at once include the adversary.
+        if byzantine.is_none() && chance.percent(20) {
+            let (at, node) = (chance.millis(1_500, 5_000), chance.word() as usize % members);
+            plan.faults.push((at, node, NodeFault::Memory));
+            plan.counts.memory_faults += 1;
+        }
+        plan.events.push((TROUBLE, Event::Links(LinkQuality { arrive_percent: 100, ..links })));
+        plan.events.sort_by_key(|(at, _)| *at);
+        // A node that starts while it runs is killed first: at the end that may happen to all.
+        let all = chance.percent(30);
+        let away: Vec<usize> = (0..members).filter(|node| all || plan.is_away(*node)).collect();
+        plan.events.extend(away.into_iter().map(|node| (TROUBLE, Event::Restart(node))));
+        plan.faults.sort_by_key(|(at, ..)| *at);
+        plan.amendment = chance.percent(25).then(|| chance.within(5, 60) as u32);
+        if plan.amendment.is_some() {
+            // It takes effect within the run.
+            plan.charter.outcome_lag_blocks = plan.charter.outcome_lag_blocks.min(AMENDED_LAG_BLOCKS);
+            sign(&mut plan.charter);
+            plan.counts.amendments += 1;
+        }
+        plan
+    }
+
+    fn trouble(&mut self, members: usize, chance: &mut Chance) {
+        let first = usize::from(matches!(self.byzantine, Some(Byzantine::Member(_))));
+        let node = first + chance.word() as usize % (members - first);
+        let (at, length) = (chance.millis(300, 4_500), chance.millis(50, 2_000));
+        let end = (at + length).min(TROUBLE - Duration::from_millis(1));
+        match chance.word() % 8 {
+            0..3 => self.crash(node, at, end),
+            3 => (first..members).for_each(|node| {
+                let late = chance.millis(0, 30);
+                self.crash(node, at + late, end.max(at + late));
+            }),
+            4..6 => {
+                let one_way = chance.percent(25);
+                let group: Vec<bool> = (0..members).map(|_| chance.percent(50)).collect();
+                for (from, to) in (0..members).flat_map(|from| (0..members).map(move |to| (from, to))) {
+                    if group[from] == group[to] || one_way && group[from] {
+                        continue;
+                    }
+                    self.events.push((at, Event::Link(from, to, LinkQuality::DEAD)));
+                    self.events.push((end, Event::Link(from, to, self.links)));
+                }
+                self.counts.partitions += 1;
+            }
+            6 => {
+                self.faults.push((at, node, NodeFault::Flush));
+                self.counts.disk_faults += 1;
+                self.crash(node, end, end + chance.millis(0, 400));
+            }
+            _ => {
+                self.faults.push((at, node, NodeFault::Space(chance.within(0, 20_000))));
+                self.counts.disk_faults += 1;
+                self.crash(node, end, end + chance.millis(0, 400));
+            }
+        }
+    }
+
+    /// Whether the last that happens to a node is that it is killed.
+    fn is_away(&self, node: usize) -> bool {
+        let mut of_node = self.events.iter().rev().map(|(_, event)| event);
+        let last =
+            of_node.find(|event| matches!(event, Event::Crash(one) | Event::Restart(one) if *one == node));
+        matches!(last, Some(Event::Crash(_)))
+    }
+
+    fn crash(&mut self, node: usize, at: Duration, back: Duration) {
+        self.events.push((at, Event::Crash(node)));
+        self.events.push((back.min(TROUBLE - Duration::from_millis(1)).max(at), Event::Restart(node)));
+    }
+}
+
+fn any_charter(seed: u64, members: usize, chance: &mut Chance) -> Charter {
+    let mut charter = charter(seed, members);
+    // Clients make their own tables.
+    charter.governance = "any".to_string();
+    charter.protocol = chance.pick(&["harmony", "harmony", "aria", "serial"]).to_string();
+    charter.concurrency.inter_block = chance.percent(70);
+    charter.concurrency.reordering = chance.percent(70);
+    charter.concurrency.coalescing = chance.percent(70);
+    charter.block.idle_ms = chance.within(200, 600) as u32;
+    charter.block.fill_ms = chance.within(5, 60) as u32;
+    charter.block.transactions_max = chance.within(1, 8) as u32;
+    charter.block.batch_transactions = chance.within(1, 8) as u32;
+    charter.checkpoint_blocks = chance.within(3, 15) as u32;
+    charter.outcome_lag_blocks = chance.within(3, 30) as u32;
+    sign(&mut charter);
+    charter
+}
+
+fn sign(charter: &mut Charter) {
+    for position in 0..charter.organisations.len() {
+        charter.sign(position, &root_key(position));
+    }
+}

@@ -1,0 +1,429 @@
+//! The nodes' disks, the nodes, their clients, and what must be true of them at every moment.
+
+use crate::chance::Chance;
+use crate::clients::Clients;
+use crate::history::{Answer, History, Replayed};
+use crate::liar::{AdmitsAnything, ForgetsAll, Lie, LyingOrdering};
+use crate::plan::{Byzantine, NodeFault, Plan, TROUBLE};
+use crate::workload::{READ_ALL, numbers};
+use crate::{Mutation, Report};
+use ledger::Ledger;
+use node::simulation::{SimulatedMember, SimulatedNode};
+use ordering::simulation::{Join, Process, node_key};
+use ordering::{Admission, Delivery};
+use parking_lot::Mutex;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use types::{AnswerAt, CertificateRules, Charter, quorum};
+
+/// How long after the trouble everybody may take, in simulated time.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// A run lasts at least so much longer than the trouble, so that all of that happens.
+const AFTERWARDS: Duration = Duration::from_secs(1);
+/// Nodes get a turn more often than that.
+const LATE: Duration = Duration::from_millis(100);
+/// The run ends by itself before.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// A network of whole nodes.
+pub(crate) struct World {
+    charter: Arc<Charter>,
+    plan: Plan,
+    mutation: Option<Mutation>,
+    inner: Mutex<Inner>,
+    _folder: TempDir,
+}
+
+struct Inner {
+    nodes: Vec<NodeState>,
+    clients: Clients,
+    history: History,
+    chance: Chance,
+    /// Faults of nodes that are still to come.
+    faults: Vec<(Duration, usize, NodeFault)>,
+    violation: Option<String>,
+    finished: bool,
+    report: Report,
+}
+
+/// One node, running or not.
+pub(crate) struct NodeState {
+    folder: PathBuf,
+    disk: Arc<ledger::Faults>,
+    faults: Arc<node::Faults>,
+    node: Option<SimulatedNode>,
+    /// Only of a node that runs: it is the network's.
+    clock: Option<Arc<dyn Fn() -> Duration + Send + Sync>>,
+    /// It has sent receipts of blocks up to here.
+    answered: u64,
+    /// How often it has started.
+    pub(crate) starts: u64,
+    /// It has executed blocks up to here, whether it still has them or not.
+    executed: u64,
+    /// What its memory held was changed: from then on it may be wrong, and say so to those who do not wait for a quorum.
+    pub(crate) tampered: bool,
+    /// It has found out, and serves again.
+    healed: bool,
+}
+
+impl NodeState {
+    /// The node, where it answers clients.
+    pub(crate) fn serving(&self) -> Option<&SimulatedNode> {
+        self.node.as_ref().filter(|node| node.not_serving().is_none())
+    }
+
+    pub(crate) fn height(&self) -> u64 {
+        self.node.as_ref().map_or(0, |node| node.newest().0)
+    }
+
+    fn certified(&self) -> u64 {
+        self.node.as_ref().map_or(0, SimulatedNode::certified_height)
+    }
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, plan: Plan, mutation: Option<Mutation>) -> Result<World, String> {
+        let folder =
+            tempfile::tempdir().map_err(|error| format!("no folder for the nodes' files: {error}"))?;
+        let charter = Arc::new(plan.charter.clone());
+        let node = |number: usize| {
+            let faults = Arc::new(node::Faults::default());
+            if let Some(Mutation::Node(defence)) = mutation {
+                faults.switch_off(defence);
+            }
+            NodeState {
+                folder: folder.path().join(format!("node{number}")),
+                disk: Arc::new(ledger::Faults::losing()),
+                faults,
+                node: None,
+                clock: None,
+                answered: 0,
+                starts: 0,
+                executed: 0,
+                tampered: false,
+                healed: false,
+            }
+        };
+        let members = charter.organisations.len();
+        let first = usize::from(matches!(plan.byzantine, Some(Byzantine::Member(_))));
+        let inner = Inner {
+            nodes: (0..members).map(node).collect(),
+            clients: Clients::new(seed, charter.ledger(), plan.clients, plan.amendment, first..members),
+            history: History::default(),
+            chance: Chance::new(seed, "disks"),
+            faults: plan.faults.clone(),
+            violation: None,
+            finished: false,
+            report: Report { seed, ..Report::default() },
+        };
+        Ok(World { charter, plan, mutation, inner: Mutex::new(inner), _folder: folder })
+    }
+
+    /// Nodes that run.
+    fn honest(&self) -> Range<usize> {
+        let first = usize::from(matches!(self.plan.byzantine, Some(Byzantine::Member(_))));
+        first..self.charter.organisations.len()
+    }
+
+    fn lie(&self, node: usize) -> Option<Lie> {
+        match self.plan.byzantine {
+            Some(Byzantine::Node(lie)) if node == 0 => Some(lie),
+            _ => None,
+        }
+    }
+
+    /// Checks everything once more, and what the nodes' disks hold after all of them were killed at once.
+    pub(crate) fn conclude(&self, ran: &Result<ordering::simulation::Ran, String>) -> Result<Report, String> {
+        let mut inner = self.inner.lock();
+        if let Some(violation) = inner.violation.take() {
+            return Err(violation);
+        }
+        let ran = ran.as_ref().map_err(|error| format!("liveness: {error}; {}", inner.situation()))?;
+        let mut report = inner.report.clone();
+        let mut parts: Vec<Vec<u8>> = vec![ran.fingerprint.0.to_vec()];
+        for node in self.honest() {
+            inner.kill(node);
+            let folder = inner.nodes[node].folder.join("ledger");
+            let (ledger, _) = Ledger::open(folder, self.charter.ledger())
+                .map_err(|error| format!("durability: the folder of node {node} does not open: {error}"))?;
+            let tip = ledger.tip();
+            let answered = inner.nodes[node].answered;
+            let tampered = inner.nodes[node].tampered;
+            if tip.map_or(0, |(height, _)| height) < answered && !tampered {
+                return Err(format!(
+                    "durability: node {node} answered height {answered}, its disk has {tip:?}"
+                ));
+            }
+            parts.extend(tip.map(|(_, digest)| digest.0.to_vec()));
+        }
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        report.fingerprint = crypto::sha256(&parts);
+        report.counts = self.plan.counts;
+        Ok(report)
+    }
+}
+
+impl Inner {
+    fn violate(&mut self, what: String) {
+        self.violation.get_or_insert(what);
+    }
+
+    /// For whoever reads that nothing goes on.
+    fn situation(&self) -> String {
+        let node = |(number, state): (usize, &NodeState)| {
+            let why = state.node.as_ref().map_or(Some("away".to_string()), SimulatedNode::not_serving);
+            format!("node {number} at {} certified {} {why:?}", state.height(), state.certified())
+        };
+        let nodes: Vec<String> = self.nodes.iter().enumerate().map(node).collect();
+        let missing = self.history.submitted.values().filter(|one| one.answers.is_empty() && !one.refused);
+        format!("{}; {} transactions without an answer", nodes.join(", "), missing.count())
+    }
+
+    /// The node is gone, and with it what it had not flushed.
+    fn kill(&mut self, number: usize) {
+        let Inner { nodes, chance, report, violation, .. } = self;
+        let state = &mut nodes[number];
+        state.clock = None;
+        if state.node.take().is_none() {
+            return;
+        }
+        report.crashes += 1;
+        state.disk.fail_flushes(false);
+        state.disk.leave_space(u64::MAX);
+        match state.disk.lose_unflushed(|| chance.word()) {
+            Ok(lost) => report.writes_lost += lost,
+            Err(error) => {
+                violation.get_or_insert(format!("the simulated disk broke: {error}"));
+            }
+        }
+    }
+
+    /// What must be true of an answer when it is given.
+    fn check_answer(&mut self, answer: &Answer, members: usize, byzantine: usize) {
+        let Answer { receipt, node, start, answer_at, doubtful, .. } = answer;
+        self.report.receipts += 1;
+        let (number, height) = (*node, receipt.height);
+        if !doubtful {
+            self.nodes[number].answered = self.nodes[number].answered.max(height);
+        }
+        if *answer_at == AnswerAt::Recorded {
+            return;
+        }
+        // A node that was killed meanwhile may have to collect the certificate again.
+        let state = &self.nodes[number];
+        if state.starts == *start && state.node.is_some() && state.certified() < height {
+            self.violate(format!("node {number} answered height {height} before a quorum did"));
+        }
+        let executed = self.nodes.iter().filter(|state| state.executed >= height).count();
+        if executed + byzantine < quorum(members) {
+            self.violate(format!("height {height} was answered, and only {executed} nodes have executed it"));
+        }
+    }
+
+    /// Faults come at their time or, where nobody was there to notice it, not at all: a restart was to mend them.
+    fn strike(&mut self, now: Duration) {
+        while self.faults.first().is_some_and(|(at, ..)| *at <= now) {
+            let (at, number, fault) = self.faults.remove(0);
+            let state = &mut self.nodes[number];
+            if state.node.is_none() || now - at > LATE {
+                continue;
+            }
+            match fault {
+                NodeFault::Flush => state.disk.fail_flushes(true),
+                NodeFault::Space(bytes) => state.disk.leave_space(bytes),
+                NodeFault::Memory => {
+                    state.faults.flip_in("accounts");
+                    state.tampered = true;
+                }
+            }
+        }
+    }
+}
+
+impl Process for World {
+    fn start(&self, number: usize, clock: Arc<dyn Fn() -> Duration + Send + Sync>, join: Join<'_>) {
+        let mut inner = self.inner.lock();
+        inner.kill(number);
+        inner.nodes[number].clock = Some(clock.clone());
+        let state = &inner.nodes[number];
+        let member = SimulatedMember {
+            folder: state.folder.clone(),
+            charter: self.charter.clone(),
+            node_key: node_key(number),
+            row_history_megabytes: if number == 1 { 1 } else { 0 },
+            faults: state.faults.clone(),
+            disk: state.disk.clone(),
+        };
+        let lie = self.lie(number);
+        let admits_anything =
+            lie == Some(Lie::Transactions) || self.mutation == Some(Mutation::AdmitAnything);
+        let join = |height, charters, admission: Arc<dyn Admission>| {
+            let admission: Arc<dyn Admission> = match lie {
+                _ if admits_anything => Arc::new(AdmitsAnything(admission)),
+                Some(Lie::Repetitions) => Arc::new(ForgetsAll::around(admission)),
+                _ => admission,
+            };
+            let ordering = join(height, charters, admission);
+            match lie {
+                Some(lie) => LyingOrdering::around(ordering, number, lie),
+                None => ordering,
+            }
+        };
+        match SimulatedNode::open(member, clock, join) {
+            Ok(node) => {
+                let (height, answered) = (node.newest().0, state.answered);
+                if height < answered && !state.tampered {
+                    inner.violate(format!(
+                        "durability: node {number} answered height {answered}, and starts again at {height}"
+                    ));
+                }
+                let state = &mut inner.nodes[number];
+                (state.node, state.starts) = (Some(node), state.starts + 1);
+                inner.report.starts += 1;
+            }
+            Err(error) => inner.violate(format!("node {number} does not start again: {error}")),
+        }
+    }
+
+    fn missing(&self, node: usize, delivered: u64) -> Range<u64> {
+        self.inner.lock().nodes[node].node.as_ref().map_or(0..0, |node| node.missing(delivered))
+    }
+
+    fn deliver(&self, node: usize, delivery: Delivery) {
+        let state = &mut self.inner.lock().nodes[node];
+        let height = delivery.block.header.height;
+        let Some(node) = &mut state.node else { return };
+        node.deliver(delivery);
+        if node.stopped().is_none() {
+            state.executed = state.executed.max(height);
+        }
+    }
+
+    fn turn(&self, number: usize) {
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        let state = &mut inner.nodes[number];
+        let Some(node) = &mut state.node else { return };
+        node.turn();
+        if state.tampered && !state.healed && node.reported().is_some() && node.not_serving().is_none() {
+            state.healed = true;
+            inner.report.healed += 1;
+        }
+        let doubts = inner.nodes[number].node.as_ref().and_then(SimulatedNode::reported);
+        if let Some(doubts) = doubts.filter(|_| !inner.nodes[number].tampered) {
+            inner.violate(format!("node {number} was made to doubt what is right: {doubts}"));
+        }
+        let now = inner.nodes[number].clock.as_ref().map(|clock| clock());
+        if let Some(now) = now {
+            self.clients(inner, now);
+        }
+    }
+
+    fn crash(&self, node: usize) {
+        self.inner.lock().kill(node);
+    }
+
+    fn height(&self, node: usize) -> u64 {
+        self.inner.lock().nodes[node].height()
+    }
+
+    fn is_done(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.violation.is_some() || inner.finished
+    }
+}
+
+impl World {
+    /// Clients get their turn whenever some node does.
+    fn clients(&self, inner: &mut Inner, now: Duration) {
+        if inner.violation.is_some() || inner.finished {
+            return;
+        }
+        inner.strike(now);
+        let Inner { clients, nodes, history, .. } = inner;
+        let answers = clients.turn(now, nodes, history);
+        for answer in answers {
+            let byzantine = usize::from(self.plan.byzantine.is_some());
+            inner.check_answer(&answer, self.charter.organisations.len(), byzantine);
+        }
+        if now > TROUBLE + PATIENCE {
+            let situation = inner.situation();
+            inner.violate(format!("liveness: {PATIENCE:?} after everything works again: {situation}"));
+        }
+        if now > TROUBLE + AFTERWARDS && inner.clients.are_done() {
+            self.try_to_finish(inner);
+        }
+    }
+
+    /// Once every node has all that clients were told, and a certificate of it, everything is compared.
+    fn try_to_finish(&self, inner: &mut Inner) {
+        let answers = inner.history.submitted.values().flat_map(|submitted| &submitted.answers);
+        let highest = answers.map(|answer| answer.receipt.height).max().unwrap_or(0);
+        let behind = |state: &NodeState| {
+            state.serving().is_none() || state.height() < highest || state.certified() < highest
+        };
+        if self.honest().any(|node| behind(&inner.nodes[node])) {
+            return;
+        }
+        match self.compare(inner, highest) {
+            Err(violation) => inner.violate(violation),
+            Ok(replayed) => {
+                let report = &mut inner.report;
+                (report.transactions, report.rejected) = (replayed.executed, replayed.rejected);
+                report.blocks = highest;
+                inner.finished = true;
+            }
+        }
+    }
+
+    fn compare(&self, inner: &Inner, highest: u64) -> Result<Replayed, String> {
+        let mut first: Option<(usize, Replayed)> = None;
+        for number in self.honest() {
+            let Some(node) = inner.nodes[number].serving() else { continue };
+            let replayed =
+                inner.history.check(node.ledger()).map_err(|error| format!("node {number}: {error}"))?;
+            let (height, rows) = node.query(READ_ALL).map_err(|error| format!("node {number}: {error:?}"))?;
+            let expected: Vec<Vec<i64>> = replayed
+                .table
+                .iter()
+                .map(|(row, (version, balance))| vec![*row, *version, *balance])
+                .collect();
+            // What nobody has read since its bit flipped, nobody can have missed.
+            let certain = !inner.nodes[number].tampered || inner.nodes[number].healed;
+            if certain && height == node.newest().0 && numbers(&rows).as_ref() != Some(&expected) {
+                return Err(format!(
+                    "node {number} holds {rows:?} at height {height}, expected {expected:?}"
+                ));
+            }
+            match &first {
+                Some((other, _)) => self.compare_ledgers(inner, *other, number, highest)?,
+                None => {
+                    let rules = CertificateRules::new(&self.charter);
+                    let checked = History::check_certificates(node.ledger(), &rules);
+                    checked.map_err(|error| format!("node {number}: {error}"))?;
+                    first = Some((number, replayed));
+                }
+            }
+        }
+        first.map(|(_, replayed)| replayed).ok_or_else(|| "no node is there".to_string())
+    }
+
+    /// The same blocks came to the same at both, byte for byte.
+    fn compare_ledgers(&self, inner: &Inner, one: usize, other: usize, highest: u64) -> Result<(), String> {
+        let at = |number: usize, height: u64| {
+            let node = inner.nodes[number].serving().ok_or("a node is gone")?;
+            let record = node.ledger().read(height).map_err(|error| error.to_string())?;
+            let record = record.ok_or_else(|| format!("node {number} has no block {height}"))?;
+            Ok::<_, String>((record.block, record.outcome))
+        };
+        for height in 1..=highest {
+            if at(one, height)? != at(other, height)? {
+                return Err(format!("agreement: nodes {one} and {other} differ at height {height}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,490 @@
+//! Consent: a change of the schema or the charter that its organisation cannot make alone becomes a proposal, and is made
+//! when enough have approved it, at the place of the last approval.
+//!
+//! ```text
+//!  a script ─▶ run_script ─▶ a changed catalog ─┬▶ the organisation alone is enough, or it is its own affair: made
+//!                                               └▶ else: the catalog as it was, with a proposal
+//!  entente.approve ─▶ the rule is met ─▶ run_script again, on the catalog of now: done, or failed and closed
+//! ```
+
+use crate::ddl::{SchemaChange, bind_schema_change};
+use crate::execution::Suspended;
+use crate::library::Library;
+use crate::parse_governance::{GovernanceCall, GovernanceRequest};
+use crate::prepare::Script;
+use crate::session::{Place, run_script};
+use state::Effects;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use types::{
+    Catalog, ChangeProposal, Charter, CharterChange, DataType, ExecutionModel, Governance, Grantee, Notice,
+    OutputColumn, Policy, Principal, ProposalState, ProposedChange, Roles, Severity, SqlError, SqlState,
+    StatementResult, Value, limits, split_search_path,
+};
+
+/// Steps that compiling one table or routine of the catalog again counts as.
+const COMPILE_STEPS: u64 = 10;
+
+/// What a call gives: one column with the function's name.
+pub(crate) fn columns(call: &GovernanceCall) -> Vec<OutputColumn> {
+    vec![OutputColumn { name: call.function.to_string(), data_type: DataType::Text(None) }]
+}
+
+/// The call that is all of a script.
+fn only_call(library: &Library, script: &Script<'_>) -> Option<GovernanceCall> {
+    let [statement] = script.statements.as_slice() else { return None };
+    match bind_schema_change(library.tables().routines().types(), statement) {
+        Ok(Some(SchemaChange::Governance(call))) => Some(*call),
+        _ => None,
+    }
+}
+
+/// Runs a script of which some statements change the schema: changes, or proposes.
+pub(crate) fn run_governed(
+    library: &Arc<Library>,
+    place: &Place<'_>,
+    sql: &str,
+    script: Script<'_>,
+) -> Effects {
+    if let Some(call) = only_call(library, &script) {
+        return run_call(library, place, &call);
+    }
+    let types = library.tables().routines().types().with_search_path(&script.search_path);
+    // One that names a type of an earlier one cannot be bound yet, and is no plain statement either.
+    let changes_schema = |statement| !matches!(bind_schema_change(&types, statement), Ok(None));
+    let only_changes = script.statements.iter().all(changes_schema);
+    let mut effects = run_script(library, place, script);
+    let before = place.snapshot.catalog();
+    let (Ok(results), Some(after)) = (&effects.result, &effects.catalog) else { return effects };
+    if !needs_consent(before, after, place) {
+        return effects;
+    }
+    let statements = results.len();
+    let proposed = match only_changes {
+        true => propose(before, place, ProposedChange::Script(sql.to_string())),
+        false => Err(needs_others(before, place, "a schema change among other statements")
+            .hint("Send CREATE, ALTER and DROP in a script of their own: it becomes a proposal.")),
+    };
+    effects.commands.clear();
+    effects.catalog = None;
+    effects.result = proposed.map(|(catalog, notice)| {
+        effects.catalog = Some(catalog);
+        let mut results = vec![
+            StatementResult { tag: "PROPOSE".to_string(), ..StatementResult::default() };
+            statements.max(1)
+        ];
+        results.last_mut().into_iter().for_each(|last| last.notices.push(notice.clone()));
+        results
+    });
+    effects
+}
+
+/// Whether others have to agree to the change of a catalog.
+fn needs_consent(before: &Catalog, after: &Catalog, place: &Place<'_>) -> bool {
+    let organisation = place.principal.organisation;
+    !before.governance.is_agreed(place.context.height, &|position| position == organisation)
+        && !is_own_affair(before, after, organisation)
+}
+
+/// Whether a change is about the organisation's own roles alone and what these may do: they can do nothing that its
+/// administrator could not. CHECKPOINT, which changes nothing for anybody, is too.
+fn is_own_affair(before: &Catalog, after: &Catalog, organisation: u16) -> bool {
+    let rest = Catalog {
+        version: before.version,
+        roles: before.roles.clone(),
+        checkpoint: before.checkpoint,
+        ..after.clone()
+    };
+    if rest != *before {
+        return false;
+    }
+    let (old, new) = (&before.roles, &after.roles);
+    let is_own = |name: &str| {
+        let of = |roles: &Roles| roles.by_name.get(name).is_none_or(|role| role.organisation == organisation);
+        of(old) && of(new)
+    };
+    let names: BTreeSet<&String> = old.by_name.keys().chain(new.by_name.keys()).collect();
+    let mut changed = names.into_iter().filter(|name| old.by_name.get(*name) != new.by_name.get(*name));
+    if !changed.all(|name| is_own(name)) {
+        return false;
+    }
+    old.grants.keys().chain(new.grants.keys()).all(|object| {
+        let (old, new) = (old.granted(object), new.granted(object));
+        let grantees: BTreeSet<&Grantee> = old.keys().chain(new.keys()).collect();
+        grantees.into_iter().all(|grantee| match grantee {
+            Grantee::Role(name) if is_own(name) => true,
+            grantee => old.get(grantee) == new.get(grantee),
+        })
+    })
+}
+
+/// What a change of the schema must be wherever it is made: policies name members, and in a transaction block it needs
+/// nobody else's consent, because its client has been told that it is made.
+///
+/// # Errors
+/// `22023` for a policy; `55000` where others have to agree.
+pub(crate) fn check_change(place: &Place<'_>, after: &Catalog) -> Result<(), SqlError> {
+    if let Some(charter) = after.governance.charter_at(place.context.height) {
+        check_policies(after, charter)?;
+    }
+    let before = place.snapshot.catalog();
+    if place.session_ms.is_some() && needs_consent(before, after, place) {
+        return Err(needs_others(before, place, "a schema change in a transaction block").hint(
+            "Send the statements outside of a block, alone or as one script: they become a proposal.",
+        ));
+    }
+    Ok(())
+}
+
+fn needs_others(before: &Catalog, place: &Place<'_>, what: &str) -> SqlError {
+    let own = BTreeSet::from([place.principal.organisation]);
+    let missing = before.governance.missing(place.context.height, &own);
+    let message = format!("{what} cannot wait for the consent of {missing}");
+    SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+}
+
+/// Whether the endorsement policies of a catalog name members, where transactions are executed before they are ordered.
+///
+/// # Errors
+/// `22023` says which does not.
+fn check_policies(catalog: &Catalog, charter: &Charter) -> Result<(), SqlError> {
+    if charter.execution != ExecutionModel::ExecuteOrderValidate {
+        return Ok(());
+    }
+    let members: Vec<&str> = charter.members().map(|(_, one)| one.name.as_str()).collect();
+    let procedures =
+        catalog.procedures.iter().filter_map(|(key, one)| Some((key, one.endorsement.as_ref()?)));
+    let tables = catalog.tables.values().filter_map(|one| Some((&one.name, one.endorsement.as_ref()?)));
+    for (name, text) in procedures.chain(tables) {
+        Policy::parse(text).and_then(|policy| policy.check(&members)).map_err(|error| {
+            let message = format!("the endorsement policy of \"{name}\" cannot be: {error}");
+            SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+        })?;
+    }
+    Ok(())
+}
+
+/// The catalog with one more proposal, and what its client is told.
+///
+/// # Errors
+/// `54000` where its organisation has too many.
+fn propose(
+    before: &Catalog,
+    place: &Place<'_>,
+    change: ProposedChange,
+) -> Result<(Arc<Catalog>, Notice), SqlError> {
+    let (height, organisation) = (place.context.height, place.principal.organisation);
+    let mut governance = before.governance.clone();
+    governance.tidy(height);
+    let number = governance.last_proposal + 1;
+    let proposal = ChangeProposal {
+        number,
+        organisation,
+        transaction: place.context.transaction,
+        change,
+        height,
+        expires_at: height.saturating_add(limits::PROPOSAL_BLOCKS_MAX),
+        approved_by: BTreeSet::from([organisation]),
+        rejected_by: BTreeSet::new(),
+        state: ProposalState::Open,
+        decided_height: None,
+    };
+    governance.last_proposal = number;
+    governance.proposals.insert(number, Arc::new(proposal));
+    let (open, bytes) = governance.open_of(organisation, height);
+    if open > limits::PROPOSALS_OPEN_MAX || bytes > limits::PROPOSALS_OPEN_BYTES_MAX {
+        let message = format!(
+            "an organisation has at most {} open proposals (PROPOSALS_OPEN_MAX) of {} bytes together \
+             (PROPOSALS_OPEN_BYTES_MAX), with this one it has {open} of {bytes} bytes",
+            limits::PROPOSALS_OPEN_MAX,
+            limits::PROPOSALS_OPEN_BYTES_MAX
+        );
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+            .hint("Have some of them approved, or take them back with entente.withdraw."));
+    }
+    let missing = governance.missing(height, &BTreeSet::from([organisation]));
+    let message = format!("proposal {number} waits for the consent of {missing}: nothing has changed yet");
+    let hint = format!("Their administrators approve it with SELECT entente.approve({number}).");
+    let report = SqlError::new(Severity::Warning.state(), message).hint(hint);
+    Ok((governed(before, governance), Notice { severity: Severity::Warning, report }))
+}
+
+/// The next catalog after `before`, with this governance.
+fn governed(before: &Catalog, governance: Governance) -> Arc<Catalog> {
+    Arc::new(Catalog { version: before.version + 1, governance, ..before.clone() })
+}
+
+/// What a call comes to, before it is made into effects.
+struct Answer {
+    catalog: Option<Arc<Catalog>>,
+    text: String,
+    notices: Vec<Notice>,
+    /// What a script did that was approved.
+    script: Option<Effects>,
+}
+
+impl Answer {
+    fn of(catalog: Option<Arc<Catalog>>, text: impl Into<String>) -> Answer {
+        Answer { catalog, text: text.into(), notices: Vec::new(), script: None }
+    }
+}
+
+/// Runs `entente.approve` and its kind.
+fn run_call(library: &Arc<Library>, place: &Place<'_>, call: &GovernanceCall) -> Effects {
+    let before = place.snapshot.catalog();
+    let compiled = (before.tables.len() + before.views.len() + before.procedures.len()) as u64;
+    let mut suspended = Suspended::default();
+    let mut execution = place.resume(library, place.snapshot, &mut suspended);
+    let charged = execution.charge(1 + COMPILE_STEPS * compiled);
+    suspended = execution.suspend();
+    let (_, mut steps) = suspended.into_commands();
+    let answer = charged.and_then(|()| check_voice(before, place)).and_then(|()| match &call.request {
+        GovernanceRequest::Approve(number) => approve(library, place, *number),
+        GovernanceRequest::Reject(number) => reject(place, *number),
+        GovernanceRequest::Withdraw(number) => withdraw(place, *number),
+        GovernanceRequest::Amend(change) => amend(place, change),
+    });
+    let (mut catalog, mut commands) = (None, Vec::new());
+    let result = answer.map(|answer| {
+        if let Some(script) = answer.script {
+            commands = script.commands;
+            steps += script.steps;
+        }
+        catalog = answer.catalog;
+        vec![StatementResult {
+            tag: "SELECT 1".to_string(),
+            columns: columns(call),
+            rows: vec![vec![Value::text(answer.text)]],
+            notices: answer.notices,
+        }]
+    });
+    Effects { reads: Vec::new(), scans: Vec::new(), commands, result, steps, catalog }
+}
+
+/// Whether the principal speaks for a member.
+///
+/// # Errors
+/// `42501` where not.
+fn check_voice(catalog: &Catalog, place: &Place<'_>) -> Result<(), SqlError> {
+    let refused = |message: &str| Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+    if !place.principal.is_administrator() {
+        return refused("permission denied for the organisation's consent").map_err(|error| {
+            error.hint("Its administrator decides, who connects under the organisation's name.")
+        });
+    }
+    match catalog.governance.charter_at(place.context.height) {
+        None => refused("nobody governs here: there is no charter"),
+        Some(charter) if charter.members().all(|(position, _)| position != place.principal.organisation) => {
+            refused("the organisation is no member of the ledger")
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// The proposal with this number, if it can be decided.
+///
+/// # Errors
+/// `42704` where there is none, `55000` where it is closed.
+fn open_proposal(
+    governance: &mut Governance,
+    number: u64,
+    height: u64,
+) -> Result<&mut ChangeProposal, SqlError> {
+    let last = governance.last_proposal;
+    let Some(proposal) = governance.proposals.get_mut(&number) else {
+        let message = format!("proposal {number} does not exist");
+        let hint = match number {
+            0 => "Proposals are numbered from 1.".to_string(),
+            number if number <= last => {
+                "It was closed long ago, and is in entente.transactions alone.".to_string()
+            }
+            _ => format!("The last one is {last}; entente.proposals shows them."),
+        };
+        return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message).hint(hint));
+    };
+    if *proposal.state_at(height) != ProposalState::Open {
+        let (state, _) = describe_state(proposal.state_at(height));
+        let message = format!("proposal {number} is closed: {state}");
+        return Err(SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+            .hint("Propose the change again if it is still wanted."));
+    }
+    Ok(Arc::make_mut(proposal))
+}
+
+/// A state in a word, and the error that a failed change ended with.
+pub fn describe_state(state: &ProposalState) -> (&'static str, Option<&SqlError>) {
+    match state {
+        ProposalState::Open => ("open", None),
+        ProposalState::Done => ("done", None),
+        ProposalState::Failed(error) => ("failed", Some(error)),
+        ProposalState::Rejected => ("rejected", None),
+        ProposalState::Withdrawn => ("withdrawn", None),
+        ProposalState::Expired => ("expired", None),
+    }
+}
+
+/// What is to be changed, as the statement that has proposed it.
+pub fn describe_change(change: &ProposedChange) -> String {
+    let change = match change {
+        ProposedChange::Script(sql) => {
+            return split_search_path(sql).map_or_else(|_| sql.clone(), |(_, source)| source.to_string());
+        }
+        ProposedChange::Charter(change) => change,
+    };
+    let call = |function: &str, arguments: &[&str]| {
+        let arguments: Vec<String> =
+            arguments.iter().map(|text| format!("'{}'", text.replace('\'', "''"))).collect();
+        format!("SELECT entente.{function}({})", arguments.join(", "))
+    };
+    match change {
+        CharterChange::AddOrganisation { organisation, acceptance } => {
+            let (root, node) = (organisation.root_key.to_string(), organisation.node_key.to_string());
+            let (address, gateway) = (&organisation.address, &organisation.gateway);
+            let acceptance = acceptance.to_string();
+            call("add_organisation", &[&organisation.name, &root, &node, address, gateway, &acceptance])
+        }
+        CharterChange::RemoveOrganisation { name } => call("remove_organisation", &[name]),
+        CharterChange::ReplaceNodeKey { name, node_key, expires } => {
+            let plain = call("replace_node_key", &[name, &node_key.to_string()]);
+            match expires {
+                None => plain,
+                Some(height) => format!("{}, {height})", &plain[..plain.len() - 1]),
+            }
+        }
+        CharterChange::SetAddress { name, address, gateway } => {
+            call("set_address", &[name, address, gateway])
+        }
+        CharterChange::SetParameter { parameter, value } => call("set_charter", &[parameter, value]),
+    }
+}
+
+fn close(governance: &mut Governance, number: u64, height: u64, state: ProposalState) {
+    if let Some(proposal) = governance.proposals.get_mut(&number) {
+        let proposal = Arc::make_mut(proposal);
+        proposal.state = state;
+        proposal.decided_height = Some(height);
+    }
+    governance.tidy(height);
+}
+
+/// An organisation agrees; with enough others the change is made, here and now.
+fn approve(library: &Arc<Library>, place: &Place<'_>, number: u64) -> Result<Answer, SqlError> {
+    let (before, height) = (place.snapshot.catalog(), place.context.height);
+    let mut governance = before.governance.clone();
+    let proposal = open_proposal(&mut governance, number, height)?;
+    let organisation = place.principal.organisation;
+    let is_new = proposal.approved_by.insert(organisation) | proposal.rejected_by.remove(&organisation);
+    let proposal = proposal.clone();
+    if !governance.is_agreed(height, &|position| proposal.approved_by.contains(&position)) {
+        let text = format!("waits for the consent of {}", governance.missing(height, &proposal.approved_by));
+        return Ok(Answer::of(is_new.then(|| governed(before, governance)), text));
+    }
+    let mut script = None;
+    let made = match &proposal.change {
+        ProposedChange::Script(sql) => {
+            let principal = Principal { organisation: proposal.organisation, role: String::new() };
+            let place = Place { principal: &principal, ..*place };
+            Script::parse(sql).and_then(|parsed| {
+                let effects = run_script(library, &place, parsed);
+                let made = effects.result.clone().map(|_| effects.catalog.clone());
+                script = Some(effects);
+                made.map(|catalog| {
+                    let catalog = catalog.map_or_else(|| Catalog::clone(before), Arc::unwrap_or_clone);
+                    // The change knows nothing of the approvals that it was made with.
+                    let version = catalog.version.max(before.version + 1);
+                    (Catalog { version, governance: governance.clone(), ..catalog }, "done".to_string())
+                })
+            })
+        }
+        ProposedChange::Charter(change) => amended(before, governance.clone(), change, height)
+            .map(|(governance, text)| (Catalog::clone(&governed(before, governance)), text)),
+    };
+    match made {
+        Ok((mut catalog, text)) => {
+            close(&mut catalog.governance, number, height, ProposalState::Done);
+            Ok(Answer { script, ..Answer::of(Some(Arc::new(catalog)), text) })
+        }
+        Err(error) => {
+            let message = format!("proposal {number} was approved and has failed: {}", error.message);
+            let report = SqlError { message, ..error.clone() };
+            let text = format!("failed: {}", error.message);
+            close(&mut governance, number, height, ProposalState::Failed(error));
+            let notices = vec![Notice { severity: Severity::Warning, report }];
+            Ok(Answer { notices, script, ..Answer::of(Some(governed(before, governance)), text) })
+        }
+    }
+}
+
+/// An organisation does not agree; where the others are too few, the proposal is closed.
+fn reject(place: &Place<'_>, number: u64) -> Result<Answer, SqlError> {
+    let (before, height) = (place.snapshot.catalog(), place.context.height);
+    let mut governance = before.governance.clone();
+    let proposal = open_proposal(&mut governance, number, height)?;
+    let organisation = place.principal.organisation;
+    let is_new = proposal.rejected_by.insert(organisation) | proposal.approved_by.remove(&organisation);
+    let proposal = proposal.clone();
+    let text = match governance.is_agreed(height, &|position| !proposal.rejected_by.contains(&position)) {
+        true => format!("waits for the consent of {}", governance.missing(height, &proposal.approved_by)),
+        false => {
+            close(&mut governance, number, height, ProposalState::Rejected);
+            "rejected".to_string()
+        }
+    };
+    Ok(Answer::of(is_new.then(|| governed(before, governance)), text))
+}
+
+/// The organisation that has made a proposal takes it back.
+fn withdraw(place: &Place<'_>, number: u64) -> Result<Answer, SqlError> {
+    let (before, height) = (place.snapshot.catalog(), place.context.height);
+    let mut governance = before.governance.clone();
+    let proposal = open_proposal(&mut governance, number, height)?;
+    if proposal.organisation != place.principal.organisation {
+        let message = format!("permission denied for proposal {number}");
+        return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+            .hint("It is another organisation's: reject it with entente.reject."));
+    }
+    close(&mut governance, number, height, ProposalState::Withdrawn);
+    Ok(Answer::of(Some(governed(before, governance)), "withdrawn"))
+}
+
+/// Amends the charter, or proposes that.
+fn amend(place: &Place<'_>, change: &CharterChange) -> Result<Answer, SqlError> {
+    let (before, height) = (place.snapshot.catalog(), place.context.height);
+    // What cannot be is refused before anybody is asked.
+    let (governance, text) = amended(before, before.governance.clone(), change, height)?;
+    let organisation = place.principal.organisation;
+    if before.governance.is_agreed(height, &|position| position == organisation) {
+        return Ok(Answer::of(Some(governed(before, governance)), text));
+    }
+    let (catalog, notice) = propose(before, place, ProposedChange::Charter(change.clone()))?;
+    let text = format!("proposal {}", catalog.governance.last_proposal);
+    Ok(Answer { notices: vec![notice], ..Answer::of(Some(catalog), text) })
+}
+
+/// The governance with an amendment of the newest charter, and what that is told as.
+fn amended(
+    catalog: &Catalog,
+    mut governance: Governance,
+    change: &CharterChange,
+    height: u64,
+) -> Result<(Governance, String), SqlError> {
+    let wrong = |message: String| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message);
+    if governance.amendments.len() >= limits::AMENDMENTS_MAX {
+        let message =
+            format!("a charter is amended at most {} times (AMENDMENTS_MAX)", limits::AMENDMENTS_MAX);
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Found a new ledger."));
+    }
+    let (pending, most) = (governance.pending_at(height).count(), limits::AMENDMENTS_PENDING_MAX);
+    if pending >= most {
+        let message =
+            format!("{pending} amendments do not hold yet, the limit is {most} (AMENDMENTS_PENDING_MAX)");
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+            .hint("Propose it again once some of them hold."));
+    }
+    let newest = governance.newest_charter().ok_or_else(|| wrong("there is no charter".to_string()))?;
+    let charter = newest.amended(change).map_err(|error| wrong(error.to_string()))?;
+    check_policies(catalog, &charter)?;
+    let version = charter.version;
+    let effective = governance.amend(charter, height);
+    Ok((governance, format!("version {version} of the charter holds from height {effective} on")))
+}
