@@ -178,9 +178,14 @@ async fn damaged_files_are_named_or_healed() {
     stranger.kill(0);
     copy_folder(&stranger.node_folder(0).join("ledger"), &mine);
     network.start(2);
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    let start = std::time::Instant::now();
+    while !network.has_ended(2) {
+        let started = network.client(2).status().await.is_ok();
+        assert!(!started, "a node with another network's ledger must not start");
+        assert!(start.elapsed() < std::time::Duration::from_secs(90), "it waits:\n{}", network.log(2));
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
     assert!(network.log(2).contains("ledger"), "{}", network.log(2));
-    assert!(network.client(2).status().await.is_err(), "a node with another network's ledger must not start");
 }
 
 fn newest_file(folder: &std::path::Path) -> std::path::PathBuf {

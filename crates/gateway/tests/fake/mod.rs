@@ -53,6 +53,8 @@ pub struct Fake {
     pub memory: Arc<MemoryPool>,
     /// Somebody who was handed rows one by one had enough of them.
     pub stopped: AtomicBool,
+    /// What is slow on temporary tables may come to its end.
+    pub released: Arc<AtomicBool>,
 }
 
 fn column(name: &str, data_type: DataType, not_null: bool, default: Option<&str>) -> Column {
@@ -154,6 +156,7 @@ impl Default for Fake {
             interrupted: AtomicUsize::default(),
             memory: MemoryPool::new(64 << 20),
             stopped: AtomicBool::new(false),
+            released: Arc::default(),
         }
     }
 }
@@ -271,6 +274,7 @@ impl Fake {
 /// A block that remembers what was done in it. Its statements give what those of transactions give.
 struct FakeBlock {
     catalog: Arc<Mutex<Arc<Catalog>>>,
+    released: Arc<AtomicBool>,
     version: u64,
     read_only: bool,
     writes: bool,
@@ -359,13 +363,15 @@ impl TransactionBlock for FakeBlock {
     fn finish(self: Box<Self>) -> FinishedBlock {
         let (now_ms, results) = (0, Digest::ZERO);
         let payload = self.writes.then_some(Payload::Session { steps: self.steps, now_ms, results });
-        FinishedBlock { payload, temporary: Box::new(SlowTemporaryTables { catalog: self.catalog }) }
+        let temporary = SlowTemporaryTables { catalog: self.catalog, released: self.released };
+        FinishedBlock { payload, temporary: Box::new(temporary) }
     }
 }
 
-/// Knows one statement, `temp slow`, which takes a while whether anybody waits for it or not.
+/// Knows one statement, `temp slow`, which goes on until it is released, whether anybody waits for it or not.
 struct SlowTemporaryTables {
     catalog: Arc<Mutex<Arc<Catalog>>>,
+    released: Arc<AtomicBool>,
 }
 
 impl TemporaryTables for SlowTemporaryTables {
@@ -390,7 +396,9 @@ impl TemporaryTables for SlowTemporaryTables {
     }
 
     fn run(&mut self, _: &str, _: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
-        std::thread::sleep(Duration::from_millis(1_500));
+        while !self.released.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         Some(Ok(vec![StatementResult { tag: "SLOW".into(), ..StatementResult::default() }]))
     }
 
@@ -481,7 +489,7 @@ impl Database for Fake {
             Plan::Echo => vec![parameters.to_vec()],
             Plan::Series(count) => (1..=*count).map(|n| vec![Value::Integer(n)]).collect(),
             Plan::Slow => {
-                for _ in 0..150 {
+                for _ in 0..6_000 {
                     if interrupt.load(Ordering::Relaxed) {
                         self.interrupted.fetch_add(1, Ordering::Relaxed);
                         break;
@@ -559,11 +567,12 @@ impl Database for Fake {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let (version, steps, savepoints) = (self.catalog().version, Vec::new(), Vec::new());
         let catalog = self.catalog.clone();
-        Ok(Box::new(FakeBlock { catalog, version, read_only, writes: false, steps, savepoints }))
+        let released = self.released.clone();
+        Ok(Box::new(FakeBlock { catalog, released, version, read_only, writes: false, steps, savepoints }))
     }
 
     fn temporary_tables(&self) -> Box<dyn TemporaryTables> {
-        Box::new(SlowTemporaryTables { catalog: self.catalog.clone() })
+        Box::new(SlowTemporaryTables { catalog: self.catalog.clone(), released: self.released.clone() })
     }
 
     fn height(&self) -> u64 {

@@ -6,6 +6,7 @@ use crypto::SecretKey;
 use node::{Network, NetworkOptions, Newcomer, Node, NodeFolder, NodeOptions};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use types::{Charter, Identity, Outcome, Payload, Pipeline, Receipt};
@@ -34,11 +35,16 @@ pub struct TestNetwork {
     _folder: TempDir,
 }
 
+/// Networks of one process never share ports, also while their nodes are being started again.
 fn free_port_base() -> u16 {
-    for _ in 0..1_000 {
-        let base = 10_000 + rand::random::<u16>() % 20_000;
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    // 300 ports hold twelve networks of up to eight members side by side.
+    let begin = std::process::id() as u16 % 792;
+    for _ in 0..792 {
+        let place = (begin + TAKEN.fetch_add(1, Ordering::Relaxed)) % 792;
+        let base = 10_000 + place / 12 * 300 + place % 12 * 8;
         let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if [0, 100, 200].iter().all(|offset| (0..6).all(|member| free(base + offset + member))) {
+        if [0, 100, 200].iter().all(|offset| (0..8).all(|member| free(base + offset + member))) {
             return base;
         }
     }
