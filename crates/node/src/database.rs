@@ -179,6 +179,10 @@ fn refused(refusal: SubmissionRefusal) -> SqlError {
             SqlError::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, refusal.to_string())
                 .hint("client_transactions_per_second in node.toml is the limit.")
         }
+        SubmissionRefusal::NoMember { .. } => {
+            SqlError::new(SqlState::CANNOT_CONNECT_NOW, refusal.to_string())
+                .hint("SELECT * FROM entente.organisations shows who is a member, and where.")
+        }
         SubmissionRefusal::Unknown => {
             SqlError::new(SqlState::QUERY_CANCELED, SubmissionRefusal::Unknown.to_string())
         }

@@ -96,17 +96,15 @@ impl Submitter {
                 continue;
             }
             ordered.push(one.bytes.clone());
-            waiting.push((transaction.id, name, transaction.principal.organisation));
+            waiting.push((transaction.id, name));
         }
         let verdicts = self.ordering.submit(ordered);
-        for ((id, name, organisation), verdict) in waiting.into_iter().zip(verdicts) {
+        for ((id, name), verdict) in waiting.into_iter().zip(verdicts) {
             let refusal = match verdict {
                 Ok(_) => continue,
                 Err(SubmitError::Rejected(reason)) => SubmissionRefusal::Rejected(reason),
-                // This node's organisation has left, or its key was replaced: nobody would order it.
-                Err(SubmitError::NoMember { height }) => {
-                    SubmissionRefusal::Rejected(RejectReason::NoMember { organisation, height })
-                }
+                // This node's organisation has left or is still to come, or its key was replaced.
+                Err(SubmitError::NoMember { height }) => SubmissionRefusal::NoMember { height },
                 Err(_) => SubmissionRefusal::Full,
             };
             self.receipts.answer(&id, &name, &Err(refusal));

@@ -6,6 +6,7 @@ mod network;
 use network::{PATIENCE, TestNetwork};
 use node::NodeOptions;
 use std::time::{Duration, Instant};
+use types::{Payload, SubmissionRefusal};
 
 const CREATE: &str = "CREATE TABLE entries (id bigint PRIMARY KEY)";
 
@@ -131,5 +132,22 @@ async fn where_all_keys_would_have_expired_they_count_and_can_be_replaced() {
     network.run(&client, "INSERT INTO entries VALUES (11)").await;
     wait_for_signers(&network, height, |signers| signers == [0, 1, 2]).await;
     network.check_agreement().await;
+    network.stop_all();
+}
+
+/// What is wrong is where it was submitted, not whose it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_of_no_member_sends_clients_to_others() {
+    let mut network = started().await;
+    let (node, _) = network.newcomer("emma");
+    network.start(node, NodeOptions::default());
+    let client = network.client_of(0, node);
+    let payload =
+        Payload::Script { sql: "INSERT INTO entries VALUES (1)".to_string(), parameters: Vec::new() };
+    let signed = client.identity().sign(payload, 1_000);
+    let mut replies = client.submit(std::slice::from_ref(&signed)).await.expect("submitted");
+    let reply = replies.next().await.expect("a reply").expect("one for each");
+    assert_eq!(reply.result, Err(SubmissionRefusal::NoMember { height: 1 }));
+    network.client(0).execute(&signed).await.expect("the same bytes, at another node");
     network.stop_all();
 }

@@ -75,6 +75,15 @@ pub enum SubmissionRefusal {
         /// The limit.
         per_second: u64,
     },
+    /// The node's key is that of no member: it follows, and nobody would order what it takes. Submit the same bytes
+    /// through another node.
+    #[error(
+        "this node's key is that of no member at height {height}, so it orders nothing; submit the same bytes through another node"
+    )]
+    NoMember {
+        /// Height of the next block.
+        height: u64,
+    },
 }
 
 /// What a gateway says of one transaction of a submission, when it becomes final.
@@ -234,7 +243,9 @@ mod tests {
                 ..StatementResult::default()
             }]),
         };
-        for result in [Ok(receipt), Err(SubmissionRefusal::Full), Err(SubmissionRefusal::Unknown)] {
+        let refusals =
+            [SubmissionRefusal::Full, SubmissionRefusal::Unknown, SubmissionRefusal::NoMember { height: 9 }];
+        for result in std::iter::once(Ok(receipt)).chain(refusals.map(Err)) {
             let reply = SubmissionReply { position: 7, result };
             let frame = reply.to_frame();
             let content =

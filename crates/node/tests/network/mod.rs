@@ -111,8 +111,13 @@ impl TestNetwork {
     }
 
     pub fn client(&self, node: usize) -> Client {
+        self.client_of(node, node)
+    }
+
+    /// Of this organisation, at whatever node.
+    pub fn client_of(&self, organisation: usize, node: usize) -> Client {
         let url = format!("http://127.0.0.1:{}", self.port_base + 200 + node as u16);
-        Client::new(&url, self.network.clients[node].clone()).expect("a client")
+        Client::new(&url, self.network.clients[organisation].clone()).expect("a client")
     }
 
     pub async fn status(&self, node: usize) -> client::Status {
