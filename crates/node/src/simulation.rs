@@ -175,6 +175,11 @@ impl SimulatedNode {
         self.shared.published.certified().height()
     }
 
+    /// The charters that this node's blocks have decided on, in force or not yet.
+    pub fn charters(&self) -> Charters {
+        self.shared.charters.all()
+    }
+
     /// The last time that this node's outcomes differed from those of a quorum.
     pub fn reported(&self) -> Option<String> {
         self.shared.published.certified().reported()

@@ -2,11 +2,13 @@
 //! good certificate, and every submitted transaction exactly once.
 
 use ordering::Delivery;
-use ordering::simulation::{AnyBytes, Report, Scenario, SimulatedNode, Simulation, node_key, root_key};
+use ordering::simulation::{
+    AnyBytes, Report, Scenario, SimulatedNode, Simulation, node_key, organisation, root_key,
+};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
-use types::{CharterChange, Organisation, accept_membership};
+use types::{CharterChange, accept_membership};
 
 fn run(seed: u64, scenario: Scenario) -> (Report, Vec<Vec<Delivery>>) {
     run_as(Simulation::new(seed, scenario))
@@ -107,15 +109,7 @@ fn ordering_waits_for_certificates_and_goes_on_when_they_come() {
 
 /// Organisation number `number` comes in, with the node of this number.
 fn add(simulation: &Simulation, number: usize) -> CharterChange {
-    let organisation = Organisation {
-        name: format!("org{}", number + 1),
-        root_key: root_key(number).public_key(),
-        node_key: node_key(number).public_key(),
-        address: format!("127.0.0.1:{}", 7_000 + number),
-        gateway: String::new(),
-        removed: false,
-        node_key_expires: None,
-    };
+    let organisation = organisation(number);
     let acceptance = accept_membership(&simulation.charter.ledger(), &organisation, &root_key(number));
     CharterChange::AddOrganisation { organisation, acceptance }
 }

@@ -1,13 +1,17 @@
 //! Clients at gateway level: each signs one transaction after the other, gives it to a node, and, if that is killed or
 //! silent, gives the same bytes to another one. They keep every receipt.
 
+use crate::amendment::Amendment;
 use crate::chance::Chance;
 use crate::history::{Answer, History, NodeRead, Submitted};
+use crate::plan::Plan;
 use crate::workload::{Operation, READ_ALL, SETUP, numbers};
 use crate::world::NodeState;
 use bytes::Bytes;
-use crypto::{Digest, SecretKey};
+use crypto::SecretKey;
 use ordering::simulation::root_key;
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, error::TryRecvError};
 use types::{
@@ -23,14 +27,19 @@ pub(crate) struct Clients {
     clients: Vec<Client>,
     /// Which of the set-up's transactions is next.
     setup: usize,
-    /// What one of them has the charter say, as its first transaction.
-    amendment: Option<u32>,
+    /// Statements that amend the charter, each to be a transaction of an organisation that is a member all the time.
+    amendments: VecDeque<String>,
+    /// Organisations below this are that.
+    steady: usize,
+    /// The organisation that is not a member at the beginning.
+    newcomer: Option<usize>,
     transactions: usize,
     /// Which nodes may be asked.
-    nodes: std::ops::Range<usize>,
+    nodes: Range<usize>,
 }
 
 struct Client {
+    organisation: usize,
     identity: Identity,
     chance: Chance,
     done: usize,
@@ -51,20 +60,21 @@ struct Waiting {
 }
 
 impl Clients {
-    pub(crate) fn new(
-        seed: u64,
-        ledger: Digest,
-        (clients, transactions): (usize, usize),
-        amendment: Option<u32>,
-        nodes: std::ops::Range<usize>,
-    ) -> Clients {
-        let organisations = nodes.end;
+    pub(crate) fn new(seed: u64, plan: &Plan, nodes: Range<usize>) -> Clients {
+        let (ledger, (clients, transactions)) = (plan.charter.ledger(), plan.clients);
+        let founders = plan.charter.organisations.len();
+        let newcomer = plan.amendments.iter().find_map(|amendment| match amendment {
+            Amendment::Join { member } => Some(*member),
+            _ => None,
+        });
+        let organisations = founders + usize::from(newcomer.is_some());
         let client = |number: usize| {
             let key = SecretKey::from_bytes(crypto::sha256(&[b"client", &(number as u64).to_le_bytes()]).0);
             let organisation = number % organisations;
             let credential =
                 Credential::issue(&root_key(organisation), organisation as u16, &ledger, &key.public_key());
             Client {
+                organisation,
                 identity: Identity::new(ledger, key, credential),
                 chance: Chance::new(seed ^ (number as u64) << 32, "client"),
                 done: 0,
@@ -72,7 +82,15 @@ impl Clients {
                 pause: Duration::ZERO,
             }
         };
-        Clients { clients: (0..clients).map(client).collect(), setup: 0, amendment, transactions, nodes }
+        Clients {
+            clients: (0..clients).map(client).collect(),
+            setup: 0,
+            amendments: plan.amendments.iter().map(|one| one.statement(&plan.charter)).collect(),
+            steady: plan.leaver().unwrap_or(founders),
+            newcomer,
+            transactions,
+            nodes,
+        }
     }
 
     /// Everybody has what they wanted.
@@ -98,15 +116,15 @@ impl Clients {
                         client.pause = now + client.chance.millis(5, 300);
                         continue;
                     }
-                    _ => match self.amendment.take() {
-                        Some(fill_ms) => Operation::Amend(fill_ms),
+                    _ => match self.amendments.pop_front_if(|_| client.organisation < self.steady) {
+                        Some(statement) => Operation::Amend(statement),
                         None => Operation::any(&mut client.chance),
                     },
                 };
                 client.begin(operation, now, nodes, self.nodes.clone(), history);
                 continue;
             };
-            let mut ended = false;
+            let (mut ended, mut too_early) = (false, false);
             waiting.asked.retain_mut(|(node, start, replies)| match replies.try_recv() {
                 Err(TryRecvError::Empty) => true,
                 // Its node was killed.
@@ -127,6 +145,9 @@ impl Clients {
                     if let Some(submitted) = history.submitted.get_mut(&waiting.id) {
                         submitted.refused |= matches!(reason, RejectReason::Expired { .. });
                     }
+                    // Its organisation has not come in yet, as far as this node knows.
+                    too_early = self.newcomer == Some(client.organisation)
+                        && matches!(reason, RejectReason::NoMember { .. });
                     ended = true;
                     false
                 }
@@ -137,7 +158,7 @@ impl Clients {
                 client.pause = now + client.chance.millis(0, 400);
                 match self.setup < SETUP.len() {
                     true => self.setup += 1,
-                    false => client.done += 1,
+                    false => client.done += usize::from(!too_early),
                 }
             } else if waiting.asked.is_empty() || now >= waiting.patience {
                 client.submit(now, nodes, self.nodes.clone());
@@ -153,7 +174,7 @@ impl Client {
         operation: Operation,
         now: Duration,
         nodes: &[NodeState],
-        among: std::ops::Range<usize>,
+        among: Range<usize>,
         history: &mut History,
     ) {
         let height = nodes.iter().map(NodeState::height).max().unwrap_or(0);
@@ -177,7 +198,7 @@ impl Client {
     }
 
     /// Gives the transaction to some node.
-    fn submit(&mut self, now: Duration, nodes: &[NodeState], among: std::ops::Range<usize>) {
+    fn submit(&mut self, now: Duration, nodes: &[NodeState], among: Range<usize>) {
         let Some(waiting) = &mut self.current else { return };
         let place = self.chance.within(among.start as u64, among.end as u64 - 1) as usize;
         waiting.patience = now + self.chance.millis(800, 4_000);
@@ -191,7 +212,7 @@ impl Client {
     }
 
     /// Reads everything at some node.
-    fn read(&mut self, nodes: &[NodeState], among: std::ops::Range<usize>, history: &mut History) {
+    fn read(&mut self, nodes: &[NodeState], among: Range<usize>, history: &mut History) {
         let place = self.chance.within(among.start as u64, among.end as u64 - 1) as usize;
         let Some(node) = nodes[place].serving().filter(|_| !nodes[place].tampered) else { return };
         if let Ok((height, rows)) = node.query(READ_ALL)

@@ -3,8 +3,9 @@
 use crate::workload::{Operation, Table};
 use ledger::Ledger;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
-use types::{AnswerAt, CertificateRules, Outcome, Receipt, TransactionId};
+use types::{AnswerAt, Charter, Charters, Outcome, Receipt, TransactionId};
 
 /// Orders of one block that are tried before the checker gives up.
 const TRIES_MAX: u32 = 200_000;
@@ -130,13 +131,14 @@ impl History {
     ///
     /// # Errors
     /// The first that is not.
-    pub fn check_certificates(ledger: &Ledger, rules: &CertificateRules) -> Result<(), String> {
-        let mut outcomes = BTreeMap::new();
+    pub fn check_certificates(ledger: &Ledger, founding: &Arc<Charter>) -> Result<(), String> {
+        let (mut outcomes, mut charters) = (BTreeMap::new(), Charters::new(founding.clone()));
         for record in ledger.blocks_from(1) {
             let record = record.map_err(|error| format!("a ledger cannot be read: {error}"))?;
             let height = record.block.header.height;
             let wrong = |what: &str| Err(format!("certificates: block {height} carries {what}"));
             if let Some(certificate) = &record.block.attested.outcome {
+                let rules = &charters.at(certificate.statement.height).rules;
                 if let Err(error) = rules.check_certificate(certificate) {
                     return wrong(&format!("one of an outcome that is none: {error}"));
                 }
@@ -145,12 +147,16 @@ impl History {
                 }
             }
             if let Some(certificate) = &record.block.attested.checkpoint {
+                let rules = &charters.at(certificate.statement.height).rules;
                 if let Err(error) = rules.check_certificate(certificate) {
                     return wrong(&format!("one of a checkpoint that is none: {error}"));
                 }
                 if outcomes.get(&certificate.statement.height) != Some(&certificate.statement.outcome) {
                     return wrong("one of a checkpoint behind another outcome");
                 }
+            }
+            if let Err(error) = charters.follow(&record.block.attested) {
+                return wrong(&format!("charters that are none: {error}"));
             }
             outcomes.insert(height, record.outcome.header.digest());
         }

@@ -12,6 +12,7 @@
 //! verify, execute, record, answer and attest run the code that the threads of a node run. The crate stands above `node` and
 //! `ordering` because it needs both with their feature `simulation`, and nothing that is shipped needs it.
 
+mod amendment;
 mod chance;
 mod clients;
 mod history;
@@ -20,6 +21,7 @@ mod plan;
 mod workload;
 mod world;
 
+pub use amendment::Amendment;
 pub use chance::Chance;
 pub use liar::Lie;
 pub use node::Defence;
@@ -89,7 +91,7 @@ pub fn run_plan(seed: u64, plan: Plan, mutation: Option<Mutation>) -> Result<Rep
     let network = Network {
         seed,
         charter: Arc::new(plan.charter.clone()),
-        nodes: plan.charter.organisations.len(),
+        nodes: plan.nodes(),
         links: plan.links,
         events: plan.events.clone(),
         scenario: None,

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     println!(
         "{} runs in {:.0} s, {failed} failed; {} blocks, {} transactions executed, {} repetitions and late ones, {} receipts; \
          {} crashes, {} writes lost or torn, {} partitions, {} disk faults, {} flipped bits ({} healed), {} adversaries, \
-         {} amended charters",
+         {} amended charters, {} changes of members",
         seeds,
         began.elapsed().as_secs_f64(),
         sum(|report| report.blocks),
@@ -73,6 +73,7 @@ fn main() -> ExitCode {
         sum(|report| report.healed),
         sum(|report| report.counts.adversaries),
         sum(|report| report.counts.amendments),
+        sum(|report| report.counts.members),
     );
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

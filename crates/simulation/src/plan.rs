@@ -1,5 +1,6 @@
 //! From a seed to everything that will happen.
 
+use crate::amendment::Amendment;
 use crate::chance::Chance;
 use crate::liar::Lie;
 use ordering::simulation::{Adversary, Event, LinkQuality, charter, root_key};
@@ -61,8 +62,10 @@ pub struct Counts {
     pub memory_faults: u64,
     /// Members that do not follow the rules.
     pub adversaries: u64,
-    /// Amendments of the charter.
+    /// Amendments of the charter's parameters.
     pub amendments: u64,
+    /// Organisations that come, go, or get another key.
+    pub members: u64,
 }
 
 /// A run to be.
@@ -76,9 +79,8 @@ pub struct Plan {
     pub events: Vec<(Duration, Event)>,
     /// In the order of time.
     pub faults: Vec<(Duration, usize, NodeFault)>,
-    /// Milliseconds that the charter is amended to: how long leaders wait for more transactions. A new epoch of ordering
-    /// begins then.
-    pub amendment: Option<u32>,
+    /// What the charter is amended by, in this order. A new epoch of ordering begins with each.
+    pub amendments: Vec<Amendment>,
     /// The first member, if it does not follow the rules.
     pub byzantine: Option<Byzantine>,
     /// How many clients there are, each with so many transactions.
@@ -93,12 +95,81 @@ impl Plan {
         let chance = &mut Chance::new(seed, "plan");
         let members = if chance.percent(6) { 7 } else { 4 };
         let byzantine = chance.percent(40).then(|| *chance.pick(&Byzantine::ALL));
-        Plan::with(seed, members, byzantine, chance)
+        let change = Chance::new(seed, "members").percent(25);
+        match change {
+            true => Plan::with_members(seed, members, byzantine, chance),
+            false => Plan::with(seed, members, byzantine, chance),
+        }
+    }
+
+    /// The plan of a seed for a network in which an organisation comes, goes, or gets another key.
+    pub fn with_change_of_members(seed: u64) -> Plan {
+        Plan::with_members(seed, 4, None, &mut Chance::new(seed, "plan with a change of members"))
     }
 
     /// The plan of a seed for a network of four whose first member is this one.
     pub fn with_byzantine(seed: u64, byzantine: Byzantine) -> Plan {
         Plan::with(seed, 4, Some(byzantine), &mut Chance::new(seed, "plan with an adversary"))
+    }
+
+    /// How many nodes there are, for members or not.
+    pub fn nodes(&self) -> usize {
+        let members = self.charter.organisations.len();
+        members + self.amendments.iter().filter(|amendment| amendment.has_newcomer()).count()
+    }
+
+    /// The node that is no member's in the end: its organisation leaves, or has another node.
+    pub fn leaver(&self) -> Option<usize> {
+        self.amendments.iter().find_map(Amendment::leaver)
+    }
+
+    /// The node that takes over the folder of another one when the trouble is over.
+    pub fn successor_of(&self) -> Option<(usize, usize)> {
+        self.amendments.iter().find_map(|amendment| match amendment {
+            Amendment::Replace { member, node } => Some((*node, *member)),
+            _ => None,
+        })
+    }
+
+    fn with_members(seed: u64, members: usize, byzantine: Option<Byzantine>, chance: &mut Chance) -> Plan {
+        let amendment = match chance.word() % 3 {
+            0 => Amendment::Join { member: members },
+            // As many as before may be faulty then.
+            1 => Amendment::Leave { member: members.max(5) - 1 },
+            // Whoever waits for its key to be replaced is as good as away.
+            _ if byzantine.is_some() => Amendment::Join { member: members },
+            _ => Amendment::Replace { member: members - 1, node: members },
+        };
+        let members = members.max(amendment.leaver().map_or(0, |leaver| leaver + 1));
+        let mut plan = Plan::with(seed, members, byzantine, chance);
+        if let Amendment::Replace { member, node } = amendment {
+            plan.faults.retain(|(.., fault)| *fault != NodeFault::Memory);
+            plan.counts.memory_faults = 0;
+            plan.events.retain(|(at, event)| *at < TROUBLE || *event != Event::Restart(member));
+            plan.events.push((TROUBLE, Event::Crash(member)));
+            plan.events.push((TROUBLE + Duration::from_millis(1), Event::Restart(node)));
+        }
+        if let Amendment::Join { member } = amendment {
+            // It is there from the beginning, and follows.
+            let times = chance.within(0, 2);
+            for _ in 0..times {
+                let at = chance.millis(300, 4_500);
+                let back = at + chance.millis(50, 1_500);
+                plan.crash(member, at, back);
+            }
+            plan.events.sort_by_key(|(at, _)| *at);
+        }
+        plan.amendments.push(amendment);
+        plan.clients.1 += 4;
+        plan.counts.members += 1;
+        plan.amends();
+        plan
+    }
+
+    /// Amendments take effect within the run.
+    fn amends(&mut self) {
+        self.charter.outcome_lag_blocks = self.charter.outcome_lag_blocks.min(AMENDED_LAG_BLOCKS);
+        sign(&mut self.charter);
     }
 
     fn with(seed: u64, members: usize, byzantine: Option<Byzantine>, chance: &mut Chance) -> Plan {
@@ -113,7 +184,7 @@ impl Plan {
             links,
             events: Vec::new(),
             faults: Vec::new(),
-            amendment: None,
+            amendments: Vec::new(),
             byzantine,
             clients: (chance.within(3, 6) as usize, chance.within(4, 7) as usize),
             counts: Counts { adversaries: byzantine.is_some().into(), ..Counts::default() },
@@ -135,12 +206,10 @@ impl Plan {
         let away: Vec<usize> = (0..members).filter(|node| all || plan.is_away(*node)).collect();
         plan.events.extend(away.into_iter().map(|node| (TROUBLE, Event::Restart(node))));
         plan.faults.sort_by_key(|(at, ..)| *at);
-        plan.amendment = chance.percent(25).then(|| chance.within(5, 60) as u32);
-        if plan.amendment.is_some() {
-            // It takes effect within the run.
-            plan.charter.outcome_lag_blocks = plan.charter.outcome_lag_blocks.min(AMENDED_LAG_BLOCKS);
-            sign(&mut plan.charter);
+        if chance.percent(25) {
+            plan.amendments.push(Amendment::Fill(chance.within(5, 60) as u32));
             plan.counts.amendments += 1;
+            plan.amends();
         }
         plan
     }

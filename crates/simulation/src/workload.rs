@@ -61,8 +61,8 @@ pub const READ_ALL: &str = "SELECT id, version, balance FROM accounts ORDER BY i
 pub enum Operation {
     /// One of [`SETUP`].
     Setup(usize),
-    /// Has the charter amended: leaders wait so many milliseconds for more transactions.
-    Amend(u32),
+    /// Has the charter amended by this statement.
+    Amend(String),
     /// Adds one and says what there is then.
     Increment(i64),
     /// Adds one and says nothing: such commands commute.
@@ -116,9 +116,7 @@ impl Operation {
         let number = Value::BigInt;
         match *self {
             Operation::Setup(step) => script(SETUP[step], Vec::new()),
-            Operation::Amend(fill_ms) => {
-                script(&format!("SELECT entente.set_charter('block.fill_ms', '{fill_ms}')"), Vec::new())
-            }
+            Operation::Amend(ref statement) => script(statement, Vec::new()),
             Operation::Increment(row) => script(
                 "UPDATE accounts SET version = version + 1, balance = balance + 1 WHERE id = $1
                  RETURNING version, balance",

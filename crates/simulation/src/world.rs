@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use types::{AnswerAt, CertificateRules, Charter, quorum};
+use types::{AnswerAt, Charter, Organisation};
 
 /// How long after the trouble everybody may take, in simulated time.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -107,11 +107,15 @@ impl World {
                 healed: false,
             }
         };
-        let members = charter.organisations.len();
         let first = usize::from(matches!(plan.byzantine, Some(Byzantine::Member(_))));
+        let mut nodes: Vec<NodeState> = (0..plan.nodes()).map(node).collect();
+        if let Some((successor, member)) = plan.successor_of() {
+            let (folder, disk) = (nodes[member].folder.clone(), nodes[member].disk.clone());
+            (nodes[successor].folder, nodes[successor].disk) = (folder, disk);
+        }
         let inner = Inner {
-            nodes: (0..members).map(node).collect(),
-            clients: Clients::new(seed, charter.ledger(), plan.clients, plan.amendment, first..members),
+            clients: Clients::new(seed, &plan, first..nodes.len()),
+            nodes,
             history: History::default(),
             chance: Chance::new(seed, "disks"),
             faults: plan.faults.clone(),
@@ -125,7 +129,13 @@ impl World {
     /// Nodes that run.
     fn honest(&self) -> Range<usize> {
         let first = usize::from(matches!(self.plan.byzantine, Some(Byzantine::Member(_))));
-        first..self.charter.organisations.len()
+        first..self.plan.nodes()
+    }
+
+    /// Nodes that run in the end and have everything then.
+    fn staying(&self) -> impl Iterator<Item = usize> {
+        let leaver = self.plan.leaver();
+        self.honest().filter(move |node| Some(*node) != leaver)
     }
 
     fn lie(&self, node: usize) -> Option<Lie> {
@@ -202,7 +212,7 @@ impl Inner {
     }
 
     /// What must be true of an answer when it is given.
-    fn check_answer(&mut self, answer: &Answer, members: usize, byzantine: usize) {
+    fn check_answer(&mut self, answer: &Answer, byzantine: usize) {
         let Answer { receipt, node, start, answer_at, doubtful, .. } = answer;
         self.report.receipts += 1;
         let (number, height) = (*node, receipt.height);
@@ -217,8 +227,20 @@ impl Inner {
         if state.starts == *start && state.node.is_some() && state.certified() < height {
             self.violate(format!("node {number} answered height {height} before a quorum did"));
         }
-        let executed = self.nodes.iter().filter(|state| state.executed >= height).count();
-        if executed + byzantine < quorum(members) {
+        // What holds at a height was decided long before anybody executed it.
+        let Some(node) =
+            self.nodes.iter().filter_map(|state| state.node.as_ref()).max_by_key(|node| node.newest())
+        else {
+            return;
+        };
+        let charter = node.charters().at(height).charter.clone();
+        let has_executed = |organisation: &Organisation| {
+            let node =
+                (0..self.nodes.len()).find(|node| node_key(*node).public_key() == organisation.node_key);
+            node.is_some_and(|node| self.nodes[node].executed >= height)
+        };
+        let executed = charter.members().filter(|(_, organisation)| has_executed(organisation)).count();
+        if executed + byzantine < charter.outcome_quorum() {
             self.violate(format!("height {height} was answered, and only {executed} nodes have executed it"));
         }
     }
@@ -247,6 +269,16 @@ impl Process for World {
     fn start(&self, number: usize, clock: Arc<dyn Fn() -> Duration + Send + Sync>, join: Join<'_>) {
         let mut inner = self.inner.lock();
         inner.kill(number);
+        if let Some((successor, member)) = self.plan.successor_of()
+            && successor == number
+        {
+            if clock() < TROUBLE {
+                return;
+            }
+            // It goes on where that one has ended.
+            inner.kill(member);
+            inner.nodes[number].answered = inner.nodes[number].answered.max(inner.nodes[member].answered);
+        }
         inner.nodes[number].clock = Some(clock.clone());
         let state = &inner.nodes[number];
         let member = SimulatedMember {
@@ -282,6 +314,8 @@ impl Process for World {
                 }
                 let state = &mut inner.nodes[number];
                 (state.node, state.starts) = (Some(node), state.starts + 1);
+                // Also what another one has executed whose folder it took over.
+                state.executed = state.executed.max(height);
                 inner.report.starts += 1;
             }
             Err(error) => inner.violate(format!("node {number} does not start again: {error}")),
@@ -347,7 +381,7 @@ impl World {
         let answers = clients.turn(now, nodes, history);
         for answer in answers {
             let byzantine = usize::from(self.plan.byzantine.is_some());
-            inner.check_answer(&answer, self.charter.organisations.len(), byzantine);
+            inner.check_answer(&answer, byzantine);
         }
         if now > TROUBLE + PATIENCE {
             let situation = inner.situation();
@@ -362,10 +396,14 @@ impl World {
     fn try_to_finish(&self, inner: &mut Inner) {
         let answers = inner.history.submitted.values().flat_map(|submitted| &submitted.answers);
         let highest = answers.map(|answer| answer.receipt.height).max().unwrap_or(0);
+        // A change of members is to be in force too.
+        let changes = self.plan.counts.members > 0;
         let behind = |state: &NodeState| {
-            state.serving().is_none() || state.height() < highest || state.certified() < highest
+            let Some(node) = state.serving() else { return true };
+            let changed = if changes { node.charters().newest().first + 1 } else { 0 };
+            node.newest().0 < highest.max(changed) || node.certified_height() < highest.max(changed)
         };
-        if self.honest().any(|node| behind(&inner.nodes[node])) {
+        if self.staying().any(|node| behind(&inner.nodes[node])) {
             return;
         }
         match self.compare(inner, highest) {
@@ -381,7 +419,7 @@ impl World {
 
     fn compare(&self, inner: &Inner, highest: u64) -> Result<Replayed, String> {
         let mut first: Option<(usize, Replayed)> = None;
-        for number in self.honest() {
+        for number in self.staying() {
             let Some(node) = inner.nodes[number].serving() else { continue };
             let replayed =
                 inner.history.check(node.ledger()).map_err(|error| format!("node {number}: {error}"))?;
@@ -401,14 +439,19 @@ impl World {
             match &first {
                 Some((other, _)) => self.compare_ledgers(inner, *other, number, highest)?,
                 None => {
-                    let rules = CertificateRules::new(&self.charter);
-                    let checked = History::check_certificates(node.ledger(), &rules);
+                    let checked = History::check_certificates(node.ledger(), &self.charter);
                     checked.map_err(|error| format!("node {number}: {error}"))?;
                     first = Some((number, replayed));
                 }
             }
         }
-        first.map(|(_, replayed)| replayed).ok_or_else(|| "no node is there".to_string())
+        let (number, replayed) = first.ok_or("no node is there")?;
+        // Who has left may have heard of no more, but of nothing else.
+        let leaver = self.plan.leaver().filter(|leaver| self.honest().contains(leaver));
+        if let Some(leaver) = leaver.filter(|leaver| inner.nodes[*leaver].serving().is_some()) {
+            self.compare_ledgers(inner, number, leaver, inner.nodes[leaver].height().min(highest))?;
+        }
+        Ok(replayed)
     }
 
     /// The same blocks came to the same at both, byte for byte.

@@ -44,6 +44,11 @@ fn whole_networks_keep_every_promise() {
 }
 
 #[test]
+fn members_come_and_go_and_get_other_keys() {
+    check(1..=6, Plan::with_change_of_members);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run() {
     let first = run(5).expect("it keeps its promises");
     assert_eq!(run(5), Ok(first.clone()));

@@ -29,6 +29,6 @@ mod service;
 pub use admission::AnyBytes;
 pub use adversary::Adversary;
 pub use engine::{Report, SimulatedNode, Simulation};
-pub use members::{charter, node_key, root_key};
+pub use members::{charter, node_key, organisation, root_key};
 pub use network::{Event, Join, LinkQuality, Network, Process, Ran};
 pub use scenario::Scenario;
