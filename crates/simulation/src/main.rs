@@ -1,6 +1,7 @@
 //! `simulation --seeds 200`: runs seeds, says what fails and how to see it again.
 
 use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
 use simulation::{Report, run};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,6 +33,8 @@ fn main() -> ExitCode {
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     }
     let (next, began) = (AtomicU64::new(first), Instant::now());
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left").ok();
+    let bar = style.map_or_else(ProgressBar::hidden, |style| ProgressBar::new(seeds).with_style(style));
     let work = || {
         let mut results = Vec::new();
         loop {
@@ -40,11 +43,12 @@ fn main() -> ExitCode {
                 return results;
             }
             let result = run(seed);
-            match &result {
+            bar.suspend(|| match &result {
                 Ok(report) if verbose => println!("{report:?}"),
                 Ok(_) => {}
                 Err(error) => println!("seed {seed} FAILS: {error}\n  again: make sim SEED={seed}"),
-            }
+            });
+            bar.inc(1);
             results.push(result);
         }
     };
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     });
+    bar.finish_and_clear();
     let reports: Vec<&Report> = results.iter().flatten().collect();
     let sum = |of: fn(&Report) -> u64| reports.iter().map(|report| of(report)).sum::<u64>();
     let failed = seeds - reports.len() as u64;
