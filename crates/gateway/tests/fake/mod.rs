@@ -368,7 +368,7 @@ impl TransactionBlock for FakeBlock {
     }
 }
 
-/// Knows one statement, `temp slow`, which goes on until it is released, whether anybody waits for it or not.
+/// Knows one statement, `temp slow`, which goes on until it is released, or for a minute, whether anybody waits for it or not.
 struct SlowTemporaryTables {
     catalog: Arc<Mutex<Arc<Catalog>>>,
     released: Arc<AtomicBool>,
@@ -396,7 +396,10 @@ impl TemporaryTables for SlowTemporaryTables {
     }
 
     fn run(&mut self, _: &str, _: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
-        while !self.released.load(Ordering::SeqCst) {
+        for _ in 0..6_000 {
+            if self.released.load(Ordering::SeqCst) {
+                break;
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
         Some(Ok(vec![StatementResult { tag: "SLOW".into(), ..StatementResult::default() }]))
