@@ -41,6 +41,7 @@ pub(crate) struct NodeMetrics {
     diverged: Counter,
     contradicted: Counter,
     join_height: Gauge,
+    join_offered: Gauge,
     join_pieces: Gauge,
     join_checked: Gauge,
     join_bytes: Gauge,
@@ -79,6 +80,7 @@ impl NodeMetrics {
             diverged: Counter::default(),
             contradicted: Counter::default(),
             join_height: Gauge::default(),
+            join_offered: Gauge::default(),
             join_pieces: Gauge::default(),
             join_checked: Gauge::default(),
             join_bytes: Gauge::default(),
@@ -139,6 +141,11 @@ impl NodeMetrics {
                 "entente_join_height",
                 "Height of the checkpoint that is, or was last, fetched",
                 &metrics.join_height,
+            ),
+            (
+                "entente_join_offered_height",
+                "Height of the certified checkpoint that others can fetch from this node; 0 where there is none",
+                &metrics.join_offered,
             ),
             ("entente_join_pieces", "Pieces of its state", &metrics.join_pieces),
             ("entente_join_checked", "Pieces that are here and checked", &metrics.join_checked),
@@ -249,6 +256,10 @@ impl NodeMetrics {
 
     pub(crate) fn contradicted(&self) {
         self.contradicted.inc();
+    }
+
+    pub(crate) fn offered(&self, height: Option<u64>) {
+        self.join_offered.set(height.unwrap_or(0) as i64);
     }
 
     pub(crate) fn joining(&self, progress: &Progress) {

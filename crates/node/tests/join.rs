@@ -67,6 +67,20 @@ async fn wait_for_anchor(network: &TestNetwork, node: usize, above: u64) -> u64 
     }
 }
 
+fn gauge(network: &TestNetwork, node: usize, name: &str) -> u64 {
+    let metrics = network.nodes[node].as_ref().expect("it runs").database().metrics();
+    let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.expect("it is counted").parse().expect("a number")
+}
+
+async fn wait_for_offer(network: &TestNetwork, node: usize) {
+    let start = Instant::now();
+    while gauge(network, node, "entente_join_offered_height") == 0 {
+        assert!(start.elapsed() < PATIENCE, "node {node} offers no checkpoint");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_late_node_joins_from_a_certified_checkpoint_and_takes_part() {
     let mut network = create();
@@ -166,6 +180,10 @@ async fn a_node_whose_checkpoints_are_gone_heals_from_anothers() {
     network.run(&network.client(0), create).await;
     load(&network, 0, 30).await;
     network.check_agreement().await;
+    // Checkpoints can be fetched once they are written, certified, and their block has a certificate of its own.
+    for node in 0..3 {
+        wait_for_offer(&network, node).await;
+    }
     faults.lose_checkpoints();
     faults.flip_in("accounts");
     network.run(&network.client(0), "UPDATE accounts SET n = n + 1").await;
@@ -175,10 +193,7 @@ async fn a_node_whose_checkpoints_are_gone_heals_from_anothers() {
         assert!(start.elapsed() < PATIENCE, "the flipped bit is not found");
     }
     network.check_agreement().await;
-    let metrics = network.nodes[3].as_ref().expect("it runs").database().metrics();
-    let fetched = metrics.lines().find_map(|line| line.strip_prefix("entente_join_height "));
-    let height: u64 = fetched.expect("it is counted").parse().expect("a number");
-    assert!(height > 0, "it has fetched another node's checkpoint");
+    assert!(gauge(&network, 3, "entente_join_height") > 0, "it has fetched another node's checkpoint");
     network.run(&network.client(3), "UPDATE accounts SET n = n + 1").await;
     network.check_agreement().await;
     network.stop_all();

@@ -210,7 +210,7 @@ impl Charter {
                 transactions_max: 4_000,
                 bytes_max: 2 * 1024 * 1024,
                 fill_ms: 20,
-                idle_ms: 1_000,
+                idle_ms: 500,
                 batch_transactions: 500,
             },
             meter: MeterLimits { transaction_steps: 1_000_000, block_steps: 100_000_000 },

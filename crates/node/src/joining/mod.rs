@@ -155,6 +155,7 @@ impl Exchange {
         // Where it cannot be handed out, the one before is better than none.
         if height.is_none() || served.is_some() {
             shelf.put(served);
+            self.metrics.offered(shelf.height());
         }
     }
 
