@@ -57,6 +57,21 @@ async fn holds(network: &TestNetwork, decided_at: usize, nodes: &[usize]) {
     }
 }
 
+/// What the program says of a proof to somebody who has the founding charter, and whether it is good.
+fn check_proof(network: &TestNetwork, option: &str, proof: &str) -> (bool, String) {
+    let file = network.folder().join("proof.json");
+    std::fs::write(&file, proof).expect("written");
+    let (file, charter) = (file.as_os_str(), network.node_folder(1).join("charter.toml"));
+    let checked = Command::new(ENTENTE)
+        .args(["verify".as_ref(), option.as_ref(), file, "--charter".as_ref(), charter.as_os_str()])
+        .output()
+        .expect("the program starts");
+    (
+        checked.status.success(),
+        String::from_utf8_lossy(&[checked.stdout, checked.stderr].concat()).to_string(),
+    )
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_come_and_go_and_keys_are_replaced_while_clients_write() {
     let mut network = TestNetwork::create(|charter| {
@@ -118,6 +133,23 @@ async fn members_come_and_go_and_keys_are_replaced_while_clients_write() {
     // A client of the fifth organisation writes through its own node.
     let own = network.session(fifth).await;
     own.batch_execute("INSERT INTO entries VALUES (-1)").await.expect("a member");
+
+    // Members of whom the founding charter knows nothing have signed, and it is enough to check them.
+    let row: String = network.row_proofs(&own, "SELECT entente.proof('entries', -1)").await.get(0);
+    let proof = own
+        .query_one("SELECT entente.proof(id) FROM entente.transactions ORDER BY height DESC LIMIT 1", &[])
+        .await;
+    let receipt: String = proof.expect("it was answered").get(0);
+    for (option, proof) in [("--row", &row), ("--receipt", &receipt)] {
+        let (good, said) = check_proof(&network, option, proof);
+        assert!(good && said.contains("emma"), "{option}: {said}");
+        let mut json: serde_json::Value = serde_json::from_str(proof).expect("JSON");
+        let handovers = json["handovers"].as_array_mut().expect("a list");
+        assert!(!handovers.is_empty(), "charters were amended");
+        handovers.clear();
+        let (good, said) = check_proof(&network, option, &json.to_string());
+        assert!(!good, "{option} without handovers: {said}");
+    }
 
     for node in [0, 1, 2, fifth] {
         let verified = Command::new(ENTENTE)

@@ -104,6 +104,51 @@ async fn outcomes_that_were_recorded_wrongly_are_recorded_again_at_the_start() {
     network.stop_all();
 }
 
+/// What executing comes to is held against certificates before it is recorded again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_whose_blocks_contradict_a_certificate_does_not_start() {
+    let mut network = TestNetwork::create(|_| {});
+    (0..4).for_each(|node| network.start(node, NodeOptions::default()));
+    let client = network.client(0);
+    let created =
+        network.run(&client, "CREATE TABLE accounts (id bigint PRIMARY KEY, n bigint NOT NULL)").await;
+    let inserted = network.run(&client, "INSERT INTO accounts VALUES (1, 0)").await;
+    network.wait(2, "it is certified in a later block", |status| status.height > inserted.height + 5).await;
+    network.stop(2);
+    let folder = network.network.folders[2].join("ledger");
+    let (ledger, _) = ledger::Ledger::open(&folder, network.network.charter.ledger()).expect("it opens");
+    let (first, _) = ledger.block(created.height).expect("it can be read").expect("it is there");
+    let records: Result<Vec<_>, _> = ledger.blocks_from(inserted.height).collect();
+    ledger.truncate_after(inserted.height - 1).expect("it has that block");
+    for mut record in records.expect("they can be read") {
+        if record.block.header.height == inserted.height {
+            // A request that was answered before.
+            record.block.transactions = first.transactions.clone();
+        }
+        ledger.append(&record).expect("the next");
+    }
+    ledger.flush().expect("written");
+    drop(ledger);
+    let files = || {
+        let names = std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("a file").path());
+        let mut files: Vec<_> = names
+            .filter(|path| path.is_file())
+            .map(|path| (std::fs::read(&path).expect("reads"), path))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = files();
+    let node = node::NodeFolder::open(&network.network.folders[2]).expect("what create wrote");
+    let started = tokio::task::block_in_place(|| node::Node::start_with(node, NodeOptions::default()));
+    match started.map(|_| ()) {
+        Err(node::NodeError::Diverged { height, .. }) => assert_eq!(height, inserted.height),
+        other => panic!("expected that it does not start, found {other:?}"),
+    }
+    assert!(files() == before, "what was found stays as it is");
+    network.stop_all();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_of_one_attests_alone() {
     let mut network = TestNetwork::of(1, |charter| {

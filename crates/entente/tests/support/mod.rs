@@ -182,6 +182,23 @@ impl TestNetwork {
         client
     }
 
+    /// What a query of proofs of rows gives at a checkpoint that this session asks for.
+    pub async fn row_proofs(&self, session: &tokio_postgres::Client, query: &str) -> tokio_postgres::Row {
+        session.batch_execute("CHECKPOINT").await.expect("asked for");
+        let start = Instant::now();
+        loop {
+            match session.query_one(query, &[]).await {
+                Ok(found) => return found,
+                Err(error) => {
+                    let code = error.code().map(|code| code.code().to_string());
+                    assert_eq!(code.as_deref(), Some("55000"), "{error:?}");
+                    assert!(start.elapsed() < Duration::from_secs(90), "{error:?}");
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     /// Waits until all these nodes have passed a common height and asserts that their digests there are equal.
     pub async fn assert_agreement(&self, nodes: &[usize]) {
         let mut heights = Vec::new();
