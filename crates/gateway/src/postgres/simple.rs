@@ -53,7 +53,9 @@ impl Session {
         if !parsed.parameters.is_empty() {
             return Err(problem(SqlState::UNDEFINED_PARAMETER, "there is no parameter $1"));
         }
-        self.run_simple(&Arc::new(parsed)).await.map_err(|failure| shift(failure, sql, start))?;
+        // A block may change the catalog before it runs, and nobody has been told its columns.
+        let parsed = Arc::new(ParsedStatement { described: false, ..parsed });
+        self.run_simple(&parsed).await.map_err(|failure| shift(failure, sql, start))?;
         Ok(1)
     }
 

@@ -61,6 +61,8 @@ pub(super) struct ParsedStatement {
     /// Columns of which the client is told another type than that of their values.
     pub(super) type_numbers: Vec<(usize, u32)>,
     pub(super) returns_rows: bool,
+    /// The client has heard of its columns, or may have: they stay what they are.
+    pub(super) described: bool,
     /// Where its names were looked for when it was bound.
     pub(super) search_path: SearchPath,
 }
@@ -111,6 +113,7 @@ impl Session {
                     columns,
                     type_numbers,
                     returns_rows,
+                    described: true,
                     search_path,
                 }
             }
@@ -127,6 +130,7 @@ impl Session {
                     columns,
                     type_numbers,
                     returns_rows,
+                    described: true,
                     search_path,
                 }
             }
@@ -219,10 +223,10 @@ impl Session {
             return Ok(prepared);
         }
         let again = self.prepare(&statement.sql, &statement.parameters).await?;
-        if again.columns != prepared.columns
-            || again.parameters != prepared.parameters
-            || again.kind != prepared.kind
-        {
+        let same = again.columns == prepared.columns
+            && again.parameters == prepared.parameters
+            && again.kind == prepared.kind;
+        if statement.described && !same {
             let message = "cached plan must not change result type";
             return Err(
                 SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("prepare the statement again")
@@ -420,6 +424,7 @@ pub(super) fn empty_statement(given: Vec<u32>) -> ParsedStatement {
         columns: Vec::new(),
         type_numbers: Vec::new(),
         returns_rows: false,
+        described: true,
         search_path: SearchPath::default(),
     }
 }

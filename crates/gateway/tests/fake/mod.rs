@@ -416,6 +416,10 @@ fn prepare(catalog_version: u64, sql: &str, types: &[DataType]) -> Result<Prepar
         (0..holes).map(|n| types.get(n).copied().unwrap_or(DataType::Unknown)).collect();
     let (kind, columns, plan) = match lower.as_str() {
         "select every_type" => (StatementKind::Read, every_type().0, Plan::EveryType),
+        "select version" => {
+            let column = OutputColumn { name: format!("v{catalog_version}"), ..number };
+            (StatementKind::Read, vec![column], Plan::Series(1))
+        }
         "select slow" => (StatementKind::Read, vec![number], Plan::Slow),
         "select missing" => {
             let error = SqlError::new(SqlState::UNDEFINED_COLUMN, "column \"missing\" does not exist");
