@@ -31,6 +31,8 @@ const WATCHED: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(180);
 /// A load that ends when it is stopped.
 const ENDLESS: Duration = Duration::from_secs(86_400);
+/// A node is level with the others up to so many blocks below the highest.
+const LEVEL_BLOCKS: u64 = 3;
 /// Blocks in which every node that takes part has proposed one.
 const RECENT_BLOCKS: usize = 2 * NODES;
 
@@ -258,10 +260,12 @@ impl FaultsNetwork {
     }
 
     /// Kills `node` when its turn to lead comes, under an open load at the others, starts it again, and gives the longest
-    /// time that one of the others' gateways had no answer for its clients.
+    /// time that one of the others' gateways had no answer for its clients. One node fails at a time: the one before has
+    /// caught up by then.
     pub(super) fn kill_leader(&mut self, node: usize, rate: f64) -> Result<Duration, CommandError> {
         let load = self.begin_open_load(node, rate)?;
         std::thread::sleep(OPEN_BEFORE);
+        self.await_level()?;
         self.runtime.block_on(self.await_turn(node))?;
         load.handle.forget_pauses();
         self.kill(node)?;
@@ -273,6 +277,26 @@ impl FaultsNetwork {
         self.runtime.block_on(self.organisation_of(node))?;
         self.nodes.check_alive()?;
         Ok(report.longest_pause)
+    }
+
+    /// Returns when all nodes have executed the newest blocks: who still executes what it missed proposes blocks and attests
+    /// none, and is as good as away.
+    fn await_level(&self) -> Result<(), CommandError> {
+        let start = Instant::now();
+        loop {
+            let heights: Result<Vec<u64>, _> = (0..NODES).map(|node| self.height(node)).collect();
+            let heights = heights?;
+            let (lowest, highest) = (heights.iter().min(), heights.iter().max());
+            if lowest.zip(highest).is_some_and(|(low, high)| high - low <= LEVEL_BLOCKS) {
+                return Ok(());
+            }
+            if start.elapsed() > PATIENCE {
+                let text =
+                    format!("expected nodes that are level within {PATIENCE:?}; they are at {heights:?}");
+                return Err(text.into());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
     }
 
     /// Returns when all nodes take part and the newest block is of the node before `node`.
