@@ -125,15 +125,23 @@ pub fn verify_batch(messages: &[SignedMessage<'_>]) -> Vec<bool> {
     let mut verdicts = vec![false; messages.len()];
     let share = messages.len().div_ceil(rayon::current_num_threads());
     let batch = share.clamp(*BATCH.start(), *BATCH.end());
-    messages.par_chunks(batch).zip(verdicts.par_chunks_mut(batch)).for_each(|(messages, verdicts)| {
-        bisect(messages, verdicts);
-        // Each key is looked at once, in whatever order they come.
-        let mut keys: HashMap<PublicKey, bool> = HashMap::new();
-        for (message, verdict) in messages.iter().zip(verdicts) {
-            *verdict &= *keys.entry(message.key).or_insert_with(|| message.key.check().is_ok());
-        }
-    });
+    if messages.len() <= batch {
+        // To wake a thread of the pool and to wait for it costs more than the few signatures of a certificate.
+        verify_together(messages, &mut verdicts);
+    } else {
+        let batches = messages.par_chunks(batch).zip(verdicts.par_chunks_mut(batch));
+        batches.for_each(|(messages, verdicts)| verify_together(messages, verdicts));
+    }
     verdicts
+}
+
+fn verify_together(messages: &[SignedMessage<'_>], verdicts: &mut [bool]) {
+    bisect(messages, verdicts);
+    // Each key is looked at once, in whatever order they come.
+    let mut keys: HashMap<PublicKey, bool> = HashMap::new();
+    for (message, verdict) in messages.iter().zip(verdicts) {
+        *verdict &= *keys.entry(message.key).or_insert_with(|| message.key.check().is_ok());
+    }
 }
 
 fn bisect(messages: &[SignedMessage<'_>], verdicts: &mut [bool]) {

@@ -30,6 +30,7 @@ use types::{
 };
 
 /// Where endorsements are asked for.
+const SUBMISSIONS: &str = "/v1/transactions";
 const PROPOSALS: &str = "/v1/proposals";
 /// Media type of frames and messages.
 const FRAMES: &str = "application/octet-stream";
@@ -38,6 +39,8 @@ const FRAMES: &str = "application/octet-stream";
 struct Door {
     database: Arc<dyn Database>,
     requests: Arc<Semaphore>,
+    /// Those that submit: they last until everything is answered, and what a node says of itself is to be had meanwhile.
+    submissions: Arc<Semaphore>,
     /// Those that ask for endorsements: requests of clients wait for them at other nodes.
     proposals: Arc<Semaphore>,
 }
@@ -55,13 +58,14 @@ fn router(database: Arc<dyn Database>) -> Router {
     let door = Door {
         database,
         requests: Arc::new(Semaphore::new(limits::HTTP_REQUESTS_MAX)),
+        submissions: Arc::new(Semaphore::new(limits::HTTP_SUBMISSIONS_MAX)),
         proposals: Arc::new(Semaphore::new(limits::HTTP_PROPOSALS_MAX)),
     };
     Router::new()
         .route("/health", get(health))
         .route("/status", get(status))
         .route("/metrics", get(metrics))
-        .route("/v1/transactions", post(submit))
+        .route(SUBMISSIONS, post(submit))
         .route(PROPOSALS, post(propose))
         .route("/v1/receipts/{id}", get(receipt))
         .route("/v1/proofs/receipts/{id}", get(receipt_proof))
@@ -84,6 +88,7 @@ async fn admit(State(door): State<Door>, request: Request, next: Next) -> Respon
         return next.run(request).await;
     }
     let (permits, limit, constant) = match request.uri().path() {
+        SUBMISSIONS => (&door.submissions, limits::HTTP_SUBMISSIONS_MAX, "HTTP_SUBMISSIONS_MAX"),
         PROPOSALS => (&door.proposals, limits::HTTP_PROPOSALS_MAX, "HTTP_PROPOSALS_MAX"),
         _ => (&door.requests, limits::HTTP_REQUESTS_MAX, "HTTP_REQUESTS_MAX"),
     };

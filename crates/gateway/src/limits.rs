@@ -45,8 +45,10 @@ pub const COPY_CHUNK_BYTES: usize = 96 * 1024;
 pub const COPY_CHUNKS_IN_FLIGHT: usize = 4;
 /// Bytes of one line of COPY data.
 pub const COPY_LINE_BYTES_MAX: usize = 1024 * 1024;
-/// Requests over HTTP at the same time; one more gets 503.
+/// Requests over HTTP at the same time, without submissions and those for endorsements; one more gets 503.
 pub const HTTP_REQUESTS_MAX: usize = 256;
+/// Submissions over HTTP at the same time.
+pub const HTTP_SUBMISSIONS_MAX: usize = 256;
 /// Requests for endorsements at the same time.
 pub const HTTP_PROPOSALS_MAX: usize = 64;
 /// Time for the body of a request over HTTP to arrive.

@@ -159,6 +159,31 @@ async fn proposals_are_passed_on_and_what_is_none_is_explained() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_tells_of_itself_while_as_many_submissions_wait_as_may() {
+    let (_, port) = started().await;
+    let mut waiting = Vec::new();
+    let start = std::time::Instant::now();
+    // Bodies that do not come.
+    let head = b"POST /v1/transactions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n";
+    let (status, answer) = loop {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("connected");
+        stream.write_all(head).await.expect("sent");
+        waiting.push(stream);
+        if waiting.len() >= gateway::limits::HTTP_SUBMISSIONS_MAX {
+            let (status, answer) = request(port, "POST", "/v1/transactions", b"").await;
+            if status == 503 {
+                break (status, answer);
+            }
+            assert!(start.elapsed() < gateway::limits::HTTP_BODY_TIME_MAX, "{status}: they are not counted");
+        }
+    };
+    assert!(String::from_utf8_lossy(&answer).contains("HTTP_SUBMISSIONS_MAX"), "{status}: {answer:?}");
+    assert_eq!(get(port, "/status").await.0, 200);
+    assert_eq!(get(port, "/metrics").await.0, 200);
+    assert_eq!(get(port, "/health").await, (200, "ok\n".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn wrong_framing_is_explained() {
     let (_, port) = started().await;
     for body in [b"".as_slice(), b"\x09\0\0\0abc", b"\xff\xff\xff\xff", b"ab"] {

@@ -113,7 +113,7 @@ async fn a_node_whose_blocks_contradict_a_certificate_does_not_start() {
     let created =
         network.run(&client, "CREATE TABLE accounts (id bigint PRIMARY KEY, n bigint NOT NULL)").await;
     let inserted = network.run(&client, "INSERT INTO accounts VALUES (1, 0)").await;
-    network.wait(2, "it is certified in a later block", |status| status.height > inserted.height + 5).await;
+    network.wait(2, "it is certified in a later block", |status| status.height > inserted.height + 12).await;
     network.stop(2);
     let folder = network.network.folders[2].join("ledger");
     let (ledger, _) = ledger::Ledger::open(&folder, network.network.charter.ledger()).expect("it opens");

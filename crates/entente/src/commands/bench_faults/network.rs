@@ -273,21 +273,23 @@ impl FaultsNetwork {
         let report = self.runtime.block_on(load.stop())?;
         all_answered(&report)?;
         self.restart(node)?;
-        // It executes first what it had recorded. The next load is submitted there as well.
-        self.runtime.block_on(self.organisation_of(node))?;
-        self.nodes.check_alive()?;
+        // It executes first what it had recorded, then what it missed. The next load is submitted there as well.
+        self.await_level()?;
         Ok(report.longest_pause)
     }
 
     /// Returns when all nodes have executed the newest blocks: who still executes what it missed proposes blocks and attests
     /// none, and is as good as away.
-    fn await_level(&self) -> Result<(), CommandError> {
+    fn await_level(&mut self) -> Result<(), CommandError> {
         let start = Instant::now();
         loop {
-            let heights: Result<Vec<u64>, _> = (0..NODES).map(|node| self.height(node)).collect();
-            let heights = heights?;
+            self.nodes.check_alive()?;
+            // Who does not answer yet is not level.
+            let heights: Vec<Option<u64>> = (0..NODES).map(|node| self.height(node).ok()).collect();
             let (lowest, highest) = (heights.iter().min(), heights.iter().max());
-            if lowest.zip(highest).is_some_and(|(low, high)| high - low <= LEVEL_BLOCKS) {
+            if let Some((Some(low), Some(high))) = lowest.zip(highest)
+                && high - low <= LEVEL_BLOCKS
+            {
                 return Ok(());
             }
             if start.elapsed() > PATIENCE {
