@@ -30,6 +30,8 @@ const INDEX_HEAD_BYTES: u64 = 16;
 const INDEX_ENTRY_BYTES: u64 = 12;
 /// A file that has so many bytes is finished: its index is what stays of it in no memory.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
+/// Length and checksum of a record's body.
+const RECORD_HEAD_BYTES: usize = 8;
 /// Changes of one row that are given, the newest.
 const CHANGES_MAX: usize = 10_000;
 
@@ -378,8 +380,10 @@ impl RowHistory {
         let mut current = Current { first_height, log, path, bytes: HEAD_BYTES, places: HashMap::new() };
         let (mut at, mut next) = (HEAD_BYTES, first_height);
         let mut places = Vec::new();
+        // There are so many small records that to read each by itself would take most of the time of a start.
+        let content = read_whole(&current.log, &current.path)?;
         while next <= newest {
-            let Some((stored, length)) = read_record(&current.log, &current.path, at)? else { break };
+            let Some((stored, length)) = content.get(at as usize..).and_then(decode_record) else { break };
             match stored {
                 Stored::Row(row) if row.height == next => {
                     places.push((hash(TableId(row.table), &row.key), at as u32));
@@ -510,21 +514,44 @@ fn put(bytes: &mut Vec<u8>, stored: &Stored) {
 /// The record at an offset, and its length; nothing where none stands there whole.
 fn read_record(log: &File, path: &Path, offset: u64) -> Result<Option<(Stored, u64)>, LedgerError> {
     let io = |error| LedgerError::io("read", path, error);
-    let mut head = [0; 8];
-    if read_up_to(log, &mut head, offset).map_err(io)? < head.len() {
+    let mut record = vec![0; RECORD_HEAD_BYTES];
+    if read_up_to(log, &mut record, offset).map_err(io)? < record.len() {
         return Ok(None);
     }
-    let (length, crc) = head.split_first_chunk().expect("the head has eight bytes");
-    let length = u64::from(u32::from_le_bytes(*length));
+    let Some((length, _)) = record_head(&record) else { return Ok(None) };
     // So that a damaged length asks for no more memory than there is file.
-    let left = log.metadata().map_err(io)?.len().saturating_sub(offset + 8);
+    let left = log.metadata().map_err(io)?.len().saturating_sub(offset + RECORD_HEAD_BYTES as u64);
     if length > left {
         return Ok(None);
     }
-    let mut body = vec![0; length as usize];
-    let read = read_up_to(log, &mut body, offset + 8).map_err(io)?;
-    if read < body.len() || crc != checksum(&[&body]).to_le_bytes() {
-        return Ok(None);
+    record.resize(RECORD_HEAD_BYTES + length as usize, 0);
+    let body = &mut record[RECORD_HEAD_BYTES..];
+    let read = read_up_to(log, body, offset + RECORD_HEAD_BYTES as u64).map_err(io)?;
+    Ok(if read < body.len() { None } else { decode_record(&record) })
+}
+
+/// All records of a log with what stands in front of them.
+fn read_whole(log: &File, path: &Path) -> Result<Vec<u8>, LedgerError> {
+    let io = |error| LedgerError::io("read", path, error);
+    let mut content = vec![0; log.metadata().map_err(io)?.len() as usize];
+    let read = read_up_to(log, &mut content, 0).map_err(io)?;
+    content.truncate(read);
+    Ok(content)
+}
+
+/// Length and checksum of a record's body.
+fn record_head(bytes: &[u8]) -> Option<(u64, u32)> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    let (crc, _) = rest.split_first_chunk()?;
+    Some((u64::from(u32::from_le_bytes(*length)), u32::from_le_bytes(*crc)))
+}
+
+/// The record that `bytes` begin with, and its length; nothing where it is not whole.
+fn decode_record(bytes: &[u8]) -> Option<(Stored, u64)> {
+    let (length, crc) = record_head(bytes)?;
+    let body = bytes[RECORD_HEAD_BYTES..].get(..usize::try_from(length).ok()?)?;
+    if crc != checksum(&[body]) {
+        return None;
     }
-    Ok(borsh::from_slice(&body).ok().map(|stored| (stored, 8 + length)))
+    borsh::from_slice(body).ok().map(|stored| (stored, RECORD_HEAD_BYTES as u64 + length))
 }

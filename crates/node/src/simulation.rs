@@ -1,5 +1,5 @@
 //! A node without threads and sockets, for the simulation of a whole network: everything else is what a node runs, but for
-//! the exchange of checkpoints between nodes, and for scrubbing.
+//! scrubbing.
 
 use crate::attesting::Message;
 use crate::core::{self, Core, Member, Standing};
@@ -34,6 +34,8 @@ pub struct SimulatedMember {
     pub node_key: SecretKey,
     /// Megabytes of the history of rows; 0 keeps none.
     pub row_history_megabytes: u64,
+    /// So many blocks behind it joins from another node's checkpoint; `None`: it executes every block.
+    pub join_behind_blocks: Option<u64>,
     /// What goes wrong in memory.
     pub faults: Arc<Faults>,
     /// What goes wrong with the disk.
@@ -77,8 +79,8 @@ impl SimulatedNode {
             scrub_megabytes_per_second: Some(0),
             pipeline: Pipeline::Serial,
             answer_at: AnswerAt::default(),
-            join: Join::Replay,
-            join_behind_blocks: None,
+            join: if member.join_behind_blocks.is_some() { Join::Checkpoint } else { Join::Replay },
+            join_behind_blocks: member.join_behind_blocks,
             oracles: Default::default(),
         };
         let options =
@@ -89,11 +91,11 @@ impl SimulatedNode {
             node_key: member.node_key,
             config: &config,
             options,
-            clock,
+            clock: clock.clone(),
         };
         let join = |Standing { height, charters, .. }, admission| Ok(join(height, charters, admission));
-        let Core { shared, recovered, attest, submitter, .. } = core::open(whose, join)?;
-        let pipeline = Inline::new(shared.clone(), recovered, attest)?;
+        let Core { shared, recovered, attest, exchange, joined, submitter, .. } = core::open(whose, join)?;
+        let pipeline = Inline::new(shared.clone(), recovered, attest, (exchange, joined), clock)?;
         Ok(SimulatedNode { pipeline, shared, submitter, stopped: None })
     }
 

@@ -63,12 +63,20 @@ pub struct History {
 /// What the replay came to.
 #[derive(Default, Debug)]
 pub struct Replayed {
-    /// The table after the last block.
-    pub table: Table,
+    /// The table after every block.
+    pub tables: BTreeMap<u64, Table>,
     /// Transactions that were executed.
     pub executed: u64,
     /// Transactions that the blocks hold and that were not executed: repetitions and late ones.
     pub rejected: u64,
+}
+
+impl Replayed {
+    /// The rows after the block of this height, if there is one.
+    pub fn rows_at(&self, height: u64) -> Option<Vec<Vec<i64>>> {
+        let row = |(row, (version, balance)): (&i64, &(i64, i64))| vec![*row, *version, *balance];
+        self.tables.get(&height).map(|table| table.iter().map(row).collect())
+    }
 }
 
 impl History {
@@ -79,7 +87,7 @@ impl History {
     pub fn check(&self, ledger: &Ledger) -> Result<Replayed, String> {
         let mut replayed = Replayed::default();
         let mut executed: BTreeMap<TransactionId, Receipt> = BTreeMap::new();
-        let mut tables: BTreeMap<u64, Table> = BTreeMap::new();
+        let mut table = Table::default();
         for record in ledger.blocks_from(1) {
             let record = record.map_err(|error| format!("a ledger cannot be read: {error}"))?;
             let height = record.block.header.height;
@@ -105,20 +113,18 @@ impl History {
                 }
             }
             let mut tries = TRIES_MAX;
-            replayed.table = serial(&replayed.table, &waiting, &mut tries).ok_or_else(|| {
+            table = serial(&table, &waiting, &mut tries).ok_or_else(|| {
                 let gave_up = if tries == 0 { " among those tried" } else { "" };
                 format!(
-                    "serializability: no order{gave_up} of block {height} explains {waiting:?} on {:?}",
-                    replayed.table
+                    "serializability: no order{gave_up} of block {height} explains {waiting:?} on {table:?}"
                 )
             })?;
-            tables.insert(height, replayed.table.clone());
+            replayed.tables.insert(height, table.clone());
         }
         self.check_answers(&executed)?;
         self.check_real_time()?;
         for read in &self.reads {
-            let Some(table) = tables.get(&read.height) else { continue };
-            let expected: Vec<Vec<i64>> = table.iter().map(|(row, (v, b))| vec![*row, *v, *b]).collect();
+            let Some(expected) = replayed.rows_at(read.height) else { continue };
             if expected != read.rows {
                 let NodeRead { node, height, rows } = read;
                 return Err(format!("node {node} read {rows:?} at height {height}, expected {expected:?}"));

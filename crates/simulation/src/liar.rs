@@ -29,6 +29,8 @@ pub enum Lie {
     Repetitions,
     /// It says nothing about outcomes.
     Silence,
+    /// What it sends to nodes that join from its checkpoint is changed on the way.
+    Checkpoints,
 }
 
 /// Transactions that a node has and repeats.
@@ -62,7 +64,7 @@ impl LyingOrdering {
         let told = self.told.fetch_add(1, Atomic::Relaxed);
         match self.lie {
             Lie::Attestations | Lie::Certificates => true,
-            Lie::Contradictions => told % 2 == 1,
+            Lie::Contradictions | Lie::Checkpoints => told % 2 == 1,
             Lie::Transactions | Lie::Repetitions | Lie::Silence => false,
         }
     }
@@ -121,7 +123,7 @@ impl Ordering for LyingOrdering {
             Lie::Repetitions => self.repeat(),
             _ => {}
         }
-        let message = match self.lies_now() {
+        let message = match self.lie != Lie::Checkpoints && self.lies_now() {
             true => retell(&message, &node_key(self.organisation), other, other_root).unwrap_or(message),
             false => message,
         };
@@ -133,7 +135,16 @@ impl Ordering for LyingOrdering {
     }
 
     fn tell(&self, member: u16, message: Bytes) {
-        self.inner.tell(member, message);
+        let mut message = message.to_vec();
+        if self.lie == Lie::Checkpoints && self.lies_now() {
+            let chance = sha256(&[&message]).0;
+            let at =
+                u64::from_le_bytes(std::array::from_fn(|byte| chance[byte])) as usize % message.len().max(1);
+            if let Some(byte) = message.get_mut(at) {
+                *byte ^= 1 << (chance[8] % 8);
+            }
+        }
+        self.inner.tell(member, message.into());
     }
 
     fn told(&self) -> &Receiver<(u16, Bytes)> {

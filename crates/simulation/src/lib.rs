@@ -26,7 +26,7 @@ pub use chance::Chance;
 pub use liar::Lie;
 pub use node::Defence;
 pub use ordering::simulation::Adversary;
-pub use plan::{Byzantine, Counts, Plan};
+pub use plan::{Byzantine, Counts, Joiner, Plan};
 
 use crypto::Digest;
 use ordering::simulation::Network;
@@ -67,6 +67,8 @@ pub struct Report {
     pub writes_lost: u64,
     /// Nodes that found out that their memory was wrong, and healed.
     pub healed: u64,
+    /// Times that a node went on from another one's checkpoint.
+    pub joined: u64,
     /// What was planned.
     pub counts: Counts,
 }
@@ -98,6 +100,7 @@ pub fn run_plan(seed: u64, plan: Plan, mutation: Option<Mutation>) -> Result<Rep
         adversaries,
         withholding: (plan.byzantine == Some(Byzantine::Withholding)).then_some(0).into_iter().collect(),
         trusts_certificates: mutation == Some(Mutation::TrustCertificates),
+        slow: plan.joiner.map(|joiner| (joiner.node, joiner.block_time)),
         timeout: TIMEOUT,
     };
     let world = Arc::new(World::new(seed, plan, mutation)?);

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     println!(
         "{} runs in {:.0} s, {failed} failed; {} blocks, {} transactions executed, {} repetitions and late ones, {} receipts; \
          {} crashes, {} writes lost or torn, {} partitions, {} disk faults, {} flipped bits ({} healed), {} adversaries, \
-         {} amended charters, {} changes of members",
+         {} amended charters, {} changes of members, {} checkpoints of other nodes taken over",
         seeds,
         began.elapsed().as_secs_f64(),
         sum(|report| report.blocks),
@@ -79,6 +79,7 @@ fn main() -> ExitCode {
         sum(|report| report.counts.adversaries),
         sum(|report| report.counts.amendments),
         sum(|report| report.counts.members),
+        sum(|report| report.joined),
     );
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -66,6 +66,21 @@ pub struct Counts {
     pub amendments: u64,
     /// Organisations that come, go, or get another key.
     pub members: u64,
+    /// Nodes that may join from another one's checkpoint.
+    pub joiners: u64,
+}
+
+/// A node that joins from another one's checkpoint when it is behind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Joiner {
+    /// Which node.
+    pub node: usize,
+    /// So many blocks behind it joins.
+    pub behind_blocks: u64,
+    /// It takes so long for each block, so that joining is often quicker.
+    pub block_time: Duration,
+    /// When it starts for the first time after this, its ledger, checkpoints and history have been removed.
+    pub removed: Option<Duration>,
 }
 
 /// A run to be.
@@ -83,6 +98,8 @@ pub struct Plan {
     pub amendments: Vec<Amendment>,
     /// The first member, if it does not follow the rules.
     pub byzantine: Option<Byzantine>,
+    /// All others execute every block.
+    pub joiner: Option<Joiner>,
     /// How many clients there are, each with so many transactions.
     pub clients: (usize, usize),
     /// What all of it comes to.
@@ -96,10 +113,65 @@ impl Plan {
         let members = if chance.percent(6) { 7 } else { 4 };
         let byzantine = chance.percent(40).then(|| *chance.pick(&Byzantine::ALL));
         let change = Chance::new(seed, "members").percent(25);
-        match change {
+        let plan = match change {
             true => Plan::with_members(seed, members, byzantine, chance),
             false => Plan::with(seed, members, byzantine, chance),
+        };
+        match Chance::new(seed, "whether somebody joins").percent(30) {
+            true => plan.joined(seed),
+            false => plan,
         }
+    }
+
+    /// The plan of a seed for a network of four in which a node joins from another one's checkpoint, while the first member
+    /// changes what it sends to such nodes, or does not.
+    pub fn with_joiner(seed: u64, lies: bool) -> Plan {
+        let byzantine = lies.then_some(Byzantine::Node(Lie::Checkpoints));
+        let chance = &mut Chance::new(seed, "plan with a node that joins");
+        let plan = match byzantine.is_none() && chance.percent(30) {
+            true => Plan::with_members(seed, 4, byzantine, chance),
+            false => Plan::with(seed, 4, byzantine, chance),
+        };
+        plan.joined(seed)
+    }
+
+    /// Some node is killed, and joins when it is back; not one whose memory is damaged, whose organisation leaves, or whose
+    /// folder another one takes over.
+    fn joined(mut self, seed: u64) -> Plan {
+        let chance = &mut Chance::new(seed, "who joins");
+        if self.byzantine.is_none() && chance.percent(40) {
+            self.byzantine = Some(Byzantine::Node(Lie::Checkpoints));
+            self.counts.adversaries += 1;
+            // As many as may be faulty at once include the adversary.
+            self.faults.retain(|(.., fault)| *fault != NodeFault::Memory);
+            self.counts.memory_faults = 0;
+        }
+        let damaged = |node: usize| {
+            self.faults.iter().any(|(_, other, fault)| *other == node && *fault == NodeFault::Memory)
+        };
+        let moved = self.successor_of().map(|(successor, member)| [successor, member]);
+        let may = |node: &usize| {
+            !damaged(*node)
+                && Some(*node) != self.leaver()
+                && !moved.is_some_and(|moved| moved.contains(node))
+        };
+        let first = usize::from(self.byzantine.is_some());
+        let able: Vec<usize> = (first..self.nodes()).filter(may).collect();
+        if able.is_empty() {
+            return self;
+        }
+        let node = *chance.pick(&able);
+        let (gone, back) = (chance.millis(800, 3_000), chance.millis(4_500, 5_900));
+        self.crash(node, gone, back);
+        // There is a checkpoint by then, nearly always.
+        self.charter.checkpoint_blocks = self.charter.checkpoint_blocks.min(5);
+        sign(&mut self.charter);
+        self.events.sort_by_key(|(at, _)| *at);
+        let removed = chance.percent(50).then_some(gone);
+        let (behind_blocks, block_time) = (chance.within(2, 6), chance.millis(20, 120));
+        self.joiner = Some(Joiner { node, behind_blocks, block_time, removed });
+        self.counts.joiners += 1;
+        self
     }
 
     /// The plan of a seed for a network in which an organisation comes, goes, or gets another key.
@@ -186,6 +258,7 @@ impl Plan {
             faults: Vec::new(),
             amendments: Vec::new(),
             byzantine,
+            joiner: None,
             clients: (chance.within(3, 6) as usize, chance.within(4, 7) as usize),
             counts: Counts { adversaries: byzantine.is_some().into(), ..Counts::default() },
         };

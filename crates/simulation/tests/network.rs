@@ -49,6 +49,15 @@ fn members_come_and_go_and_get_other_keys() {
 }
 
 #[test]
+fn nodes_join_from_the_checkpoints_of_others_whatever_one_of_those_sends() {
+    let joined = (1..=6).map(|seed| {
+        let report = run_plan(seed, Plan::with_joiner(seed, seed % 2 == 0), None);
+        report.unwrap_or_else(|error| panic!("seed {seed}: {error}")).joined
+    });
+    assert!(joined.sum::<u64>() > 2, "some get there before by executing blocks, not all");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run() {
     let first = run(5).expect("it keeps its promises");
     assert_eq!(run(5), Ok(first.clone()));

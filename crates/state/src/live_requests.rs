@@ -10,6 +10,9 @@ const BLOCK_DOMAIN: &[u8] = b"entente admitted requests 2\0";
 /// Bytes of positions and ids that are hashed as one message: as many as fit into the lanes of [`Sha256Batch`].
 const ADMITTED_PIECE: usize = 13 * 36;
 
+/// Places that are reserved at most before there is something to put there, 8 bytes each.
+const EXPECTED_MAX: usize = 1 << 20;
+
 /// A transaction whose id has not expired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LiveRequest {
@@ -189,6 +192,13 @@ impl LiveRequests {
     /// What a checkpoint at this height holds. Cheap: copies one entry per client and per expiry height.
     pub fn content(&self) -> LiveContent {
         self.content.clone()
+    }
+
+    /// So many requests are to be restored, as somebody says who may be wrong.
+    pub(crate) fn expect(&mut self, count: usize) {
+        let (hasher, content, height) = (&self.hasher, &self.content, self.height);
+        self.places
+            .reserve(count.min(EXPECTED_MAX), |place| content.hash(hasher, content.record(height, *place).1));
     }
 
     /// Takes a request over from a checkpoint, in the order of [`LiveContent::iter`].

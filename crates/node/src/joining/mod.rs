@@ -5,7 +5,7 @@
 //!            ▲ AskOffer, AskPart ◀── Ordering::told
 //! ```
 //!
-//! Both sides are state machines on one thread, `run`: whoever asks, is asked. A fetch goes on beside the pipeline, which
+//! Both sides are state machines, [`Joining`], on one thread, `run`: whoever asks, is asked. A fetch goes on beside the pipeline, which
 //! executes blocks meanwhile and stops for a moment when the state is there and still ahead.
 
 mod fetch;
@@ -50,7 +50,7 @@ pub struct Fetched {
 /// A checkpoint is wanted now, whatever the height.
 pub(crate) struct Wanted(pub(crate) Sender<Option<Box<Fetched>>>);
 
-/// What the thread works with.
+/// What fetching and handing out work with.
 pub(crate) struct Exchange {
     pub(crate) charter: Arc<Charter>,
     pub(crate) organisation: u16,
@@ -81,44 +81,68 @@ struct Running {
 }
 
 /// Works until nobody can want a checkpoint any more: the pipeline has ended.
-pub(crate) fn run(mut exchange: Exchange) {
+pub(crate) fn run(exchange: Exchange) {
     let began = Instant::now();
-    let shelf = Arc::new(Shelf::default());
-    let mut server = Server::new(shelf.clone(), exchange.charter.organisations.len());
     let (ticks, mut told) = (tick(TICK), exchange.ordering.told().clone());
     let wanted = exchange.wanted.clone();
-    let mut running: Option<Running> = None;
-    let mut look_at = Duration::ZERO;
+    let mut joining = Joining::new(exchange);
     loop {
         select! {
-            recv(told) -> message => {
-                match message {
-                    Ok((member, bytes)) => {
-                        exchange.hear((member, &bytes), began.elapsed(), &mut server, &mut running);
-                    }
-                    Err(_) => told = never(),
-                }
-            }
+            recv(told) -> message => match message {
+                Ok((member, bytes)) => joining.hear(member, &bytes, began.elapsed()),
+                Err(_) => told = never(),
+            },
             recv(wanted) -> want => match want {
-                Ok(Wanted(answer)) => running = exchange.begin(0, Some(answer), began.elapsed()),
+                Ok(Wanted(answer)) => joining.want(answer, began.elapsed()),
                 Err(_) => return,
             },
-            recv(ticks) -> _ => {
-                let now = began.elapsed();
-                server.tick(now);
-                exchange.tick(now, &mut running);
-                if now >= look_at {
-                    look_at = now + LOOK;
-                    exchange.restock(&shelf);
-                    server.members(exchange.ordering.charters().newest().charter.organisations.len());
-                    if running.is_none()
-                        && let Some(above) = exchange.above()
-                    {
-                        running = exchange.begin(above, None, now);
-                        look_at = now + PAUSE;
-                    }
-                }
-            }
+            recv(ticks) -> _ => joining.tick(began.elapsed()),
+        }
+    }
+}
+
+/// Both sides of the exchange: what this node fetches, and what it hands out.
+pub(crate) struct Joining {
+    exchange: Exchange,
+    shelf: Arc<Shelf>,
+    server: Server,
+    running: Option<Running>,
+    look_at: Duration,
+}
+
+impl Joining {
+    pub(crate) fn new(exchange: Exchange) -> Joining {
+        let shelf = Arc::new(Shelf::default());
+        let server = Server::new(shelf.clone(), exchange.charter.organisations.len());
+        Joining { exchange, shelf, server, running: None, look_at: Duration::ZERO }
+    }
+
+    /// What a member has told this node.
+    pub(crate) fn hear(&mut self, member: u16, bytes: &[u8], now: Duration) {
+        self.exchange.hear((member, bytes), now, &mut self.server, &mut self.running);
+    }
+
+    /// A checkpoint is wanted now.
+    fn want(&mut self, answer: Sender<Option<Box<Fetched>>>, now: Duration) {
+        self.running = self.exchange.begin(0, Some(answer), now);
+    }
+
+    /// To be called every few milliseconds.
+    pub(crate) fn tick(&mut self, now: Duration) {
+        let Joining { exchange, shelf, server, running, look_at } = self;
+        server.tick(now);
+        exchange.tick(now, running);
+        if now < *look_at {
+            return;
+        }
+        *look_at = now + LOOK;
+        exchange.restock(shelf);
+        server.members(exchange.ordering.charters().newest().charter.organisations.len());
+        if running.is_none()
+            && let Some(above) = exchange.above()
+        {
+            *running = exchange.begin(above, None, now);
+            *look_at = now + PAUSE;
         }
     }
 }

@@ -1,20 +1,23 @@
 //! The same stages on one thread, one step after the other: for the simulation of a whole network. Checkpoints are written,
-//! read again and attested at once. Files are not scrubbed, and checkpoints are neither fetched from other nodes nor handed
-//! out to them: a node that is behind executes blocks.
+//! read again and attested at once. A node that is behind may join from another one's checkpoint; one that heals does not
+//! ask for them. Files are not scrubbed.
 
 use super::answer::{Answerable, Waiting};
 use super::execute::Execute;
 use super::heal::{Ladder, heal};
 use super::verify::Verify;
-use super::{Attest, Executed, QUEUE_BLOCKS, Shared, record};
+use super::{Attest, Executed, QUEUE_BLOCKS, Shared, is_ahead, join, record};
 use crate::NodeError;
+use crate::attesting::Clock;
 use crate::checkpoints::{CheckpointWriter, Checkpoints};
+use crate::joining::{Exchange, Fetched, Joining};
 use crate::recovery::Recovered;
 use crossbeam_channel::{Receiver, Sender, bounded, never};
 use engine::Engine;
 use ordering::Delivery;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering as Atomic;
 
 /// The pipeline of a simulated node. What waits between two stages is lost when it is dropped.
 pub(crate) struct Inline {
@@ -28,6 +31,9 @@ pub(crate) struct Inline {
     waiting: Waiting,
     attest: Option<Attest>,
     ladder: Ladder,
+    /// Checkpoints of other members, and what was fetched of them.
+    joining: Option<(Joining, Receiver<Box<Fetched>>)>,
+    clock: Clock,
 }
 
 impl Inline {
@@ -37,6 +43,8 @@ impl Inline {
         shared: Arc<Shared>,
         recovered: Recovered,
         attest: Option<Attest>,
+        (exchange, joined): (Option<Exchange>, Receiver<Box<Fetched>>),
+        clock: Clock,
     ) -> Result<Inline, NodeError> {
         let (verify, execute, checkpoints) = stages(&shared, recovered.engine)?;
         let waiting = Waiting::at_start(&shared);
@@ -50,6 +58,10 @@ impl Inline {
             waiting,
             attest,
             ladder: Ladder::at(recovered.checkpoint),
+            // Healing would wait for what it asks for, and everything else with it.
+            joining: exchange
+                .map(|exchange| (Joining::new(Exchange { wanted: never(), ..exchange }), joined)),
+            clock,
         };
         inline.checkpoints.read_known();
         inline.attest(|_| ());
@@ -63,8 +75,10 @@ impl Inline {
 
     /// Verifies and executes a block.
     pub(crate) fn deliver(&mut self, delivery: Delivery) -> Result<(), NodeError> {
-        if let Some(verified) = self.verify.step(&self.shared, delivery)? {
-            self.execute.push(verified);
+        match (self.verify.step(&self.shared, delivery), &self.shared.gap) {
+            // It joins; what comes until then ordering has.
+            (Err(NodeError::Gap { .. }), Some(gap)) => gap.store(true, Atomic::Release),
+            (verified, _) => verified?.into_iter().for_each(|verified| self.execute.push(verified)),
         }
         while let Some(executed) = self.execute.step(&self.shared)? {
             self.executed.push(executed);
@@ -75,7 +89,7 @@ impl Inline {
         Ok(())
     }
 
-    /// Records what is executed, hears what others say, hands out answers, heals.
+    /// Records what is executed, hears what others say, hands out answers, heals or joins.
     pub(crate) fn turn(&mut self) -> Result<(), NodeError> {
         if !self.executed.is_empty() {
             let recorded = record::step(&self.shared, std::mem::take(&mut self.executed))?;
@@ -86,11 +100,33 @@ impl Inline {
         if certified.try_recv().is_ok() {
             self.waiting.settle(&self.shared);
         }
-        let Ok(wanted) = asked.try_recv() else { return Ok(()) };
-        // Everything that was executed is recorded above.
-        let engine = heal(&self.shared, &mut self.ladder, &wanted, &self.answers.0)?;
-        // What was asked for meanwhile is what was done.
-        asked.try_iter().for_each(drop);
+        if let Ok(wanted) = asked.try_recv() {
+            // Everything that was executed is recorded above.
+            let engine = heal(&self.shared, &mut self.ladder, &wanted, &self.answers.0)?;
+            // What was asked for meanwhile is what was done.
+            asked.try_iter().for_each(drop);
+            self.go_on(engine)?;
+        }
+        self.join()
+    }
+
+    /// Fetches and hands out checkpoints, and goes on from one that is here and ahead.
+    fn join(&mut self) -> Result<(), NodeError> {
+        let Some((joining, joined)) = &mut self.joining else { return Ok(()) };
+        let now = (self.clock)();
+        for (member, bytes) in self.shared.ordering.told().try_iter() {
+            joining.hear(member, &bytes, now);
+        }
+        joining.tick(now);
+        let fetched = joined.try_iter().find(|fetched| is_ahead(&self.shared, fetched));
+        let Some(fetched) = fetched else { return Ok(()) };
+        self.ladder = Ladder::at(fetched.anchor.height());
+        let recovered = join::join(&self.shared, *fetched, &self.answers.0)?;
+        self.go_on(recovered.engine)
+    }
+
+    /// The stages begin again behind a state that was made anew.
+    fn go_on(&mut self, engine: Engine) -> Result<(), NodeError> {
         self.answers.1.try_iter().for_each(|answerable| self.waiting.take(&self.shared, answerable));
         self.attest(|_| ());
         (self.verify, self.execute, self.checkpoints) = stages(&self.shared, engine)?;

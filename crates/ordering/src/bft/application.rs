@@ -5,13 +5,15 @@
 //! yet, so both walk back over those to know what they hold already.
 
 use super::block::{OrderedBlock, consensus_digest, plain_digest};
+use super::committee::{self, Floor};
+use super::delivery::Acknowledgements;
 use super::epochs::Epochs;
 use super::messages::Messages;
 use super::work::Work;
 use crate::certificates::{Allowed, Certificates};
 use crate::cutting::{Cut, Fault, Parent, Rules, assemble, check, check_distinct, when_to_cut};
 use crate::mempool::{Clock, Mempool, Survey};
-use crate::{Admission, OrderingStatus, SubmitError};
+use crate::{Admission, CertificateError, CertificateVerifier, OrderingStatus, SubmitError};
 use bytes::Bytes;
 use commonware_consensus::marshal::ancestry::Ancestry;
 use commonware_consensus::simplex::{scheme::ed25519::Scheme, types::Context};
@@ -28,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::time::Duration;
 use tokio::sync::watch;
 use tracing::{debug, warn};
-use types::{Attested, Block, BlockLimits, OutcomeCertificate, Place, TransactionId};
+use types::{Attested, Block, BlockHeader, BlockLimits, OutcomeCertificate, Place, TransactionId};
 
 /// Blocks whose transactions' ids are remembered.
 const IDS_MAX: usize = 64;
@@ -152,6 +154,20 @@ impl Shared {
             self.epochs.certified(&decided, &certificate.statement.charters);
         }
         self.certificates.certify(certificate);
+    }
+
+    /// Blocks up to this one are not needed, if the certificate is of this very block; gives what marshal is to be told.
+    pub(crate) fn skip_to(
+        &self,
+        acknowledgements: &Acknowledgements,
+        header: &BlockHeader,
+        certificate: &[u8],
+    ) -> Result<Option<Floor>, CertificateError> {
+        let charters = self.epochs.charters();
+        let charter = charters.at(header.height).charter.clone();
+        let finalization = CertificateVerifier::new(charters)?.verify_own(header, certificate)?;
+        acknowledgements.durable(header.height);
+        Ok(committee::floor(&charter, &finalization))
     }
 
     /// Transactions for this node's mempool, where it is a member's.
@@ -487,7 +503,7 @@ where
 mod tests {
     use super::*;
     use crate::MempoolLimits;
-    use crate::bft::{committee, network};
+    use crate::bft::network;
     use crate::simulation::{AnyBytes, charter, node_key};
     use commonware_consensus::Application as _;
     use commonware_consensus::marshal::ancestry::from_iter;

@@ -96,13 +96,13 @@ impl FinalizationVerifier {
     }
 }
 
+/// Where a node begins that does not need the blocks before: the finalization of that block.
+pub(crate) type Floor = Finalization<Scheme, sha256::Digest>;
+
 /// The consensus crate's form of a finalization whose signatures have been checked.
-pub(crate) fn finalization(
-    charter: &Charter,
-    finalization: &[u8],
-) -> Option<Finalization<Scheme, sha256::Digest>> {
+pub(crate) fn floor(charter: &Charter, finalization: &[u8]) -> Option<Floor> {
     let limits = FinalizationVerifier::new(charter).ok()?.scheme.certificate_codec_config();
-    Finalization::decode_cfg(Bytes::copy_from_slice(finalization), &limits).ok()
+    Floor::decode_cfg(Bytes::copy_from_slice(finalization), &limits).ok()
 }
 
 /// Makes what [`FinalizationVerifier`] accepts, with the keys of as many members as it takes.

@@ -34,7 +34,7 @@ mod work;
 #[cfg(feature = "simulation")]
 pub(crate) use {
     application::Shared,
-    committee::public_key,
+    committee::{Floor, public_key},
     config::channel,
     delivery::{Acknowledgements, ChannelSink, read},
     network::{max_message_size, shared},
@@ -45,8 +45,8 @@ pub(crate) use committee::{FinalizationSigner, FinalizationVerifier};
 
 use crate::mempool::Clock;
 use crate::{
-    Admission, CertificateError, CertificateVerifier, Delivery, MempoolLimits, Ordering, OrderingError,
-    OrderingStatus, SubmitError,
+    Admission, CertificateError, Delivery, MempoolLimits, Ordering, OrderingError, OrderingStatus,
+    SubmitError,
 };
 use bytes::Bytes;
 use commonware_runtime::{Metrics as _, Runner as _, Spawner as _, Supervisor as _, tokio as runtime};
@@ -239,14 +239,10 @@ impl Ordering for Bft {
     }
 
     fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
-        let (charters, height) = (self.shared.epochs.charters(), header.height);
-        let charter = charters.at(height).charter.clone();
-        let finalization = CertificateVerifier::new(charters)?.verify_own(header, certificate)?;
-        self.acknowledgements.durable(height);
-        if let Some(finalization) = committee::finalization(&charter, &finalization) {
-            self.marshal.set_floor(finalization);
+        if let Some(floor) = self.shared.skip_to(&self.acknowledgements, header, certificate)? {
+            self.marshal.set_floor(floor);
         }
-        tracing::info!(height, "blocks up to this height are not fetched");
+        tracing::info!(height = header.height, "blocks up to this height are not fetched");
         Ok(())
     }
 

@@ -122,6 +122,7 @@ impl Simulation {
             adversaries: (0..faulty).map(|node| (node, Adversary::ConflictingVotes)).collect(),
             withholding: Vec::new(),
             trusts_certificates: false,
+            slow: None,
             timeout: TIMEOUT,
         };
         let states = Arc::new(Nodes { simulation: self.clone(), nodes, stays, ends, height });

@@ -19,6 +19,7 @@ use commonware_p2p::simulated::Link;
 use commonware_runtime::{Clock as _, Handle, Quota, Spawner as _, Supervisor as _, deterministic::Context};
 use commonware_utils::Probability;
 use crypto::{Digest, sha256};
+use parking_lot::Mutex;
 use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
@@ -131,6 +132,8 @@ pub struct Network {
     pub withholding: Vec<usize>,
     /// Members take the certificates in one another's blocks on trust.
     pub trusts_certificates: bool,
+    /// A node that takes so long for a block; others take none.
+    pub slow: Option<(usize, Duration)>,
     /// It ends with an error after so long.
     pub timeout: Duration,
 }
@@ -299,7 +302,7 @@ impl EngineDefinition for Running {
                     let prefix = format!("node{index}");
                     let member = bft::start_member(context.child("member"), &prefix, parts, sink, wrap).await;
                     let pace = Pace { seed: running.0.network.seed, start: starts, turns: 0 };
-                    running.drive(&context, index, &*ordering, &member.marshal, pace).await;
+                    running.drive(&context, index, &ordering, &member.marshal, pace).await;
                     drop(killed);
                 })
             }
@@ -325,7 +328,7 @@ struct Joined {
     acknowledgements: Arc<Acknowledgements>,
     start: u64,
     sink: ChannelSink,
-    ordering: Arc<dyn Ordering>,
+    ordering: Arc<SimulatedOrdering>,
 }
 
 /// How long a process pauses: nodes are not equally fast, nor always.
@@ -388,10 +391,11 @@ impl Running {
         let join: Join<'_> = &mut |start, charters, admission| {
             let (shared, acknowledgements) = self.share(context, index, charters, admission);
             let (sink, deliveries) = ChannelSink::new();
-            let ordering: Arc<dyn Ordering> = Arc::new(SimulatedOrdering {
+            let ordering = Arc::new(SimulatedOrdering {
                 shared: shared.clone(),
                 acknowledgements: acknowledgements.clone(),
                 deliveries,
+                floor: Mutex::default(),
             });
             joined = Some(Joined { shared, acknowledgements, start, sink, ordering: ordering.clone() });
             ordering
@@ -405,17 +409,26 @@ impl Running {
         self,
         context: &Context,
         index: usize,
-        ordering: &dyn Ordering,
+        ordering: &SimulatedOrdering,
         marshal: &MarshalMailbox,
         mut pace: Pace,
     ) {
         let process = &self.0.process;
+        let slow = self.0.network.slow.filter(|(node, _)| *node == index);
+        let (block_time, mut busy_until) = (slow.map_or(Duration::ZERO, |(_, time)| time), UNIX_EPOCH);
         loop {
             context.sleep(pace.next()).await;
-            while let Ok(delivery) = ordering.deliveries().try_recv() {
+            if let Some(floor) = ordering.floor.lock().take() {
+                marshal.set_floor(floor);
+            }
+            while context.current() >= busy_until
+                && let Ok(delivery) = ordering.deliveries().try_recv()
+            {
+                busy_until = context.current() + block_time;
                 for height in process.missing(index, delivery.block.header.height) {
                     let Some(missing) = bft::read(marshal, height).await else { break };
                     process.deliver(index, missing);
+                    busy_until += block_time;
                 }
                 process.deliver(index, delivery);
             }

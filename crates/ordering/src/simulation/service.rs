@@ -1,9 +1,10 @@
 //! [`Ordering`] as a simulated node has it.
 
-use crate::bft::{Acknowledgements, Shared};
-use crate::{CertificateError, CertificateVerifier, Delivery, Ordering, OrderingStatus, SubmitError};
+use crate::bft::{Acknowledgements, Floor, Shared};
+use crate::{CertificateError, Delivery, Ordering, OrderingStatus, SubmitError};
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use types::{BlockHeader, Charters, CheckpointCertificate, OutcomeCertificate, TransactionId};
 
@@ -12,6 +13,8 @@ pub(super) struct SimulatedOrdering {
     pub(super) shared: Arc<Shared>,
     pub(super) acknowledgements: Arc<Acknowledgements>,
     pub(super) deliveries: Receiver<Delivery>,
+    /// Blocks up to there are not needed: who runs the network tells marshal.
+    pub(super) floor: Mutex<Option<Floor>>,
 }
 
 impl Ordering for SimulatedOrdering {
@@ -43,15 +46,14 @@ impl Ordering for SimulatedOrdering {
         self.shared.exchange.received()
     }
 
-    /// Blocks up to there are fetched all the same, and not delivered.
     fn follow(&self, charters: &Charters) {
         self.shared.epochs.adopt(charters);
     }
 
     fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
-        let verifier = CertificateVerifier::new(self.shared.epochs.charters())?;
-        verifier.verify_own(header, certificate)?;
-        self.acknowledgements.durable(header.height);
+        if let Some(floor) = self.shared.skip_to(&self.acknowledgements, header, certificate)? {
+            *self.floor.lock() = Some(floor);
+        }
         Ok(())
     }
 
