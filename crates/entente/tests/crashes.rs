@@ -143,6 +143,10 @@ async fn damaged_files_are_named_or_healed() {
         .batch_execute("CREATE TABLE numbers (n bigint PRIMARY KEY)")
         .await
         .expect("created");
+    let created = network.client(0).status().await.expect("it answers").height;
+    for node in 1..4 {
+        network.wait_for_height(node, created).await;
+    }
     for number in 0..10 {
         let insert = format!("INSERT INTO numbers VALUES ({number})");
         network.session(number as usize % 4).await.batch_execute(&insert).await.expect("inserted");
@@ -192,7 +196,8 @@ fn newest_file(folder: &std::path::Path) -> std::path::PathBuf {
     let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let named = files.filter(|path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with("blocks-") && name.ends_with(".log") || name.starts_with("checkpoint")
+        let checkpoint = name.starts_with("checkpoint-") && name.ends_with(".state");
+        name.starts_with("blocks-") && name.ends_with(".log") || checkpoint
     });
     named.max().expect("a file")
 }

@@ -263,6 +263,7 @@ async fn an_endorser_that_lies_or_is_late_is_named_and_replaced_where_the_policy
     let manner = Arc::new(Mutex::new(Manner::Honest));
     let http = reqwest::Client::builder().no_proxy().build().expect("a client");
     let org4 = format!("http://127.0.0.1:{elsewhere}");
+    let behind_it = client::Client::new(&org4, network.network.clients[3].clone()).expect("a client");
     let impostor = Impostor { manner: manner.clone(), org4, http };
     let router =
         axum::Router::new().route("/v1/proposals", axum::routing::post(propose)).with_state(impostor);
@@ -273,6 +274,15 @@ async fn an_endorser_that_lies_or_is_late_is_named_and_replaced_where_the_policy
     }
     let session = network.session(0).await;
     set_up(&session).await;
+    let height = network.client(0).status().await.expect("it answers").height;
+    for node in 1..3 {
+        network.wait_for_height(node, height).await;
+    }
+    let start = std::time::Instant::now();
+    while !behind_it.status().await.is_ok_and(|status| status.height >= height) {
+        assert!(start.elapsed() < Duration::from_secs(90), "{}", network.log(3));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 
     let mut key = 0;
     let mut stored = 0;

@@ -49,6 +49,7 @@ async fn rows_have_a_history_that_is_the_same_everywhere_and_survives() {
     let inserted = run(&ada, "INSERT INTO accounts VALUES (7, 'ann', 10), (8, 'bob', 20)").await;
     // Two statements of one transaction are one change.
     run(&ada, "UPDATE accounts SET balance = balance + 1 WHERE id = 7; UPDATE accounts SET balance = balance * 2 WHERE id = 7").await;
+    run(&bob, &format!("SET entente.min_height = {inserted}")).await;
     run(&bob, "UPDATE accounts SET balance = 0 WHERE id = 8").await;
     // Of several in one block each has its row; a block that fails has none.
     let both = tokio::join!(

@@ -141,16 +141,15 @@ fn sasl(mechanism: &str, data: &[u8]) -> Vec<u8> {
     message(b'p', &[mechanism.as_bytes(), b"\0", &(data.len() as u32).to_be_bytes(), data].concat())
 }
 
-/// Sends the parts one by one and reads until the server closes or is silent.
+/// Sends the parts one by one, reads what comes between them, and at last until the server closes.
 async fn exchange(port: u16, parts: &[Vec<u8>]) -> Vec<u8> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("connected");
     let (mut answer, mut buffer) = (Vec::new(), [0; 8192]);
-    for part in parts {
+    for (number, part) in (1..).zip(parts) {
         // The server may have closed already.
         let _ = stream.write_all(part).await;
-        while let Ok(Ok(length @ 1..)) =
-            tokio::time::timeout(Duration::from_millis(150), stream.read(&mut buffer)).await
-        {
+        let silence = Duration::from_millis(if number == parts.len() { 30_000 } else { 150 });
+        while let Ok(Ok(length @ 1..)) = tokio::time::timeout(silence, stream.read(&mut buffer)).await {
             answer.extend_from_slice(&buffer[..length]);
         }
     }

@@ -21,18 +21,15 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[kind], (body.len() as u32 + 4).to_be_bytes().as_slice(), body].concat()
 }
 
-/// Sends bytes and reads until the server closes or is silent for a while.
+/// Sends bytes, and no more, and reads until the server closes.
 async fn exchange(port: u16, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("connected");
     // The server may close before everything is sent.
     let _ = stream.write_all(bytes).await;
+    let _ = stream.shutdown().await;
     let mut answer = Vec::new();
-    let mut buffer = [0; 8192];
-    while let Ok(Ok(length @ 1..)) =
-        tokio::time::timeout(Duration::from_millis(400), stream.read(&mut buffer)).await
-    {
-        answer.extend_from_slice(&buffer[..length]);
-    }
+    // It may reset the connection where it has not read everything; what came before counts.
+    let _ = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut answer)).await;
     answer
 }
 

@@ -316,8 +316,11 @@ async fn cancel_ends_the_wait() {
     let cancel = client.cancel_token();
     let started = std::time::Instant::now();
     let waiting = tokio::spawn(async move { (client.simple_query("select slow").await.map(drop), client) });
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    cancel.cancel_query(NoTls).await.expect("sent");
+    // What is cancelled before it has begun is not.
+    while !waiting.is_finished() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        cancel.cancel_query(NoTls).await.expect("sent");
+    }
     let (result, client) = waiting.await.expect("no panic");
     assert_eq!(code(&result.expect_err("cancelled")), "57014");
     assert_eq!(simple(&client, "select 1").await.1, [1]);
@@ -333,10 +336,16 @@ async fn a_cancelled_statement_on_temporary_tables_keeps_nobody_waiting() {
     let (fake, client) = started().await;
     let token = client.cancel_token();
     let cancel = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        token.cancel_query(NoTls).await.expect("sent");
+        // What is cancelled before it has begun is not.
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            token.cancel_query(NoTls).await.expect("sent");
+        }
     };
-    let (slow, ()) = tokio::join!(client.simple_query("temp slow"), cancel);
+    let slow = tokio::select! {
+        slow = client.simple_query("temp slow") => slow,
+        () = cancel => unreachable!("it goes on until it is dropped"),
+    };
     assert_eq!(code(&slow.expect_err("cancelled")), "57014");
     assert_eq!(code(&client.simple_query("select 1").await.expect_err("it still runs")), "55006");
     fake.released.store(true, Ordering::SeqCst);

@@ -24,6 +24,24 @@ pub(crate) struct Receipts {
     shards: Vec<Mutex<FxHashMap<TransactionId, Vec<Waiter>>>>,
 }
 
+/// Where this node's blocks begin, and how many blocks before its expiry a transaction may stand.
+#[derive(Clone, Copy)]
+pub(crate) struct Begins {
+    pub(crate) first: u64,
+    pub(crate) expiry_blocks_max: u64,
+}
+
+impl Begins {
+    /// What is told of a transaction that has no receipt here and can no longer be ordered: where it may stand in a block that
+    /// this node has never had, nothing is known.
+    pub(crate) fn expired(self, height: u64, expires_at: u64) -> SubmissionRefusal {
+        match self.first > 1 && expires_at.saturating_sub(self.expiry_blocks_max) < self.first {
+            true => SubmissionRefusal::Unknown,
+            false => SubmissionRefusal::Rejected(RejectReason::Expired { height, expires_at }),
+        }
+    }
+}
+
 impl Receipts {
     pub(crate) fn new() -> Receipts {
         Receipts { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
@@ -109,7 +127,7 @@ impl Receipts {
 
     /// Answers those whose transaction can no longer be ordered, and forgets those who have gone. All receipts have been
     /// handed out that are recorded up to one height and attested up to another one.
-    pub(crate) fn expire(&self, recorded: u64, attested: u64) {
+    pub(crate) fn expire(&self, recorded: u64, attested: u64, begins: Begins) {
         for shard in &self.shards {
             shard.lock().retain(|_, waiters| {
                 waiters.retain(|waiter| {
@@ -119,13 +137,23 @@ impl Receipts {
                     };
                     let expired = waiter.expires_at < height;
                     if expired {
-                        let reason = RejectReason::Expired { height, expires_at: waiter.expires_at };
-                        waiter.send(Err(SubmissionRefusal::Rejected(reason)));
+                        waiter.send(Err(begins.expired(height, waiter.expires_at)));
                     }
                     !expired && !waiter.reply.is_closed()
                 });
                 !waiters.is_empty()
             });
+        }
+    }
+}
+
+impl Receipts {
+    /// This node goes on behind blocks that it has not executed: what everybody waits for may stand in one of them. They
+    /// submit the same bytes again.
+    pub(crate) fn give_up(&self) {
+        for shard in &self.shards {
+            let waiters = std::mem::take(&mut *shard.lock());
+            waiters.into_values().flatten().for_each(|waiter| waiter.send(Err(SubmissionRefusal::Unknown)));
         }
     }
 }
@@ -207,11 +235,35 @@ mod tests {
         let (sender, mut replies) = mpsc::channel(2);
         let id = TransactionId(crypto::sha256(&[b"x"]));
         assert!(receipts.wait((id, id), 0, 10, AnswerAt::Recorded, sender));
-        receipts.expire(10, 9);
+        let begins = Begins { first: 1, expiry_blocks_max: 100 };
+        receipts.expire(10, 9, begins);
         assert!(replies.try_recv().is_err(), "it may still stand at height 10");
-        receipts.expire(11, 9);
+        receipts.expire(11, 9, begins);
         let refusal = SubmissionRefusal::Rejected(RejectReason::Expired { height: 11, expires_at: 10 });
         assert_eq!(replies.try_recv().expect("told").result, Err(refusal));
+    }
+
+    /// A node that has joined from a checkpoint said of what may stand in blocks before that it would never be executed.
+    #[test]
+    fn who_waits_for_what_may_stand_in_a_block_that_is_not_here_is_told_that_nothing_is_known() {
+        let receipts = Receipts::new();
+        let wait = |number: u8, expires_at| {
+            let (sender, replies) = mpsc::channel(1);
+            let id = TransactionId(crypto::sha256(&[&[number]]));
+            assert!(receipts.wait((id, id), 0, expires_at, AnswerAt::Recorded, sender));
+            replies
+        };
+        let told = |mut replies: mpsc::Receiver<SubmissionReply>| replies.try_recv().expect("told").result;
+        let begins = Begins { first: 500, expiry_blocks_max: 100 };
+        // Of two that expire, the second was signed for blocks from 500 on only.
+        let (before, behind) = (wait(1, 599), wait(2, 600));
+        receipts.expire(601, 601, begins);
+        assert_eq!(told(before), Err(SubmissionRefusal::Unknown));
+        let expired = RejectReason::Expired { height: 601, expires_at: 600 };
+        assert_eq!(told(behind), Err(SubmissionRefusal::Rejected(expired)));
+        let waiting = wait(3, 10_000);
+        receipts.give_up();
+        assert_eq!(told(waiting), Err(SubmissionRefusal::Unknown));
     }
 
     #[test]
@@ -229,7 +281,7 @@ mod tests {
         publish(false);
         assert_eq!(replies.try_recv(), Ok(told(2)));
         assert!(replies.try_recv().is_err());
-        receipts.expire(9, 4);
+        receipts.expire(9, 4, Begins { first: 1, expiry_blocks_max: 100 });
         assert!(replies.try_recv().is_err(), "it is recorded and not attested yet");
         publish(true);
         assert_eq!(replies.try_recv(), Ok(told(1)));

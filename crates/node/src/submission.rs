@@ -4,7 +4,7 @@ use crate::admission::ordering_names;
 use crate::charters::DecidedCharters;
 use crate::published::Published;
 use crate::rate_limit::RateLimit;
-use crate::receipts::Receipts;
+use crate::receipts::{Begins, Receipts};
 use bytes::Bytes;
 use engine::Verifier;
 use ledger::Ledger;
@@ -56,6 +56,7 @@ impl Submitter {
         let judged = self.verifier.check(Place { charters: &charters, height: height + 1 }, &bytes);
         let names = ordering_names(&judged, &bytes);
         let ahead_max = u64::from(charters.at(height + 1).charter.expiry_blocks_max);
+        let begins = Begins { first: self.ledger.first_height(), expiry_blocks_max: ahead_max };
         let (mut waiting, mut ordered) = (Vec::new(), Vec::new());
         for ((one, verdict), name) in transactions.into_iter().zip(judged).zip(names) {
             let transaction = match verdict {
@@ -73,7 +74,11 @@ impl Submitter {
                 one.reply(Ok(receipt.clone()));
                 continue;
             }
-            if executed.is_none() && expires_at <= height || expires_at > height + ahead_max {
+            if executed.is_none() && expires_at <= height {
+                one.reply(Err(begins.expired(height + 1, expires_at)));
+                continue;
+            }
+            if expires_at > height + ahead_max {
                 let reason = RejectReason::Expired { height: height + 1, expires_at };
                 one.reply(Err(SubmissionRefusal::Rejected(reason)));
                 continue;

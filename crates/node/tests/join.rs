@@ -93,7 +93,10 @@ async fn a_late_node_joins_from_a_certified_checkpoint_and_takes_part() {
     long_blocks(&network, 30).await;
     wait_for_height(&network, 0, 45).await;
 
-    // It has never run.
+    // It has never run, and asks once.
+    for node in 0..3 {
+        wait_for_offer(&network, node).await;
+    }
     network.start(3, NodeOptions::default());
     let first = wait_for_anchor(&network, 3, 0).await;
     assert!(
@@ -151,7 +154,10 @@ async fn a_node_that_was_away_for_long_joins_and_puts_its_blocks_aside() {
     load(&network, 5, 45).await;
     let height = network.status(0).await.height;
     wait_for_height(&network, 0, height + 2 * u64::from(CHECKPOINT_BLOCKS)).await;
+    let height = network.status(0).await.height;
     network.start(3, NodeOptions::default());
+    let level = |status: &client::Status| status.height >= height && status.not_serving.is_none();
+    network.wait(3, "it is level", level).await;
     network.run(&network.client(3), "UPDATE accounts SET n = n + 1 WHERE id = 30").await;
     network.check_agreement().await;
     // Executing these few blocks may have been quicker.
@@ -228,6 +234,9 @@ async fn a_node_that_was_admitted_by_an_amendment_joins_from_a_checkpoint() {
     let height = network.status(0).await.height;
     wait_for_height(&network, 0, height + 2 * u64::from(CHECKPOINT_BLOCKS)).await;
 
+    for node in 0..4 {
+        wait_for_offer(&network, node).await;
+    }
     network.start(fifth, NodeOptions::default());
     let joined = wait_for_anchor(&network, fifth, 0).await;
     assert!(joined > 20, "{joined}");

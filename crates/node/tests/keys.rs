@@ -102,7 +102,7 @@ async fn a_key_is_replaced_after_it_has_expired_and_the_network_goes_on() {
 async fn where_all_keys_would_have_expired_they_count_and_can_be_replaced() {
     let mut network = started().await;
     let client = network.client(0);
-    let last = network.status(0).await.height + 150;
+    let last = network.status(0).await.height + 300;
     for node in 1..4 {
         replace_key(&mut network, node, Some(last)).await;
         network.run(&network.client(node), &format!("INSERT INTO entries VALUES ({node})")).await;

@@ -5,6 +5,7 @@ use super::Shared;
 use crate::Defence;
 use crate::admission::ordering_name;
 use crate::metrics::ANSWER;
+use crate::receipts::Begins;
 use crossbeam_channel::{Receiver, never, select};
 use ledger::BlockRecord;
 use std::collections::VecDeque;
@@ -91,7 +92,12 @@ impl Waiting {
         }
         self.settle(shared);
         let attested = self.blocks.front().map_or(self.recorded, |(height, _)| height - 1);
-        shared.receipts.expire(self.recorded, attested.min(certified_height(shared)));
+        let charter = shared.charters.newest();
+        let begins = Begins {
+            first: shared.ledger.first_height(),
+            expiry_blocks_max: charter.expiry_blocks_max.into(),
+        };
+        shared.receipts.expire(self.recorded, attested.min(certified_height(shared)), begins);
     }
 
     /// Hands out what is recorded and certified.

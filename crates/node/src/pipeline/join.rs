@@ -66,6 +66,7 @@ pub(super) fn take_over(shared: &Shared, fetched: Fetched, tip: u64) -> Result<R
     let recovered = install(shared, fetched)?;
     follow(shared, &recovered.engine)?;
     if anchor.height() > tip {
+        shared.receipts.give_up();
         let refused = |reason| NodeError::Certificate { height: anchor.height(), reason };
         let charters = anchor.charters(&shared.charter).map_err(refused)?;
         let adopted = shared.certificates.lock().adopt(&charters);
