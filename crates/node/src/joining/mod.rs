@@ -5,7 +5,7 @@
 //!            ▲ AskOffer, AskPart ◀── Ordering::told
 //! ```
 //!
-//! Both sides are state machines, [`Joining`], on one thread, `run`: whoever asks, is asked. A fetch goes on beside the pipeline, which
+//! Both sides are state machines, `Joining`, on one thread, `run`: whoever asks, is asked. A fetch goes on beside the pipeline, which
 //! executes blocks meanwhile and stops for a moment when the state is there and still ahead.
 
 mod fetch;
