@@ -49,11 +49,7 @@ async fn a_session_reads_through_another_node_what_it_has_just_committed() {
     for statement in SET_UP {
         session.batch_execute(statement).await.expect("created");
     }
-    // Statements are bound to what a node knows.
-    let created = network.client(0).status().await.expect("it answers").height;
-    for node in 1..4 {
-        network.wait_for_height(node, created).await;
-    }
+    network.wait_until_level_with(0, &[1, 2, 3]).await;
 
     let stop = Arc::new(AtomicBool::new(false));
     let loads: Vec<_> = [1, 3]

@@ -143,10 +143,7 @@ async fn damaged_files_are_named_or_healed() {
         .batch_execute("CREATE TABLE numbers (n bigint PRIMARY KEY)")
         .await
         .expect("created");
-    let created = network.client(0).status().await.expect("it answers").height;
-    for node in 1..4 {
-        network.wait_for_height(node, created).await;
-    }
+    network.wait_until_level_with(0, &[1, 2, 3]).await;
     for number in 0..10 {
         let insert = format!("INSERT INTO numbers VALUES ({number})");
         network.session(number as usize % 4).await.batch_execute(&insert).await.expect("inserted");

@@ -274,10 +274,8 @@ async fn an_endorser_that_lies_or_is_late_is_named_and_replaced_where_the_policy
     }
     let session = network.session(0).await;
     set_up(&session).await;
+    network.wait_until_level_with(0, &[1, 2]).await;
     let height = network.client(0).status().await.expect("it answers").height;
-    for node in 1..3 {
-        network.wait_for_height(node, height).await;
-    }
     let start = std::time::Instant::now();
     while !behind_it.status().await.is_ok_and(|status| status.height >= height) {
         assert!(start.elapsed() < Duration::from_secs(90), "{}", network.log(3));

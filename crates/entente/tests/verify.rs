@@ -268,8 +268,7 @@ async fn a_running_network_proves_what_it_answers() {
     assert_eq!(other, row, "over HTTP it is the same");
 
     // The folder of a node that runs.
-    let height = network.client(1).status().await.expect("it answers").height;
-    network.wait_for_height(2, height).await;
+    network.wait_until_level_with(1, &[2]).await;
     let (success, record) = record(&["--replay"], &network.node_folder(2));
     assert!(success && record["valid"] == true, "{record}");
     assert_eq!(record["transactions"], 24);

@@ -29,8 +29,9 @@ use types::{
     frame_ranges,
 };
 
-/// Where endorsements are asked for.
+/// Where transactions are submitted.
 const SUBMISSIONS: &str = "/v1/transactions";
+/// Where endorsements are asked for.
 const PROPOSALS: &str = "/v1/proposals";
 /// Media type of frames and messages.
 const FRAMES: &str = "application/octet-stream";

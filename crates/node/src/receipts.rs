@@ -1,8 +1,11 @@
+use ledger::Ledger;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::hash::BuildHasher;
 use tokio::sync::mpsc;
-use types::{AnswerAt, Outcome, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId};
+use types::{
+    AnswerAt, Charters, Outcome, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId,
+};
 
 /// Locks that waiting clients are spread over.
 const SHARDS: usize = 16;
@@ -27,11 +30,17 @@ pub(crate) struct Receipts {
 /// Where this node's blocks begin, and how many blocks before its expiry a transaction may stand.
 #[derive(Clone, Copy)]
 pub(crate) struct Begins {
-    pub(crate) first: u64,
-    pub(crate) expiry_blocks_max: u64,
+    first: u64,
+    expiry_blocks_max: u64,
 }
 
 impl Begins {
+    /// What stands in a block that is not here was admitted under any of the charters until now.
+    pub(crate) fn of(ledger: &Ledger, charters: &Charters) -> Begins {
+        let expiries = charters.reigns().iter().map(|reign| reign.charter.expiry_blocks_max);
+        Begins { first: ledger.first_height(), expiry_blocks_max: expiries.max().unwrap_or(0).into() }
+    }
+
     /// What is told of a transaction that has no receipt here and can no longer be ordered: where it may stand in a block that
     /// this node has never had, nothing is known.
     pub(crate) fn expired(self, height: u64, expires_at: u64) -> SubmissionRefusal {
@@ -145,9 +154,7 @@ impl Receipts {
             });
         }
     }
-}
 
-impl Receipts {
     /// This node goes on behind blocks that it has not executed: what everybody waits for may stand in one of them. They
     /// submit the same bytes again.
     pub(crate) fn give_up(&self) {

@@ -56,7 +56,7 @@ impl Submitter {
         let judged = self.verifier.check(Place { charters: &charters, height: height + 1 }, &bytes);
         let names = ordering_names(&judged, &bytes);
         let ahead_max = u64::from(charters.at(height + 1).charter.expiry_blocks_max);
-        let begins = Begins { first: self.ledger.first_height(), expiry_blocks_max: ahead_max };
+        let begins = Begins::of(&self.ledger, &charters);
         let (mut waiting, mut ordered) = (Vec::new(), Vec::new());
         for ((one, verdict), name) in transactions.into_iter().zip(judged).zip(names) {
             let transaction = match verdict {

@@ -42,13 +42,22 @@ pub(crate) struct LyingOrdering {
     organisation: usize,
     lie: Lie,
     told: AtomicU64,
+    /// Messages to nodes that join.
+    sent: AtomicU64,
     /// What clients have submitted here.
     known: Mutex<Vec<Bytes>>,
 }
 
 impl LyingOrdering {
     pub(crate) fn around(inner: Arc<dyn Ordering>, organisation: usize, lie: Lie) -> Arc<dyn Ordering> {
-        Arc::new(LyingOrdering { inner, organisation, lie, told: AtomicU64::new(0), known: Mutex::default() })
+        Arc::new(LyingOrdering {
+            inner,
+            organisation,
+            lie,
+            told: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            known: Mutex::default(),
+        })
     }
 
     /// One of those that clients have submitted here, once more.
@@ -64,8 +73,8 @@ impl LyingOrdering {
         let told = self.told.fetch_add(1, Atomic::Relaxed);
         match self.lie {
             Lie::Attestations | Lie::Certificates => true,
-            Lie::Contradictions | Lie::Checkpoints => told % 2 == 1,
-            Lie::Transactions | Lie::Repetitions | Lie::Silence => false,
+            Lie::Contradictions => told % 2 == 1,
+            Lie::Transactions | Lie::Repetitions | Lie::Silence | Lie::Checkpoints => false,
         }
     }
 }
@@ -76,6 +85,16 @@ fn other(outcome: &mut OutcomeHeader) {
 
 fn other_root(root: &mut CheckpointRoot) {
     root.state_root = sha256(&[&root.state_root.0]);
+}
+
+/// Which bit is for the message to say.
+fn one_bit_changed(message: &[u8]) -> Bytes {
+    let (chance, mut changed) = (sha256(&[message]).0, message.to_vec());
+    let place = u64::from_le_bytes(std::array::from_fn(|byte| chance[byte])) as usize % message.len().max(1);
+    if let Some(byte) = changed.get_mut(place) {
+        *byte ^= 1 << (chance[8] % 8);
+    }
+    changed.into()
 }
 
 impl Ordering for LyingOrdering {
@@ -123,7 +142,7 @@ impl Ordering for LyingOrdering {
             Lie::Repetitions => self.repeat(),
             _ => {}
         }
-        let message = match self.lie != Lie::Checkpoints && self.lies_now() {
+        let message = match self.lies_now() {
             true => retell(&message, &node_key(self.organisation), other, other_root).unwrap_or(message),
             false => message,
         };
@@ -135,16 +154,8 @@ impl Ordering for LyingOrdering {
     }
 
     fn tell(&self, member: u16, message: Bytes) {
-        let mut message = message.to_vec();
-        if self.lie == Lie::Checkpoints && self.lies_now() {
-            let chance = sha256(&[&message]).0;
-            let at =
-                u64::from_le_bytes(std::array::from_fn(|byte| chance[byte])) as usize % message.len().max(1);
-            if let Some(byte) = message.get_mut(at) {
-                *byte ^= 1 << (chance[8] % 8);
-            }
-        }
-        self.inner.tell(member, message.into());
+        let lies = self.lie == Lie::Checkpoints && self.sent.fetch_add(1, Atomic::Relaxed) % 2 == 1;
+        self.inner.tell(member, if lies { one_bit_changed(&message) } else { message });
     }
 
     fn told(&self) -> &Receiver<(u16, Bytes)> {

@@ -118,7 +118,7 @@ impl Plan {
             false => Plan::with(seed, members, byzantine, chance),
         };
         match Chance::new(seed, "whether somebody joins").percent(30) {
-            true => plan.joined(seed),
+            true => plan.with_some_joiner(seed),
             false => plan,
         }
     }
@@ -132,12 +132,12 @@ impl Plan {
             true => Plan::with_members(seed, 4, byzantine, chance),
             false => Plan::with(seed, 4, byzantine, chance),
         };
-        plan.joined(seed)
+        plan.with_some_joiner(seed)
     }
 
     /// Some node is killed, and joins when it is back; not one whose memory is damaged, whose organisation leaves, or whose
     /// folder another one takes over.
-    fn joined(mut self, seed: u64) -> Plan {
+    fn with_some_joiner(mut self, seed: u64) -> Plan {
         let chance = &mut Chance::new(seed, "who joins");
         if self.byzantine.is_none() && chance.percent(40) {
             self.byzantine = Some(Byzantine::Node(Lie::Checkpoints));

@@ -373,6 +373,7 @@ impl Process for World {
         node.turn();
         let begins = node.ledger().first_height();
         if begins > state.begins {
+            // What lies before it a quorum has executed, or there would be no certificate.
             (state.begins, state.executed) = (begins, state.executed.max(node.newest().0));
             inner.report.joined += 1;
         }

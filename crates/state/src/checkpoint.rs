@@ -319,7 +319,7 @@ pub(crate) fn read_live_requests(
 ) -> Result<LiveRequests, CheckpointError> {
     let mut live = LiveRequests::at(height);
     let count = u64::from_le_bytes(source.array()?);
-    live.expect(count as usize);
+    live.reserve(count as usize);
     let mut last = None;
     for _ in 0..count {
         let (client, id, height, index, expires_at): RequestFields = source.value()?;

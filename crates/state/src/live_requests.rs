@@ -11,7 +11,7 @@ const BLOCK_DOMAIN: &[u8] = b"entente admitted requests 2\0";
 const ADMITTED_PIECE: usize = 13 * 36;
 
 /// Places that are reserved at most before there is something to put there, 8 bytes each.
-const EXPECTED_MAX: usize = 1 << 20;
+const RESERVED_MAX: usize = 1 << 20;
 
 /// A transaction whose id has not expired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -194,11 +194,11 @@ impl LiveRequests {
         self.content.clone()
     }
 
-    /// So many requests are to be restored, as somebody says who may be wrong.
-    pub(crate) fn expect(&mut self, count: usize) {
+    /// Makes room for so many requests that are to be restored, as somebody says who may be wrong.
+    pub(crate) fn reserve(&mut self, count: usize) {
         let (hasher, content, height) = (&self.hasher, &self.content, self.height);
         self.places
-            .reserve(count.min(EXPECTED_MAX), |place| content.hash(hasher, content.record(height, *place).1));
+            .reserve(count.min(RESERVED_MAX), |place| content.hash(hasher, content.record(height, *place).1));
     }
 
     /// Takes a request over from a checkpoint, in the order of [`LiveContent::iter`].

@@ -145,7 +145,7 @@ impl StateAssembly {
             return Err(PieceError::Content(format!("height {height}, the limit is {HEIGHTS}")));
         }
         let mut live = LiveRequests::at(height);
-        live.expect(outline.requests.len());
+        live.reserve(outline.requests.len());
         for request in &outline.requests {
             let OutlinedRequest { client, id, height, index, expires_at } = *request;
             let request = LiveRequest { client, id, height, index, expires_at };

@@ -1,6 +1,7 @@
 //! A ledger without network: blocks of payloads, signed by nobody, executed one after the other.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod endorsing;
 pub mod histories;
 
 use crypto::{Digest, SecretKey, Signature};

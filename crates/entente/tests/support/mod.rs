@@ -173,6 +173,14 @@ impl TestNetwork {
         }
     }
 
+    /// These nodes have executed what `source` has: statements are bound to what a node knows.
+    pub async fn wait_until_level_with(&self, source: usize, nodes: &[usize]) {
+        let height = self.client(source).status().await.expect("it answers").height;
+        for node in nodes {
+            self.wait_for_height(*node, height).await;
+        }
+    }
+
     /// A session of any driver.
     pub async fn session(&self, node: usize) -> tokio_postgres::Client {
         let mut config = tokio_postgres::Config::new();

@@ -92,11 +92,7 @@ impl Waiting {
         }
         self.settle(shared);
         let attested = self.blocks.front().map_or(self.recorded, |(height, _)| height - 1);
-        let charter = shared.charters.newest();
-        let begins = Begins {
-            first: shared.ledger.first_height(),
-            expiry_blocks_max: charter.expiry_blocks_max.into(),
-        };
+        let begins = Begins::of(&shared.ledger, &shared.charters.all());
         shared.receipts.expire(self.recorded, attested.min(certified_height(shared)), begins);
     }
 
