@@ -17,5 +17,5 @@ awk '
         next
     }
     reading { text = text $0 "\n" }
-' ../crates/sql/tests/slt/*.slt
+' ../crates/language/sql/tests/slt/*.slt
 echo "$(ls corpus/sql | wc -l) statements in fuzz/corpus/sql"

@@ -2,7 +2,7 @@
 //! same bytes.
 #![no_main]
 
-#[path = "../../crates/sql/tests/support/mod.rs"]
+#[path = "../../crates/language/sql/tests/support/mod.rs"]
 mod support;
 
 use borsh::{BorshDeserialize, BorshSerialize};

@@ -2,7 +2,7 @@
 //! file. Every check that the tests hold a statement against holds here too.
 #![no_main]
 
-#[path = "../../crates/sql/tests/support/mod.rs"]
+#[path = "../../crates/language/sql/tests/support/mod.rs"]
 mod support;
 
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use support::Database;
 use types::Payload;
 
-const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sql/tests/slt");
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/language/sql/tests/slt");
 /// Steps of an input: the limit must be met as soon as the checks of what is below it.
 const STEPS: u64 = 20_000;
 /// A database with more rows is copied too slowly.

@@ -1,7 +1,7 @@
 //! Any bytes to the Postgres port: first a startup of the input's choice, then messages.
 #![no_main]
 
-#[path = "../../crates/gateway/tests/fake/mod.rs"]
+#[path = "../../crates/network/gateway/tests/fake/mod.rs"]
 mod fake;
 
 use fake::Fake;

@@ -4,7 +4,7 @@
 //! The cases are the same at every run. More and others: `DIFFERENTIAL_SEED=7 PROPTEST_CASES=5000 cargo test -p bench
 //! --test differential`. A case that fails is made smaller before it is shown.
 
-#[path = "../../../sql/tests/support/mod.rs"]
+#[path = "../../../../language/sql/tests/support/mod.rs"]
 mod entente;
 mod expressions;
 mod postgres;

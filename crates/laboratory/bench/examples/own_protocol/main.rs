@@ -1,5 +1,5 @@
 //! The laboratory with a protocol of one's own beside the built-in ones:
-//! `cargo run --release -p bench --example own_protocol -- --experiments crates/bench/examples/own_protocol/experiments.toml`.
+//! `cargo run --release -p bench --example own_protocol -- --experiments crates/laboratory/bench/examples/own_protocol/experiments.toml`.
 
 mod first_wins;
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use types::Pipeline;
 
 /// The experiments that are built in.
-pub(super) const BUILT_IN: &str = include_str!("../../../../docs/endorse.toml");
+pub(super) const BUILT_IN: &str = include_str!("../../../../../docs/endorse.toml");
 
 /// Share of a point's seconds for which a reordering is repeated: it takes milliseconds.
 const REORDERING_SHARE: f64 = 0.04;

@@ -12,7 +12,7 @@ use crate::{LaboratoryError, LatencyMs, machine};
 use std::time::{Duration, Instant};
 
 /// The experiments that are built in.
-pub(super) const BUILT_IN: &str = include_str!("../../../../docs/experiments.toml");
+pub(super) const BUILT_IN: &str = include_str!("../../../../../docs/experiments.toml");
 
 /// PostgreSQL looks for deadlocks after a second: a shorter round would see none of them end.
 const POSTGRES_SECONDS: f64 = 1.2;

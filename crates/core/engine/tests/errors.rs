@@ -23,7 +23,7 @@ struct Row {
 
 /// The rows whose first cell is one piece of code, in the section of SQL.
 fn documented() -> Vec<Row> {
-    let path = Path::new("../../docs/errors.md");
+    let path = Path::new("../../../docs/errors.md");
     let text = std::fs::read_to_string(path).expect("the documentation is there");
     let section = text.split("\n## ").find(|section| section.starts_with("SQL")).expect("a section on SQL");
     let rows = section.lines().filter(|line| line.starts_with("| `"));

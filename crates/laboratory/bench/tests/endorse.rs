@@ -313,7 +313,7 @@ fn what_is_wrong_with_options_is_said() {
 
 #[test]
 fn the_built_in_experiments_are_good_and_have_points() {
-    let text = include_str!("../../../docs/endorse.toml");
+    let text = include_str!("../../../../docs/endorse.toml");
     let file: toml::Table = text.parse().expect("TOML");
     for experiment in file["experiment"].as_array().expect("entries") {
         let id = experiment["id"].as_str().expect("an id");
