@@ -18,6 +18,11 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! An audit reads files by itself ([`ledger::LedgerFiles`]): no lock, no index, no repair. With a [`Replay`],
+//! receipts that call a transaction malformed or badly signed are judged again to the letter. Signatures are verified
+//! over many blocks at once, because a signature costs the less the larger the batch is and the fewer keys it has.
+//! Credentials and endorsers' signatures are verified once; good ones are remembered.
 
 mod chain;
 mod content;

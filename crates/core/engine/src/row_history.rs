@@ -3,6 +3,11 @@
 //! Protocols say in which order a batch took effect: to run its transactions one after the other in that order gives the same.
 //! So their commands, applied in that order to the rows as they were, give every row after every transaction, whatever the
 //! protocol is. While blocks are executed, commands are noted; applying them again is left to whoever asks ([`RowHistory::changes`]).
+//!
+//! ```text
+//!  apply a batch ─▶ RowHistory::note: who committed, in which order, with which commands, on which snapshot   (execute)
+//!                ─▶ RowHistory::changes: the commands again, one after the other ─▶ ledger::RowHistory: rows-….log, .idx   (record)
+//! ```
 
 use crate::VerifiedBlock;
 use concurrency::{BatchResult, TransactionOutcome};

@@ -10,6 +10,10 @@
 //!
 //! Every byte of a proof counts: one that verifies cannot be changed into another one that does. Proofs have a canonical
 //! encoding ([`ReceiptProof::to_bytes`]) and a form for people and other languages ([`ReceiptProof::to_json`], [`RowProof::to_json`]).
+//!
+//! Nothing is kept for a proof beside the ledger: certificates stand in blocks, and outcome headers are a chain. A
+//! path says for each sibling on which side it stands, instead of giving position and number of leaves, because every
+//! byte of a proof must be bound and those two only shape the way. Where a receipt stands, the receipt itself says.
 
 mod error;
 mod handovers;

@@ -3,6 +3,11 @@
 //! Outcome headers name all amendments decided so far ([`AmendedCharter::chain`]), so a quorum that certifies an outcome
 //! certifies them with it. The first block whose outcome certificate names more than the blocks before carries them
 //! ([`Attested::charters`]). Nobody has to be believed: whoever knows the founding charter follows from one to the next.
+//!
+//! Signatures count by height. The members of height h attest its outcome; a block is certified by the members of its
+//! epoch; credentials are checked with root keys, which stay. Positions of organisations are for ever. Endorsements
+//! count by the charter of their block, because an organisation that has left could otherwise endorse old states for
+//! ever.
 
 use crate::{AmendedCharter, AttestationError, Attested, CertificateRules, Charter, CharterError};
 use crate::{Governance, OutcomeCertificate, encode, limits};

@@ -1,4 +1,24 @@
 //! Composite types, and the casts that need to know their fields.
+//!
+//! A type has a number, never used twice, like a table ([`TypeId`]). So has the row type of every table and view, by
+//! name; ALTER TABLE leaves that number as it is while the table's own number changes. `DataType::Composite` is the
+//! number, `record` the type of anonymous rows. A value ([`Composite`]) is the number and the values of its fields.
+//!
+//! - **A value cannot be read as one of another type.** Types do not change. A table keeps its columns while a column
+//!   anywhere holds values of its row type. A number that is gone is nobody's. What comes from outside (arguments,
+//!   endorsed writes) is held against the fields (`CompositeTypes::fits`).
+//! - **Casts between plain types have no catalog.** Those that need to know fields, from texts and anonymous rows,
+//!   are `CompositeTypes::cast` and `assign`, and an expression that casts carries the types of the catalog that it
+//!   was bound on. So messages from places without a catalog say `composite type 7`; who has a catalog names it
+//!   (`named_in`).
+//! - **A row that is written out stays an open expression** until something gives it a type. Its literals are
+//!   converted by themselves, its fields are taken without making it, and two such rows compare by their fields' own
+//!   comparisons. Values compare as PostgreSQL's records do: NULLs are equal to one another and come last.
+//! - **Rows are bounded.** A row is nested at most 16 deep and has at most 128 KiB as a text, in which quotes double
+//!   with every level. So nothing that can be made is expensive to write.
+//! - **Functions.** A function of a composite type gives one value per row, which FROM takes apart. One with several
+//!   OUT parameters gives columns, which an expression puts together. `AS (a integer, …)` is held against what a
+//!   function that returns `record` gives.
 
 use crate::array::parse_array_of;
 use crate::composite_text::split_composite;

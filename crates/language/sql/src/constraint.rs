@@ -8,6 +8,16 @@
 //! | UNIQUE | a command that takes the new key, which fails at its place if the key is taken there; one that frees the old key |
 //! | FOREIGN KEY, a row that references | a read of whether the key exists that it references |
 //! | FOREIGN KEY, a key that goes | a scan for rows that reference it |
+//!
+//! So an UPDATE of such a column is not fused. References are looked at when the statement ends, RESTRICT at once.
+//!
+//! ```text
+//!  rows of a table ──entry_changes──▶ entries of its ordered indexes      follow from the rows; never written, stored or digested
+//!                                     (NULL last; columns, primary key)
+//!  INSERT, UPDATE ──take_key───────▶ keys taken in a unique index         rows like others: commands, digest, checkpoint
+//!                 ──references─────▶ read of the key that is referenced
+//!  DELETE, UPDATE ──free_key, scan of the rows that reference the key that goes
+//! ```
 
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::expression::{Binder, Comparison, Expression, Source};

@@ -1,4 +1,13 @@
 //! Schema changes: what a CREATE, ALTER or DROP is, and the catalog that a list of them makes.
+//!
+//! The catalog has one name per object: `t` in `public`, `s.t` elsewhere (`types::catalog_name`); no name has a dot.
+//! So maps, grants, what views depend on, and encodings need not know of schemas. Indexes and constraints have plain
+//! names and stand where their table stands. SQL's names become the catalog's just before each change is made
+//! (`resolve`), because the changes before it in the same script count. In queries the binder does it, with a
+//! `SearchPath`.
+//!
+//! A change that names a type which an earlier change of the same script makes is bound when it is its turn
+//! ([`SchemaChange::Later`]).
 
 mod aggregates;
 mod alter;

@@ -6,6 +6,11 @@
 //!                                               └▶ else: the catalog as it was, with a proposal
 //!  entente.approve ─▶ the rule is met ─▶ run_script again, on the catalog of now: done, or failed and closed
 //! ```
+//!
+//! What needs consent is what a script comes to, not how it is written: the changed catalog is held against the one
+//! before it. Where the changed catalog has only roles of the script's own organisation changed, nobody else is
+//! asked. An approval that changes the charter makes an `AmendedCharter` with the height at which it takes effect;
+//! the engine looks the charter up by height (`Governance::charter_at`).
 
 use crate::ddl::{SchemaChange, bind_schema_change};
 use crate::execution::Suspended;

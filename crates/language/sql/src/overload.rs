@@ -1,4 +1,7 @@
 //! Which of several routines of one name a call means, by PostgreSQL's rules.
+//!
+//! For a call in a statement this is decided when the statement is bound; for `Payload::Call`, by the values of the
+//! call.
 
 use crate::polymorphic::{Actual, resolve, variadic_element};
 use crate::routines::{Given, Routine, assign_arguments, takes};

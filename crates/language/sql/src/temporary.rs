@@ -3,6 +3,14 @@
 //! Their definitions and rows are on one gateway, in no block and in no digest. Their numbers have a bit of their own, so
 //! that a statement sees them side by side with the ledger's tables; what it writes must then be theirs alone, because
 //! nobody else could execute it.
+//!
+//! A statement is simulated on the ledger's snapshot and the session's tables together. If its effects write
+//! temporary tables only, they are applied on the spot. If they write the ledger and the statement touches no
+//! temporary table, it is ordered like any other. Anything between the two is refused.
+//!
+//! In a transaction block the session's tables are copied, and the copy shares its rows until one of both changes.
+//! COMMIT makes the copy the session's. No other node can check what a statement gave that reads temporary tables
+//! *and* the ledger. Therefore a block has such statements, or changes of the ledger, but not both.
 
 use crate::ddl::{Rows, SchemaChange, bind_schema_change, change_catalog};
 use crate::execution::{Context, Execution, row_bytes};

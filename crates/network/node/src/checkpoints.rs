@@ -1,5 +1,8 @@
 //! Writes checkpoints beside the pipeline: the pipeline hands over a snapshot and goes on. What was written is read again,
 //! which gives the root of the state: of the memory, and of the file.
+//!
+//! Proofs of rows and pieces for nodes that join are read from the file, one range at a time, and compared with the
+//! tree. So there is no second state in memory.
 
 use crate::NodeError;
 use crate::attesting::Input;

@@ -1,4 +1,8 @@
 //! The states after the newest blocks, for queries that read tables as they were.
+//!
+//! A table has one number for as long as its rows have one shape, so `AS OF HEIGHT` looks up the number and needs no
+//! second schema. A transaction that is ordered runs on snapshots that refuse questions about the past (the defaults
+//! of [`Snapshot`]), because other nodes may keep less. The binder refuses by name what it can tell.
 
 use crate::row_history::KeptRows;
 use parking_lot::RwLock;

@@ -1,5 +1,10 @@
 //! Effects that travel: what endorsers found on their snapshot, in forms that are applied without the contract
 //! (execute–order–validate; `protocols.md`, section 3).
+//!
+//! A command becomes a [`types::RowWrite`]: the row's new values, or an addition that stays one. What a command used
+//! is read, so that it can become stale. Whoever validates holds the write against the schema: types, keys, NOT NULL
+//! and CHECK on the row as it stands at its place, whoever has signed it. The keys that it takes in unique indexes
+//! are writes of their own. That a row and such a key fit together is what the endorsers sign for.
 
 use crate::{
     Addition, Command, CommandKind, Effects, KeyRange, Read, RowChange, RowFunction, RowId, Scan, Snapshot,

@@ -20,6 +20,20 @@
 //! A version is the height of a block: a read at `h` is stale if its columns were written above `h`.
 //! Endorsed additions are commands as in Harmony: they read nothing, so they are never stale, and are placed like
 //! Harmony's.
+//!
+//! What validation decides follows from what is ordered and from nothing that executions come to. Who was accepted
+//! counts as a writer, also if a constraint or the block's budget stops it in the end. So, at the end of its batch,
+//! does a stale transaction that may run again. Therefore blocks can be judged before those in front of them have
+//! taken effect: the engine admits the blocks that wait in the node's queue (`Engine::foresee`) and offers their
+//! batches, and whoever is idle judges them. It looks past no schema change and no checkpoint. Fate spares a
+//! transaction the look at versions, not the look at its endorsements: what a receipt says must not depend on the
+//! schedule.
+//!
+//! `xox` runs a stale transaction again within the rows and columns that were endorsed. A transaction behind it in
+//! the block that reads what it would have written is not stale because of it.
+//!
+//! Every node decides `fabric-sharp` from the order of the block. A proposer drops what closes a cycle before it is
+//! ordered, but only of its own clients, who trust their gateway with that anyway.
 
 mod orderer;
 mod recent_writes;

@@ -2,6 +2,11 @@
 //!
 //! A sequence counts where one of them is said, or where its values must fit into `integer` or `smallint`. Otherwise its values
 //! are made of the place where they are drawn, and nobody waits for anybody.
+//!
+//! The last value of a sequence that counts is a row under a number of its own, in the digest and in checkpoints like
+//! any row. A draw reads and writes it beside the running statement (`execution::counter`), so every protocol sees
+//! the conflict, and endorsers can draw too. RESTART gives the counter another number, because a schema change never
+//! changes rows that stay.
 
 use super::{Rows, take_number};
 use crate::expression::bind_data_type;

@@ -1,4 +1,7 @@
 //! CREATE TABLE … AS and SELECT … INTO: a table without a primary key, with the rows of a query.
+//!
+//! The effects of this schema change have rows of the table that it makes. That works on a ledger that executes
+//! before it orders, too, because every node executes a schema change itself.
 
 use super::tables::{TableDraft, create_table, table_endorsement};
 use super::{Rows, SchemaChange, relation_exists};

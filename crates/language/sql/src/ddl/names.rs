@@ -1,5 +1,8 @@
 //! The names of relations, routines, types and sequences in texts that the catalog keeps: queries of views, defaults, CHECKs,
 //! conditions of triggers. There they are names of the catalog, found by the search path `public` alone.
+//!
+//! They get qualified names when they are made, by where the binder has seen a relation. The name alone would not do:
+//! it may be that of a WITH query.
 
 use crate::expression::is_system_function;
 use crate::parse::parse_expression;

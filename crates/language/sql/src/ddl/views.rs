@@ -2,6 +2,9 @@
 //!
 //! A view is kept as text and bound where it is used. So that what it gives stays the same whatever becomes of the tables,
 //! every `*` is written out when the view is made, and what it depends on is noted by name.
+//!
+//! What would make a view's text mean something else is refused: a new column whose name the view uses unqualified,
+//! or a new name of a column that it uses.
 
 use super::names::{Qualify, rename_in_query, written};
 use super::{SchemaChange, relation_exists};

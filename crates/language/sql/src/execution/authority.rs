@@ -2,6 +2,12 @@
 //!
 //! What a statement or a routine's body needs is known when it is bound, and asked for as a whole when it begins: also for what a
 //! routine would not have come to. A view and a SECURITY DEFINER routine need nothing of the role but that it may use them.
+//!
+//! A gateway decides who connects, the ledger what they may do. Passwords stay in the node's folder. Roles and grants
+//! are in the catalog (`types::Roles`), and a transaction names its role under the client's signature
+//! (`types::Transaction::role`), so every node holds every execution against them. An organisation's administrator is
+//! not in the catalog and may do everything that its organisation may. What is needed is noted by the binder as
+//! relations and calls are found (`scope::note_use`). Inside of a view nothing is noted.
 
 use super::Execution;
 use crate::polymorphic::Callee;

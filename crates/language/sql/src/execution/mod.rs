@@ -1,4 +1,7 @@
 //! Running bound statements on a snapshot, and what that leaves as effects.
+//!
+//! Steps bound the time of a query, a limit on its text bounds its plan, and one count of bytes bounds its memory
+//! ([`crate::expression`], `memory`).
 
 mod authority;
 mod change;

@@ -8,6 +8,19 @@
 //!
 //! What a trigger function is given is read: the whole row, so that the function need not run again at a command's place.
 //! A row that has come out of BEFORE ROW is assigned by a command with known values.
+//!
+//! - A statement whose row triggers fire reads its rows as a whole and is never fused. What the functions read and
+//!   write is registered like anything else. A statement whose table has no trigger at its event takes the ways that
+//!   it always took.
+//! - What a statement has left to do is its own: a trigger function starts with nothing left, so its statements
+//!   settle before it returns. Cascading adds to the statement that cascades, as in PostgreSQL.
+//! - A row that a trigger of the same statement has changed cannot be changed by the statement (`27000`): own rows
+//!   count their changes.
+//! - Transition tables are rows of a query that is running, under numbers that no recursive query has.
+//! - The footprint follows every trigger once per table and event. It knows nothing of the rows that the trigger is
+//!   given, so a second look would show the same, and recursion ends.
+//! - Whose consent is needed counts triggers, also those of tables to which a change cascades. The role that changes
+//!   the table needs no `EXECUTE` on their functions, but everything that these do themselves.
 
 use super::Execution;
 use super::constraint::Unsettled;

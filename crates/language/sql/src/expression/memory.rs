@@ -1,4 +1,9 @@
 //! What keeps an execution from filling the memory.
+//!
+//! One count of bytes: long values are counted where they are made, because nobody knows when their last copy goes;
+//! rows as long as a query holds them; what stays, until the transaction ends. The count is the same on every node,
+//! so the limit [`EXECUTION_BYTES_MAX`] is the same too. A gateway's reads and blocks also take what they count from
+//! what all of them have on this node together ([`types::MemoryPool`]).
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

@@ -4,6 +4,9 @@
 //! The work is a function of the values alone, so that it is the same on every node: what is kept from one evaluation to
 //! the next (compiled regular expressions) costs as if it were not. An execution measures what it evaluates and takes the
 //! steps off its limit; work that nobody measures costs nothing, and each operation has a bound of its own.
+//!
+//! Commands at their place and footprints are not measured: commands have been measured in the simulation, and the
+//! operation bounds the rest.
 
 use std::cell::Cell;
 use types::{ArithmeticOperator, Numeric, SqlError, SqlState, Value};

@@ -6,6 +6,19 @@
 //! a step fails behind a savepoint is read, and so is what undone steps used, because the client has seen what they gave.
 //!
 //! The session's temporary tables take part at the gateway alone: nothing of them is a step.
+//!
+//! ```text
+//!  gateway::postgres::transaction ─▶ TransactionBlock ─▶ Session ─┬▶ Execution::resume … suspend, per statement, on a snapshot
+//!                                                                 └▶ Payload::Session { steps, now_ms, digest of results }
+//!  every node ─▶ Invocation ─▶ run_again: the same steps, with reads registered ─▶ the same digest, or 40001
+//! ```
+//!
+//! For a protocol a block is an ordinary transaction. What its results depend on is read, or guarded (row counts). A
+//! command from which the client learnt nothing stays a command. If a command ends at its place with an error, the
+//! block ends with `40001` too.
+//!
+//! `entente.last_height` and `entente.min_height` are a token for reading one's own writes at another node, which
+//! waits until it has recorded that height.
 
 mod again;
 mod progress;

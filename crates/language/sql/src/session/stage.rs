@@ -3,6 +3,11 @@
 //!
 //! Such a transaction runs alone, so that its commands come out as its simulation has it: what it has come to can stand
 //! in front of the snapshot.
+//!
+//! At a schema change the commands so far are applied to changes in front of the snapshot (`state::Changes`), the
+//! catalog is changed there, and indexes are filled. The next statements are bound to the new catalog and run on
+//! that. What the transaction leaves is the commands of all stages, less those on tables that are gone, and the last
+//! catalog.
 
 use crate::ddl::{Rows, SchemaChange, bind_change_behind, bind_schema_change, change_catalog};
 use crate::execution::{Context, Execution, Suspended, refuse_schema_change};

@@ -1,4 +1,28 @@
 //! Statements bound to tables, ordinals and slots.
+//!
+//! # Queries
+//!
+//! ```text
+//!  syntax ─▶ names, types (expression::Relations) ─▶ plan (statement::from) ─▶ BoundSelect ─▶ execution::{select, relation}
+//!            one row of all relations                 every condition to the     a table alone: streamed, never copied
+//!                                                     first relation that has    else: gathered relation by relation
+//!                                                     what it looks at
+//! ```
+//!
+//! A query is bound over one row that has the columns of all relations in FROM, side by side. A subquery is a value
+//! of that row; what it needs of the rows around it is handed to it as arguments.
+//!
+//! - **Joins.** A table whose key comes from its left is looked up row by row, and each look-up registers a read of
+//!   that row. Anything else is read once and matched by what must be equal. Rows come in the order of the left side,
+//!   then of the right one, on every node.
+//! - **Subqueries** run when their value is asked for, so what is not reached reads nothing, and once per statement
+//!   and arguments.
+//! - **UPDATE and DELETE with a query in them** find their rows by a query, which registers what it looked at, and
+//!   then consist of commands with known values. ON CONFLICT reads the key, then inserts or changes.
+//! - **UPDATE of the primary key** is a DELETE of the old key and an INSERT of the new one. Both are read: the row as
+//!   a whole, and whether the new key is there (`execution::moving`).
+//! - **Window functions come last.** All rows are gathered, partitioned, and sorted with ties in the order in which
+//!   they came. The functions' values become further columns, over which outputs and ORDER BY are bound.
 
 mod access;
 mod assignments;

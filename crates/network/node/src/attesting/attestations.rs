@@ -9,6 +9,8 @@
 //! A signature is looked at when it counts: once as many members say the same as a certificate needs, all of theirs are
 //! verified at once. Members speak for themselves only, over authenticated connections, so that a wrong signature spoils
 //! nothing but the word of who sent it.
+//!
+//! After [`FAULTS_MAX`] wrong signatures a member is not heard any more.
 
 use super::message::ATTESTATIONS_MAX;
 use crypto::{PublicKey, SecretKey};

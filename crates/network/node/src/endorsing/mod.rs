@@ -9,6 +9,25 @@
 //! When this node leads, [`Proposer`] arranges what goes into its block (Fabric++).
 //!
 //! What is decided is in [`Collection`], which knows no network; [`Collector`] and [`Peers`] are the async edge.
+//!
+//! # Rules
+//!
+//! - **Roles are parts of a node.** An endorser needs states and a key. A gateway needs the policies and the others'
+//!   addresses. Validation needs neither. Gateways talk HTTP to endorsers like any client, so an endorser in another
+//!   process is an address in the charter (`organisation.gateway`).
+//! - **Everybody executes on the height that the gateway names**, so results can be compared byte for byte. An
+//!   endorser that agrees answers with its signature alone.
+//! - **Every endorser executes in the same context.** Hidden keys come from the transaction's id; the time is that of
+//!   the snapshot's block, and is signed.
+//! - **An endorser that differs is replaced, not believed.** A transaction fails only if the policy cannot be
+//!   satisfied without it. The difference shows in the log and the metrics either way.
+//! - **A request is the transaction.** Its id does not cover the endorsements, so nobody can spoil a request by
+//!   putting forged endorsements around it. The same request may wait with several sets of endorsements. Whoever
+//!   submitted a set hears what is wrong with it; a commit or an abort is told to all who wait for the request.
+//! - **What ordering knows a transaction by does cover its endorsements**, so a request that was rejected for lack of
+//!   them can come again with enough.
+//! - **Fabric++'s early abort in simulation** (section 5.2.2) is a look at what was written since the snapshot, taken
+//!   when the endorsements are there. Simulations run on snapshots, so there is nothing to notice while they run.
 
 mod collection;
 mod collector;

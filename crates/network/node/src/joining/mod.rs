@@ -7,6 +7,34 @@
 //!
 //! Both sides are state machines, `Joining`, on one thread, `run`: whoever asks, is asked. A fetch goes on beside the pipeline, which
 //! executes blocks meanwhile and stops for a moment when the state is there and still ahead.
+//!
+//! # One way in for three occasions
+//!
+//! An empty folder, a node far behind, and a rung of the healing ladder lead here. The stages are stopped as for
+//! healing and start again with another engine. A node that heals waits for the fetch. Otherwise blocks are executed
+//! meanwhile, and the quicker way wins.
+//!
+//! # Why nobody has to be believed
+//!
+//! - **An offer proves itself** (`ledger::Anchor`). It has the block's header with ordering's certificate, the
+//!   outcome header, the checkpoint's certificate, and the handovers from the founding charter to the charters that
+//!   the block names.
+//! - **Handovers may be longer than a message.** They are an item of their own, asked for before the offer is judged,
+//!   from one member at a time. What they prove, ordering is told at once (`Ordering::follow`).
+//! - **Ordering starts from a block that was finalized by itself.** Its floor must be a finalization of that very
+//!   block. So a checkpoint whose block became final with a later one is not offered.
+//! - **Sizes are limits, not claims.** Parts come in order and memory grows with them: at most 1 GiB for an outline
+//!   and about 800 KiB for a piece.
+//!
+//! # What helps
+//!
+//! - **Pieces are known by their content.** A range ends where its rows say, so a newer checkpoint shares most leaves
+//!   with an older one. No server has to keep an old checkpoint for somebody who is slow.
+//! - **What is not in the tree follows from rows**: entries of ordered indexes, and the keys that unique ones have
+//!   taken.
+//! - **The anchor is the moment.** The checkpoint is durable before the anchor is. Everything after it is found again
+//!   at the start: files of blocks in front of it, the history of rows, ordering's floor.
+//! - **Helping is bounded.** A member may ask for so many parts per second, fewer than its connection would carry.
 
 mod fetch;
 mod message;

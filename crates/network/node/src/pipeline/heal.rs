@@ -1,6 +1,14 @@
 //! Taking back blocks whose outcomes are not those of a quorum, and executing them again: from the newest checkpoint
 //! below them, then from older ones, then from a certified checkpoint of another node, at last from the first block. The same
 //! where only the state is not that of a quorum; then the blocks stay, which are.
+//!
+//! The stages verify, execute, record and the writing of checkpoints end. Blocks, checkpoints and row history are
+//! taken back from the first differing height on. Then the node recovers from what is left, as at a start, and
+//! `verify` fetches the blocks again from ordering. A rung of the ladder has failed if the outcomes differ again
+//! before they have agreed once.
+//!
+//! Where only the state was wrong, no block is fetched. The state is made again from below, and its root is compared
+//! when the replay comes past the height. That checkpoint is written anew, read, and agreed upon like any other.
 
 use super::answer::Answerable;
 use super::{Shared, join};

@@ -4,6 +4,23 @@
 //! Blocks say when an epoch ends: an amended charter stands in a block several heights before it takes effect
 //! ([`types::Handover`]). It is certified by a quorum that has executed the block which decided on it, so wherever a
 //! member learns of it, from a block that is not final yet or from its own node, it is the truth.
+//!
+//! ```text
+//!  d: a block decides on an amendment          e = d + outcome_lag_blocks + 10: it takes effect
+//!  ├── outcome header of d names it ──▶ certified ──▶ stands in a block, with its text ──▶ e − 1 │ e
+//!  │   (old members sign)                              (at e − 4 at the latest)      old members │ new members vote
+//! ```
+//!
+//! - **Every voter knows where an epoch ends**, because ordering never runs further ahead of certified outcomes than
+//!   the lag allows. The last block of an epoch is proposed again until it is final; the next epoch builds on it.
+//! - **A node learns of an amendment from whatever comes first**: its own certificates, blocks that are not final
+//!   yet, or final ones. After a restart it reads the blocks in its own archive.
+//! - **Who is behind asks.** The word about work says in which epoch its sender is. Whoever is further says where
+//!   that epoch ended. An epoch whose beginning a node does not have starts from the newest block that was finalized
+//!   by itself.
+//! - **A node whose key is no member's follows without voting**: one that will come in, one that has left, one whose
+//!   key was replaced. Peers are the members of the epoch, of the one before, and of those to come.
+//! - **The folder of votes goes from a key to the one that replaces it.** Each key has its own journal of votes.
 
 use super::block::OrderedBlock;
 use super::committee;
