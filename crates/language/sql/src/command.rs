@@ -1,9 +1,8 @@
 //! Commands: what INSERT, UPDATE and DELETE make of one row, at whatever place they get in the order.
 
-use crate::expression::{Capture, Environment, Expression, Kind};
-use crate::footprint::{may_be_too_long, may_have_detail};
+use crate::expression::{Capture, Environment, Expression, Kind, may_have_detail};
 use crate::statement::VisitSlot;
-use crate::table::TablePlan;
+use crate::table::{TablePlan, may_be_too_long};
 use smallvec::SmallVec;
 use state::{Addition, Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! Binding knows values and columns. Where a row stands for all its fields, the syntax tree gets the fields instead.
 
-use crate::scope::name_of;
+use crate::names::name_of;
 use sqlparser::ast::{
     BinaryOperator, Expr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
     Spanned, UnaryOperator, VisitMut, VisitorMut,

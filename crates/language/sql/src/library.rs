@@ -1,21 +1,28 @@
 //! A catalog with everything compiled.
 
-use crate::execution::no_procedure;
+use crate::execution::Execution;
+use crate::execution::{CallResult, Programs};
 use crate::overload::{Argument, choose_for_inputs};
 use crate::parse::is_schema_change;
+use crate::plpgsql::CompileOptions;
 use crate::plpgsql::{self, CompiledProcedure};
 use crate::polymorphic::{Actual, Callee, is_polymorphic};
 use crate::prepare::{Prepared, bind_script};
-use crate::routines::Routine;
+use crate::routines::{Routine, no_procedure};
 use crate::sequence::{NEXT_VALUE, SET_VALUE};
+use crate::statement::StatementOutput;
 use crate::table::{Tables, stored_policy};
-use crate::trigger::{CompiledTrigger, Triggers};
+use crate::trigger::TriggerPlan;
+use crate::triggers::Triggers;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
-use types::{Catalog, DataType, Payload, Policy, Procedure, SessionStep, SqlError, SqlState, TableId, Value};
+use types::{
+    Catalog, DataType, Payload, Policy, Procedure, SearchPath, SessionStep, SqlError, SqlState, TableId,
+    Value,
+};
 
 /// Scripts that a library keeps bound.
 const SCRIPTS_MAX: usize = 512;
@@ -60,21 +67,6 @@ pub struct Involved {
     pub procedure: String,
     /// `None`: whom the charter names.
     pub policy: Option<Policy>,
-}
-
-/// How procedures are compiled. Every node of a ledger must compile alike: what is fused registers fewer reads, and so
-/// changes which transactions conflict.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CompileOptions {
-    /// Whether reading a row, deciding on it and changing it become one command (`plpgsql::fuse`). Off only to measure
-    /// and test what it does.
-    pub fusion: bool,
-}
-
-impl Default for CompileOptions {
-    fn default() -> CompileOptions {
-        CompileOptions { fusion: true }
-    }
 }
 
 impl Library {
@@ -194,15 +186,6 @@ impl Library {
         names.iter().map(involve).collect()
     }
 
-    /// Of these procedures and functions and those that they call, one that has an endorsement policy of its own.
-    ///
-    /// # Errors
-    /// As [`Library::involved`].
-    pub(crate) fn with_a_policy(&self, called: &[Callee]) -> Result<Option<String>, SqlError> {
-        let involved = self.find_involved(called)?;
-        Ok(involved.iter().find(|involved| involved.policy.is_some()).map(|found| found.procedure.clone()))
-    }
-
     /// Whether a procedure or function may change rows, itself or by those that it calls.
     ///
     /// A value of a sequence is drawn in a transaction, at a place in a block, so that is one of them.
@@ -254,9 +237,12 @@ impl Library {
         &self.tables
     }
 
-    /// The triggers that fire at changes of a table, in the order of their names.
-    pub(crate) fn triggers_of(&self, table: TableId) -> &[Arc<CompiledTrigger>] {
-        self.triggers.of(table)
+    /// The function of a trigger, compiled for its table.
+    ///
+    /// # Errors
+    /// What is wrong with it, where it does not compile.
+    pub(crate) fn trigger_body(&self, trigger: &TriggerPlan) -> Result<&CompiledProcedure, SqlError> {
+        self.triggers.body(trigger)
     }
 
     /// The name in the catalog of the procedure that a call of a name with these values means.
@@ -328,6 +314,55 @@ impl Library {
             self.scripts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, script.clone());
         }
         Ok(script)
+    }
+}
+
+impl Programs for Library {
+    fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    fn triggers_of(&self, table: TableId) -> &[Arc<TriggerPlan>] {
+        self.triggers.of(table)
+    }
+
+    fn call(
+        &self,
+        execution: &mut Execution<'_>,
+        name: &str,
+        actual: Actual,
+        arguments: Vec<Value>,
+    ) -> Result<CallResult, SqlError> {
+        let routine = self.routine(name, actual)?;
+        plpgsql::call(&routine, name, execution, arguments)
+    }
+
+    fn fire(
+        &self,
+        execution: &mut Execution<'_>,
+        trigger: &TriggerPlan,
+        inputs: Vec<Value>,
+    ) -> Result<CallResult, SqlError> {
+        plpgsql::call(self.triggers.body(trigger)?, &trigger.function.name, execution, inputs)
+    }
+
+    fn run_text(
+        &self,
+        execution: &mut Execution<'_>,
+        search_path: &SearchPath,
+        sql: &str,
+        (values, types): (Vec<Value>, &[DataType]),
+    ) -> Result<StatementOutput, SqlError> {
+        self.script(&search_path.in_front_of(sql), types)?.run_inside(execution, values)
+    }
+
+    fn with_a_policy(&self, called: &[Callee]) -> Result<Option<String>, SqlError> {
+        let involved = self.find_involved(called)?;
+        Ok(involved.iter().find(|involved| involved.policy.is_some()).map(|found| found.procedure.clone()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! From text to syntax trees: sqlparser's PostgreSQL grammar behind our limits.
 
-use crate::expression::{OPERATORS_MAX, too_deep};
+use crate::names::position_in;
 use crate::parse_aggregate::{
     CreateAggregate, DropAggregate, is_about_aggregates, parse_create_aggregate, parse_drop_aggregate,
 };
@@ -14,7 +14,6 @@ use crate::parse_sequence::{SequenceStatement, is_about_sequences, parse_sequenc
 use crate::parse_set_schema::{SetSchema, parse_set_schema, sets_schema};
 use crate::parse_trigger::{TriggerStatement, is_about_triggers, parse_trigger};
 use crate::rewrite::rewrite;
-use crate::scope::position_in;
 use sqlparser::ast::{DataType, Expr, Query, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
@@ -504,4 +503,12 @@ pub(crate) fn is_schema_change(sql: &str) -> bool {
             false
         }
     })
+}
+
+/// Nesting of expressions: the parser counts parentheses, this also chains of operators.
+pub(crate) const OPERATORS_MAX: usize = 256;
+
+pub(crate) fn too_deep() -> SqlError {
+    let message = format!("an expression is nested more than {OPERATORS_MAX} operators deep (OPERATORS_MAX)");
+    SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message).hint("Split it, or use a list with IN.")
 }

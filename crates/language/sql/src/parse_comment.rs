@@ -1,8 +1,8 @@
 //! COMMENT ON, which sqlparser reads without the arguments of functions.
 
+use crate::names::name_of;
 use crate::parse::{expect_end, located, parser_error, unexpected};
 use crate::parse_role::{NamedRoutine, accept, expect_word, name, next_word, relation, routine};
-use crate::scope::name_of;
 use sqlparser::ast::{Ident, ObjectName};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
@@ -108,7 +108,7 @@ fn column(parser: &mut Parser<'_>, sql: &str) -> Result<(String, String), SqlErr
     let mut parts: Vec<Ident> = path.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
     match parts.pop() {
         Some(column) if !parts.is_empty() => {
-            Ok((crate::statement::table_name(&ObjectName::from(parts))?, name_of(&column)?))
+            Ok((crate::names::table_name(&ObjectName::from(parts))?, name_of(&column)?))
         }
         _ => Err(SqlError::new(types::SqlState::SYNTAX_ERROR, "column name must be qualified")),
     }

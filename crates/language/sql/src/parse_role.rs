@@ -1,8 +1,8 @@
 //! CREATE, ALTER and DROP ROLE, GRANT and REVOKE, which sqlparser reads in other databases' forms.
 
+use crate::names::name_of;
 use crate::parse::{expect_end, located, parser_error, unexpected};
 use crate::parse_routine::parse_parameters;
-use crate::scope::name_of;
 use sqlparser::ast::DataType;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -436,7 +436,7 @@ fn objects(parser: &mut Parser<'_>, sql: &str) -> Result<Objects, SqlError> {
 /// A name, with a schema in front or not.
 pub(crate) fn relation(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
     let parts = parser.parse_object_name(false).map_err(|error| parser_error(error, parser, sql))?;
-    crate::statement::table_name(&parts)
+    crate::names::table_name(&parts)
 }
 
 /// A name, and the types of its arguments or not.

@@ -1,8 +1,8 @@
 //! CREATE PROCEDURE and CREATE FUNCTION.
 
+use crate::names::name_of;
 use crate::parse::{expect_end, located, parser_error, unexpected};
 use crate::parse_trigger::EVENT_TRIGGER_HINT;
-use crate::scope::name_of;
 use sqlparser::ast::{DataType, Ident};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;

@@ -1,8 +1,8 @@
 //! CREATE and ALTER SEQUENCE, and ALTER TABLE … ADD GENERATED … AS IDENTITY, whose options sqlparser reads in one order only.
 
+use crate::names::name_of;
 use crate::parse::{expect_end, located, parser_error, unexpected};
 use crate::parse_role::{accept, expect_word, name, next_word, relation};
-use crate::scope::name_of;
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -217,7 +217,7 @@ fn owner(parser: &mut Parser<'_>, sql: &str) -> Result<Option<(String, String)>,
     match column {
         Some(none) if named.0.is_empty() && none.value.eq_ignore_ascii_case("none") => Ok(None),
         Some(column) if !named.0.is_empty() => {
-            Ok(Some((crate::statement::table_name(&named)?, name_of(column)?)))
+            Ok(Some((crate::names::table_name(&named)?, name_of(column)?)))
         }
         _ => {
             let error = SqlError::new(SqlState::SYNTAX_ERROR, "invalid OWNED BY option");

@@ -1,15 +1,17 @@
 //! Scripts bound on a library: what the gateway prepares, and what a transaction runs.
 
 use crate::ddl::{SchemaChange, bind_change_behind, bind_schema_change};
-use crate::execution::{Context, Execution, Needs, check_result_rows};
+use crate::execution::{Context, Execution, check_result_rows};
 use crate::expression::shortened;
 use crate::governance;
 use crate::library::Library;
+use crate::names::{name_of, table_name};
+use crate::needs::Needs;
 use crate::parse::{ParsedStatement, parse_script};
 use crate::plpgsql::{self, CompiledProcedure};
 use crate::polymorphic::{Actual, Callee};
-use crate::scope::{VariableScope, name_of};
-use crate::statement::{BoundExplain, BoundStatement, bind_statement, explain, no_column, table_name};
+use crate::scope::VariableScope;
+use crate::statement::{BoundExplain, BoundStatement, StatementOutput, bind_statement, explain, no_column};
 use crate::table::Tables;
 use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement};
 use state::Snapshot;
@@ -214,7 +216,7 @@ impl Prepared {
         let context =
             Context { height: 0, timestamp_ms, index: 0, transaction: TransactionId::default(), step_limit };
         let share = memory.as_ref().map_or_else(MemoryShare::default, MemoryShare::of);
-        let execution = Execution::new(library, snapshot, context).without_registration().sharing(share);
+        let execution = Execution::new(&**library, snapshot, context).without_registration().sharing(share);
         Ok(execution.acting_as(principal).interrupted_by(interrupt))
     }
 
@@ -258,7 +260,7 @@ impl Prepared {
             let statement = match step {
                 Step::Statement(statement) => statement,
                 Step::Block(block) => {
-                    execution.run_block(block)?;
+                    plpgsql::call(block, "DO", execution, Vec::new())?;
                     let notices = execution.take_notices();
                     results.push(StatementResult { tag: "DO".to_string(), notices, ..Default::default() });
                     continue;
@@ -283,6 +285,41 @@ impl Prepared {
             });
         }
         Ok(results)
+    }
+}
+
+impl Prepared {
+    /// Runs it inside of a routine, and gives what its last statement gave.
+    ///
+    /// # Errors
+    /// What its statements end with; `0A000` for what a procedure cannot run.
+    pub(crate) fn run_inside(
+        &self,
+        execution: &mut Execution<'_>,
+        values: Vec<Value>,
+    ) -> Result<StatementOutput, SqlError> {
+        let refused = match self.kind() {
+            StatementKind::Read | StatementKind::Write | StatementKind::Empty => None,
+            StatementKind::SchemaChange => Some("a schema change"),
+            StatementKind::Copy { .. } => Some("COPY"),
+        };
+        if let Some(what) = refused {
+            return Err(SqlError::unsupported(format_args!("{what} in EXECUTE")).hint("Send it on its own."));
+        }
+        execution.authorise_text(&self.needs, "EXECUTE of a call")?;
+        let frame = self.frame(&values)?;
+        let mut output = StatementOutput::default();
+        for step in &self.steps {
+            output = match step {
+                Step::Statement(statement) => execution.run(statement, &frame)?,
+                Step::Block(block) => {
+                    plpgsql::call(block, "DO", execution, Vec::new())?;
+                    StatementOutput::default()
+                }
+                Step::Schema(_) | Step::Copy => StatementOutput::default(),
+            };
+        }
+        Ok(output)
     }
 }
 
@@ -500,7 +537,7 @@ fn step_columns(library: &Library, step: &Step) -> Vec<OutputColumn> {
                 let outputs = procedure.parameters.iter().enumerate();
                 let outputs = outputs.filter(|(_, parameter)| parameter.mode.is_output());
                 outputs
-                    .map(|(position, parameter)| crate::execution::output_column(position, parameter))
+                    .map(|(position, parameter)| crate::routines::output_column(position, parameter))
                     .collect()
             })
         }

@@ -250,7 +250,7 @@ fn result_columns(types: &CompositeTypes, definition: &Procedure) -> Vec<OutputC
         FunctionResult::Outputs => definition
             .outputs()
             .enumerate()
-            .map(|(position, parameter)| crate::execution::output_column(position, parameter))
+            .map(|(position, parameter)| crate::routines::output_column(position, parameter))
             .collect(),
         // Every call names them.
         FunctionResult::Record => Vec::new(),
@@ -286,6 +286,22 @@ pub(crate) fn assign_arguments<'p>(
 /// Whether a value of this type can be an argument for this parameter.
 pub(crate) fn takes(parameter: DataType, argument: DataType) -> bool {
     can_cast_implicitly(argument, parameter.family())
+}
+
+/// The column in which CALL shows an OUT or INOUT parameter.
+pub(crate) fn output_column(position: usize, parameter: &Parameter) -> OutputColumn {
+    let name = match parameter.name.as_str() {
+        "" => format!("column{}", position + 1),
+        name => name.to_string(),
+    };
+    OutputColumn { name, data_type: parameter.data_type.family() }
+}
+
+#[cold]
+pub(crate) fn no_procedure(name: &str, types: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("procedure {name}({types}) does not exist")).hint(
+        "No procedure matches the given name and argument types. You might need to add explicit type casts.",
+    )
 }
 
 #[cfg(test)]

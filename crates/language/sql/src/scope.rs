@@ -2,15 +2,14 @@
 
 mod excerpt;
 
-pub(crate) use excerpt::ScopeExcerpt;
-
-use crate::execution::Needs;
+use crate::names::position_in;
+use crate::needs::Needs;
 use crate::plpgsql::NameConflict;
 use crate::polymorphic::Callee;
 use crate::routines::Routines;
 use crate::view::Noted;
-use sqlparser::ast::Ident;
-use sqlparser::tokenizer::{Location, Span};
+pub(crate) use excerpt::ScopeExcerpt;
+use sqlparser::tokenizer::Span;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -435,40 +434,4 @@ impl VariableScope {
 
 fn find(variables: &[(String, usize)], name: &str) -> Option<usize> {
     variables.iter().find(|(known, _)| known == name).map(|(_, slot)| *slot)
-}
-
-/// Characters from 1 of a line and column, both from 1.
-pub(crate) fn position_in(source: &str, location: Location) -> Option<u32> {
-    if location.line == 0 {
-        return None;
-    }
-    let mut line_start = 0;
-    for _ in 1..location.line {
-        line_start += source[line_start..].find('\n')? + 1;
-    }
-    let characters = source[..line_start].chars().count() as u64 + location.column;
-    u32::try_from(characters).ok()
-}
-
-/// A name as PostgreSQL knows it: in lower case unless it was quoted.
-///
-/// # Errors
-/// `42601` where it is empty, `42622` where it is longer than [`limits::NAME_BYTES_MAX`].
-pub(crate) fn name_of(ident: &Ident) -> Result<String, SqlError> {
-    let name = match ident.quote_style {
-        Some(_) => ident.value.clone(),
-        None => ident.value.to_ascii_lowercase(),
-    };
-    if name.is_empty() {
-        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "zero-length delimited identifier"));
-    }
-    if name.len() > limits::NAME_BYTES_MAX {
-        let message = format!(
-            "identifier \"{name}\" has {} bytes, the limit is {} (NAME_BYTES_MAX)",
-            name.len(),
-            limits::NAME_BYTES_MAX
-        );
-        return Err(SqlError::new(SqlState::NAME_TOO_LONG, message));
-    }
-    Ok(name)
 }

@@ -99,7 +99,7 @@ impl Invocation {
         let parameters = parameters.iter().enumerate();
         let parameters = parameters.filter(|(_, parameter)| parameter.mode.is_output());
         let columns: Vec<OutputColumn> = parameters
-            .map(|(position, parameter)| crate::execution::output_column(position, parameter))
+            .map(|(position, parameter)| crate::routines::output_column(position, parameter))
             .collect();
         let rows = if columns.is_empty() { Vec::new() } else { vec![outputs] };
         let notices = execution.take_notices();
@@ -115,7 +115,7 @@ impl Invocation {
         let procedure = self
             .library
             .definition(name)
-            .ok_or_else(|| crate::execution::no_procedure(name, &types_of(arguments)))?;
+            .ok_or_else(|| crate::routines::no_procedure(name, &types_of(arguments)))?;
         let inputs = || procedure.inputs();
         let fits = procedure.function.is_none()
             && inputs().count() >= arguments.len()
@@ -126,7 +126,7 @@ impl Invocation {
                 found == DataType::Text(None) || types::can_cast_implicitly(found, parameter.data_type)
             });
         if !fits {
-            return Err(crate::execution::no_procedure(name, &types_of(arguments)));
+            return Err(crate::routines::no_procedure(name, &types_of(arguments)));
         }
         let values = inputs().zip(arguments);
         let types = self.library.tables().routines().types();
@@ -267,7 +267,7 @@ impl Simulate for Invocation {
             return effects;
         }
         let mut execution =
-            Execution::new(&self.library, snapshot, self.context).asking(self.oracles.as_deref());
+            Execution::new(&*self.library, snapshot, self.context).asking(self.oracles.as_deref());
         execution = execution.acting_as(&self.principal);
         if let Some(Local { interrupt, memory }) = &self.local {
             let share = memory.as_ref().map_or_else(MemoryShare::default, MemoryShare::of);
@@ -350,7 +350,7 @@ pub(crate) fn insert_rows(
     rows: impl Iterator<Item = Vec<Value>>,
 ) -> Result<Vec<StatementResult>, SqlError> {
     execution.authorise_insert(table)?;
-    let table = execution.library().tables().get(table)?;
+    let table = execution.programs().tables().get(table)?;
     let mut targets = Vec::with_capacity(columns.len());
     for name in columns {
         let ordinal = table.ordinal(name).ok_or_else(|| no_column(table, name))?;
@@ -371,7 +371,7 @@ pub(crate) fn insert_rows(
     }
     execution.begin_insert(table)?;
     let mut inserted = 0_u64;
-    let types = execution.library().tables().routines().types().clone();
+    let types = execution.programs().tables().routines().types().clone();
     for values in rows {
         if values.len() != targets.len() {
             let message =

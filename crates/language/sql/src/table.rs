@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
     Catalog, ColumnSet, DataType, Generated, Index, Policy, SearchPath, SqlError, SqlState, Table, TableId,
-    Value, as_given, format_value,
+    Value, as_given, format_value, limits,
 };
 
 /// A table as statements use it.
@@ -369,4 +369,18 @@ impl Tables {
             SqlError::new(SqlState::UNDEFINED_TABLE, message)
         })
     }
+}
+
+/// Whether a row of this table may be longer than a row may be.
+pub(crate) fn may_be_too_long(table: &TablePlan) -> bool {
+    // As `check_row_bytes` counts; a character has at most four bytes.
+    let bytes = table.columns.iter().map(|column| match column.data_type {
+        DataType::Text(None) | DataType::Char(None) | DataType::Unknown => usize::MAX,
+        DataType::Bytea | DataType::Array(_) | DataType::Composite(_) | DataType::Record => usize::MAX,
+        DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {
+            (characters as usize).saturating_mul(4).saturating_add(9)
+        }
+        _ => 18,
+    });
+    bytes.fold(0, usize::saturating_add) > limits::ROW_BYTES_MAX
 }

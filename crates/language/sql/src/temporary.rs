@@ -382,7 +382,7 @@ impl TemporaryTables {
     ) -> Result<Option<LocalResults>, SqlError> {
         let combined = self.combined(ledger)?;
         let both = Both { catalog: combined.catalog(), ledger: snapshot, temporary: &self.state };
-        let mut execution = Execution::new(&combined, &both, context)
+        let mut execution = Execution::new(&*combined, &both, context)
             .locally()
             .sharing(self.share_of_execution())
             .acting_as(principal)

@@ -1,23 +1,17 @@
-//! Triggers of a catalog: which fire at what, and their functions, compiled for the table that each is on.
-//!
-//! What `NEW` and `OLD` are is known only from the table, so that a function is compiled once for every trigger that calls
-//! it. A trigger whose function does not compile any more says so when it fires, as a procedure does when it is called.
+//! Triggers of a catalog: which fire at what, and what their functions are given.
 
 use crate::expand_rows::{expand_rows, span_of_row};
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
-use crate::library::CompileOptions;
 use crate::parse::parse_expression;
-use crate::plpgsql::{self, CompiledProcedure};
 use crate::polymorphic::Callee;
 use crate::scope::VariableScope;
 use crate::table::{TablePlan, Tables};
-use rustc_hash::FxHashMap;
 use sqlparser::ast::{self, Expr, Spanned};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Array, Catalog, DataType, ElementType, Procedure, Row, SqlError, SqlState, TableId, Trigger,
-    TriggerEvent, TriggerTime, Value, schema_of,
+    Array, Catalog, DataType, ElementType, Procedure, Row, SqlError, SqlState, Trigger, TriggerEvent,
+    TriggerTime, Value, schema_of,
 };
 
 /// By which numbers the relations of OLD TABLE and NEW TABLE are known; those of recursive queries are small.
@@ -97,9 +91,11 @@ impl TableTriggers {
     }
 }
 
-/// A trigger, ready to fire.
+/// A trigger of a table, bound: when it fires, and what its function gets.
 #[derive(Debug)]
-pub(crate) struct CompiledTrigger {
+pub(crate) struct TriggerPlan {
+    /// Its place among the triggers of its catalog.
+    pub number: usize,
     /// As the catalog has it.
     pub definition: Arc<Trigger>,
     /// What it calls.
@@ -109,9 +105,7 @@ pub(crate) struct CompiledTrigger {
     /// WHEN, over the columns of the row before and then those of the row after.
     pub condition: Option<Result<Expression, SqlError>>,
     /// What WHEN calls.
-    called_by_condition: Vec<Callee>,
-    /// The function for this table.
-    body: Result<CompiledProcedure, SqlError>,
+    pub called_by_condition: Vec<Callee>,
     /// Columns of the table.
     width: usize,
     /// `TG_NAME`, `TG_WHEN` and `TG_LEVEL`.
@@ -120,15 +114,15 @@ pub(crate) struct CompiledTrigger {
     whose: [Value; 6],
 }
 
-impl CompiledTrigger {
-    /// Compiles a trigger of a table; `None` where its function is not there.
+impl TriggerPlan {
+    /// Binds a trigger of a table; `None` where its function is not there. `number`: its place among those of the catalog.
     pub fn new(
         tables: &Tables,
         catalog: &Catalog,
         table: &TablePlan,
         definition: &Arc<Trigger>,
-        options: CompileOptions,
-    ) -> Option<CompiledTrigger> {
+        number: usize,
+    ) -> Option<TriggerPlan> {
         let function = catalog.procedures.get(&definition.function)?.clone();
         let condition = definition.condition.as_deref();
         let condition = condition.map(|sql| {
@@ -152,11 +146,11 @@ impl CompiledTrigger {
             condition.visit_calls(&mut |call| called_by_condition.push(call.callee.clone()));
         }
         let columns = definition.columns.iter().filter_map(|name| table.ordinal(name));
-        Some(CompiledTrigger {
+        Some(TriggerPlan {
+            number,
             columns: columns.map(|ordinal| ordinal as u16).collect(),
             condition,
             called_by_condition,
-            body: plpgsql::compile_trigger(tables, &function, table, definition, options),
             width: table.columns.len(),
             what: [text(&definition.name), text(definition.time.name()), text(definition.level())],
             whose,
@@ -173,14 +167,6 @@ impl CompiledTrigger {
     /// Columns of its table.
     pub fn width(&self) -> usize {
         self.width
-    }
-
-    /// Its function.
-    ///
-    /// # Errors
-    /// What is wrong with it, where it does not compile.
-    pub fn body(&self) -> Result<&CompiledProcedure, SqlError> {
-        self.body.as_ref().map_err(Clone::clone)
     }
 
     /// What the function gets, as far as it is the same for all rows: `None` is a value of a row.
@@ -258,42 +244,6 @@ fn event_name(event: TriggerEvent) -> &'static Value {
         TriggerEvent::Update => update,
         TriggerEvent::Delete => delete,
         TriggerEvent::Truncate => truncate,
-    }
-}
-
-/// All triggers of a catalog that fire, compiled.
-#[derive(Debug, Default)]
-pub(crate) struct Triggers {
-    by_table: FxHashMap<TableId, Vec<Arc<CompiledTrigger>>>,
-}
-
-impl Triggers {
-    /// Compiles them.
-    pub fn new(tables: &Tables, catalog: &Catalog, options: CompileOptions) -> Triggers {
-        let mut by_table = FxHashMap::default();
-        for (id, triggers) in &catalog.triggers {
-            let Some(table) = tables.by_id(*id) else { continue };
-            let enabled = triggers.values().filter(|trigger| trigger.enabled);
-            let compile = |trigger| CompiledTrigger::new(tables, catalog, table, trigger, options);
-            by_table.insert(*id, enabled.filter_map(compile).map(Arc::new).collect());
-        }
-        Triggers { by_table }
-    }
-
-    /// Those of a table, in the order of their names.
-    pub fn of(&self, table: TableId) -> &[Arc<CompiledTrigger>] {
-        self.by_table.get(&table).map_or(&[], Vec::as_slice)
-    }
-
-    /// Visits the procedures and functions that a trigger function calls, on whatever table.
-    pub fn visit_calls(&self, function: &str, visit: &mut dyn FnMut(&Callee)) {
-        // Whoever asks collects them in an order of its own.
-        for trigger in self.by_table.values().flatten().filter(|trigger| trigger.function.name == function) {
-            if let Ok(body) = &trigger.body {
-                body.calls().iter().for_each(&mut *visit);
-            }
-            trigger.called_by_condition.iter().for_each(&mut *visit);
-        }
     }
 }
 

@@ -1,19 +1,11 @@
-//! Aggregates, with exact results.
+//! Aggregates, bound.
 
-mod accumulator;
-mod ordered_set;
-mod regression;
 mod support;
-mod user;
-
-pub(crate) use accumulator::{ACCUMULATOR_BYTES, Accumulator, Sortable, compare_by, compare_key};
-pub(crate) use ordered_set::OrderedSet;
-pub(crate) use regression::Regression;
-pub(crate) use support::support_function;
-pub(crate) use user::UserFunctions;
 
 use crate::expression::Expression;
-use types::DataType;
+use std::sync::Arc;
+pub(crate) use support::support_function;
+use types::{DataType, Value};
 
 /// An aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +190,93 @@ impl AggregateFunction {
     }
 
     /// True where the result depends on the order of the values.
-    fn follows_order(self) -> bool {
+    pub fn follows_order(self) -> bool {
         matches!(self, AggregateFunction::Join | AggregateFunction::Array)
+    }
+}
+
+/// What an aggregate of the ledger does, bound for a query.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct UserFunctions {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What a row adds, of the types that the aggregate takes.
+    pub arguments: Vec<Expression>,
+    /// The next state, of the state and what a row adds.
+    pub transition: Expression,
+    /// Rows with a NULL add nothing, and the first other one is the state where there was none.
+    pub is_strict: bool,
+    /// The state before the first row.
+    pub initial: Value,
+    /// The result, of the state and as many NULLs as there are arguments.
+    pub result: Expression,
+}
+
+/// What is measured of the pairs (Y, X).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Regression {
+    /// `regr_count`
+    Count,
+    /// `regr_sxx`
+    SquaresX,
+    /// `regr_syy`
+    SquaresY,
+    /// `regr_sxy`
+    Products,
+    /// `regr_avgx`
+    AverageX,
+    /// `regr_avgy`
+    AverageY,
+    /// `regr_r2`
+    Determination,
+    /// `regr_slope`
+    Slope,
+    /// `regr_intercept`
+    Intercept,
+    /// `covar_pop`
+    CovarianceOfAll,
+    /// `covar_samp`
+    CovarianceOfSample,
+    /// `corr`
+    Correlation,
+}
+
+/// What is asked of the sorted values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OrderedSet {
+    /// `percentile_cont(fraction)`: between the two values that are nearest
+    Continuous,
+    /// `percentile_disc(fraction)`: the first value at or behind it
+    Discrete,
+    /// `mode()`: the value that is there most often
+    Mode,
+    /// `rank(values)`: of a row with these values
+    Rank,
+    /// `dense_rank(values)`
+    DenseRank,
+    /// `percent_rank(values)`
+    PercentRank,
+    /// `cume_dist(values)`
+    CumulativeShare,
+}
+
+impl OrderedSet {
+    /// The aggregate of this name.
+    pub fn named(name: &str) -> Option<OrderedSet> {
+        Some(match name {
+            "percentile_cont" => OrderedSet::Continuous,
+            "percentile_disc" => OrderedSet::Discrete,
+            "mode" => OrderedSet::Mode,
+            "rank" => OrderedSet::Rank,
+            "dense_rank" => OrderedSet::DenseRank,
+            "percent_rank" => OrderedSet::PercentRank,
+            "cume_dist" => OrderedSet::CumulativeShare,
+            _ => return None,
+        })
+    }
+
+    /// True where what stands in the parentheses is a row like those that are sorted.
+    pub fn is_hypothetical(self) -> bool {
+        !matches!(self, OrderedSet::Continuous | OrderedSet::Discrete | OrderedSet::Mode)
     }
 }

@@ -3,8 +3,7 @@
 use super::views::{depends, drop_dependents};
 use super::{SchemaChange, relation_exists};
 use crate::expression::bind_data_type;
-use crate::scope::name_of;
-use crate::statement::table_name;
+use crate::names::{name_of, table_name};
 use crate::table::Tables;
 use sqlparser::ast::{
     ObjectName, UserDefinedTypeCompositeAttributeDef, UserDefinedTypeRepresentation as Representation,

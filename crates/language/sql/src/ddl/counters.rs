@@ -11,13 +11,9 @@
 use super::{Rows, take_number};
 use crate::expression::bind_data_type;
 use crate::parse_sequence::CountingOptions;
+use crate::sequence::counter_key;
 use sqlparser::ast::{Expr, SequenceOptions, UnaryOperator, Value as Literal};
-use types::{Catalog, CompositeTypes, Counter, DataType, Key, SqlError, SqlState, TableId};
-
-/// The key of the only row of a counter.
-pub(crate) fn counter_key() -> Key {
-    Key::from_bytes(&[0])
-}
+use types::{Catalog, CompositeTypes, Counter, DataType, SqlError, SqlState, TableId};
 
 impl CountingOptions {
     /// Whether it says anything about how a sequence counts.

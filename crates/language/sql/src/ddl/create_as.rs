@@ -5,9 +5,10 @@
 
 use super::tables::{TableDraft, create_table, table_endorsement};
 use super::{Rows, SchemaChange, relation_exists};
+use crate::names::{name_of, table_name};
 use crate::parse_create_as::CreateTableAs;
-use crate::scope::{VariableScope, name_of};
-use crate::statement::{BoundStatement, bind_query, table_name};
+use crate::scope::VariableScope;
+use crate::statement::{BoundStatement, bind_query};
 use sqlparser::ast::Query;
 use std::collections::BTreeSet;
 use types::{Catalog, Column, DataType, Row, SearchPath, SqlError, SqlState, limits};
@@ -69,7 +70,7 @@ pub(super) fn create_table_as(
         return Err(SqlError::unsupported("CREATE TABLE AS behind another schema change of the same script")
             .hint("Send it in a script of its own."));
     }
-    let tables = &rows.execution.library().tables().with_search_path(&draft.search_path);
+    let tables = &rows.execution.programs().tables().with_search_path(&draft.search_path);
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
     let select = bind_query(tables, &scope, &draft.query)?;
     rows.execution.authorise(&scope.needs())?;

@@ -1,11 +1,9 @@
 //! CREATE INDEX, DROP INDEX and UNIQUE.
 
 use super::{Rows, generated_name, relation_exists, take_number};
+use crate::names::{name_of, table_name};
 use crate::routines::Routines;
-use crate::scope::name_of;
-use crate::statement::table_name;
-use crate::table::TablePlan;
-use crate::table::{describe_key, listed_columns};
+use crate::table::{TablePlan, describe_key, listed_columns};
 use sqlparser::ast::{self, Expr, IndexColumn, IndexType};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -5,9 +5,9 @@
 //! it may be that of a WITH query.
 
 use crate::expression::is_system_function;
+use crate::names::table_name;
 use crate::parse::parse_expression;
 use crate::sequence::{draws_value, sequence_name, stored_sequence_name};
-use crate::statement::table_name;
 use sqlparser::ast::{self, Expr, Ident, ObjectName, Spanned, TableFactor, VisitMut, VisitorMut};
 use sqlparser::tokenizer::Span;
 use std::ops::ControlFlow;

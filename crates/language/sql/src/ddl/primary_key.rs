@@ -6,7 +6,7 @@
 use super::columns::{contains_nulls, renumber};
 use super::foreign_keys::{refuse_key_needed, remove_foreign_keys};
 use super::{Rows, generated_name, relation_exists};
-use crate::scope::name_of;
+use crate::names::name_of;
 use crate::table::describe_key;
 use sqlparser::ast::{Expr, IndexColumn, PrimaryKeyConstraint};
 use std::collections::BTreeSet;

@@ -286,7 +286,7 @@ impl Resolver<'_> {
                     rename_in_expr(&mut check.expr, &self.qualify());
                 }
                 ColumnOption::ForeignKey(foreign_key) => {
-                    let mut parent = crate::statement::table_name(&foreign_key.foreign_table)?;
+                    let mut parent = crate::names::table_name(&foreign_key.foreign_table)?;
                     self.relation(&mut parent)?;
                     foreign_key.foreign_table = super::names::written(&parent);
                 }

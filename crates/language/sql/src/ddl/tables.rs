@@ -9,10 +9,9 @@ use super::sequences::{ColumnSequence, create_owned, drop_owned};
 use super::views::drop_dependents;
 use super::{Rows, SchemaChange, bind_policy, generated_name, relation_exists, take_number};
 use crate::expression::bind_data_type;
+use crate::names::{name_of, table_name};
 use crate::parse_sequence::CountingOptions;
 use crate::routines::Routines;
-use crate::scope::name_of;
-use crate::statement::table_name;
 use crate::table::TablePlan;
 use sqlparser::ast::{
     self, ColumnOption, CreateTable, CreateTableLikeDefaults, CreateTableLikeKind, CreateTableOptions, Expr,

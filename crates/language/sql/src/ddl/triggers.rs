@@ -3,12 +3,12 @@
 use super::find_table;
 use super::views::depends;
 use crate::expression::Kind;
-use crate::library::CompileOptions;
 use crate::parse::parse_expression;
 use crate::parse_trigger::{CreateTrigger, TriggerStatement};
+use crate::plpgsql::{self, CompileOptions};
 use crate::scope::VariableScope;
 use crate::table::{TablePlan, Tables};
-use crate::trigger::{CompiledTrigger, INVALID_DEFINITION, arguments_value, bind_condition};
+use crate::trigger::{INVALID_DEFINITION, TriggerPlan, arguments_value, bind_condition};
 use sqlparser::ast::Expr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -305,11 +305,9 @@ pub(super) fn check_triggers(
     for (id, triggers) in &catalog.triggers {
         for trigger in triggers.values().filter(|trigger| meant(*id, trigger)) {
             let Some(plan) = tables.by_id(*id) else { continue };
+            let Some(bound) = TriggerPlan::new(tables, catalog, plan, trigger, 0) else { continue };
             let options = CompileOptions::default();
-            let Some(compiled) = CompiledTrigger::new(tables, catalog, plan, trigger, options) else {
-                continue;
-            };
-            match compiled.body() {
+            match plpgsql::compile_trigger(tables, &bound.function, plan, trigger, options) {
                 Err(error) if error.state != SqlState::UNDEFINED_FUNCTION => return Err(error),
                 _ => {}
             }

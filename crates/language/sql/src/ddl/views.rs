@@ -8,9 +8,10 @@
 
 use super::names::{Qualify, rename_in_query, written};
 use super::{SchemaChange, relation_exists};
+use crate::names::{name_of, table_name};
 use crate::parse::{parse_query, tokenize};
-use crate::scope::{VariableScope, name_of};
-use crate::statement::{BoundSelect, bind_query, table_name};
+use crate::scope::VariableScope;
+use crate::statement::{BoundSelect, bind_query};
 use crate::table::Tables;
 use crate::view::Noted;
 use sqlparser::ast::{

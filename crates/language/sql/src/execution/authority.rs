@@ -10,21 +10,10 @@
 //! relations and calls are found (`scope::note_use`). Inside of a view nothing is noted.
 
 use super::Execution;
-use crate::polymorphic::Callee;
+use crate::needs::Needs;
 use crate::sequence::is_sequence_function;
 use std::sync::Arc;
 use types::{PUBLIC_SCHEMA, Principal, Privileges, Securable, SqlError, SqlState, object_name, schema_of};
-
-/// What running something needs, as it was bound.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Needs {
-    /// Privileges on tables and views.
-    pub relations: Box<[(Securable, Privileges)]>,
-    /// Routines that are called.
-    pub called: Box<[Callee]>,
-    /// Those, and the functions of triggers that may fire, which need no privilege.
-    pub involved: Box<[Callee]>,
-}
 
 /// In whose name something runs, where that may not do everything.
 #[derive(Clone, Debug)]
@@ -99,7 +88,7 @@ impl<'a> Execution<'a> {
     }
 
     fn require(&self, authority: &Authority, object: &Securable, wanted: Privileges) -> Result<(), SqlError> {
-        let catalog = self.library.catalog();
+        let catalog = self.programs.catalog();
         if let Securable::Relation(name) | Securable::Routine(name) = object {
             // What the role may not look for, it does not come to.
             let schema = Securable::Schema(schema_of(name).to_string());
@@ -148,6 +137,6 @@ impl<'a> Execution<'a> {
     }
 
     fn catalog_has(&self, role: &str) -> bool {
-        self.library.catalog().roles.by_name.contains_key(role)
+        self.programs.catalog().roles.by_name.contains_key(role)
     }
 }

@@ -81,7 +81,7 @@ impl Execution<'_> {
                 self.apply(take_key(table, index, new, row.clone()))?;
             }
         }
-        let foreign_keys = self.library.tables().foreign_keys();
+        let foreign_keys = self.programs.tables().foreign_keys();
         for foreign_key in foreign_keys.of_child(table.id) {
             let Some(values) = after.and_then(|row| values_of(row, &foreign_key.columns)) else { continue };
             if before.and_then(|row| values_of(row, &foreign_key.columns)).as_ref() != Some(&values) {

@@ -4,7 +4,7 @@
 //! same batch is in conflict with it.
 
 use super::Execution;
-use crate::ddl::counter_key;
+use crate::sequence::counter_key;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
 use types::{ColumnSet, Counter, Row, SqlError, SqlState, TableId, Value};
@@ -55,8 +55,8 @@ impl Execution<'_> {
 
     /// RESTART IDENTITY: what belongs to this table counts from its start again.
     pub(super) fn restart_counters(&mut self, table: TableId) -> Result<(), SqlError> {
-        let library = self.library;
-        for sequence in library.catalog().sequences.values() {
+        let programs = self.programs;
+        for sequence in programs.catalog().sequences.values() {
             if let Some(counter) = &sequence.counter
                 && sequence.owner.as_ref().is_some_and(|owner| owner.table == table)
             {

@@ -1,14 +1,16 @@
 //! Functions that statements and expressions call.
 
+use super::Execution;
 use super::select::Given;
-use super::{Execution, Needs};
+use crate::execution::CallResult;
+use crate::execution::Described;
 use crate::expression::{RoutineCall, unmeasured};
-use crate::plpgsql::{self, CallResult, CompiledProcedure};
+use crate::needs::Needs;
 use crate::polymorphic::{Actual, Callee};
-use crate::prepare::{StatementKind, Step};
 use crate::routines::CallForm;
 use crate::sequence::is_sequence_function;
 use crate::statement::StatementOutput;
+use std::sync::Arc;
 use types::{DataType, Notice, OutputColumn, SearchPath, Severity, SqlError, SqlState, Value, limits};
 
 /// Bytes of a polymorphic function's body that a call of it pays a step for.
@@ -26,29 +28,38 @@ impl Execution<'_> {
         actual: Actual,
         arguments: Vec<Value>,
     ) -> Result<CallResult, SqlError> {
-        let library = self.library;
-        let definition = library.definition(name);
+        let definition = self.programs.catalog().procedures.get(name);
         if actual != Actual::default() {
             // Nobody can tell when a node compiles it again.
             let length = definition.map_or(0, |definition| definition.body.len());
             self.charge(length as u64 / BODY_BYTES_PER_STEP)?;
         }
-        let procedure = library.routine(name, actual)?;
         let definer = definition.is_some_and(|definition| definition.security_definer);
+        let programs = self.programs;
+        self.as_definer(definer, |execution| programs.call(execution, name, actual, arguments))
+    }
+
+    /// Runs something with all rights, if its definer's hold.
+    pub(super) fn as_definer<R>(&mut self, definer: bool, run: impl FnOnce(&mut Self) -> R) -> R {
         let authority = if definer { self.authority.take() } else { None };
-        let result = self.call_compiled(name, &procedure, arguments);
+        let result = run(self);
         if definer {
             self.authority = authority;
         }
         result
     }
 
-    pub(super) fn call_compiled(
+    /// Runs the body of a routine: it is authorised, counts as a level of nesting, and stands in PG_CONTEXT meanwhile.
+    ///
+    /// # Errors
+    /// What the body ends with; `42501`; `54001` where calls are nested too deep.
+    pub fn within_routine<R>(
         &mut self,
         name: &str,
-        procedure: &CompiledProcedure,
-        arguments: Vec<Value>,
-    ) -> Result<CallResult, SqlError> {
+        needs: &Needs,
+        described: &Arc<Described>,
+        body: impl FnOnce(&mut Self) -> Result<R, SqlError>,
+    ) -> Result<R, SqlError> {
         if self.depth >= limits::NESTING_MAX {
             let message = format!(
                 "calls are nested more than {} deep (NESTING_MAX) in procedure \"{name}\"",
@@ -57,13 +68,13 @@ impl Execution<'_> {
             return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
         }
         self.charge(1)?;
-        self.authorise(&procedure.needs)?;
+        self.authorise(needs)?;
         self.depth += 1;
         // A routine sees the block's time, whatever time a session says it is in its own statements.
         let now = std::mem::replace(&mut self.now, self.context.now());
-        self.calls.push((procedure.described.clone(), self.address));
+        self.calls.push((described.clone(), self.address));
         // What its statements do is measured there.
-        let result = unmeasured(|| plpgsql::call(procedure, self, arguments));
+        let result = unmeasured(|| body(self));
         if let Some((_, address)) = self.calls.pop() {
             self.address = address;
         }
@@ -101,8 +112,7 @@ impl Execution<'_> {
         self.beside_statement(|execution| execution.call(name, callee.actual, arguments))
     }
 
-    /// Runs a text of SQL that a procedure has made, and gives what its last statement gave. It is bound once as long as
-    /// it stays the same; the steps are charged each time, since nobody can tell when a node binds it again.
+    /// Runs a text of SQL that a routine has made: [`Programs::run_text`].
     ///
     /// # Errors
     /// What is wrong in it; `0A000` for what a procedure cannot run.
@@ -114,27 +124,7 @@ impl Execution<'_> {
         types: &[DataType],
     ) -> Result<StatementOutput, SqlError> {
         self.charge(sql.len() as u64)?;
-        let library = self.library;
-        let script = library.script(&search_path.in_front_of(sql), types)?;
-        let refused = match script.kind() {
-            StatementKind::Read | StatementKind::Write | StatementKind::Empty => None,
-            StatementKind::SchemaChange => Some("a schema change"),
-            StatementKind::Copy { .. } => Some("COPY"),
-        };
-        if let Some(what) = refused {
-            return Err(SqlError::unsupported(format_args!("{what} in EXECUTE")).hint("Send it on its own."));
-        }
-        self.authorise_text(&script.needs, "EXECUTE of a call")?;
-        let frame = script.frame(&values)?;
-        let mut output = StatementOutput::default();
-        for step in &script.steps {
-            output = match step {
-                Step::Statement(statement) => self.run(statement, &frame)?,
-                Step::Block(block) => self.run_block(block).map(|()| StatementOutput::default())?,
-                Step::Schema(_) | Step::Copy => StatementOutput::default(),
-            };
-        }
-        Ok(output)
+        self.programs.run_text(self, search_path, sql, (values, types))
     }
 
     /// Refuses what is known only now that it runs, where the role may not do it, or where others would have had to endorse it.
@@ -142,21 +132,13 @@ impl Execution<'_> {
     /// # Errors
     /// `42501`; `0A000` for a call of what has an endorsement policy.
     pub fn authorise_text(&self, needs: &Needs, what: &str) -> Result<(), SqlError> {
-        if let Some(procedure) = self.library.with_a_policy(&needs.involved)? {
+        if let Some(procedure) = self.programs.with_a_policy(&needs.involved)? {
             let what = format_args!("{what} of \"{procedure}\", which has an endorsement policy,");
             return Err(
                 SqlError::unsupported(what).hint("Call it without EXECUTE: who must endorse is known then.")
             );
         }
         self.authorise(needs)
-    }
-
-    /// Runs the block of DO.
-    ///
-    /// # Errors
-    /// What it ends with.
-    pub fn run_block(&mut self, block: &CompiledProcedure) -> Result<(), SqlError> {
-        self.call_compiled("DO", block, Vec::new()).map(drop)
     }
 
     /// Says something to the client. What is too much is left out, and the last message says so.
@@ -197,7 +179,7 @@ impl Execution<'_> {
         let arguments = self.with_subqueries(&[], given, |environment| call.arguments_in(environment))?;
         let Some(arguments) = arguments else {
             // One row of NULLs, where it gives one.
-            return Ok(self.library.tables().routines().row_of_nulls(call));
+            return Ok(self.programs.tables().routines().row_of_nulls(call));
         };
         let CallResult { values, rows } = self.call_function(&call.callee, arguments)?;
         let rows = rows.unwrap_or_else(|| vec![values]);

@@ -1,6 +1,7 @@
 //! The groups of GROUP BY.
 
-use crate::aggregate::{ACCUMULATOR_BYTES, Accumulator, Sortable};
+use crate::execution::aggregate::{ACCUMULATOR_BYTES, Accumulator};
+use crate::execution::sorting::Sortable;
 use crate::expression::{Environment, row_space};
 use crate::statement::Grouping;
 use std::collections::BTreeMap;

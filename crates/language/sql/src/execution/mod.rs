@@ -3,6 +3,7 @@
 //! Steps bound the time of a query, a limit on its text bounds its plan, and one count of bytes bounds its memory
 //! ([`crate::expression`], `memory`).
 
+mod aggregate;
 mod authority;
 mod change;
 mod change_firing;
@@ -10,48 +11,50 @@ mod constraint;
 mod counter;
 mod cursor;
 mod function;
-mod fused;
 mod grouping;
 mod kept;
 mod moving;
 mod own;
 mod past;
+mod programs;
 mod protect;
 mod record;
 mod relation;
 mod row_function;
 mod scan;
 mod select;
+mod sequence;
+mod sorting;
 mod suspend;
 mod trigger;
+mod window;
 
-pub(crate) use authority::{Needs, refuse_schema_change};
+use crate::expression::{Environment, Expression, KeptMemory, Memory, measured};
+use crate::polymorphic::Actual;
+use crate::routines::output_column;
+use crate::statement::{BoundCall, BoundStatement, StatementOutput};
+use authority::Authority;
+pub(crate) use authority::refuse_schema_change;
 pub(crate) use change::{check_row_bytes, row_bytes};
 pub(crate) use cursor::{CursorRows, Cursors, Movement};
+use own::OwnRows;
+pub(crate) use own::without;
+pub(crate) use programs::{CallResult, Described, Programs};
 pub(crate) use protect::Savepoint;
 pub(crate) use record::sized;
 pub(crate) use select::check_result_rows;
-pub(crate) use suspend::Suspended;
-
-use crate::expression::{Environment, Expression, KeptMemory, Memory, measured};
-use crate::library::Library;
-use crate::plpgsql::Described;
-use crate::polymorphic::Actual;
-use crate::sequence::Drawn;
-use crate::statement::{BoundCall, BoundStatement, StatementOutput};
-use authority::Authority;
-use own::OwnRows;
-pub(crate) use own::without;
 use select::{Given, KnownSubqueries};
+use sequence::Drawn;
 use state::{Command, Effects, Read, Scan, Snapshot};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+pub(crate) use suspend::Suspended;
 use trigger::Remaining;
 use types::{
-    EndorsedEffects, Key, Notice, OutputColumn, Parameter, Row, SqlError, SqlState, StatementResult, TableId,
-    TransactionId, Value, can_cast_implicitly,
+    EndorsedEffects, Key, Notice, OutputColumn, Row, SqlError, SqlState, StatementResult, TableId,
+    TransactionId, Value,
 };
 
 /// Milliseconds from 1970-01-01 to 2000-01-01.
@@ -112,7 +115,7 @@ pub(crate) struct Execution<'a> {
     oracles: Option<&'a dyn Oracles>,
     /// It runs for one session, in no block.
     local: bool,
-    library: &'a Library,
+    programs: &'a dyn Programs,
     snapshot: &'a dyn Snapshot,
     context: Context,
     now: i64,
@@ -164,11 +167,11 @@ pub(crate) struct Execution<'a> {
 
 impl<'a> Execution<'a> {
     /// Nothing has run yet.
-    pub fn new(library: &'a Library, snapshot: &'a dyn Snapshot, context: Context) -> Execution<'a> {
+    pub fn new(programs: &'a dyn Programs, snapshot: &'a dyn Snapshot, context: Context) -> Execution<'a> {
         Execution {
             oracles: None,
             local: false,
-            library,
+            programs,
             snapshot,
             context,
             now: context.now(),
@@ -253,9 +256,9 @@ impl<'a> Execution<'a> {
         self.session_place
     }
 
-    /// What was compiled.
-    pub fn library(&self) -> &'a Library {
-        self.library
+    /// What it may call.
+    pub fn programs(&self) -> &'a dyn Programs {
+        self.programs
     }
 
     /// `now()`
@@ -307,12 +310,17 @@ impl<'a> Execution<'a> {
         &mut self,
         run: impl FnOnce(&mut Self) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
-        let left = self.context.step_limit.saturating_sub(self.steps);
+        let left = self.steps_left();
         let (result, steps) = measured(left, || run(self));
         if steps > 0 {
             self.charge(steps)?;
         }
         result
+    }
+
+    /// Steps that are left.
+    pub fn steps_left(&self) -> u64 {
+        self.context.step_limit.saturating_sub(self.steps)
     }
 
     /// Whether nobody wants the result any more.
@@ -435,7 +443,7 @@ impl<'a> Execution<'a> {
     }
 
     fn call_bound(&mut self, call: &BoundCall, frame: &[Value]) -> Result<StatementOutput, SqlError> {
-        let definition = self.library.definition(&call.procedure);
+        let definition = self.programs.catalog().procedures.get(&call.procedure);
         let procedure = definition
             .filter(|procedure| procedure.function.is_none() && call.fits(&procedure.parameters))
             .ok_or_else(|| call.no_procedure())?;
@@ -445,7 +453,7 @@ impl<'a> Execution<'a> {
             if parameter.mode.is_input() {
                 // Parameters have no length, precision or scale, as in PostgreSQL.
                 let value = self.evaluate(argument, frame)?;
-                let types = self.library.tables().routines().types();
+                let types = self.programs.tables().routines().types();
                 arguments.push(types.cast(value, parameter.data_type.family())?);
             }
         }
@@ -475,12 +483,13 @@ impl<'a> Execution<'a> {
         }
     }
 
-    fn environment<'b>(&self, row: &'b [Value], frame: &'b [Value]) -> Environment<'b> {
+    /// What expressions over a row and variables are evaluated in, outside of queries.
+    pub fn environment<'b>(&self, row: &'b [Value], frame: &'b [Value]) -> Environment<'b> {
         Environment::new(row, frame, self.now)
     }
 
     /// The row as it stands for this transaction, without registering anything.
-    fn current(&self, table: TableId, key: &Key) -> Option<Row> {
+    pub fn current(&self, table: TableId, key: &Key) -> Option<Row> {
         match self.own.position(table, key) {
             Some(position) => self.own.get(position).value.clone(),
             None => self.snapshot.get(table, key),
@@ -493,40 +502,6 @@ impl<'a> Execution<'a> {
             self.own = newer;
         }
     }
-}
-
-impl BoundCall {
-    /// Whether a procedure with these parameters takes the arguments.
-    pub fn fits(&self, parameters: &[Parameter]) -> bool {
-        parameters.len() == self.arguments.len()
-            && parameters.iter().zip(&self.arguments).all(|(parameter, argument)| {
-                !parameter.mode.is_input() || can_cast_implicitly(argument.data_type, parameter.data_type)
-            })
-    }
-
-    /// What calling a procedure that is not there ends with.
-    #[cold]
-    pub fn no_procedure(&self) -> SqlError {
-        let types: Vec<String> =
-            self.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
-        no_procedure(&self.procedure, &types.join(", "))
-    }
-}
-
-/// The column in which CALL shows an OUT or INOUT parameter.
-pub(crate) fn output_column(position: usize, parameter: &Parameter) -> OutputColumn {
-    let name = match parameter.name.as_str() {
-        "" => format!("column{}", position + 1),
-        name => name.to_string(),
-    };
-    OutputColumn { name, data_type: parameter.data_type.family() }
-}
-
-#[cold]
-pub(crate) fn no_procedure(name: &str, types: &str) -> SqlError {
-    SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("procedure {name}({types}) does not exist")).hint(
-        "No procedure matches the given name and argument types. You might need to add explicit type casts.",
-    )
 }
 
 #[cold]

@@ -8,7 +8,7 @@
 use super::Execution;
 use super::trigger::Event;
 use crate::command::{DeletePlan, UpdatePlan, insert_command};
-use crate::footprint::is_same;
+use crate::expression::is_same;
 use crate::table::TablePlan;
 use std::sync::Arc;
 use types::{ColumnSet, Key, ReferentialAction, Row, SqlError, TriggerEvent};
@@ -66,7 +66,7 @@ impl Execution<'_> {
         let follows = |action: ReferentialAction| {
             !matches!(action, ReferentialAction::NoAction | ReferentialAction::Restrict)
         };
-        let referencing = self.library.tables().foreign_keys().of_parent(table.id);
+        let referencing = self.programs.tables().foreign_keys().of_parent(table.id);
         !referencing.iter().any(|foreign_key| follows(foreign_key.on_update))
     }
 

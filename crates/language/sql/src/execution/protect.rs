@@ -94,7 +94,7 @@ impl Execution<'_> {
 
     /// What a command used counts, whatever becomes of the command. So does what commands before it used that made the
     /// row what it saw: they may stay, and act at their place on another row.
-    pub(super) fn read_for_good(&mut self, row: RowId, uses: ColumnSet) {
+    pub fn read_for_good(&mut self, row: RowId, uses: ColumnSet) {
         let own = self.newer.as_ref().unwrap_or(&self.own);
         let before = own.position(row.table, &row.key).map_or(ColumnSet::EMPTY, |at| own.get(at).uses);
         // As for every read.

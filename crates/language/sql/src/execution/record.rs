@@ -41,7 +41,7 @@ impl Execution<'_> {
     }
 
     /// A new data-changing statement begins.
-    pub(super) fn begin_change(&mut self) {
+    pub fn begin_change(&mut self) {
         self.see_newer();
         self.last_matched.clear();
     }
@@ -71,7 +71,7 @@ impl Execution<'_> {
 
     /// Records a command with what it makes of the row as it stands. `writes`: what it has certainly written where it
     /// matches. Gives whether it matched.
-    pub(super) fn record(
+    pub fn record(
         &mut self,
         command: Command,
         writes: ColumnSet,

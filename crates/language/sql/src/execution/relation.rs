@@ -5,7 +5,7 @@
 
 use super::Execution;
 use super::select::Given;
-use crate::aggregate::Sortable;
+use crate::execution::sorting::Sortable;
 use crate::expression::{Expression, broken, rows_space};
 use crate::statement::{BoundSelect, Join, JoinKind, Relation, SetOperation};
 use std::collections::BTreeMap;

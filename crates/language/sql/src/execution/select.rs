@@ -2,7 +2,8 @@
 
 use super::Execution;
 use super::grouping::Groups;
-use crate::aggregate::{Sortable, compare_key};
+use crate::execution::sorting::{Sortable, compare_key};
+use crate::execution::window::window_values;
 use crate::expression::{
     Environment, Expression, QueryEnvironment, RunSubquery, broken, row_space, rows_space,
 };
@@ -266,8 +267,9 @@ impl Execution<'_> {
             let values = window.partition.len() + window.order.len() + 1;
             self.memory.hold(row_space(values).saturating_mul(kept.len() as u64))?;
             let steps_max = self.context.step_limit.saturating_sub(self.steps);
-            let (values, steps) =
-                self.with_subqueries(&[], given, |environment| window.values(&kept, environment, steps_max))?;
+            let (values, steps) = self.with_subqueries(&[], given, |environment| {
+                window_values(window, &kept, environment, steps_max)
+            })?;
             self.charge(steps)?;
             columns.push(values.into_iter());
         }

@@ -1,10 +1,9 @@
 //! Executions that stop between two statements and go on later: a session waits for its client.
 
 use super::own::OwnRows;
-use super::{Context, Cursors, Execution};
+use super::sequence::Drawn;
+use super::{Context, Cursors, Execution, Programs};
 use crate::expression::{KeptMemory, Memory};
-use crate::library::Library;
-use crate::sequence::Drawn;
 use state::{Command, Snapshot};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -65,7 +64,7 @@ impl Suspended {
 impl<'a> Execution<'a> {
     /// Goes on. Reads are not registered: it runs for its client alone.
     pub fn resume(
-        library: &'a Library,
+        programs: &'a dyn Programs,
         snapshot: &'a dyn Snapshot,
         context: Context,
         principal: &Principal,
@@ -74,7 +73,7 @@ impl<'a> Execution<'a> {
         let Suspended { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said } =
             suspended;
         let memory = Rc::new(Memory::new(context.step_limit, memory));
-        let new = Execution::new(library, snapshot, context).without_registration().acting_as(principal);
+        let new = Execution::new(programs, snapshot, context).without_registration().acting_as(principal);
         Execution { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said, ..new }
     }
 

@@ -26,10 +26,9 @@ use super::Execution;
 use super::constraint::Unsettled;
 use super::moving::Updated;
 use crate::command::{DeletePlan, PlannedUpdate, UpdatePlan};
-use crate::expression::{Environment, Expression, row_space};
-use crate::footprint::is_same;
+use crate::expression::{Environment, Expression, is_same, row_space};
 use crate::table::TablePlan;
-use crate::trigger::{CompiledTrigger, NEW_TABLE, OLD_TABLE};
+use crate::trigger::{NEW_TABLE, OLD_TABLE, TriggerPlan};
 use state::{Command, RowId};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -102,7 +101,7 @@ impl Remaining {
 
 /// An AFTER trigger that is to fire.
 pub(super) struct Firing {
-    trigger: Arc<CompiledTrigger>,
+    trigger: Arc<TriggerPlan>,
     table: TableId,
     event: TriggerEvent,
     old: Option<Row>,
@@ -118,8 +117,8 @@ impl Execution<'_> {
             return Ok(());
         }
         self.remaining.begun.push(Begun { table: table.id, event: kind, rows: Gathered::default() });
-        let library = self.library;
-        for trigger in library.triggers_of(table.id) {
+        let programs = self.programs;
+        for trigger in programs.triggers_of(table.id) {
             if trigger.definition.fires(TriggerTime::Before, false, kind)
                 && self.is_to_fire(trigger, event, None, None)?
             {
@@ -135,8 +134,8 @@ impl Execution<'_> {
         if !table.triggers.at(kind).any {
             return Ok(());
         }
-        let library = self.library;
-        for trigger in library.triggers_of(table.id) {
+        let programs = self.programs;
+        for trigger in programs.triggers_of(table.id) {
             if !trigger.definition.fires(TriggerTime::After, false, kind)
                 || !self.is_to_fire(trigger, event, None, None)?
             {
@@ -154,7 +153,7 @@ impl Execution<'_> {
 
     fn note_firing(
         &mut self,
-        trigger: &Arc<CompiledTrigger>,
+        trigger: &Arc<TriggerPlan>,
         table: TableId,
         event: TriggerEvent,
         old: Option<&Row>,
@@ -187,8 +186,8 @@ impl Execution<'_> {
         old: Option<&Row>,
         mut new: Option<Row>,
     ) -> Result<Option<Row>, SqlError> {
-        let (library, kind) = (self.library, event.kind());
-        for trigger in library.triggers_of(table.id) {
+        let (programs, kind) = (self.programs, event.kind());
+        for trigger in programs.triggers_of(table.id) {
             if !trigger.definition.fires(TriggerTime::Before, true, kind)
                 || !self.is_to_fire(trigger, event, old, new.as_ref())?
             {
@@ -210,7 +209,7 @@ impl Execution<'_> {
         old: Option<&Row>,
         new: Option<&Row>,
     ) -> Result<(), SqlError> {
-        let (library, kind) = (self.library, event.kind());
+        let (programs, kind) = (self.programs, event.kind());
         if table.triggers.at(kind).tables
             && let Some(rows) = self.remaining.begun(table.id, kind).cloned()
         {
@@ -223,7 +222,7 @@ impl Execution<'_> {
                 }
             }
         }
-        for trigger in library.triggers_of(table.id) {
+        for trigger in programs.triggers_of(table.id) {
             if trigger.definition.fires(TriggerTime::After, true, kind)
                 && self.is_to_fire(trigger, event, old, new)?
             {
@@ -237,7 +236,7 @@ impl Execution<'_> {
     /// Whether UPDATE OF and WHEN let a trigger fire.
     fn is_to_fire(
         &mut self,
-        trigger: &CompiledTrigger,
+        trigger: &TriggerPlan,
         event: Event<'_>,
         old: Option<&Row>,
         new: Option<&Row>,
@@ -267,13 +266,12 @@ impl Execution<'_> {
     /// Runs a trigger function. The statement goes on as if nothing had run in between, but for the rows.
     fn fire(
         &mut self,
-        trigger: &CompiledTrigger,
+        trigger: &TriggerPlan,
         event: TriggerEvent,
         old: Option<&Row>,
         new: Option<&Row>,
         rows: Option<ChangedRows>,
     ) -> Result<Option<Row>, SqlError> {
-        let body = trigger.body()?;
         let remaining = std::mem::take(&mut self.remaining);
         let matched = std::mem::take(&mut self.last_matched);
         let working = self.working.len();
@@ -281,12 +279,9 @@ impl Execution<'_> {
             self.working.push((OLD_TABLE, old));
             self.working.push((NEW_TABLE, new));
         }
+        let (programs, inputs) = (self.programs, trigger.inputs(event, old, new));
         let definer = trigger.function.security_definer;
-        let authority = if definer { self.authority.take() } else { None };
-        let result = self.call_compiled(&trigger.function.name, body, trigger.inputs(event, old, new));
-        if definer {
-            self.authority = authority;
-        }
+        let result = self.as_definer(definer, |execution| programs.fire(execution, trigger, inputs));
         self.working.truncate(working);
         self.see_newer();
         (self.last_matched, self.remaining) = (matched, remaining);

@@ -1,7 +1,7 @@
 //! What can be told of an expression without evaluating it.
 
 use super::{Environment, Expression, Function, Kind, RoutineCall};
-use types::{ColumnSet, DataType, SqlError, Value};
+use types::{ColumnSet, DataType, SqlError, Value, format_value};
 
 impl Expression {
     /// The operands, in order of evaluation.
@@ -339,6 +339,20 @@ impl Function {
                 | Function::ToHex
         )
     }
+}
+
+/// Equal in every use: numbers may be equal and still differ as text.
+pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
+    a == b
+        && match a {
+            Value::Numeric(_) | Value::Double(_) | Value::Real(_) => format_value(a) == format_value(b),
+            _ => true,
+        }
+}
+
+/// Whether errors of this expression may come with a detail, which is taken for a look at the whole row.
+pub(crate) fn may_have_detail(expression: &Expression) -> bool {
+    expression.any(&mut |inner| matches!(inner.data_type, DataType::Numeric(_)))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::bind_literal::written_number;
 use super::convert::fold;
 use super::{Expression, Kind, Relations};
 use crate::aggregate::Aggregate;
+use crate::parse::{OPERATORS_MAX, too_deep};
 use crate::scope::VariableScope;
 use crate::statement::{Level, QueryScope};
 use crate::table::TablePlan;
@@ -49,9 +50,6 @@ pub(crate) struct Binder<'a> {
     /// Where subqueries are bound, in queries.
     pub(super) query: Option<(QueryScope<'a>, &'a Level<'a>)>,
 }
-
-/// Nesting of expressions: the parser counts parentheses, this also chains of operators.
-pub(crate) const OPERATORS_MAX: usize = 256;
 
 impl<'a> Binder<'a> {
     /// For expressions without aggregates.
@@ -269,11 +267,6 @@ fn is_query(expr: &Expr) -> bool {
 
 pub(super) fn boolean(kind: Kind) -> Expression {
     Expression { kind, data_type: DataType::Boolean }
-}
-
-pub(crate) fn too_deep() -> SqlError {
-    let message = format!("an expression is nested more than {OPERATORS_MAX} operators deep (OPERATORS_MAX)");
-    SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message).hint("Split it, or use a list with IN.")
 }
 
 pub(super) fn unsupported_expression(expr: &Expr) -> SqlError {

@@ -2,7 +2,7 @@
 
 use super::bind_operator::no_operator;
 use super::{ArrayFunction, Binder, Comparison, Expression, Function, Kind};
-use crate::scope::name_of;
+use crate::names::name_of;
 use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript};
 use types::{ArithmeticOperator, DataType, ElementType, SqlError, SqlState, Value, comparison_type, limits};
 

@@ -4,7 +4,7 @@ use super::bind::Source;
 use super::bind_name::variable_expression;
 use super::row::{RowForm, RowOperation};
 use super::{Binder, Expression, Kind};
-use crate::scope::name_of;
+use crate::names::name_of;
 use sqlparser::ast::{
     AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Spanned,
 };

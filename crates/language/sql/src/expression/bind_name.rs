@@ -2,8 +2,9 @@
 
 use super::bind::Source;
 use super::{Binder, Expression};
+use crate::names::name_of;
 use crate::plpgsql::NameConflict;
-use crate::scope::{Variable, name_of};
+use crate::scope::Variable;
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::Span;
 use types::{SqlError, SqlState, catalog_name};

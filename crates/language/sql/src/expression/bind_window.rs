@@ -3,7 +3,7 @@
 use super::call::{no_function, plain_argument};
 use super::{Binder, Expression, Kind};
 use crate::aggregate::{AggregateFunction, OrderedSet};
-use crate::scope::name_of;
+use crate::names::name_of;
 use crate::window::{Bound, Frame, FrameUnits, WindowCall, WindowFunction};
 use sqlparser::ast::{
     self, FunctionArguments, NamedWindowExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,

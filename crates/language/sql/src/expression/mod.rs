@@ -31,8 +31,8 @@ mod row;
 mod subquery;
 mod work;
 
-pub(crate) use analysis::Capture;
-pub(crate) use bind::{Binder, OPERATORS_MAX, Source, shortened, too_deep};
+pub(crate) use analysis::{Capture, is_same, may_have_detail};
+pub(crate) use bind::{Binder, Source, shortened};
 pub(crate) use bind_array::element_assigned;
 pub(crate) use bind_composite::{FieldOwner, FieldStep, all_fields_of, field_path};
 pub(crate) use describe::Names;
@@ -44,11 +44,10 @@ pub(crate) use names::{bind_data_type, bind_routine_type};
 pub(crate) use relations::{Merged, NamedRelation, Relations};
 pub(crate) use routine::{NamedArgument, RoutineCall, shown_arguments};
 pub(crate) use row::{RowForm, RowOperation, row_value};
-pub(crate) use subquery::{Subquery, SubqueryForm};
-pub(crate) use work::{measured, unmeasured};
-
 use sqlparser::ast::BinaryOperator;
+pub(crate) use subquery::{Subquery, SubqueryForm};
 use types::{ArithmeticOperator, DataType, Value};
+pub(crate) use work::{measured, unmeasured};
 
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq)]

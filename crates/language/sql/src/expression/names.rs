@@ -1,9 +1,8 @@
 //! Names in SQL: of types, and of the columns of a result.
 
 use super::shortened;
+use crate::names::{name_of, table_name};
 use crate::parse_routine::TYPE_OF_COLUMN;
-use crate::scope::name_of;
-use crate::statement::table_name;
 use sqlparser::ast::{self, Expr};
 use types::{CompositeTypes, DataType, ElementType, Polymorphic, SqlError, SqlState, limits};
 

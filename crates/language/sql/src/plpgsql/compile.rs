@@ -13,7 +13,6 @@ use super::fuse::{Obstacle, Surroundings, fuse, unfused};
 use super::program::{Address, CompiledProcedure, Instruction};
 use super::variables::Variables;
 use crate::expression;
-use crate::library::CompileOptions;
 use crate::table::Tables;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -449,4 +448,19 @@ impl<'a> Compiler<'a> {
 /// The error at this position, unless it has one.
 pub(super) fn or_at(error: SqlError, position: u32) -> SqlError {
     if error.position.is_some() { error } else { error.at(position) }
+}
+
+/// How procedures are compiled. Every node of a ledger must compile alike: what is fused registers fewer reads, and so
+/// changes which transactions conflict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CompileOptions {
+    /// Whether reading a row, deciding on it and changing it become one command (`plpgsql::fuse`). Off only to measure
+    /// and test what it does.
+    pub fusion: bool,
+}
+
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions { fusion: true }
+    }
 }

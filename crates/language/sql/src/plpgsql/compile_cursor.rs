@@ -109,7 +109,7 @@ impl Compiler<'_> {
         else {
             return None;
         };
-        let known = self.tables.get(&self.tables.find(&crate::statement::table_name(name).ok()?)).ok()?;
+        let known = self.tables.get(&self.tables.find(&crate::names::table_name(name).ok()?)).ok()?;
         if !is_plain || !joins.is_empty() || known.id != scanned.table.id || known.key.is_empty() {
             return None;
         }
@@ -363,5 +363,5 @@ fn changed_table(statement: &mut sql::Statement) -> Option<(String, sql::Ident, 
         Some(alias) => alias.name.clone(),
         None => name.0.last()?.as_ident()?.clone(),
     };
-    Some((crate::statement::table_name(name).ok()?, known_as, selection))
+    Some((crate::names::table_name(name).ok()?, known_as, selection))
 }

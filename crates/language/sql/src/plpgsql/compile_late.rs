@@ -81,7 +81,7 @@ impl Compiler<'_> {
             };
             // A label may stand before the record.
             for name in names.iter().take(2) {
-                if let Ok(name) = crate::scope::name_of(name) {
+                if let Ok(name) = crate::names::name_of(name) {
                     note(&name);
                 }
             }
@@ -174,7 +174,7 @@ impl Compiler<'_> {
         is_next: bool,
     ) -> Result<Option<expression::Expression>, SqlError> {
         let sql::Expr::Identifier(name) = &value.expression else { return Ok(None) };
-        let name = crate::scope::name_of(name)?;
+        let name = crate::names::name_of(name)?;
         if self.variables.scope().resolve(&[name.as_str()]).is_some() {
             return Ok(None);
         }

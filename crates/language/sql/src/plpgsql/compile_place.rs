@@ -1,7 +1,7 @@
 //! Where in a body instructions come from: what PG_CONTEXT shows.
 
 use super::compile::Compiler;
-use super::program::Described;
+use crate::execution::Described;
 use types::{Language, Procedure};
 
 impl Compiler<'_> {

@@ -275,7 +275,7 @@ impl Compiler<'_> {
         };
         let named = match &value.expression {
             sql::Expr::Identifier(name) => {
-                let text = crate::scope::name_of(name)?;
+                let text = crate::names::name_of(name)?;
                 self.variables.fields(&Target { parts: vec![Name { text, position: value.position }] })?
             }
             _ => self.variables.fields(target)?,
@@ -316,7 +316,7 @@ impl Compiler<'_> {
     }
 
     fn names_record(&self, name: &sql::Ident, position: u32) -> Result<bool, SqlError> {
-        let text = crate::scope::name_of(name)?;
+        let text = crate::names::name_of(name)?;
         Ok(self.variables.is_record(&Target { parts: vec![Name { text, position }] }))
     }
 
@@ -364,7 +364,7 @@ impl Compiler<'_> {
 
     /// The fields of a record, as expressions that name them.
     fn fields_of(&self, name: &sql::Ident, position: u32) -> Result<Vec<sql::Expr>, SqlError> {
-        let text = crate::scope::name_of(name)?;
+        let text = crate::names::name_of(name)?;
         let target = Target { parts: vec![Name { text, position }] };
         let fields = self.variables.field_names(&target).map_err(|error| or_at(error, position))?;
         let field = |field: String| {

@@ -9,10 +9,10 @@ use super::compile_late::LateRecords;
 use super::compile_result::ResultShape;
 use super::program::{Address, CompiledProcedure, Instruction};
 use super::records::RecordState;
-use crate::library::CompileOptions;
+use crate::expression;
+use crate::plpgsql::CompileOptions;
 use crate::table::{TablePlan, Tables};
 use crate::trigger::{NEW_TABLE, OLD_TABLE, is_wrong_target};
-use crate::{expression, scope};
 use sqlparser::ast as sql;
 use types::{DataType, Procedure, SqlError, SqlState, Trigger, Value};
 
@@ -202,8 +202,9 @@ impl Compiler<'_> {
             }
             null if is_null(null) => return self.returns_no_row(),
             sql::Expr::Identifier(name) => {
-                let target =
-                    Target { parts: vec![Name { text: scope::name_of(name)?, position: value.position }] };
+                let target = Target {
+                    parts: vec![Name { text: crate::names::name_of(name)?, position: value.position }],
+                };
                 if self.variables.is_record(&target) {
                     return self.returns_record(&target);
                 }

@@ -12,6 +12,7 @@ use super::raise::{assert, raise};
 use super::run_cursor::LoopCursor;
 use super::store::{refuse_null, store, store_row};
 use super::variables::not_assigned;
+use crate::execution::CallResult;
 use crate::execution::Execution;
 use crate::expression::{Expression, rows_space};
 use crate::statement::StatementOutput;
@@ -23,20 +24,21 @@ use types::{DataType, OutputColumn, SqlError, SqlState, Value};
 /// Values of a frame that need no allocation.
 pub(super) const FRAME_INLINE: usize = 16;
 
-/// What a call gave.
-#[derive(Debug, Default)]
-pub(crate) struct CallResult {
-    /// The OUT and INOUT values of a procedure; the columns of a function's row.
-    pub values: Vec<Value>,
-    /// The rows of a function that gives any number of them.
-    pub rows: Option<Vec<Vec<Value>>>,
-}
-
-/// Calls a procedure or function with one value per IN and INOUT parameter, of the parameters' types.
+/// Calls a procedure or function, which is known by this name, with one value per IN and INOUT parameter, of the parameters' types.
 ///
 /// # Errors
 /// What it ends with: what RAISE says, what a statement or expression raises, 57014 from the meter.
 pub(crate) fn call(
+    procedure: &CompiledProcedure,
+    name: &str,
+    execution: &mut Execution<'_>,
+    arguments: Vec<Value>,
+) -> Result<CallResult, SqlError> {
+    let run = |execution: &mut Execution<'_>| run_body(procedure, execution, arguments);
+    execution.within_routine(name, &procedure.needs, &procedure.described, run)
+}
+
+fn run_body(
     procedure: &CompiledProcedure,
     execution: &mut Execution<'_>,
     arguments: Vec<Value>,

@@ -10,9 +10,10 @@ use super::interpret::Activation;
 use super::program::{Address, RowTarget};
 use super::store::{check_single, convert, store_first};
 use super::variables::not_assigned;
-use crate::execution::{Execution, Needs};
+use crate::execution::Execution;
 use crate::expand_rows::expand_rows;
 use crate::expression::{broken, row_value};
+use crate::needs::Needs;
 use crate::scope::ScopeExcerpt;
 use crate::statement::{BoundStatement, StatementOutput, bind_statement};
 use sqlparser::ast as sql;
@@ -21,7 +22,7 @@ use types::{DataType, OutputColumn, SqlError, SqlState, Value, format_value};
 
 /// A record of a program.
 #[derive(Debug)]
-pub(super) struct NamedRecord {
+pub(crate) struct NamedRecord {
     /// Slot of the flag that it has a row.
     pub flag: u16,
     pub name: Box<str>,
@@ -29,7 +30,7 @@ pub(super) struct NamedRecord {
 
 /// A statement that is bound when it runs.
 #[derive(Debug)]
-pub(super) struct Late {
+pub(crate) struct Late {
     pub statement: sql::Statement,
     pub scope: ScopeExcerpt,
     /// The records that it looks at, by number.
@@ -40,7 +41,7 @@ pub(super) struct Late {
 
 /// An expression as a query of one value.
 #[derive(Debug)]
-pub(super) struct LateValue {
+pub(crate) struct LateValue {
     pub query: Late,
     /// Where the value goes.
     pub slot: u16,
@@ -51,7 +52,7 @@ pub(super) struct LateValue {
 
 /// What a value is to become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(crate) enum Wanted {
     /// A value of this type, by an assignment.
     Type(DataType),
     /// The text that shows it.
@@ -62,7 +63,7 @@ pub(super) enum Wanted {
 
 /// A statement of SQL by itself.
 #[derive(Debug)]
-pub(super) struct LateStatement {
+pub(crate) struct LateStatement {
     pub statement: Late,
     /// Where the row of INTO goes, and the types that its columns are to have.
     pub target: Option<(RowTarget, Box<[DataType]>)>,
@@ -72,7 +73,7 @@ pub(super) struct LateStatement {
 
 /// The rows of a loop or of RETURN QUERY.
 #[derive(Debug)]
-pub(super) struct LateRows {
+pub(crate) struct LateRows {
     pub statement: Late,
     /// Types that the columns of its rows are to have; `None`: as they are.
     pub wanted: Option<Box<[DataType]>>,
@@ -80,7 +81,7 @@ pub(super) struct LateRows {
 
 /// A whole record as the value of RETURN and RETURN NEXT.
 #[derive(Debug)]
-pub(super) struct LateRow {
+pub(crate) struct LateRow {
     /// By number.
     pub record: u16,
     /// The slot of its flag.
@@ -196,8 +197,8 @@ impl Activation<'_> {
             return Ok((bound.clone(), frame));
         }
         execution.charge(late.length)?;
-        let library = execution.library();
-        let tables = library.tables().with_search_path(self.procedure.types.search_path());
+        let programs = execution.programs();
+        let tables = programs.tables().with_search_path(self.procedure.types.search_path());
         let mut scope = late.scope.scope(self.procedure.slots, tables.routines());
         let mut fields: Vec<(&str, Vec<String>)> = Vec::with_capacity(columns.len());
         for (record, columns) in late.records.iter().zip(&columns) {

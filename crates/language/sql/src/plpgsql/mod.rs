@@ -59,7 +59,7 @@ mod compile_statement;
 mod compile_trigger;
 mod conditions;
 mod explain;
-mod footprint;
+
 mod fuse;
 mod handle;
 mod hoist;
@@ -73,7 +73,7 @@ mod parse_raise;
 mod parse_statement;
 #[cfg(test)]
 mod parse_tests;
-mod program;
+pub(crate) mod program;
 mod raise;
 mod records;
 mod run_cursor;
@@ -83,12 +83,11 @@ mod tokens;
 mod variables;
 
 pub(crate) use ast::NameConflict;
+pub use compile::CompileOptions;
 pub(crate) use compile::compile;
 pub(crate) use compile_trigger::{check_trigger_function, compile_trigger};
 pub(crate) use explain::explain;
-pub(crate) use footprint::footprint;
-pub(crate) use fuse::{FusedStatement, RowRun};
-pub(crate) use interpret::{CallResult, call};
+pub(crate) use fuse::FusedStatement;
+pub(crate) use interpret::call;
 pub use parse::parse;
 pub use program::CompiledProcedure;
-pub(crate) use program::Described;

@@ -6,50 +6,51 @@
 use super::ast::{Condition, FetchKind, RaiseLevel, StackedItem};
 use super::fuse::{FusedStatement, Obstacle};
 use super::late::{LateRow, LateRows, LateStatement, LateValue, NamedRecord};
-use crate::execution::Needs;
+use crate::execution::Described;
 use crate::expression::Expression;
+use crate::needs::Needs;
 use crate::polymorphic::Callee;
 use crate::statement::{BoundCall, BoundSelect, BoundStatement, VisitSlot};
 use std::sync::Arc;
-use types::{CompositeTypes, DataType, Language, OutputColumn, SqlError, SqlState};
+use types::{CompositeTypes, DataType, OutputColumn, SqlError, SqlState};
 
 /// A procedure, ready to run.
 #[derive(Debug)]
 pub struct CompiledProcedure {
     /// The instructions; the last one is [`Instruction::Return`].
-    pub(super) code: Box<[Instruction]>,
+    pub(crate) code: Box<[Instruction]>,
     /// Values in the frame.
-    pub(super) slots: usize,
+    pub(crate) slots: usize,
     /// Slots of the IN and INOUT parameters, in order.
-    pub(super) inputs: Box<[u16]>,
+    pub(crate) inputs: Box<[u16]>,
     /// Slots of the OUT and INOUT parameters, in order.
-    pub(super) outputs: Box<[u16]>,
+    pub(crate) outputs: Box<[u16]>,
     /// Slot of FOUND.
-    pub(super) found: u16,
+    pub(crate) found: u16,
     /// What values of composite types are.
-    pub(super) types: Arc<CompositeTypes>,
+    pub(crate) types: Arc<CompositeTypes>,
     /// Integer loops inside each other, at most.
-    pub(super) ranges: usize,
+    pub(crate) ranges: usize,
     /// Row loops inside each other, at most.
-    pub(super) cursors: usize,
+    pub(crate) cursors: usize,
     /// Loops over cursors inside each other, at most.
-    pub(super) cursor_loops: usize,
+    pub(crate) cursor_loops: usize,
     /// Errors of STRICT show the variables of the query.
-    pub(super) print_strict_params: bool,
+    pub(crate) print_strict_params: bool,
     /// Whether anything reads FOUND or ROW_COUNT.
-    pub(super) looks_at_matched: bool,
+    pub(crate) looks_at_matched: bool,
     /// Names of the variables by slot; empty where a slot has none.
-    pub(super) names: Box<[Box<str>]>,
+    pub(crate) names: Box<[Box<str>]>,
     /// Its name and lines.
     pub(crate) described: Arc<Described>,
     /// What it gives to its caller.
-    pub(super) result: ResultForm,
+    pub(crate) result: ResultForm,
     /// What its statements and expressions need, and which functions and procedures they call.
     pub(crate) needs: Needs,
     /// Its records, by number.
-    pub(super) records: Box<[NamedRecord]>,
+    pub(crate) records: Box<[NamedRecord]>,
     /// For the address of every read that is left: why it could not be fused.
-    pub(super) obstacles: Box<[(Address, Obstacle)]>,
+    pub(crate) obstacles: Box<[(Address, Obstacle)]>,
 }
 
 impl CompiledProcedure {
@@ -76,34 +77,9 @@ impl CompiledProcedure {
     }
 }
 
-/// What PG_CONTEXT says of a procedure or function.
-#[derive(Debug)]
-pub(crate) struct Described {
-    pub(super) language: Language,
-    /// Its name, with the types of its arguments in PL/pgSQL.
-    pub(super) signature: String,
-    /// Where instructions come from, from this address on: the line of the statement, and what it is.
-    pub(super) lines: Box<[(Address, u32, &'static str)]>,
-}
-
-impl Described {
-    /// Where the instruction at this address stands.
-    pub fn place(&self, address: Address) -> String {
-        let behind = self.lines.partition_point(|(start, ..)| *start <= address);
-        let (line, what) = match behind.checked_sub(1).map(|index| self.lines[index]) {
-            Some((_, line, what)) => (line, what),
-            None => (1, ""),
-        };
-        match self.language {
-            Language::PlPgSql => format!("PL/pgSQL function {} line {line} {what}", self.signature),
-            Language::Sql => format!("SQL function \"{}\" statement {line}", self.signature),
-        }
-    }
-}
-
 /// What a procedure or function gives to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ResultForm {
+pub(crate) enum ResultForm {
     /// Its OUT and INOUT parameters as they stand at its end.
     Outputs,
     /// The value of RETURN.
@@ -115,11 +91,11 @@ pub(super) enum ResultForm {
 }
 
 /// Position in the code.
-pub(super) type Address = u32;
+pub(crate) type Address = u32;
 
 /// A step. Everything that is large is boxed, so that the list is compact.
 #[derive(Debug)]
-pub(super) enum Instruction {
+pub(crate) enum Instruction {
     /// `slot := value`, already of the variable's type.
     Assign { slot: u16, value: Expression },
     /// Ends with 22004 if the variable holds NULL.
@@ -222,7 +198,7 @@ pub(super) enum Instruction {
 
 /// A variable that names a cursor.
 #[derive(Clone, Debug)]
-pub(super) struct CursorVariable {
+pub(crate) struct CursorVariable {
     pub slot: u16,
     pub name: Box<str>,
     /// CONSTANT: it cannot be given a name.
@@ -231,7 +207,7 @@ pub(super) struct CursorVariable {
 
 /// OPEN
 #[derive(Debug)]
-pub(super) struct OpenCursor {
+pub(crate) struct OpenCursor {
     pub variable: CursorVariable,
     /// What the parameters of the cursor's query get.
     pub arguments: Box<[(Store, Expression)]>,
@@ -243,7 +219,7 @@ pub(super) struct OpenCursor {
 
 /// Whose rows a cursor has.
 #[derive(Debug)]
-pub(super) struct CursorQuery {
+pub(crate) struct CursorQuery {
     pub source: RowsSource,
     /// The columns of its rows; none where only EXECUTE tells.
     pub columns: Arc<[OutputColumn]>,
@@ -253,7 +229,7 @@ pub(super) struct CursorQuery {
 
 /// FETCH and MOVE
 #[derive(Debug)]
-pub(super) struct FetchCursor {
+pub(crate) struct FetchCursor {
     pub variable: CursorVariable,
     pub kind: FetchKind,
     pub count: Count,
@@ -263,7 +239,7 @@ pub(super) struct FetchCursor {
 
 /// How far FETCH and MOVE go.
 #[derive(Debug)]
-pub(super) enum Count {
+pub(crate) enum Count {
     Constant(i64),
     All,
     Expression(Expression),
@@ -271,7 +247,7 @@ pub(super) enum Count {
 
 /// Where a row of a cursor goes.
 #[derive(Debug)]
-pub(super) struct FetchTarget {
+pub(crate) struct FetchTarget {
     pub target: RowTarget,
     /// Types that its columns are to have.
     pub wanted: Box<[DataType]>,
@@ -281,7 +257,7 @@ pub(super) struct FetchTarget {
 
 /// The columns that a record has taken from a query.
 #[derive(Debug)]
-pub(super) struct RecordColumns {
+pub(crate) struct RecordColumns {
     /// Its name.
     pub record: Box<str>,
     /// Their names.
@@ -290,7 +266,7 @@ pub(super) struct RecordColumns {
 
 /// WHERE CURRENT OF
 #[derive(Debug)]
-pub(super) struct CurrentRow {
+pub(crate) struct CurrentRow {
     pub cursor: CursorName,
     pub table: Box<str>,
     /// Where the columns of its key go.
@@ -299,7 +275,7 @@ pub(super) struct CurrentRow {
 
 /// How a cursor is named.
 #[derive(Debug)]
-pub(super) enum CursorName {
+pub(crate) enum CursorName {
     /// By a variable.
     Variable(CursorVariable),
     /// As it is.
@@ -308,7 +284,7 @@ pub(super) enum CursorName {
 
 /// How a value becomes one of the variable's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Coercion {
+pub(crate) enum Coercion {
     /// It is one.
     None,
     /// By the cast that an assignment makes.
@@ -319,7 +295,7 @@ pub(super) enum Coercion {
 
 /// Where a value goes.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(crate) struct Store {
     /// The variable.
     pub slot: u16,
     /// How it becomes one of the variable's type.
@@ -330,7 +306,7 @@ pub(super) struct Store {
 
 /// Where a row goes: column by column; what the row does not have is NULL.
 #[derive(Debug)]
-pub(super) struct RowTarget {
+pub(crate) struct RowTarget {
     /// By column.
     pub stores: Box<[Store]>,
     /// A record's flag that it has a row.
@@ -343,7 +319,7 @@ pub(super) struct RowTarget {
 
 /// The bounds of an integer loop.
 #[derive(Debug)]
-pub(super) struct RangeStart {
+pub(crate) struct RangeStart {
     pub range: u16,
     pub first: Expression,
     pub last: Expression,
@@ -353,7 +329,7 @@ pub(super) struct RangeStart {
 
 /// The query of a row loop.
 #[derive(Debug)]
-pub(super) struct RowsStart {
+pub(crate) struct RowsStart {
     pub cursor: u16,
     pub source: RowsSource,
     pub flag: Option<u16>,
@@ -361,7 +337,7 @@ pub(super) struct RowsStart {
 
 /// Where rows come from.
 #[derive(Debug)]
-pub(super) enum RowsSource {
+pub(crate) enum RowsSource {
     /// A query.
     Query(BoundSelect),
     /// A data-changing statement with RETURNING.
@@ -374,7 +350,7 @@ pub(super) enum RowsSource {
 
 /// A statement whose text is computed.
 #[derive(Debug)]
-pub(super) struct Dynamic {
+pub(crate) struct Dynamic {
     /// The text, of type text.
     pub text: Expression,
     /// `$1`, `$2`, …
@@ -385,14 +361,14 @@ pub(super) struct Dynamic {
 
 /// EXECUTE
 #[derive(Debug)]
-pub(super) struct Execute {
+pub(crate) struct Execute {
     pub dynamic: Dynamic,
     pub target: Option<RowTarget>,
 }
 
 /// RETURN QUERY
 #[derive(Debug)]
-pub(super) struct ReturnQuery {
+pub(crate) struct ReturnQuery {
     pub source: RowsSource,
     /// Types of the columns of the result; `None`: whatever they are.
     pub types: Option<Box<[DataType]>>,
@@ -402,14 +378,14 @@ pub(super) struct ReturnQuery {
 
 /// SELECT … INTO
 #[derive(Debug)]
-pub(super) struct SelectInto {
+pub(crate) struct SelectInto {
     pub query: BoundSelect,
     pub target: RowTarget,
 }
 
 /// A subquery of an expression.
 #[derive(Debug)]
-pub(super) struct SubqueryPlan {
+pub(crate) struct SubqueryPlan {
     pub query: BoundSelect,
     /// Where its value goes.
     pub slot: u16,
@@ -419,14 +395,14 @@ pub(super) struct SubqueryPlan {
 
 /// A change with RETURNING … INTO
 #[derive(Debug)]
-pub(super) struct ChangeInto {
+pub(crate) struct ChangeInto {
     pub statement: BoundStatement,
     pub target: RowTarget,
 }
 
 /// CALL. The procedure is looked up when it runs, so that its parameters' modes are not known here.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     pub statement: BoundStatement,
     /// For every argument that is a variable: what it is.
     pub variables: Box<[Option<Variable>]>,
@@ -434,7 +410,7 @@ pub(super) struct Call {
 
 /// A variable as an argument of CALL.
 #[derive(Debug)]
-pub(super) struct Variable {
+pub(crate) struct Variable {
     pub slot: u16,
     pub data_type: DataType,
     pub not_null: Option<Box<str>>,
@@ -450,7 +426,7 @@ impl Call {
 
 /// RAISE
 #[derive(Debug)]
-pub(super) struct RaisePlan {
+pub(crate) struct RaisePlan {
     /// EXCEPTION ends the call; below it everything is evaluated, and perhaps said.
     pub level: RaiseLevel,
     /// The code without ERRCODE.
@@ -463,7 +439,7 @@ pub(super) struct RaisePlan {
 
 /// What RAISE says.
 #[derive(Debug)]
-pub(super) enum RaiseMessage {
+pub(crate) enum RaiseMessage {
     /// Text between the arguments, one more than there are arguments.
     Format { pieces: Box<[Box<str>]>, arguments: Box<[Expression]> },
     /// The condition's name.

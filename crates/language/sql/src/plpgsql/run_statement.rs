@@ -9,6 +9,7 @@ use super::store::{check_single, convert, refuse_null};
 use super::variables::constant;
 use crate::execution::Execution;
 use crate::expression::{Expression, row_value};
+use crate::plpgsql::fuse::run_fused;
 use crate::statement::{BoundSelect, BoundStatement, StatementOutput};
 use std::collections::BTreeSet;
 use types::{DataType, SqlError, SqlState, Value, format_value};
@@ -206,7 +207,7 @@ impl Activation<'_> {
         fused: &FusedStatement,
         execution: &mut Execution<'_>,
     ) -> Result<(), SqlError> {
-        let matched = execution.fused(fused, &self.frame)?;
+        let matched = run_fused(execution, fused, &self.frame)?;
         self.set_row_count(u64::from(matched), true);
         for (slot, value) in fused.assigned_outside() {
             self.frame[usize::from(*slot)] = execution.evaluate(value, &self.frame)?;

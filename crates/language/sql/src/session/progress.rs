@@ -98,7 +98,9 @@ impl Progress {
         step: &SessionStep,
     ) -> Result<StatementResult, SqlError> {
         let tag = match step {
-            SessionStep::Run { sql, parameters } => return run_statement(execution, sql, parameters),
+            SessionStep::Run { sql, parameters } => {
+                return run_statement(&self.stage.library, execution, sql, parameters);
+            }
             SessionStep::Insert { table, columns, rows } => {
                 let results = insert_rows(execution, table, columns, rows.iter())?;
                 return Ok(results.into_iter().next_back().unwrap_or_default());
@@ -157,12 +159,13 @@ fn is_aborted() -> SqlError {
 }
 
 fn run_statement(
+    library: &Library,
     execution: &mut Execution<'_>,
     sql: &str,
     parameters: &[Value],
 ) -> Result<StatementResult, SqlError> {
     let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
-    let script = execution.library().script(sql, &types)?;
+    let script = library.script(sql, &types)?;
     if matches!(script.kind(), StatementKind::Copy { .. }) {
         let error = SqlError::unsupported("COPY as a statement of a transaction");
         return Err(error.hint("Insert the rows."));

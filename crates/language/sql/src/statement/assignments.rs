@@ -3,8 +3,9 @@
 use super::fields::{assigned_field, field_target};
 use super::insert::{default_row, is_default};
 use crate::expression::{Binder, Expression, Kind, broken};
+use crate::names::name_of;
 use crate::parse::parse_plain_statements;
-use crate::scope::{VariableScope, name_of};
+use crate::scope::VariableScope;
 use crate::table::TablePlan;
 use sqlparser::ast::{
     self, AssignmentTarget, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Query,

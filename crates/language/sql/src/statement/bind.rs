@@ -8,10 +8,11 @@ use super::query::bind_query;
 use super::truncate::bind_truncate;
 use super::update::bind_update;
 use crate::expression::{Binder, Expression};
-use crate::scope::{VariableScope, name_of};
+use crate::names::{name_of, table_name};
+use crate::scope::VariableScope;
 use crate::table::{TablePlan, Tables};
 use crate::trigger::wrong_target;
-use sqlparser::ast::{Expr, Ident, ObjectName, Spanned, Statement, TableFactor, TableWithJoins};
+use sqlparser::ast::{Expr, ObjectName, Spanned, Statement, TableFactor, TableWithJoins};
 use std::sync::Arc;
 use types::{ColumnSet, SqlError, SqlState, object_name};
 
@@ -50,41 +51,6 @@ fn unsupported_statement(statement: &Statement) -> SqlError {
         Statement::Merge(_) => error.hint("Use UPDATE and INSERT in a procedure."),
         _ => error,
     }
-}
-
-/// The name that SQL gives a relation, routine or type: `t`, or `s.t` with its schema. Which one of the catalog that is, a
-/// search path tells.
-///
-/// # Errors
-/// `0A000` for a name with a dot in itself, and for what belongs to the system.
-pub(crate) fn table_name(name: &ObjectName) -> Result<String, SqlError> {
-    let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
-    match parts.as_slice() {
-        [object] if name.0.len() == 1 => plain_name(object),
-        [schema, object] if name.0.len() == 2 => {
-            let schema = plain_name(schema)?;
-            if matches!(schema.as_str(), "pg_catalog" | "pg_temp") {
-                return Err(SqlError::unsupported(format_args!("the qualified name {name}"))
-                    .hint("Only queries through a gateway, outside of routines, read what the system has."));
-            }
-            Ok(format!("{schema}.{}", plain_name(object)?))
-        }
-        _ => Err(SqlError::unsupported(format_args!("the qualified name {name}"))
-            .hint("A name has at most a schema in front: schema.name.")),
-    }
-}
-
-/// A name of something that has a schema, or of a schema.
-///
-/// # Errors
-/// As [`name_of`]; `0A000` for one with a dot.
-pub(crate) fn plain_name(ident: &Ident) -> Result<String, SqlError> {
-    let name = name_of(ident)?;
-    if name.contains('.') {
-        return Err(SqlError::unsupported(format_args!("a dot in the name \"{name}\""))
-            .hint("A dot stands between schema and name: schema.name, or \"schema\".\"name\"."));
-    }
-    Ok(name)
 }
 
 pub(super) fn find_table<'t>(

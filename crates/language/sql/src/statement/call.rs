@@ -1,14 +1,14 @@
 //! Binding of CALL.
 
 use super::BoundCall;
-use super::bind::table_name;
 use crate::expression::{Binder, Expression, NamedArgument, Source, shown_arguments};
+use crate::names::table_name;
 use crate::overload::choose;
 use crate::polymorphic::Callee;
-use crate::routines::{Given, Routines, assign_arguments};
+use crate::routines::{Given, Routines, assign_arguments, no_procedure};
 use crate::scope::VariableScope;
 use sqlparser::ast::{self, FunctionArguments, Spanned};
-use types::{DataType, SqlError, SqlState};
+use types::{DataType, Parameter, SqlError, SqlState, can_cast_implicitly};
 
 pub(super) fn bind_call(scope: &VariableScope, call: &ast::Function) -> Result<BoundCall, SqlError> {
     let procedure = table_name(&call.name)?;
@@ -53,7 +53,7 @@ impl BoundCall {
         let given = known.and_then(|known| assign_arguments(known.definition.parameters.iter(), &names));
         let (Some(known), Some(given)) = (known, given) else {
             if names.iter().any(Option::is_some) {
-                return Err(crate::execution::no_procedure(&procedure, &shown_arguments(&arguments)));
+                return Err(crate::routines::no_procedure(&procedure, &shown_arguments(&arguments)));
             }
             let arguments = arguments.into_iter().map(|argument| argument.value).collect();
             return Ok(BoundCall { procedure, arguments });
@@ -80,5 +80,23 @@ impl BoundCall {
                 argument.data_type = parameter.data_type.family();
             }
         }
+    }
+}
+
+impl BoundCall {
+    /// Whether a procedure with these parameters takes the arguments.
+    pub fn fits(&self, parameters: &[Parameter]) -> bool {
+        parameters.len() == self.arguments.len()
+            && parameters.iter().zip(&self.arguments).all(|(parameter, argument)| {
+                !parameter.mode.is_input() || can_cast_implicitly(argument.data_type, parameter.data_type)
+            })
+    }
+
+    /// What calling a procedure that is not there ends with.
+    #[cold]
+    pub fn no_procedure(&self) -> SqlError {
+        let types: Vec<String> =
+            self.arguments.iter().map(|argument| argument.data_type.to_string()).collect();
+        no_procedure(&self.procedure, &types.join(", "))
     }
 }

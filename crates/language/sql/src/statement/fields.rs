@@ -1,7 +1,8 @@
 //! Fields of columns of composite types as targets of INSERT and UPDATE, and `name.*` among the values of VALUES.
 
 use crate::expression::{Binder, Expression, FieldOwner, FieldStep, field_path};
-use crate::scope::{VariableScope, name_of};
+use crate::names::name_of;
+use crate::scope::VariableScope;
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{self, Expr, Ident, ObjectName, SetExpr, Spanned};
 use std::borrow::Cow;

@@ -4,7 +4,7 @@
 //! then hands every condition to the first relation that has all it looks at: a table takes it for its key or its scan, a
 //! join keeps what compares both of its sides. An outer join keeps the conditions of its ON apart from those of WHERE.
 
-use super::bind::{find_table, plain_table, table_name};
+use super::bind::{find_table, plain_table};
 use super::past::{bind_history, bind_past, is_history, past_height};
 use super::query::{Level, QueryScope, bind_nested, bind_view};
 use super::record_columns::asked_columns;
@@ -14,11 +14,11 @@ use super::{Access, BoundSelect, Scanned};
 use crate::expression::{
     Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source, broken,
 };
+use crate::names::{name_of, table_name};
 use crate::parse::parse_plain_statements;
 use crate::predicate::{Condition, conjunction};
 use crate::rewrite::JOIN_NAME;
 use crate::routines::CallForm;
-use crate::scope::name_of;
 use crate::table::TablePlan;
 use sqlparser::ast::{
     self, FunctionArg, JoinConstraint, JoinOperator, Query, SetExpr, Spanned, Statement, TableAlias,

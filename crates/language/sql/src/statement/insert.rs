@@ -1,7 +1,7 @@
 //! Binding of INSERT and ON CONFLICT.
 
 use super::assignments::{bind_assignments, target_column};
-use super::bind::{find_table, table_name};
+use super::bind::find_table;
 use super::change::{Arbiter, BoundInsert, ConflictAction, InsertSource, OnConflict};
 use super::fields::{InsertFields, insert_fields, written_out};
 use super::output::bind_returning;
@@ -9,7 +9,8 @@ use super::query::{bind_query, close_literals, in_statement};
 use super::view_target::{Change, ViewTarget};
 use crate::command::UpdatePlan;
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
-use crate::scope::{VariableScope, name_of};
+use crate::names::{name_of, table_name};
+use crate::scope::VariableScope;
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
     self, ConflictTarget, Expr, ObjectName, OnConflictAction, SetExpr, Spanned, TableAlias, TableObject,

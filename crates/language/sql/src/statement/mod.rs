@@ -49,9 +49,11 @@ mod update;
 mod view_conflict;
 mod view_target;
 
+use crate::expression::Expression;
+use crate::table::TablePlan;
 pub(crate) use access::{Access, Interval, KeyPart, encode_lookup, resolve_key};
 pub(crate) use assignments::no_column;
-pub(crate) use bind::{bind_statement, plain_name, table_name};
+pub(crate) use bind::bind_statement;
 pub(crate) use change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
 };
@@ -62,9 +64,6 @@ pub(crate) use relation::{Join, JoinKind, Relation, SetOperation};
 pub(crate) use row_function::{RowFunction, RowKind, goes_up};
 pub(crate) use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
 pub(crate) use slots::VisitSlot;
-
-use crate::expression::Expression;
-use crate::table::TablePlan;
 use std::sync::Arc;
 use types::{OutputColumn, TriggerEvent, Value};
 

@@ -3,7 +3,8 @@
 use super::bind::columns_of;
 use super::change::Returning;
 use crate::expression::{Binder, Expression, Kind, Relations, Source, all_fields_of, output_name};
-use crate::scope::{VariableScope, name_of};
+use crate::names::name_of;
+use crate::scope::VariableScope;
 use crate::table::TablePlan;
 use sqlparser::ast::{self, SelectItem, Spanned};
 use types::{ColumnSet, OutputColumn, SqlError, SqlState};

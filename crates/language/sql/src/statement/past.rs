@@ -1,11 +1,12 @@
 //! `t AS OF HEIGHT n`: a table as it was after an earlier block, for as long as the node keeps that; and
 //! `entente.history('t', key)`: what became of a row.
 
-use super::bind::{find_table, table_name};
+use super::bind::find_table;
 use super::from::{Item, add_relation, set_row_type, set_schema};
 use super::query::{Level, QueryScope};
 use super::row_function::{RowFunction, RowKind, plain_arguments};
 use crate::expression::{Binder, Expression, Relations, Source};
+use crate::names::table_name;
 use crate::rewrite::PAST_MARK;
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, ObjectName, Spanned, TableAlias, Value as Literal};
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use super::query::QueryScope;
 use crate::expression::bind_data_type;
+use crate::names::name_of;
 use crate::routines::{CallForm, Routine};
-use crate::scope::name_of;
 use sqlparser::ast::{TableAlias, TableAliasColumnDef};
 use std::sync::Arc;
 use types::{DataType, Function, FunctionResult, OutputColumn, SqlError, SqlState};

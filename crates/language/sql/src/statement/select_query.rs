@@ -10,8 +10,9 @@ use super::select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey}
 use super::set_functions::with_set_function;
 use crate::aggregate::Aggregate;
 use crate::expression::{Binder, Expression, Kind, Relations, Source};
+use crate::names::name_of;
 use crate::predicate::conjunction;
-use crate::scope::{VariableScope, name_of};
+use crate::scope::VariableScope;
 use crate::table::TablePlan;
 use sqlparser::ast::{
     Distinct, Expr, Fetch, GroupByExpr, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, Select,

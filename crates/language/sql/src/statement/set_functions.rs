@@ -204,7 +204,7 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn is_set(&self, function: &Function) -> bool {
-        let known = super::table_name(&function.name).ok();
+        let known = crate::names::table_name(&function.name).ok();
         let known = known.and_then(|name| self.scope.tables.routines().get(&name));
         match known.and_then(|routine| routine.definition.function.as_ref()) {
             Some(function) => function.is_set,

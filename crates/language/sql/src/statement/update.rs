@@ -2,7 +2,7 @@
 
 use super::Access;
 use super::assignments::{bind_assignments, sets_running_default};
-use super::bind::{bind_where, columns_of, single_table, table_name};
+use super::bind::{bind_where, columns_of, single_table};
 use super::change::BoundUpdate;
 use super::from::bind_from_target;
 use super::output::{bind_returning, bind_returning_beside};
@@ -10,8 +10,9 @@ use super::query::{finding, in_statement};
 use super::view_target::{Change, ViewTarget};
 use crate::command::UpdatePlan;
 use crate::expression::{Binder, Expression, Source};
+use crate::names::{name_of, table_name};
 use crate::predicate::Condition;
-use crate::scope::{VariableScope, name_of};
+use crate::scope::VariableScope;
 use crate::sequence::draws_value;
 use crate::table::Tables;
 use sqlparser::ast::{self, Expr, TableFactor, UpdateTableFromKind};

@@ -3,7 +3,7 @@
 use super::insert::is_default;
 use super::view_target::{Change, ViewTarget};
 use crate::expression::{Expression, Kind};
-use crate::scope::name_of;
+use crate::names::name_of;
 use sqlparser::ast::{Assignment, AssignmentTarget, ConflictTarget, Expr, Ident, Value};
 use types::{DataType, SqlError, SqlState, object_name};
 

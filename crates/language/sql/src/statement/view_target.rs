@@ -5,14 +5,15 @@
 
 use super::Access;
 use super::assignments::bind_assignments;
-use super::bind::{bind_where, columns_of, table_name};
+use super::bind::{bind_where, columns_of};
 use super::change::{BoundDelete, BoundUpdate, Returning};
 use super::from::{Item, bind_from_base};
 use super::output::{Wildcards, bind_items, bind_returning_beside};
 use super::query::{Level, QueryScope, finding, in_statement};
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
-use crate::scope::{VariableScope, name_of};
+use crate::names::{name_of, table_name};
+use crate::scope::VariableScope;
 use crate::table::{TablePlan, Tables};
 use sqlparser::ast::{
     self, Distinct, GroupByExpr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias,

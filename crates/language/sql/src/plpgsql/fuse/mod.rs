@@ -33,15 +33,16 @@ mod flow;
 mod obstacle;
 mod region;
 mod row_program;
-
-pub(super) use obstacle::Obstacle;
-pub(crate) use row_program::{FusedStatement, RowRun};
+mod run;
 
 use super::program::{Address, Instruction, RowsSource};
 use flow::{Flow, Variables};
+pub(super) use obstacle::Obstacle;
 pub(super) use region::query_of;
 use region::{Region, find};
+pub(crate) use row_program::FusedStatement;
 use row_program::fuse_region;
+pub(super) use run::run_fused;
 use std::ops::Range;
 use std::sync::Arc;
 use types::CompositeTypes;

@@ -46,7 +46,7 @@ enum Form {
 /// The instructions, with addresses from 0; an address beyond them is the end.
 #[derive(Debug)]
 pub(crate) struct RowProgram {
-    pub(in super::super) code: Box<[Instruction]>,
+    pub(crate) code: Box<[Instruction]>,
     slots: usize,
     found: u16,
     types: Arc<CompositeTypes>,
@@ -189,7 +189,7 @@ impl FusedStatement {
     }
 
     /// What runs on the row.
-    pub(in super::super) fn program(&self) -> &RowProgram {
+    pub(crate) fn program(&self) -> &RowProgram {
         &self.program
     }
 
@@ -216,12 +216,12 @@ impl FusedStatement {
     }
 
     /// Assignments to be made once more after it, in order. They succeed: they have been made in it.
-    pub(in super::super) fn assigned_outside(&self) -> &[(u16, Expression)] {
+    pub fn assigned_outside(&self) -> &[(u16, Expression)] {
         &self.assigned_outside
     }
 
     /// Address of the next instruction.
-    pub(in super::super) fn end(&self) -> usize {
+    pub fn end(&self) -> usize {
         self.end as usize
     }
 

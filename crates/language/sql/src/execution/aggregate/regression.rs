@@ -1,36 +1,8 @@
 //! Aggregates over pairs of doubles: `corr`, `covar_pop`, `regr_slope` and their kin, by the method of Youngs and Cramer,
 //! which PostgreSQL uses as well. There is no operation in it that IEEE 754 leaves open.
 
+use crate::aggregate::Regression;
 use types::{SqlError, SqlState, Value};
-
-/// What is measured of the pairs (Y, X).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Regression {
-    /// `regr_count`
-    Count,
-    /// `regr_sxx`
-    SquaresX,
-    /// `regr_syy`
-    SquaresY,
-    /// `regr_sxy`
-    Products,
-    /// `regr_avgx`
-    AverageX,
-    /// `regr_avgy`
-    AverageY,
-    /// `regr_r2`
-    Determination,
-    /// `regr_slope`
-    Slope,
-    /// `regr_intercept`
-    Intercept,
-    /// `covar_pop`
-    CovarianceOfAll,
-    /// `covar_samp`
-    CovarianceOfSample,
-    /// `corr`
-    Correlation,
-}
 
 /// Sums over the pairs so far, and sums of products of their deviations from the average.
 #[derive(Clone, Copy, Debug, Default)]

@@ -28,11 +28,14 @@
 //! refuse. What ends with an error before it touches anything has an empty footprint and ends with that error when it
 //! runs.
 
+mod routine;
+
 use crate::command::UpdatePlan;
-use crate::execution::{Context, timestamp};
+use crate::execution::{Context, Programs, timestamp};
+use crate::expression::is_same;
 use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use crate::library::Library;
-use crate::plpgsql::{self, CompiledProcedure, FusedStatement};
+use crate::plpgsql::{CompiledProcedure, FusedStatement};
 use crate::polymorphic::Actual;
 use crate::sequence::{is_sequence_function, stored_sequence_name};
 use crate::statement::{
@@ -43,8 +46,7 @@ use crate::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
 use types::{
-    ColumnSet, DataType, Key, ReferentialAction, Sequence, SqlError, TableId, TriggerEvent, Value, cast,
-    format_value, limits,
+    ColumnSet, Key, ReferentialAction, Sequence, SqlError, TableId, TriggerEvent, Value, cast, limits,
 };
 
 /// Instructions that the analysis of one transaction may walk, those of called procedures included. Nobody is charged
@@ -108,15 +110,6 @@ impl KnownFrame {
     fn known_parts(&self, parts: &[KeyPart]) -> usize {
         parts.iter().take_while(|part| self.knows(&part.value)).count()
     }
-}
-
-/// Equal in every use: numbers may be equal and still differ as text.
-pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
-    a == b
-        && match a {
-            Value::Numeric(_) | Value::Double(_) | Value::Real(_) => format_value(a) == format_value(b),
-            _ => true,
-        }
 }
 
 /// The analysis of one transaction.
@@ -302,7 +295,7 @@ impl<'a> Analysis<'a> {
                 self.expression(condition, &KnownFrame::new(Vec::new()))?;
             }
             // What does not compile does not run.
-            if let Ok(body) = trigger.body() {
+            if let Ok(body) = library.trigger_body(trigger) {
                 self.count_instruction()?;
                 self.routine(body, trigger.known_inputs(event))?;
             }
@@ -643,7 +636,7 @@ impl<'a> Analysis<'a> {
         arguments: Vec<Option<Value>>,
     ) -> Result<(), SqlError> {
         let now = std::mem::replace(&mut self.now, self.context.now());
-        let result = plpgsql::footprint(routine, self, arguments);
+        let result = routine::footprint(routine, self, arguments);
         self.now = now;
         result
     }
@@ -713,23 +706,4 @@ fn returned(returning: &Option<Returning>) -> ColumnSet {
 pub(crate) fn refused(what: &str) -> SqlError {
     SqlError::unsupported(format_args!("{what} under the protocol \"graph\""))
         .hint("It must be known before a transaction runs what it may touch; the protocol \"harmony\" runs everything.")
-}
-
-/// Whether errors of this expression may come with a detail, which is taken for a look at the whole row.
-pub(crate) fn may_have_detail(expression: &Expression) -> bool {
-    expression.any(&mut |inner| matches!(inner.data_type, DataType::Numeric(_)))
-}
-
-/// Whether a row of this table may be longer than a row may be.
-pub(crate) fn may_be_too_long(table: &TablePlan) -> bool {
-    // As `check_row_bytes` counts; a character has at most four bytes.
-    let bytes = table.columns.iter().map(|column| match column.data_type {
-        DataType::Text(None) | DataType::Char(None) | DataType::Unknown => usize::MAX,
-        DataType::Bytea | DataType::Array(_) | DataType::Composite(_) | DataType::Record => usize::MAX,
-        DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {
-            (characters as usize).saturating_mul(4).saturating_add(9)
-        }
-        _ => 18,
-    });
-    bytes.fold(0, usize::saturating_add) > limits::ROW_BYTES_MAX
 }

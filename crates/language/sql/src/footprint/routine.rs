@@ -4,8 +4,8 @@
 //! walked again if that has become less. A variable becomes unknown once and for all, so the walk ends after at most
 //! (places where ways meet) × (variables + 1) rounds.
 
-use super::program::{Address, Coercion, CompiledProcedure, Instruction, RowsSource, Store};
 use crate::footprint::{Analysis, KnownFrame, refused};
+use crate::plpgsql::program::{Address, Coercion, CompiledProcedure, Instruction, RowsSource, Store};
 use std::collections::BTreeMap;
 use types::{SqlError, Value};
 
@@ -293,7 +293,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// A row went into variables.
-    fn stored(&self, target: &super::program::RowTarget, frame: &mut KnownFrame) {
+    fn stored(&self, target: &crate::plpgsql::program::RowTarget, frame: &mut KnownFrame) {
         forget(&target.stores, frame);
         frame.set(self.procedure.found, None);
         if let Some(flag) = target.flag {

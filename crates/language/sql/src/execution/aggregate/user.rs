@@ -1,28 +1,10 @@
-//! Aggregates of the ledger: a state that functions take on row by row.
+//! The state of an aggregate of the ledger: a state that functions take on row by row.
 
-use super::Aggregate;
-use super::accumulator::{Sortable, compare_by};
-use crate::expression::{Environment, Expression};
+use super::super::sorting::{Sortable, compare_by};
+use crate::aggregate::{Aggregate, UserFunctions};
+use crate::expression::Environment;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use types::{SqlError, Value};
-
-/// What an aggregate of the ledger does, bound for a query.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct UserFunctions {
-    /// Its name.
-    pub name: Arc<str>,
-    /// What a row adds, of the types that the aggregate takes.
-    pub arguments: Vec<Expression>,
-    /// The next state, of the state and what a row adds.
-    pub transition: Expression,
-    /// Rows with a NULL add nothing, and the first other one is the state where there was none.
-    pub is_strict: bool,
-    /// The state before the first row.
-    pub initial: Value,
-    /// The result, of the state and as many NULLs as there are arguments.
-    pub result: Expression,
-}
 
 /// The state of one group.
 pub(super) struct UserState {

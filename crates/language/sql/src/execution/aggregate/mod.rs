@@ -1,9 +1,13 @@
 //! The state of an aggregate while rows are added.
 
-use super::regression::Pairs;
-use super::user::UserState;
-use super::{Aggregate, AggregateFunction, AggregateOrder, Deviation};
+mod ordered_set;
+mod regression;
+mod user;
+
+use super::sorting::{Sortable, compare_by};
+use crate::aggregate::{Aggregate, AggregateFunction, Deviation};
 use crate::expression::{Environment, broken, long_bytes, row_space};
+use regression::Pairs;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,6 +15,7 @@ use types::{
     Array, DataType, Numeric, NumericDeviations, NumericSum, SqlError, SqlState, VALUE_BYTES, Value, add,
     concatenate, divide, limits,
 };
+use user::UserState;
 
 /// What a short text adds to those that are joined.
 const SHORT_TEXT_BYTES: u64 = 16;
@@ -71,7 +76,7 @@ impl<'a> Accumulator<'a> {
     pub fn add(&mut self, environment: &Environment<'_>) -> Result<(), SqlError> {
         let aggregate = self.aggregate;
         if self.direct.is_none() && !aggregate.direct.is_empty() {
-            self.direct = Some(aggregate.direct_values(environment)?);
+            self.direct = Some(direct_values(aggregate, environment)?);
         }
         if let Some(filter) = &aggregate.filter
             && !filter.is_true(environment)?
@@ -246,10 +251,11 @@ impl<'a> Accumulator<'a> {
         if let AggregateFunction::OrderedSet(function) = self.aggregate.function {
             let direct = match self.direct.take() {
                 Some(direct) => direct,
-                None => self.aggregate.direct_values(environment)?,
+                None => direct_values(self.aggregate, environment)?,
             };
             let keys = rows.into_iter().map(|(keys, _, _)| keys).collect();
-            return function.result(&self.aggregate.order, keys, &direct, self.aggregate.data_type);
+            let data_type = self.aggregate.data_type;
+            return ordered_set::result_of(function, &self.aggregate.order, keys, &direct, data_type);
         }
         rows.sort_by(|left, right| {
             let by_keys = compare_by(&self.aggregate.order, &left.0, &right.0);
@@ -321,10 +327,8 @@ impl<'a> Accumulator<'a> {
     }
 }
 
-impl Aggregate {
-    fn direct_values(&self, environment: &Environment<'_>) -> Result<Vec<Value>, SqlError> {
-        self.direct.iter().map(|direct| direct.evaluate(environment)).collect()
-    }
+fn direct_values(aggregate: &Aggregate, environment: &Environment<'_>) -> Result<Vec<Value>, SqlError> {
+    aggregate.direct.iter().map(|direct| direct.evaluate(environment)).collect()
 }
 
 /// Of two whole numbers of one type.
@@ -342,52 +346,3 @@ fn bits(function: AggregateFunction, left: &Value, right: &Value) -> Result<Valu
         _ => Err(broken("bits of something else than whole numbers")),
     }
 }
-
-/// Compares two rows by the keys of an ORDER BY.
-pub(crate) fn compare_by(order: &[AggregateOrder], left: &[Value], right: &[Value]) -> Ordering {
-    let keys = order.iter().zip(left.iter().zip(right));
-    keys.map(|(key, (left, right))| compare_key(key.descending, key.nulls_first, left, right))
-        .find(|order| order.is_ne())
-        .unwrap_or(Ordering::Equal)
-}
-
-/// Compares two values of one key of an ORDER BY.
-pub(crate) fn compare_key(descending: bool, nulls_first: bool, left: &Value, right: &Value) -> Ordering {
-    match (left.is_null(), right.is_null()) {
-        (true, true) => Ordering::Equal,
-        (true, false) if nulls_first => Ordering::Less,
-        (true, false) => Ordering::Greater,
-        (false, true) if nulls_first => Ordering::Greater,
-        (false, true) => Ordering::Less,
-        (false, false) if descending => right.sort_compare(left),
-        (false, false) => left.sort_compare(right),
-    }
-}
-
-/// Values that sort and compare as SQL groups them: NULL equals NULL, `1.0` equals `1.00`.
-#[derive(Clone, Debug)]
-pub(crate) struct Sortable(pub Vec<Value>);
-
-impl Ord for Sortable {
-    fn cmp(&self, other: &Sortable) -> Ordering {
-        let pairs = self.0.iter().zip(&other.0);
-        pairs
-            .map(|(left, right)| left.sort_compare(right))
-            .find(|order| order.is_ne())
-            .unwrap_or_else(|| self.0.len().cmp(&other.0.len()))
-    }
-}
-
-impl PartialOrd for Sortable {
-    fn partial_cmp(&self, other: &Sortable) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Sortable {
-    fn eq(&self, other: &Sortable) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Sortable {}
