@@ -1,11 +1,11 @@
 //! Effects that endorsers signed, held against the schema: whoever has signed them, no row may be what no execution
 //! could have made it.
 
-use crate::execution::sized;
-use crate::expression::Environment;
 use crate::library::Library;
-use crate::sequence::counter_key;
-use crate::table::TablePlan;
+use execute::sized;
+use plan::expression::Environment;
+use plan::sequence::counter_key;
+use plan::table::TablePlan;
 use state::{
     Addition, Command, CommandKind, Effects, RowChange, RowFunction, RowId, effects_of, write_command,
 };
@@ -185,7 +185,7 @@ fn checks_of(table: &TablePlan, writes: ColumnSet, uses: &mut ColumnSet) -> Vec<
 
 /// Whether a row may become too long by this write although every value fits.
 fn may_grow(table: &TablePlan, write: &RowWrite) -> bool {
-    matches!(write, RowWrite::Put(_) | RowWrite::Assign(_)) && crate::table::may_be_too_long(table)
+    matches!(write, RowWrite::Put(_) | RowWrite::Assign(_)) && plan::table::may_be_too_long(table)
 }
 
 fn whole_row(types: &CompositeTypes, table: &TablePlan, key: &Key, row: &Row) -> Result<(), SqlError> {

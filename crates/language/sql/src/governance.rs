@@ -13,14 +13,14 @@
 //! the engine looks the charter up by height (`Governance::charter_at`).
 
 use crate::ddl::{SchemaChange, bind_schema_change};
-use crate::execution::Suspended;
 use crate::library::Library;
-use crate::parse_governance::{GovernanceCall, GovernanceRequest};
 use crate::prepare::Script;
 use crate::session::{Place, run_script};
+use execute::Suspended;
 use state::Effects;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use syntax::parse::governance::{GovernanceCall, GovernanceRequest};
 use types::{
     Catalog, ChangeProposal, Charter, CharterChange, DataType, ExecutionModel, Governance, Grantee, Notice,
     OutputColumn, Policy, Principal, ProposalState, ProposedChange, Roles, Severity, SqlError, SqlState,

@@ -1,24 +1,22 @@
 //! A catalog with everything compiled.
 
-use crate::execution::Execution;
-use crate::execution::{CallResult, Programs};
-use crate::overload::{Argument, choose_for_inputs};
-use crate::parse::is_schema_change;
-use crate::plpgsql::CompileOptions;
-use crate::plpgsql::{self, CompiledProcedure};
-use crate::polymorphic::{Actual, Callee, is_polymorphic};
 use crate::prepare::{Prepared, bind_script};
-use crate::routines::{Routine, no_procedure};
-use crate::sequence::{NEXT_VALUE, SET_VALUE};
-use crate::statement::StatementOutput;
-use crate::table::{Tables, stored_policy};
-use crate::trigger::TriggerPlan;
 use crate::triggers::Triggers;
+use execute::{Analysis, CallResult, Execution, Programs};
+use plan::overload::{Argument, choose_for_inputs};
+use plan::polymorphic::{Actual, Callee, is_polymorphic};
+use plan::routines::{Routine, no_procedure};
+use plan::sequence::{NEXT_VALUE, SET_VALUE};
+use plan::statement::StatementOutput;
+use plan::table::{Tables, stored_policy};
+use plan::trigger::TriggerPlan;
+use plpgsql::{self, CompileOptions, CompiledProcedure};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
+use syntax::parse::is_schema_change;
 use types::{
     Catalog, DataType, Payload, Policy, Procedure, SearchPath, SessionStep, SqlError, SqlState, TableId,
     Value,
@@ -237,14 +235,6 @@ impl Library {
         &self.tables
     }
 
-    /// The function of a trigger, compiled for its table.
-    ///
-    /// # Errors
-    /// What is wrong with it, where it does not compile.
-    pub(crate) fn trigger_body(&self, trigger: &TriggerPlan) -> Result<&CompiledProcedure, SqlError> {
-        self.triggers.body(trigger)
-    }
-
     /// The name in the catalog of the procedure that a call of a name with these values means.
     ///
     /// # Errors
@@ -358,6 +348,30 @@ impl Programs for Library {
         (values, types): (Vec<Value>, &[DataType]),
     ) -> Result<StatementOutput, SqlError> {
         self.script(&search_path.in_front_of(sql), types)?.run_inside(execution, values)
+    }
+
+    fn footprint_of_call(
+        &self,
+        analysis: &mut Analysis<'_>,
+        name: &str,
+        actual: Actual,
+        arguments: Vec<Option<Value>>,
+    ) -> Result<(), SqlError> {
+        match self.routine(name, actual) {
+            Ok(routine) => plpgsql::footprint(&routine, analysis, arguments),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn footprint_of_trigger(
+        &self,
+        analysis: &mut Analysis<'_>,
+        trigger: &TriggerPlan,
+        inputs: Vec<Option<Value>>,
+    ) -> Result<(), SqlError> {
+        let Ok(body) = self.triggers.body(trigger) else { return Ok(()) };
+        analysis.count_instruction()?;
+        plpgsql::footprint(body, analysis, inputs)
     }
 
     fn with_a_policy(&self, called: &[Callee]) -> Result<Option<String>, SqlError> {

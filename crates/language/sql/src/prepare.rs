@@ -1,23 +1,23 @@
 //! Scripts bound on a library: what the gateway prepares, and what a transaction runs.
 
 use crate::ddl::{SchemaChange, bind_change_behind, bind_schema_change};
-use crate::execution::{Context, Execution, check_result_rows};
-use crate::expression::shortened;
 use crate::governance;
 use crate::library::Library;
-use crate::names::{name_of, table_name};
-use crate::needs::Needs;
-use crate::parse::{ParsedStatement, parse_script};
-use crate::plpgsql::{self, CompiledProcedure};
-use crate::polymorphic::{Actual, Callee};
-use crate::scope::VariableScope;
-use crate::statement::{BoundExplain, BoundStatement, StatementOutput, bind_statement, explain, no_column};
-use crate::table::Tables;
+use execute::{Context, Execution, check_result_rows};
+use plan::expression::shortened;
+use plan::needs::Needs;
+use plan::polymorphic::{Actual, Callee};
+use plan::scope::VariableScope;
+use plan::statement::{BoundExplain, BoundStatement, StatementOutput, bind_statement, explain, no_column};
+use plan::table::Tables;
+use plpgsql::{self, CompiledProcedure};
 use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement};
 use state::Snapshot;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use syntax::names::{name_of, table_name};
+use syntax::parse::{ParsedStatement, parse_script};
 use types::{
     CompositeTypes, DataType, Function, FunctionResult, Language, MemoryPool, MemoryShare, OutputColumn,
     Principal, Procedure, SearchPath, SqlError, SqlState, StatementResult, TransactionId, Value, Volatility,
@@ -537,7 +537,7 @@ fn step_columns(library: &Library, step: &Step) -> Vec<OutputColumn> {
                 let outputs = procedure.parameters.iter().enumerate();
                 let outputs = outputs.filter(|(_, parameter)| parameter.mode.is_output());
                 outputs
-                    .map(|(position, parameter)| crate::routines::output_column(position, parameter))
+                    .map(|(position, parameter)| plan::routines::output_column(position, parameter))
                     .collect()
             })
         }
@@ -601,7 +601,7 @@ fn bind_copy(tables: &Tables, statement: &Statement) -> Result<StatementKind, Sq
         return Err(SqlError::unsupported("data in the text of COPY"));
     }
     let table = tables.get(&tables.find(&table_name(name)?))?;
-    let column = |column: &crate::table::ColumnPlan| OutputColumn {
+    let column = |column: &plan::table::ColumnPlan| OutputColumn {
         name: column.name.clone(),
         data_type: column.data_type,
     };

@@ -1,19 +1,19 @@
 //! Transactions, ready to run.
 
 use crate::ddl::bind_schema_change;
-use crate::execution::{Context, Execution, Oracles};
-use crate::expression::Expression;
-use crate::footprint::{Analysis, KnownFrame, refused};
 use crate::governance;
 use crate::library::Library;
-use crate::parse::{self, ParsedStatement};
-use crate::polymorphic::Actual;
 use crate::prepare::{Script, StatementKind, Step};
 use crate::session::{self, Place};
-use crate::statement::{default_row, no_column};
+use execute::{Analysis, KnownFrame, refused};
+use execute::{Context, Execution, Oracles};
+use plan::expression::Expression;
+use plan::polymorphic::Actual;
+use plan::statement::{default_row, no_column};
 use state::{Effects, Footprint, Simulate, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use syntax::parse::{self, ParsedStatement};
 use types::{
     Catalog, DataType, MemoryPool, MemoryShare, OutputColumn, Payload, Principal, Row, SessionResults,
     SessionStep, SqlError, SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
@@ -99,7 +99,7 @@ impl Invocation {
         let parameters = parameters.iter().enumerate();
         let parameters = parameters.filter(|(_, parameter)| parameter.mode.is_output());
         let columns: Vec<OutputColumn> = parameters
-            .map(|(position, parameter)| crate::routines::output_column(position, parameter))
+            .map(|(position, parameter)| plan::routines::output_column(position, parameter))
             .collect();
         let rows = if columns.is_empty() { Vec::new() } else { vec![outputs] };
         let notices = execution.take_notices();
@@ -115,7 +115,7 @@ impl Invocation {
         let procedure = self
             .library
             .definition(name)
-            .ok_or_else(|| crate::routines::no_procedure(name, &types_of(arguments)))?;
+            .ok_or_else(|| plan::routines::no_procedure(name, &types_of(arguments)))?;
         let inputs = || procedure.inputs();
         let fits = procedure.function.is_none()
             && inputs().count() >= arguments.len()
@@ -126,7 +126,7 @@ impl Invocation {
                 found == DataType::Text(None) || types::can_cast_implicitly(found, parameter.data_type)
             });
         if !fits {
-            return Err(crate::routines::no_procedure(name, &types_of(arguments)));
+            return Err(plan::routines::no_procedure(name, &types_of(arguments)));
         }
         let values = inputs().zip(arguments);
         let types = self.library.tables().routines().types();
@@ -208,7 +208,7 @@ impl Invocation {
         for step in &script.steps {
             match step {
                 Step::Statement(statement) => analysis.statement(statement, &frame)?,
-                Step::Block(block) => analysis.block(block)?,
+                Step::Block(block) => plpgsql::footprint(block, analysis, Vec::new())?,
                 Step::Schema(_) | Step::Copy => {}
             }
         }
@@ -302,7 +302,7 @@ impl Simulate for Invocation {
         if self.script_with_schema_change().is_some() {
             return Err(refused("a schema change together with other transactions"));
         }
-        let mut analysis = Analysis::new(&self.library, self.context);
+        let mut analysis = Analysis::new(&*self.library, self.context);
         match self.payload.as_ref() {
             Payload::Call { procedure, arguments } => {
                 if let Ok((values, defaults)) = self.call_arguments(procedure, arguments) {

@@ -13,11 +13,10 @@
 //! *and* the ledger. Therefore a block has such statements, or changes of the ledger, but not both.
 
 use crate::ddl::{Rows, SchemaChange, bind_schema_change, change_catalog};
-use crate::execution::{Context, Execution, row_bytes};
 use crate::library::Library;
-use crate::parse::ParsedStatement;
 use crate::prepare::{Prepared, Script, StatementKind, bind_parsed};
 use crate::simulate::Invocation;
+use execute::{Context, Execution, row_bytes};
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, OnCommit, Statement};
 use sqlparser::keywords::Keyword;
 use state::{
@@ -27,6 +26,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use syntax::parse::ParsedStatement;
 use types::{
     Catalog, DataType, Key, MemoryPool, MemoryShare, PUBLIC_SCHEMA, Payload, Principal, Row, SqlError,
     SqlState, StatementResult, TableId, TransactionId, TypeId,

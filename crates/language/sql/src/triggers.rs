@@ -3,10 +3,10 @@
 //! What `NEW` and `OLD` are is known only from the table, so that a function is compiled once for every trigger that calls
 //! it. A trigger whose function does not compile any more says so when it fires, as a procedure does when it is called.
 
-use crate::plpgsql::{self, CompileOptions, CompiledProcedure};
-use crate::polymorphic::Callee;
-use crate::table::Tables;
-use crate::trigger::TriggerPlan;
+use plan::polymorphic::Callee;
+use plan::table::Tables;
+use plan::trigger::TriggerPlan;
+use plpgsql::{self, CompileOptions, CompiledProcedure};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use types::{Catalog, SqlError, TableId};

@@ -1,15 +1,15 @@
 //! CREATE and DROP of aggregates.
 
-use super::SchemaChange;
-use super::views::{depends, drop_dependents};
-use crate::aggregate::{AggregateFunction, OrderedSet};
-use crate::expression::{Binder, Source, bind_data_type};
-use crate::names::table_name;
-use crate::parse_aggregate::{CreateAggregate, DropAggregate};
-use crate::routines::Routines;
-use crate::scope::VariableScope;
+use crate::ddl::SchemaChange;
+use crate::ddl::views::{depends, drop_dependents};
+use plan::aggregate::{AggregateFunction, OrderedSet};
+use plan::expression::{Binder, Source, bind_data_type};
+use plan::routines::Routines;
+use plan::scope::VariableScope;
 use sqlparser::ast::{self, ObjectName};
 use std::sync::Arc;
+use syntax::names::table_name;
+use syntax::parse::aggregate::{CreateAggregate, DropAggregate};
 use types::{Catalog, CompositeTypes, DataType, SqlError, SqlState, UserAggregate, limits};
 
 /// `wrong_object_type`

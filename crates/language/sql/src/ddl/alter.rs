@@ -1,20 +1,20 @@
 //! ALTER TABLE: what its parts are, and how they are made one after the other.
 
-use super::columns::{
+use crate::ddl::columns::{
     ColumnChange, add_column, alter_column, bind_alter_column, drop_column, rename_column, rename_table,
 };
-use super::comments::rename_comments;
-use super::constraints::{NewConstraint, add_check, bind_new_constraint, drop_constraint};
-use super::foreign_keys::create_foreign_key;
-use super::indexes::create_index;
-use super::primary_key::add_primary_key;
-use super::schemas::{move_table, schema_name};
-use super::tables::{TableDraft, table_endorsement};
-use super::triggers::enable_triggers;
-use super::{Rows, SchemaChange, find_table};
-use crate::names::{name_of, table_name};
+use crate::ddl::comments::rename_comments;
+use crate::ddl::constraints::{NewConstraint, add_check, bind_new_constraint, drop_constraint};
+use crate::ddl::foreign_keys::create_foreign_key;
+use crate::ddl::indexes::create_index;
+use crate::ddl::primary_key::add_primary_key;
+use crate::ddl::schemas::{move_table, schema_name};
+use crate::ddl::tables::{TableDraft, table_endorsement};
+use crate::ddl::triggers::enable_triggers;
+use crate::ddl::{Rows, SchemaChange, find_table};
 use sqlparser::ast::{self, AlterTableOperation, Ident, RenameTableNameKind};
 use std::sync::Arc;
+use syntax::names::{name_of, table_name};
 use types::{Catalog, Commented, CompositeTypes, Securable, SqlError, SqlState, catalog_name, schema_of};
 
 /// One part of an ALTER TABLE.

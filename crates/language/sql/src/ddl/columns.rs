@@ -1,25 +1,25 @@
 //! Columns of tables that exist: ADD, DROP, RENAME and ALTER COLUMN, and the names of tables.
 
-use super::composite_types::rename_row_type;
-use super::constraints::name_checks;
-use super::foreign_keys::{create_foreign_key, remove_foreign_keys};
-use super::indexes::{check_unique, create_index, remove_index};
-use super::primary_key::{distinct_key, drop_primary_key};
-use super::sequences::{change_owners, drop_owned};
-use super::tables::TableDraft;
-use super::triggers::{drop_using_column, using_column};
-use super::views::{self, depends, drop_dependents};
-use super::{Rows, check_free, take_number};
-use crate::expression::{Binder, Environment, Expression, Kind, Source, bind_data_type};
-use crate::names::name_of;
-use crate::parse::parse_expression;
-use crate::routines::Routines;
-use crate::scope::VariableScope;
-use crate::table::TablePlan;
+use crate::ddl::composite_types::rename_row_type;
+use crate::ddl::constraints::name_checks;
+use crate::ddl::foreign_keys::{create_foreign_key, remove_foreign_keys};
+use crate::ddl::indexes::{check_unique, create_index, remove_index};
+use crate::ddl::primary_key::{distinct_key, drop_primary_key};
+use crate::ddl::sequences::{change_owners, drop_owned};
+use crate::ddl::tables::TableDraft;
+use crate::ddl::triggers::{drop_using_column, using_column};
+use crate::ddl::views::{self, depends, drop_dependents};
+use crate::ddl::{Rows, check_free, take_number};
+use plan::expression::{Binder, Environment, Expression, Kind, Source, bind_data_type};
+use plan::routines::Routines;
+use plan::scope::VariableScope;
+use plan::table::TablePlan;
 use sqlparser::ast::{self, AlterColumnOperation, Expr, Ident};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use syntax::names::name_of;
+use syntax::parse::parse_expression;
 use types::{
     Catalog, Check, CompositeTypes, DataType, Index, Row, SqlError, SqlState, Table, TableId, Value, limits,
     object_name,
@@ -168,7 +168,7 @@ fn check_rows(
     catalog: &Catalog,
     table: &Table,
     rows: &mut Rows<'_, '_>,
-    is_meant: &dyn Fn(&crate::table::CheckPlan) -> bool,
+    is_meant: &dyn Fn(&plan::table::CheckPlan) -> bool,
 ) -> Result<(), SqlError> {
     let plan = plan(catalog, table)?;
     if !plan.checks.iter().any(is_meant) {

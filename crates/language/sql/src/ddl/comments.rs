@@ -1,8 +1,8 @@
 //! COMMENT ON: comments are kept by the names of what they are about, follow those, and go with them.
 
-use super::constraints::constraint_exists;
-use super::{find_table, relation_exists};
-use crate::parse_comment::{CommentOn, CommentedObject};
+use crate::ddl::constraints::constraint_exists;
+use crate::ddl::{find_table, relation_exists};
+use syntax::parse::comment::{CommentOn, CommentedObject};
 use types::{Catalog, Commented, SqlError, SqlState, as_given, limits, object_name};
 
 /// What a comment is about that a statement names, whose names are those of the catalog already.

@@ -1,15 +1,15 @@
 //! CREATE TYPE and DROP TYPE of composite types, and what depends on types: also on those of the rows of relations.
 
-use super::views::{depends, drop_dependents};
-use super::{SchemaChange, relation_exists};
-use crate::expression::bind_data_type;
-use crate::names::{name_of, table_name};
-use crate::table::Tables;
+use crate::ddl::views::{depends, drop_dependents};
+use crate::ddl::{SchemaChange, relation_exists};
+use plan::expression::bind_data_type;
+use plan::table::Tables;
 use sqlparser::ast::{
     ObjectName, UserDefinedTypeCompositeAttributeDef, UserDefinedTypeRepresentation as Representation,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use syntax::names::{name_of, table_name};
 use types::{
     Catalog, CompositeType, CompositeTypes, DataType, FunctionResult, OutputColumn, Procedure, SqlError,
     SqlState, TypeId, limits, object_name,
@@ -119,13 +119,13 @@ pub(super) fn drop_types(
     let Ok(tables) = Tables::new(catalog) else {
         return Err(depends(&what, "a default value or a CHECK constraint", &what));
     };
-    let scope = crate::scope::VariableScope::for_procedure(None).with_routines(tables.routines());
+    let scope = plan::scope::VariableScope::for_procedure(None).with_routines(tables.routines());
     let broken: BTreeSet<String> = catalog
         .views
         .values()
         .filter(|view| {
-            let query = crate::parse::parse_query(&view.query);
-            query.and_then(|query| crate::statement::bind_query(&tables, &scope, &query)).is_err()
+            let query = syntax::parse::parse_query(&view.query);
+            query.and_then(|query| plan::statement::bind_query(&tables, &scope, &query)).is_err()
         })
         .map(|view| view.name.clone())
         .collect();

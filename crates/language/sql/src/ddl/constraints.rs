@@ -1,15 +1,15 @@
 //! Constraints of tables that exist: ALTER TABLE … ADD and DROP CONSTRAINT, and the names of CHECKs.
 
-use super::foreign_keys::{ForeignKeyDraft, bind_foreign_key, refuse_needed, remove_foreign_keys};
-use super::indexes::{IndexDraft, bind_unique, remove_index};
-use super::primary_key::{KeyDraft, drop_primary_key};
-use super::{Rows, generated_name};
-use crate::expression::Environment;
-use crate::names::name_of;
-use crate::routines::Routines;
-use crate::table::TablePlan;
+use crate::ddl::foreign_keys::{ForeignKeyDraft, bind_foreign_key, refuse_needed, remove_foreign_keys};
+use crate::ddl::indexes::{IndexDraft, bind_unique, remove_index};
+use crate::ddl::primary_key::{KeyDraft, drop_primary_key};
+use crate::ddl::{Rows, generated_name};
+use plan::expression::Environment;
+use plan::routines::Routines;
+use plan::table::TablePlan;
 use sqlparser::ast::TableConstraint;
 use std::sync::Arc;
+use syntax::names::name_of;
 use types::{Catalog, Check, Column, SqlError, SqlState, Table};
 
 /// A constraint that is added to a table.
@@ -142,11 +142,11 @@ pub(super) fn name_checks(
     let bare = Table { checks: Vec::new(), ..table.clone() };
     let bare = TablePlan::new(&bare, &Catalog::default(), routines)?;
     for condition in unnamed {
-        let bound = crate::table::bind_check(&bare, condition, routines)?;
+        let bound = plan::table::bind_check(&bare, condition, routines)?;
         let columns: Vec<&Column> = (0..table.columns.len())
             .filter(|ordinal| {
                 bound.any(&mut |expression| {
-                    matches!(expression.kind, crate::expression::Kind::Column(column) if usize::from(column) == *ordinal)
+                    matches!(expression.kind, plan::expression::Kind::Column(column) if usize::from(column) == *ordinal)
                 })
             })
             .map(|ordinal| &table.columns[ordinal])

@@ -8,72 +8,11 @@
 //! the conflict, and endorsers can draw too. RESTART gives the counter another number, because a schema change never
 //! changes rows that stay.
 
-use super::{Rows, take_number};
-use crate::expression::bind_data_type;
-use crate::parse_sequence::CountingOptions;
-use crate::sequence::counter_key;
-use sqlparser::ast::{Expr, SequenceOptions, UnaryOperator, Value as Literal};
+use crate::ddl::{Rows, take_number};
+use plan::expression::bind_data_type;
+use plan::sequence::counter_key;
+use syntax::parse::sequence::CountingOptions;
 use types::{Catalog, CompositeTypes, Counter, DataType, SqlError, SqlState, TableId};
-
-impl CountingOptions {
-    /// Whether it says anything about how a sequence counts.
-    fn count(&self) -> bool {
-        self.start.is_some()
-            || self.increment.is_some()
-            || self.cycles.is_some()
-            || matches!(self.smallest, Some(Some(_)))
-            || matches!(self.largest, Some(Some(_)))
-    }
-
-    /// As sqlparser has read them, of an identity column.
-    ///
-    /// # Errors
-    /// What is no whole number.
-    pub(super) fn of(read: &[SequenceOptions]) -> Result<CountingOptions, SqlError> {
-        let mut options = CountingOptions::default();
-        for option in read {
-            match option {
-                SequenceOptions::IncrementBy(value, _) => options.increment = Some(integer(value)?),
-                SequenceOptions::StartWith(value, _) => options.start = Some(integer(value)?),
-                SequenceOptions::MinValue(value) => {
-                    options.smallest = Some(value.as_ref().map(integer).transpose()?);
-                }
-                SequenceOptions::MaxValue(value) => {
-                    options.largest = Some(value.as_ref().map(integer).transpose()?);
-                }
-                SequenceOptions::Cycle(no) => options.cycles = Some(!no),
-                // How many a session keeps for itself is nothing that anybody sees.
-                SequenceOptions::Cache(_) => {}
-            }
-        }
-        Ok(options)
-    }
-}
-
-fn integer(value: &Expr) -> Result<i64, SqlError> {
-    let (minus, digits) = match value {
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (true, expr.as_ref()),
-        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => (false, expr.as_ref()),
-        other => (false, other),
-    };
-    let Expr::Value(literal) = digits else {
-        return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{value}\"")));
-    };
-    let text = match &literal.value {
-        Literal::Number(digits, _) => digits.as_str(),
-        other => {
-            return Err(SqlError::new(
-                SqlState::SYNTAX_ERROR,
-                format!("syntax error at or near \"{other}\""),
-            ));
-        }
-    };
-    let text = if minus { format!("-{text}") } else { text.to_string() };
-    text.parse().map_err(|_| {
-        let message = format!("value \"{text}\" is out of range for type bigint");
-        SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message)
-    })
-}
 
 /// The type of a sequence's values: what AS says.
 ///

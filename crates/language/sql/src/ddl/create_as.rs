@@ -3,14 +3,14 @@
 //! The effects of this schema change have rows of the table that it makes. That works on a ledger that executes
 //! before it orders, too, because every node executes a schema change itself.
 
-use super::tables::{TableDraft, create_table, table_endorsement};
-use super::{Rows, SchemaChange, relation_exists};
-use crate::names::{name_of, table_name};
-use crate::parse_create_as::CreateTableAs;
-use crate::scope::VariableScope;
-use crate::statement::{BoundStatement, bind_query};
+use crate::ddl::tables::{TableDraft, create_table, table_endorsement};
+use crate::ddl::{Rows, SchemaChange, relation_exists};
+use plan::scope::VariableScope;
+use plan::statement::{BoundStatement, bind_query};
 use sqlparser::ast::Query;
 use std::collections::BTreeSet;
+use syntax::names::{name_of, table_name};
+use syntax::parse::create_as::CreateTableAs;
 use types::{Catalog, Column, DataType, Row, SearchPath, SqlError, SqlState, limits};
 
 /// A table with the rows of a query.

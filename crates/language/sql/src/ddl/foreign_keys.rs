@@ -1,15 +1,15 @@
 //! FOREIGN KEY constraints: making and dropping them.
 
-use super::constraints::constraint_exists;
-use super::{Rows, generated_name, take_number};
-use crate::constraint::ForeignKeys;
-use crate::expression::Environment;
-use crate::names::{name_of, table_name};
-use crate::statement::resolve_key;
-use crate::table::Tables;
+use crate::ddl::constraints::constraint_exists;
+use crate::ddl::{Rows, generated_name, take_number};
+use plan::constraint::ForeignKeys;
+use plan::expression::Environment;
+use plan::statement::resolve_key;
+use plan::table::Tables;
 use sqlparser::ast::{self, ConstraintReferenceMatchKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use syntax::names::{name_of, table_name};
 use types::{
     Catalog, DataType, ForeignKey, Index, Key, ReferentialAction, SqlError, SqlState, Table, TableId, Value,
 };

@@ -1,12 +1,12 @@
 //! CREATE INDEX, DROP INDEX and UNIQUE.
 
-use super::{Rows, generated_name, relation_exists, take_number};
-use crate::names::{name_of, table_name};
-use crate::routines::Routines;
-use crate::table::{TablePlan, describe_key, listed_columns};
+use crate::ddl::{Rows, generated_name, relation_exists, take_number};
+use plan::routines::Routines;
+use plan::table::{TablePlan, describe_key, listed_columns};
 use sqlparser::ast::{self, Expr, IndexColumn, IndexType};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use syntax::names::{name_of, table_name};
 use types::{Catalog, Index, SqlError, SqlState, Table, Value, limits, object_name};
 
 /// An index as a statement describes it.
@@ -219,7 +219,12 @@ pub(super) fn drop_index(catalog: &mut Catalog, if_exists: bool, name: &str) -> 
         return Err(SqlError::new(SqlState(*b"2BP01"), message)
             .hint(format!("You can drop constraint {name} on table {table_name} instead.")));
     }
-    super::foreign_keys::refuse_needed(catalog, &index, &format!("index {name}"), &format!("index {name}"))?;
+    crate::ddl::foreign_keys::refuse_needed(
+        catalog,
+        &index,
+        &format!("index {name}"),
+        &format!("index {name}"),
+    )?;
     remove_index(catalog, table, &index);
     Ok(())
 }

@@ -4,13 +4,13 @@
 //! They get qualified names when they are made, by where the binder has seen a relation. The name alone would not do:
 //! it may be that of a WITH query.
 
-use crate::expression::is_system_function;
-use crate::names::table_name;
-use crate::parse::parse_expression;
-use crate::sequence::{draws_value, sequence_name, stored_sequence_name};
+use plan::expression::is_system_function;
+use plan::sequence::{draws_value, sequence_name, stored_sequence_name};
 use sqlparser::ast::{self, Expr, Ident, ObjectName, Spanned, TableFactor, VisitMut, VisitorMut};
 use sqlparser::tokenizer::Span;
 use std::ops::ControlFlow;
+use syntax::names::table_name;
+use syntax::parse::parse_expression;
 use types::{
     Catalog, PUBLIC_SCHEMA, SearchPath, SqlError, object_name, quoted_catalog_name, split_catalog_name,
 };

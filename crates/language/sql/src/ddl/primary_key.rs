@@ -3,14 +3,14 @@
 //! Rows stand under their keys, so the table gets another number and its rows are written there under the new ones: those
 //! of the columns, or hidden ones in the order of the rows.
 
-use super::columns::{contains_nulls, renumber};
-use super::foreign_keys::{refuse_key_needed, remove_foreign_keys};
-use super::{Rows, generated_name, relation_exists};
-use crate::names::name_of;
-use crate::table::describe_key;
+use crate::ddl::columns::{contains_nulls, renumber};
+use crate::ddl::foreign_keys::{refuse_key_needed, remove_foreign_keys};
+use crate::ddl::{Rows, generated_name, relation_exists};
+use plan::table::describe_key;
 use sqlparser::ast::{Expr, IndexColumn, PrimaryKeyConstraint};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use syntax::names::name_of;
 use types::{Catalog, Key, SqlError, SqlState, Table, Value};
 
 /// A primary key as a statement describes it.

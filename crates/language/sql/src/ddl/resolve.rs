@@ -1,17 +1,17 @@
 //! From the names that a statement gives to those of the catalog, by the search path that counts for the statement.
 
-use super::alter::TableChange;
-use super::columns::ColumnChange;
-use super::constraints::NewConstraint;
-use super::names::{Qualify, rename_in_expr, rename_in_expression_text};
-use super::tables::TableDraft;
-use super::triggers::TriggerChange;
-use super::{SchemaChange, relation_exists};
-use crate::expression::bind_routine_type;
-use crate::parse_comment::CommentedObject;
-use crate::parse_role::{NamedRoutine, Objects, RoleStatement};
-use crate::parse_sequence::SequenceStatement;
+use crate::ddl::alter::TableChange;
+use crate::ddl::columns::ColumnChange;
+use crate::ddl::constraints::NewConstraint;
+use crate::ddl::names::{Qualify, rename_in_expr, rename_in_expression_text};
+use crate::ddl::tables::TableDraft;
+use crate::ddl::triggers::TriggerChange;
+use crate::ddl::{SchemaChange, relation_exists};
+use plan::expression::bind_routine_type;
 use sqlparser::ast::{ColumnDef, ColumnOption};
+use syntax::parse::comment::CommentedObject;
+use syntax::parse::role::{NamedRoutine, Objects, RoleStatement};
+use syntax::parse::sequence::SequenceStatement;
 use types::{
     Catalog, CompositeTypes, DataType, SearchPath, SqlError, SqlState, as_given, object_name,
     split_catalog_name,
@@ -286,9 +286,9 @@ impl Resolver<'_> {
                     rename_in_expr(&mut check.expr, &self.qualify());
                 }
                 ColumnOption::ForeignKey(foreign_key) => {
-                    let mut parent = crate::names::table_name(&foreign_key.foreign_table)?;
+                    let mut parent = syntax::names::table_name(&foreign_key.foreign_table)?;
                     self.relation(&mut parent)?;
-                    foreign_key.foreign_table = super::names::written(&parent);
+                    foreign_key.foreign_table = crate::ddl::names::written(&parent);
                 }
                 _ => {}
             }

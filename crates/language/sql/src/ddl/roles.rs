@@ -1,9 +1,8 @@
 //! Roles and privileges in the catalog. PostgreSQL 15's rules and messages, but for who may change what: the administrators of
 //! the organisations, each its own roles.
 
-use super::relation_exists;
-use crate::parse_role::ADMINISTRATOR;
-use crate::parse_role::{Objects, RoleStatement};
+use crate::ddl::relation_exists;
+use syntax::parse::role::{ADMINISTRATOR, Objects, RoleStatement};
 use types::{
     Catalog, Grantee, Privileges, Role, Roles, Securable, SqlError, SqlState, as_given, limits, object_name,
     schema_of,

@@ -1,18 +1,18 @@
 //! CREATE and DROP of procedures and functions.
 
-use super::aggregates::drop_aggregates_of;
-use super::triggers::{check_triggers, drop_calling};
-use super::views::drop_dependents;
-use super::{SchemaChange, bind_policy};
-use crate::expression::bind_routine_type;
-use crate::names::{name_of, table_name};
-use crate::parse_routine::{CreateRoutine, ParsedFunction, ParsedResult};
-use crate::plpgsql::{self, CompileOptions};
-use crate::polymorphic::{self, Actual, is_polymorphic};
-use crate::routines::Routines;
-use crate::table::Tables;
+use crate::ddl::aggregates::drop_aggregates_of;
+use crate::ddl::triggers::{check_triggers, drop_calling};
+use crate::ddl::views::drop_dependents;
+use crate::ddl::{SchemaChange, bind_policy};
+use plan::expression::bind_routine_type;
+use plan::polymorphic::{self, Actual, is_polymorphic};
+use plan::routines::Routines;
+use plan::table::Tables;
+use plpgsql::{self, CompileOptions};
 use sqlparser::ast::{self, FunctionDesc};
 use std::sync::Arc;
+use syntax::names::{name_of, table_name};
+use syntax::parse::routine::{CreateRoutine, ParsedFunction, ParsedResult};
 use types::{
     Catalog, CompositeTypes, DataType, Function, FunctionResult, Language, Parameter, ParameterMode,
     Procedure, SqlError, SqlState, as_given, limits, object_name,

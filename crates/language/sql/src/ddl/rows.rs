@@ -4,8 +4,8 @@
 //! another shape, that is the same table under another number, as PostgreSQL writes a new file: snapshots go on seeing
 //! the rows that they saw, indexes are made anew, and the rows under the old number go with it.
 
-use crate::execution::{Execution, check_row_bytes};
-use crate::expression::new_long_bytes;
+use execute::{Execution, check_row_bytes};
+use plan::expression::new_long_bytes;
 use state::{Command, CommandKind, KeyRange, PlainState, RowChange, RowFunction, RowId, Snapshot};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -1,23 +1,23 @@
 //! CREATE, ALTER and DROP SCHEMA, and what moves from one schema to another.
 
-use super::aggregates::remove_aggregate;
-use super::comments::rename_comments;
-use super::composite_types::drop_types;
-use super::names::{Follow, rename_in_expression_text, rename_in_query};
-use super::routines::remove_routine;
-use super::sequences::drop_sequences;
-use super::tables::drop_tables;
-use super::views::{check_all, drop_views};
-use super::{SchemaChange, relation_exists};
-use crate::names::plain_name;
-use crate::parse::parse_query;
-use crate::parse_role::ADMINISTRATOR;
-use crate::scope::VariableScope;
-use crate::statement::bind_query;
-use crate::table::Tables;
+use crate::ddl::aggregates::remove_aggregate;
+use crate::ddl::comments::rename_comments;
+use crate::ddl::composite_types::drop_types;
+use crate::ddl::names::{Follow, rename_in_expression_text, rename_in_query};
+use crate::ddl::routines::remove_routine;
+use crate::ddl::sequences::drop_sequences;
+use crate::ddl::tables::drop_tables;
+use crate::ddl::views::{check_all, drop_views};
+use crate::ddl::{SchemaChange, relation_exists};
+use plan::scope::VariableScope;
+use plan::statement::bind_query;
+use plan::table::Tables;
 use sqlparser::ast::{self, AlterSchemaOperation, ObjectName, SchemaName, Statement};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use syntax::names::plain_name;
+use syntax::parse::parse_query;
+use syntax::parse::role::ADMINISTRATOR;
 use types::{
     Catalog, Commented, Grantee, PUBLIC_SCHEMA, Privileges, Schema, SearchPath, Securable, SqlError,
     SqlState, Table, catalog_name, limits, object_name, schema_of, split_catalog_name,

@@ -1,15 +1,15 @@
 //! Sequences, and those of columns.
 
-use super::counters::{counter, restart, sequence_type};
-use super::names::written;
-use super::views::depends;
-use super::{Rows, check_free, generated_name, relation_exists};
-use crate::parse::parse_expression;
-use crate::parse_sequence::{CountingOptions, SequenceStatement};
-use crate::sequence::{does_not_count, no_sequence, stored_sequence_name};
+use crate::ddl::counters::{counter, restart, sequence_type};
+use crate::ddl::names::written;
+use crate::ddl::views::depends;
+use crate::ddl::{Rows, check_free, generated_name, relation_exists};
+use plan::sequence::{does_not_count, no_sequence, stored_sequence_name};
 use sqlparser::ast::{self, Expr};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use syntax::parse::parse_expression;
+use syntax::parse::sequence::{CountingOptions, SequenceStatement};
 use types::{
     Catalog, DataType, Generated, Sequence, SequenceOwner, SqlError, SqlState, Table, TableId, as_given,
     catalog_name, limits, object_name, schema_of,
@@ -74,7 +74,7 @@ fn create_sequence(catalog: &mut Catalog, name: &str, options: &CountingOptions)
 }
 
 fn owner_of(catalog: &Catalog, table: &str, column: &str) -> Result<SequenceOwner, SqlError> {
-    let table = super::find_table(catalog, table)?;
+    let table = crate::ddl::find_table(catalog, table)?;
     let ordinal = table.ordinal(column).ok_or_else(|| {
         let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.object_name());
         SqlError::new(SqlState::UNDEFINED_COLUMN, message)
@@ -137,7 +137,7 @@ fn add_identity(
     generated: Generated,
     options: &CountingOptions,
 ) -> Result<(), SqlError> {
-    let mut table = Table::clone(&*super::find_table(catalog, table)?);
+    let mut table = Table::clone(&*crate::ddl::find_table(catalog, table)?);
     let owner = owner_of(catalog, &table.name, column)?;
     let found = &table.columns[usize::from(owner.column)];
     let refused = |what: &str| {

@@ -1,23 +1,23 @@
 //! CREATE TABLE and DROP TABLE.
 
-use super::constraints::name_checks;
-use super::foreign_keys::{
+use crate::ddl::constraints::name_checks;
+use crate::ddl::foreign_keys::{
     ForeignKeyDraft, bind_foreign_key, create_foreign_key, refuse_referenced, remove_foreign_keys,
 };
-use super::indexes::{IndexDraft, bind_unique, create_index};
-use super::sequences::{ColumnSequence, create_owned, drop_owned};
-use super::views::drop_dependents;
-use super::{Rows, SchemaChange, bind_policy, generated_name, relation_exists, take_number};
-use crate::expression::bind_data_type;
-use crate::names::{name_of, table_name};
-use crate::parse_sequence::CountingOptions;
-use crate::routines::Routines;
-use crate::table::TablePlan;
+use crate::ddl::indexes::{IndexDraft, bind_unique, create_index};
+use crate::ddl::sequences::{ColumnSequence, create_owned, drop_owned};
+use crate::ddl::views::drop_dependents;
+use crate::ddl::{Rows, SchemaChange, bind_policy, generated_name, relation_exists, take_number};
+use plan::expression::bind_data_type;
+use plan::routines::Routines;
+use plan::table::TablePlan;
 use sqlparser::ast::{
     self, ColumnOption, CreateTable, CreateTableLikeDefaults, CreateTableLikeKind, CreateTableOptions, Expr,
     GeneratedAs, Ident, IndexColumn, SequenceOptions, TableConstraint,
 };
 use std::sync::Arc;
+use syntax::names::{name_of, table_name};
+use syntax::parse::sequence::CountingOptions;
 use types::{
     Catalog, Check, Column, CompositeTypes, DataType, Generated, SqlError, SqlState, Table, TableId, limits,
     object_name,

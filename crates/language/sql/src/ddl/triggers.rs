@@ -1,17 +1,17 @@
 //! CREATE, ALTER and DROP TRIGGER, and what becomes of triggers when what they need is dropped or altered.
 
-use super::find_table;
-use super::views::depends;
-use crate::expression::Kind;
-use crate::parse::parse_expression;
-use crate::parse_trigger::{CreateTrigger, TriggerStatement};
-use crate::plpgsql::{self, CompileOptions};
-use crate::scope::VariableScope;
-use crate::table::{TablePlan, Tables};
-use crate::trigger::{INVALID_DEFINITION, TriggerPlan, arguments_value, bind_condition};
+use crate::ddl::find_table;
+use crate::ddl::views::depends;
+use plan::expression::Kind;
+use plan::scope::VariableScope;
+use plan::table::{TablePlan, Tables};
+use plan::trigger::{INVALID_DEFINITION, TriggerPlan, arguments_value, bind_condition};
+use plpgsql::{self, CompileOptions};
 use sqlparser::ast::Expr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use syntax::parse::parse_expression;
+use syntax::parse::trigger::{CreateTrigger, TriggerStatement};
 use types::{
     Catalog, Commented, FunctionResult, SqlError, SqlState, Table, TableId, Trigger, TriggerEvent,
     TriggerTime, limits,
@@ -134,7 +134,7 @@ impl TriggerChange {
                     return Err(already_there(&table, to));
                 }
                 catalog.triggers.entry(table.id).or_default().insert(to.clone(), trigger);
-                super::comments::rename_comments(catalog, &|about| match about {
+                crate::ddl::comments::rename_comments(catalog, &|about| match about {
                     Commented::Trigger(of, known) if of == table.name && known == *name => {
                         Commented::Trigger(of, to.clone())
                     }
@@ -383,7 +383,7 @@ fn condition_of(
     tables: &Tables,
     table: &Table,
     trigger: &Trigger,
-) -> Result<Option<crate::expression::Expression>, SqlError> {
+) -> Result<Option<plan::expression::Expression>, SqlError> {
     let Some(condition) = &trigger.condition else { return Ok(None) };
     let plan: &TablePlan = tables.get(&table.name)?;
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines());

@@ -6,14 +6,12 @@
 //! What would make a view's text mean something else is refused: a new column whose name the view uses unqualified,
 //! or a new name of a column that it uses.
 
-use super::names::{Qualify, rename_in_query, written};
-use super::{SchemaChange, relation_exists};
-use crate::names::{name_of, table_name};
-use crate::parse::{parse_query, tokenize};
-use crate::scope::VariableScope;
-use crate::statement::{BoundSelect, bind_query};
-use crate::table::Tables;
-use crate::view::Noted;
+use crate::ddl::names::{Qualify, rename_in_query, written};
+use crate::ddl::{SchemaChange, relation_exists};
+use plan::scope::VariableScope;
+use plan::statement::{BoundSelect, bind_query};
+use plan::table::Tables;
+use plan::view::Noted;
 use sqlparser::ast::{
     self, CreateTableOptions, Expr, Ident, SelectItem, SelectItemQualifiedWildcardKind, Spanned, VisitMut,
     VisitorMut,
@@ -23,6 +21,8 @@ use sqlparser::tokenizer::{Span, Token};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use syntax::names::{name_of, table_name};
+use syntax::parse::{parse_query, tokenize};
 use types::{Catalog, ColumnSet, SearchPath, SqlError, SqlState, Table, View, limits, object_name};
 
 /// Views that may stand on one another: binding and running them takes a part of the stack each.

@@ -1,9 +1,9 @@
 //! A transaction block at its place in the order: every node runs its steps again.
 
-use super::progress::{Progress, tagged};
-use super::stage::Place;
-use crate::execution::{Execution, Suspended};
 use crate::library::Library;
+use crate::session::progress::{Progress, tagged};
+use crate::session::stage::Place;
+use execute::{Execution, Suspended};
 use state::{Command, Effects, RowChange, RowFunction};
 use std::sync::Arc;
 use types::{Row, SessionResults, SessionStep, SqlError, StatementResult, results_have_changed};

@@ -25,14 +25,13 @@ mod progress;
 mod stage;
 mod temporary;
 
-pub(crate) use again::{committed, guard_results, run_again, run_again_alone};
-pub(crate) use stage::{Place, run_script};
-
-use crate::execution::{Context, Suspended};
 use crate::library::Library;
 use crate::prepare::{Prepared, StatementKind, prepare};
 use crate::temporary::TemporaryTables;
+pub(crate) use again::{committed, guard_results, run_again, run_again_alone};
+use execute::{Context, Suspended};
 use progress::Progress;
+pub(crate) use stage::{Place, run_script};
 use state::Snapshot;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,12 +1,12 @@
 //! The steps of a transaction block, run one after the other.
 
-use super::stage::{Place, Stage};
-use crate::execution::{Execution, Savepoint, Suspended};
 use crate::library::Library;
-use crate::parse::is_schema_change;
 use crate::prepare::{StatementKind, Step};
+use crate::session::stage::{Place, Stage};
 use crate::simulate::insert_rows;
+use execute::{Execution, Savepoint, Suspended};
 use std::sync::Arc;
+use syntax::parse::is_schema_change;
 use types::{DataType, SessionStep, SqlError, SqlState, StatementResult, Value, limits};
 
 /// How far a block is.

@@ -10,10 +10,10 @@
 //! catalog.
 
 use crate::ddl::{Rows, SchemaChange, bind_change_behind, bind_schema_change, change_catalog};
-use crate::execution::{Context, Execution, Suspended, refuse_schema_change};
 use crate::governance::check_change;
 use crate::library::Library;
 use crate::prepare::{Script, StatementKind, bind_parsed};
+use execute::{Context, Execution, Suspended, refuse_schema_change};
 use state::{Amended, Changes, Effects, Overlay, Snapshot, apply_command};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The session's temporary tables in a transaction block: its own copy, of which COMMIT makes the session's.
 
-use super::Session;
+use crate::session::Session;
 use crate::temporary::TemporaryTables;
 use types::{Payload, SessionStep, SqlError, SqlState, StatementResult};
 

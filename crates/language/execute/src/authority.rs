@@ -1,0 +1,142 @@
+//! What the role may do in whose name a transaction runs.
+//!
+//! What a statement or a routine's body needs is known when it is bound, and asked for as a whole when it begins: also for what a
+//! routine would not have come to. A view and a SECURITY DEFINER routine need nothing of the role but that it may use them.
+//!
+//! A gateway decides who connects, the ledger what they may do. Passwords stay in the node's folder. Roles and grants
+//! are in the catalog (`types::Roles`), and a transaction names its role under the client's signature
+//! (`types::Transaction::role`), so every node holds every execution against them. An organisation's administrator is
+//! not in the catalog and may do everything that its organisation may. What is needed is noted by the binder as
+//! relations and calls are found (`scope::note_use`). Inside of a view nothing is noted.
+
+use crate::Execution;
+use plan::needs::Needs;
+use plan::sequence::is_sequence_function;
+use std::sync::Arc;
+use types::{PUBLIC_SCHEMA, Principal, Privileges, Securable, SqlError, SqlState, object_name, schema_of};
+
+/// In whose name something runs, where that may not do everything.
+#[derive(Clone, Debug)]
+pub struct Authority {
+    role: Arc<str>,
+}
+
+impl Authority {
+    /// Of this principal; `None` for an administrator.
+    pub fn of(principal: &Principal) -> Option<Authority> {
+        (!principal.is_administrator()).then(|| Authority { role: principal.role.as_str().into() })
+    }
+}
+
+/// `42501` for somebody who is no administrator and changes the schema.
+pub fn refuse_schema_change(principal: &Principal) -> Result<(), SqlError> {
+    if principal.is_administrator() {
+        return Ok(());
+    }
+    let message = "permission denied for schema public";
+    Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+        .hint("Schema, roles and privileges are changed by the administrator, who connects under the organisation's name."))
+}
+
+impl<'a> Execution<'a> {
+    /// In the name of this principal.
+    pub fn acting_as(mut self, principal: &Principal) -> Execution<'a> {
+        self.authority = Authority::of(principal);
+        self
+    }
+
+    /// Refuses what the role may not do.
+    ///
+    /// # Errors
+    /// `42501` names the first thing.
+    pub fn authorise(&self, needs: &Needs) -> Result<(), SqlError> {
+        let Some(authority) = &self.authority else { return Ok(()) };
+        for (object, privileges) in &needs.relations {
+            self.require(authority, object, *privileges)?;
+        }
+        for called in needs.called.iter().filter(|called| !is_sequence_function(&called.name)) {
+            self.require(authority, &Securable::Routine(called.name.to_string()), Privileges::EXECUTE)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses to insert rows that a client sends, if the role may not.
+    ///
+    /// # Errors
+    /// `42501`
+    pub fn authorise_insert(&self, table: &str) -> Result<(), SqlError> {
+        let Some(authority) = &self.authority else { return Ok(()) };
+        self.require(authority, &Securable::Relation(table.to_string()), Privileges::INSERT)
+    }
+
+    /// Refuses to set the last value of a sequence, if the role may not.
+    ///
+    /// # Errors
+    /// `42501`
+    pub fn authorise_setting(&self, sequence: &str) -> Result<(), SqlError> {
+        let Some(authority) = &self.authority else { return Ok(()) };
+        self.require(authority, &Securable::Relation(sequence.to_string()), Privileges::UPDATE)
+    }
+
+    /// Refuses to call a routine, if the role may not.
+    ///
+    /// # Errors
+    /// `42501`
+    pub fn authorise_call(&self, routine: &str) -> Result<(), SqlError> {
+        let Some(authority) = &self.authority else { return Ok(()) };
+        self.require(authority, &Securable::Routine(routine.to_string()), Privileges::EXECUTE)
+    }
+
+    fn require(&self, authority: &Authority, object: &Securable, wanted: Privileges) -> Result<(), SqlError> {
+        let catalog = self.programs.catalog();
+        if let Securable::Relation(name) | Securable::Routine(name) = object {
+            // What the role may not look for, it does not come to.
+            let schema = Securable::Schema(schema_of(name).to_string());
+            if schema_of(name) != PUBLIC_SCHEMA || catalog.roles.grants.contains_key(&schema) {
+                self.require(authority, &schema, Privileges::USAGE)?;
+            }
+        }
+        let missing = wanted.without(catalog.roles.privileges(&authority.role, object));
+        let Some(first) = missing.names().next() else { return Ok(()) };
+        if let Securable::Relation(name) = object
+            && catalog.tables.get(name).is_some_and(|table| table.id.is_temporary())
+        {
+            return Ok(());
+        }
+        let (kind, name) = match object {
+            Securable::Schema(name) => ("schema", name),
+            Securable::Relation(name) if catalog.views.contains_key(name) => ("view", name),
+            Securable::Relation(name) if catalog.sequences.contains_key(name) => ("sequence", name),
+            Securable::Relation(name) => ("table", name),
+            Securable::Routine(name) => match catalog.procedures.get(name) {
+                Some(routine) if routine.function.is_some() => ("function", name),
+                Some(_) => ("procedure", name),
+                None if catalog.aggregates.contains_key(name) => ("aggregate", name),
+                // It does not exist, which running it will say.
+                None => return Ok(()),
+            },
+        };
+        let on = match object {
+            // PostgreSQL grants on aggregates as on functions.
+            Securable::Routine(_) if kind == "aggregate" => format!("function {name}"),
+            Securable::Routine(_) => format!("{kind} {name}"),
+            Securable::Schema(_) => format!("SCHEMA {name}"),
+            Securable::Relation(_) if kind == "sequence" => format!("sequence {name}"),
+            Securable::Relation(_) => name.clone(),
+        };
+        let hint = match self.catalog_has(&authority.role) {
+            true => format!("An administrator may GRANT {first} ON {on} TO {}.", authority.role),
+            false => format!("The role \"{}\" has been dropped.", authority.role),
+        };
+        let shown = match object {
+            Securable::Routine(name) => catalog.procedures.get(name).map_or(name, |routine| &routine.name),
+            _ => name,
+        };
+        let message = format!("permission denied for {kind} {}", object_name(shown));
+        Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message).hint(hint))
+    }
+
+    fn catalog_has(&self, role: &str) -> bool {
+        self.programs.catalog().roles.by_name.contains_key(role)
+    }
+}

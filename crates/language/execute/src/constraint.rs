@@ -1,0 +1,254 @@
+//! Changes of rows in tables with UNIQUE or FOREIGN KEY constraints.
+
+use crate::Execution;
+use crate::moving::Updated;
+use crate::trigger::{Event, Firing};
+use plan::command::{DeletePlan, UpdatePlan};
+use plan::constraint::{ForeignKeyPlan, free_key, take_key};
+use plan::expression::Environment;
+use plan::statement::resolve_key;
+use plan::table::TablePlan;
+use state::{Command, KeyRange};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use types::{ColumnSet, Index, Key, ReferentialAction, Row, SqlError, Value};
+
+/// What remains to be done about references when a statement ends.
+pub(super) enum Unsettled {
+    /// A row references this key.
+    References(Arc<ForeignKeyPlan>, Vec<Value>),
+    /// An AFTER trigger is to fire.
+    Fires(Box<Firing>),
+    /// A key that may be referenced has gone (`None`), or its row has another one now.
+    Gone(Arc<ForeignKeyPlan>, Vec<Value>, Option<Vec<Value>>),
+}
+
+impl Execution<'_> {
+    /// Applies the command of an UPDATE, with what constraints ask. Gives whether it matched.
+    pub(super) fn apply_update(&mut self, plan: &UpdatePlan, command: Command) -> Result<bool, SqlError> {
+        if !plan.writes.intersects(plan.table.constrained) {
+            return self.apply(command);
+        }
+        self.apply_constrained(&plan.table, plan.uses, command)
+    }
+
+    /// Applies the command of a DELETE, with what constraints ask. Gives whether it matched.
+    pub(super) fn apply_delete(&mut self, plan: &DeletePlan, command: Command) -> Result<bool, SqlError> {
+        if !plan.table.holds_keys {
+            return self.apply(command);
+        }
+        self.apply_constrained(&plan.table, plan.uses, command)
+    }
+
+    /// What the row was and whether it matched is looked at, so that nobody else of the batch changes it.
+    fn apply_constrained(
+        &mut self,
+        table: &Arc<TablePlan>,
+        uses: ColumnSet,
+        mut command: Command,
+    ) -> Result<bool, SqlError> {
+        let key = command.row.key.clone();
+        self.register_read(table.id, &key, uses | table.constrained);
+        let before = self.current(table.id, &key);
+        // Judged now, so that a later look at whether it matched changes nothing.
+        let matches = command.function.apply(before.as_ref());
+        command.guard = matches.ok().map(|change| change != state::RowChange::Unmatched);
+        let matched = self.apply(command)?;
+        if matched {
+            let after = self.current(table.id, &key);
+            self.row_changed(table, before.as_ref(), after.as_ref())?;
+        }
+        Ok(matched)
+    }
+
+    /// A row has changed: takes and frees keys of unique indexes, and notes what references are to be looked at.
+    pub(super) fn row_changed(
+        &mut self,
+        table: &Arc<TablePlan>,
+        before: Option<&Row>,
+        after: Option<&Row>,
+    ) -> Result<(), SqlError> {
+        for index in table.indexes.iter().filter(|index| index.unique) {
+            let entry = |row: Option<&Row>| row.map_or(Ok(None), |row| index.unique_entry(row));
+            let (old, new) = (entry(before)?, entry(after)?);
+            if old == new {
+                continue;
+            }
+            if let Some(old) = old {
+                self.apply(free_key(table, index, old))?;
+            }
+            if let (Some(new), Some(row)) = (new, after) {
+                self.apply(take_key(table, index, new, row.clone()))?;
+            }
+        }
+        let foreign_keys = self.programs.tables().foreign_keys();
+        for foreign_key in foreign_keys.of_child(table.id) {
+            let Some(values) = after.and_then(|row| values_of(row, &foreign_key.columns)) else { continue };
+            if before.and_then(|row| values_of(row, &foreign_key.columns)).as_ref() != Some(&values) {
+                self.remaining.unsettled.push_back(Unsettled::References(foreign_key.clone(), values));
+            }
+        }
+        for foreign_key in foreign_keys.of_parent(table.id) {
+            let Some(old) = before.and_then(|row| values_of(row, &foreign_key.referenced)) else { continue };
+            let new = after.map(|row| row_values(row, &foreign_key.referenced));
+            if new.as_ref() == Some(&old) {
+                continue;
+            }
+            let action = if new.is_some() { foreign_key.on_update } else { foreign_key.on_delete };
+            match action {
+                ReferentialAction::Restrict => self.refuse_referenced(foreign_key, &old)?,
+                _ => self.remaining.unsettled.push_back(Unsettled::Gone(foreign_key.clone(), old, new)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of a statement: every reference must have its key, and AFTER triggers fire, in the order of the rows that they
+    /// are about; of a row its references come first, as in PostgreSQL, whose triggers for them have such names.
+    ///
+    /// # Errors
+    /// `23503`; what cascaded changes and triggers end with.
+    pub fn settle(&mut self) -> Result<(), SqlError> {
+        while let Some(next) = self.remaining.unsettled.pop_front() {
+            self.charge(1)?;
+            match next {
+                Unsettled::References(foreign_key, values) => {
+                    if !self.has_key(&foreign_key, &values)? {
+                        return Err(foreign_key.not_present(&values));
+                    }
+                }
+                Unsettled::Gone(foreign_key, old, new) => self.settle_gone(&foreign_key, &old, new)?,
+                Unsettled::Fires(firing) => self.fire_noted(&firing)?,
+            }
+        }
+        self.remaining.clear();
+        Ok(())
+    }
+
+    fn settle_gone(
+        &mut self,
+        foreign_key: &Arc<ForeignKeyPlan>,
+        old: &[Value],
+        new: Option<Vec<Value>>,
+    ) -> Result<(), SqlError> {
+        let action = if new.is_some() { foreign_key.on_update } else { foreign_key.on_delete };
+        let values = match (action, new) {
+            (ReferentialAction::NoAction | ReferentialAction::Restrict, _) => {
+                // Another row may have the key now.
+                if self.has_key(foreign_key, old)? {
+                    return Ok(());
+                }
+                return self.refuse_referenced(foreign_key, old);
+            }
+            (ReferentialAction::Cascade, None) => {
+                let keys = self.referencing(foreign_key, old)?;
+                self.begin_statement(&foreign_key.child, Event::Delete)?;
+                for key in keys {
+                    self.charge(1)?;
+                    let seen = self.seen(&foreign_key.child, &key);
+                    let command = foreign_key.delete.command(key, &self.environment(&[], &[]))?;
+                    self.delete_found(&foreign_key.delete, command, seen)?;
+                }
+                return self.end_statement(&foreign_key.child, Event::Delete);
+            }
+            (ReferentialAction::Cascade, Some(new)) => new,
+            (ReferentialAction::SetNull, _) => vec![Value::Null; old.len()],
+            (ReferentialAction::SetDefault, _) => {
+                let mut values = Vec::with_capacity(old.len());
+                for ordinal in &foreign_key.columns {
+                    let default = &foreign_key.child.columns[usize::from(*ordinal)].default;
+                    values.push(match default {
+                        Some(default) => self.evaluate(default, &[])?,
+                        None => Value::Null,
+                    });
+                }
+                values
+            }
+        };
+        let keys = self.referencing(foreign_key, old)?;
+        let assign = &foreign_key.assign;
+        let mut waiting = Vec::new();
+        let environment = Environment::new(&[], &values, self.now);
+        let known = assign.known_values(&environment);
+        self.begin_statement(&foreign_key.child, Event::Update(assign))?;
+        for key in keys {
+            self.charge(1)?;
+            let seen = self.seen(&foreign_key.child, &key);
+            let planned = assign.planned(key, &known, &environment)?;
+            if let Updated::Waits(row) = self.update_found(assign, planned, seen)? {
+                waiting.push(row);
+            }
+        }
+        for row in waiting {
+            self.end_waiting(*row)?;
+        }
+        self.end_statement(&foreign_key.child, Event::Update(assign))?;
+        // A default may be the very key that has gone: such a row has not changed.
+        if action == ReferentialAction::SetDefault && !self.has_key(foreign_key, old)? {
+            self.refuse_referenced(foreign_key, old)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the key is there that these values reference.
+    fn has_key(&mut self, foreign_key: &ForeignKeyPlan, values: &[Value]) -> Result<bool, SqlError> {
+        let key = resolve_key(&foreign_key.key, &Environment::new(&[], values, self.now))?;
+        let Some(key) = key else { return Ok(false) };
+        self.register_read(foreign_key.keys, &key, ColumnSet::EXISTS);
+        Ok(self.current(foreign_key.keys, &key).is_some())
+    }
+
+    fn refuse_referenced(&mut self, foreign_key: &ForeignKeyPlan, values: &[Value]) -> Result<(), SqlError> {
+        match self.referencing(foreign_key, values)?.is_empty() {
+            true => Ok(()),
+            false => Err(foreign_key.still_referenced(values)),
+        }
+    }
+
+    /// Keys of the rows that reference these values.
+    fn referencing(&mut self, foreign_key: &ForeignKeyPlan, values: &[Value]) -> Result<Vec<Key>, SqlError> {
+        let ForeignKeyPlan { child, access, filter, filter_columns, .. } = foreign_key;
+        self.matching_keys(child, access, filter, *filter_columns, values)
+    }
+
+    /// The primary key of the row that has taken a key of a unique index.
+    pub(super) fn taken_by(
+        &mut self,
+        table: &TablePlan,
+        index: &Index,
+        row: &[Value],
+    ) -> Result<Option<Key>, SqlError> {
+        let Some(entry) = index.unique_entry(row)? else { return Ok(None) };
+        self.register_read(index.unique_entries(), &entry, ColumnSet::EXISTS);
+        if self.current(index.unique_entries(), &entry).is_none() {
+            return Ok(None);
+        }
+        let has = |row: &Row| index.unique_entry(row).is_ok_and(|found| found.as_ref() == Some(&entry));
+        for position in self.own.in_range(table.id, &KeyRange::ALL) {
+            let own = self.own.get(position);
+            if own.value.as_ref().is_some_and(has) {
+                return Ok(Some(own.row.key.clone()));
+            }
+        }
+        let values = index.columns.iter().map(|ordinal| &row[usize::from(*ordinal)]);
+        let entries = KeyRange::prefix(Key::index_prefix(values).cut_to_index());
+        let mut found = None;
+        self.snapshot.scan(index.entries(), &entries, false, &mut |entry, _| {
+            let key = entry.primary_of_entry().filter(|key| self.own.position(table.id, key).is_none());
+            found = key.filter(|key| self.snapshot.get(table.id, key).as_ref().is_some_and(has));
+            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        Ok(found)
+    }
+}
+
+/// The values of columns.
+fn row_values(row: &[Value], columns: &[u16]) -> Vec<Value> {
+    columns.iter().map(|ordinal| row[usize::from(*ordinal)].clone()).collect()
+}
+
+/// The same; `None` where one of them is NULL, which references nothing.
+fn values_of(row: &Row, columns: &[u16]) -> Option<Vec<Value>> {
+    let values = row_values(row, columns);
+    (!values.iter().any(Value::is_null)).then_some(values)
+}

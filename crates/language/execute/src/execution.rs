@@ -1,0 +1,474 @@
+//! One execution of one transaction: what it runs on, what it may call, and what it has come to.
+//!
+//! Steps bound the time of a query, a limit on its text bounds its plan, and one count of bytes bounds its memory
+//! ([`plan::expression::Memory`]).
+
+use crate::Cursors;
+use crate::authority::Authority;
+use crate::own::OwnRows;
+use crate::programs::{Described, Programs};
+use crate::select::{Given, KnownSubqueries};
+use crate::sequence::Drawn;
+use crate::trigger::Remaining;
+use plan::expression::{Environment, Expression, KeptMemory, Memory, measured};
+use plan::polymorphic::Actual;
+use plan::routines::output_column;
+use plan::statement::{BoundCall, BoundStatement, StatementOutput};
+use state::{Command, Effects, Read, Scan, Snapshot};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use types::{
+    EndorsedEffects, Key, Notice, OutputColumn, Row, SqlError, SqlState, StatementResult, TableId,
+    TransactionId, Value,
+};
+
+/// Milliseconds from 1970-01-01 to 2000-01-01.
+const EPOCH_DIFFERENCE_MS: i64 = 946_684_800_000;
+/// Queries that may stand inside of one another: each takes a part of the stack.
+const QUERIES_DEEP_MAX: usize = 32;
+
+/// Where and when a transaction runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Height of its block.
+    pub height: u64,
+    /// The block's time, milliseconds since 1970-01-01 00:00 UTC: `now()`.
+    pub timestamp_ms: u64,
+    /// Position of the transaction in its block.
+    pub index: u32,
+    /// What identifies the transaction.
+    pub transaction: TransactionId,
+    /// Logical steps that it may take.
+    pub step_limit: u64,
+}
+
+impl Context {
+    /// `now()`, in microseconds since 2000-01-01 00:00 UTC.
+    pub fn now(&self) -> i64 {
+        timestamp(self.timestamp_ms)
+    }
+}
+
+/// Milliseconds since 1970 as microseconds since 2000.
+pub fn timestamp(milliseconds: u64) -> i64 {
+    let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX / 2000);
+    milliseconds.saturating_sub(EPOCH_DIFFERENCE_MS).saturating_mul(1000)
+}
+
+/// Values from outside that a contract may ask for by name: `entente.oracle('eur_usd')`.
+pub trait Oracles: Send + Sync {
+    /// What the oracle says.
+    ///
+    /// # Errors
+    /// There is none of this name, or it does not answer.
+    fn value(&self, name: &str) -> Result<String, SqlError>;
+}
+
+/// What oracles said when a transaction was endorsed: who executes it again asks nobody.
+impl Oracles for EndorsedEffects {
+    fn value(&self, name: &str) -> Result<String, SqlError> {
+        let said = self.oracles.iter().find(|said| said.name == name);
+        said.map(|said| said.value.clone()).ok_or_else(|| {
+            let message = format!("the oracle \"{name}\" was not asked when the transaction was endorsed");
+            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+        })
+    }
+}
+
+/// One execution of one transaction.
+pub struct Execution<'a> {
+    pub(crate) oracles: Option<&'a dyn Oracles>,
+    /// It runs for one session, in no block.
+    pub(crate) local: bool,
+    pub(crate) programs: &'a dyn Programs,
+    pub(crate) snapshot: &'a dyn Snapshot,
+    pub(crate) context: Context,
+    pub(crate) now: i64,
+    pub(crate) session_place: Option<(u64, u16)>,
+    pub(crate) reads: Vec<Read>,
+    pub(crate) scans: Vec<Scan>,
+    pub(crate) commands: Vec<Command>,
+    /// Rows that the transaction has written, as the statement that is running sees them.
+    pub(crate) own: Arc<OwnRows>,
+    /// The same with what functions have written that the statement calls: it does not see that itself.
+    pub(crate) newer: Option<Arc<OwnRows>>,
+    /// Whether reads are registered: not for queries outside of transactions.
+    pub(crate) registers: bool,
+    /// Positions of the commands of the last data-changing statement, and whether each matched.
+    pub(crate) last_matched: Vec<(usize, bool)>,
+    pub(crate) steps: u64,
+    pub(crate) memory: Rc<Memory>,
+    /// For each block with handlers that is running, the bytes of the own rows that it may have to return to.
+    pub(crate) remembered: Vec<u64>,
+    /// Set when nobody wants the result any more; never where a transaction of a block runs.
+    pub(crate) interrupt: Option<Arc<AtomicBool>>,
+    pub(crate) depth: usize,
+    /// What the role may do; `None`: everything.
+    pub(crate) authority: Option<Authority>,
+    /// Queries that are running inside of one another.
+    pub(crate) queries: usize,
+    pub(crate) subqueries: KnownSubqueries,
+    /// By number, the rows that recursive queries have found last; the innermost last.
+    pub(crate) working: Vec<(usize, Rc<Vec<Vec<Value>>>)>,
+    /// Blocks with handlers that are running.
+    pub(crate) protected: usize,
+    /// Hidden keys given out.
+    pub(crate) draws: u32,
+    /// Values drawn from sequences.
+    pub drawn: Drawn,
+    /// What the running statement has left to do.
+    pub(crate) remaining: Remaining,
+    /// Open cursors.
+    pub cursors: Cursors,
+    /// Routines that are being called, the innermost last, each with the address that its caller had come to.
+    pub(crate) calls: Vec<(Arc<Described>, u32)>,
+    /// The address that the innermost one has come to.
+    pub address: u32,
+    /// What the statement that is running has said.
+    pub(crate) notices: Vec<Notice>,
+    /// Messages of the whole transaction, and their bytes.
+    pub(crate) said: (usize, usize),
+}
+
+impl<'a> Execution<'a> {
+    /// Nothing has run yet.
+    pub fn new(programs: &'a dyn Programs, snapshot: &'a dyn Snapshot, context: Context) -> Execution<'a> {
+        Execution {
+            oracles: None,
+            local: false,
+            programs,
+            snapshot,
+            context,
+            now: context.now(),
+            session_place: None,
+            reads: Vec::with_capacity(4),
+            scans: Vec::new(),
+            commands: Vec::with_capacity(2),
+            own: Arc::default(),
+            newer: None,
+            registers: true,
+            last_matched: Vec::new(),
+            steps: 0,
+            memory: Rc::new(Memory::new(context.step_limit, KeptMemory::default())),
+            remembered: Vec::new(),
+            interrupt: None,
+            depth: 0,
+            authority: None,
+            queries: 0,
+            subqueries: KnownSubqueries::default(),
+            working: Vec::new(),
+            protected: 0,
+            draws: 0,
+            drawn: Drawn::default(),
+            remaining: Remaining::default(),
+            cursors: Cursors::default(),
+            calls: Vec::new(),
+            address: 0,
+            notices: Vec::new(),
+            said: (0, 0),
+        }
+    }
+
+    /// With these oracles.
+    pub fn asking(mut self, oracles: Option<&'a dyn Oracles>) -> Execution<'a> {
+        self.oracles = oracles;
+        self
+    }
+
+    /// What an oracle says, as text.
+    pub fn ask_oracle(&self, name: &Value) -> Result<Value, SqlError> {
+        let Value::Text(name) = name else {
+            let message = "the name of an oracle is NULL";
+            return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
+        };
+        let oracles = self.oracles.ok_or_else(|| {
+            SqlError::unsupported("entente.oracle() on a ledger that executes after ordering")
+                .hint("Pass the value as an argument, or choose execution = \"execute-order-validate\" in the charter.")
+        })?;
+        oracles.value(name).map(Value::text)
+    }
+
+    /// For one session, in no block.
+    pub fn locally(mut self) -> Execution<'a> {
+        self.local = true;
+        self
+    }
+
+    /// Whether it runs for one session, in no block.
+    pub fn is_local(&self) -> bool {
+        self.local
+    }
+
+    /// Where and when it runs.
+    pub fn context(&self) -> Context {
+        self.context
+    }
+
+    /// Whether it is executed before it is ordered.
+    pub fn asks_oracles(&self) -> bool {
+        self.oracles.is_some()
+    }
+
+    /// It is a transaction block: `now()` outside of routines is this time, in milliseconds since 1970-01-01 00:00 UTC, and
+    /// values of sequences are made of it and of the organisation whose client signs the block.
+    pub fn be_session(&mut self, now_ms: u64, organisation: u16) {
+        self.now = timestamp(now_ms);
+        self.session_place = Some((now_ms, organisation));
+    }
+
+    /// What stands for the place of a transaction block: its time and its organisation.
+    pub fn session_place(&self) -> Option<(u64, u16)> {
+        self.session_place
+    }
+
+    /// What it may call.
+    pub fn programs(&self) -> &'a dyn Programs {
+        self.programs
+    }
+
+    /// `now()`
+    pub fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// How many rows the transaction has touched by commands.
+    pub fn own_rows(&self) -> usize {
+        self.own.len()
+    }
+
+    /// What it runs on.
+    pub fn snapshot(&self) -> &'a dyn Snapshot {
+        self.snapshot
+    }
+
+    /// For queries whose reads nobody asks for.
+    pub fn without_registration(mut self) -> Execution<'a> {
+        self.registers = false;
+        self
+    }
+
+    /// For a client that may lose interest: it ends soon after `interrupt` is set.
+    pub fn interrupted_by(mut self, interrupt: &Arc<AtomicBool>) -> Execution<'a> {
+        self.interrupt = Some(Arc::clone(interrupt));
+        self
+    }
+
+    /// Takes logical steps off the limit.
+    ///
+    /// # Errors
+    /// `57014` where there are none left, and where nobody wants the result any more.
+    #[inline]
+    pub fn charge(&mut self, steps: u64) -> Result<(), SqlError> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > self.context.step_limit {
+            return Err(self.out_of_steps());
+        }
+        if self.is_interrupted() { Err(interrupted()) } else { Ok(()) }
+    }
+
+    /// Runs something and charges the work of the expressions that it evaluates.
+    ///
+    /// # Errors
+    /// Those of `run`; `57014` where the work takes more steps than there are left.
+    #[inline]
+    pub fn measured<R>(&mut self, run: impl FnOnce(&mut Self) -> Result<R, SqlError>) -> Result<R, SqlError> {
+        let left = self.steps_left();
+        let (result, steps) = measured(left, || run(self));
+        if steps > 0 {
+            self.charge(steps)?;
+        }
+        result
+    }
+
+    /// Steps that are left.
+    pub fn steps_left(&self) -> u64 {
+        self.context.step_limit.saturating_sub(self.steps)
+    }
+
+    /// Whether nobody wants the result any more.
+    #[inline]
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Relaxed))
+    }
+
+    #[cold]
+    fn out_of_steps(&mut self) -> SqlError {
+        let limit = self.context.step_limit;
+        self.steps = limit;
+        SqlError::new(
+            SqlState::QUERY_CANCELED,
+            format!("the transaction needs more than {limit} steps, the limit that the ledger sets"),
+        )
+        .hint("Touch fewer rows, or split the work into several transactions.")
+    }
+
+    /// A query begins inside of another one.
+    ///
+    /// # Errors
+    /// `54001` where that is too deep.
+    pub(crate) fn enter_query(&mut self) -> Result<(), SqlError> {
+        if self.queries >= QUERIES_DEEP_MAX {
+            let message = format!("queries are nested more than {QUERIES_DEEP_MAX} deep (QUERIES_DEEP_MAX)");
+            return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
+        }
+        self.queries += 1;
+        Ok(())
+    }
+
+    /// It has ended.
+    pub(crate) fn leave_query(&mut self) {
+        self.queries -= 1;
+    }
+
+    /// The value of an expression without columns. `frame` holds the variables by slot.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    #[inline]
+    pub fn evaluate(&mut self, expression: &Expression, frame: &[Value]) -> Result<Value, SqlError> {
+        self.with_variables(frame, |environment| expression.evaluate(environment))
+    }
+
+    /// Evaluates something over variables, which may call functions.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    #[inline]
+    pub fn with_variables<R>(
+        &mut self,
+        frame: &[Value],
+        evaluate: impl FnOnce(&Environment<'_>) -> Result<R, SqlError>,
+    ) -> Result<R, SqlError> {
+        self.forget_subqueries();
+        let result = self.with_subqueries(&[], Given { frame, arguments: &[], left: &[] }, evaluate);
+        self.see_newer();
+        result
+    }
+
+    /// Whether a condition without columns is true (and not NULL).
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    #[inline]
+    pub fn is_true(&mut self, expression: &Expression, frame: &[Value]) -> Result<bool, SqlError> {
+        self.with_variables(frame, |environment| expression.is_true(environment))
+    }
+
+    /// Runs a statement. `frame` holds the variables by slot, or the parameters of a script.
+    ///
+    /// # Errors
+    /// What the statement ends with; the transaction is over then.
+    pub fn run(&mut self, statement: &BoundStatement, frame: &[Value]) -> Result<StatementOutput, SqlError> {
+        self.charge(1)?;
+        self.measured(|execution| execution.run_measured(statement, frame))
+    }
+
+    fn run_measured(
+        &mut self,
+        statement: &BoundStatement,
+        frame: &[Value],
+    ) -> Result<StatementOutput, SqlError> {
+        match statement {
+            BoundStatement::Select(select) => {
+                let rows = self.select(select, frame, None)?;
+                Ok(StatementOutput {
+                    affected: rows.len() as u64,
+                    columns: select.columns.clone(),
+                    rows,
+                    call_outputs: Vec::new(),
+                })
+            }
+            BoundStatement::Insert(insert) => self.insert(insert, frame),
+            BoundStatement::Update(update) => self.update(update, frame),
+            BoundStatement::Delete(delete) => self.delete(delete, frame),
+            BoundStatement::Call(call) => self.call_bound(call, frame),
+            BoundStatement::Explain(explain) => {
+                let rows: Vec<Vec<Value>> =
+                    explain.lines.iter().map(|line| vec![Value::text(line.as_str())]).collect();
+                self.charge(rows.len() as u64)?;
+                Ok(StatementOutput {
+                    affected: rows.len() as u64,
+                    columns: explain.columns.clone(),
+                    rows,
+                    call_outputs: Vec::new(),
+                })
+            }
+        }
+    }
+
+    /// Somebody looks at how many rows the last data-changing statement matched (FOUND, ROW_COUNT, the command tag):
+    /// its commands are guarded from now on.
+    pub fn look_at_matched(&mut self) {
+        for (position, matched) in &self.last_matched {
+            self.commands[*position].guard = Some(*matched);
+        }
+    }
+
+    fn call_bound(&mut self, call: &BoundCall, frame: &[Value]) -> Result<StatementOutput, SqlError> {
+        let definition = self.programs.catalog().procedures.get(&call.procedure);
+        let procedure = definition
+            .filter(|procedure| procedure.function.is_none() && call.fits(&procedure.parameters))
+            .ok_or_else(|| call.no_procedure())?;
+        let parameters = &procedure.parameters;
+        let mut arguments = Vec::with_capacity(parameters.len());
+        for (parameter, argument) in parameters.iter().zip(&call.arguments) {
+            if parameter.mode.is_input() {
+                // Parameters have no length, precision or scale, as in PostgreSQL.
+                let value = self.evaluate(argument, frame)?;
+                let types = self.programs.tables().routines().types();
+                arguments.push(types.cast(value, parameter.data_type.family())?);
+            }
+        }
+        let values = self.call(&call.procedure, Actual::default(), arguments)?.values;
+        let outputs = parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode.is_output());
+        let (call_outputs, columns): (Vec<usize>, Vec<OutputColumn>) =
+            outputs.map(|(position, parameter)| (position, output_column(position, parameter))).unzip();
+        let rows = if columns.is_empty() { Vec::new() } else { vec![values] };
+        Ok(StatementOutput { affected: 0, columns: columns.into(), rows, call_outputs })
+    }
+
+    /// What the transaction left behind.
+    pub fn finish(mut self, result: Result<Vec<StatementResult>, SqlError>) -> Effects {
+        if result.is_err() {
+            // What commands had used was observed: it is why the program came to this error.
+            let used =
+                self.commands.drain(..).map(|command| Read { row: command.row, columns: command.uses });
+            self.reads.extend(used);
+        }
+        Effects {
+            reads: self.reads,
+            scans: self.scans,
+            commands: self.commands,
+            result,
+            steps: self.steps,
+            catalog: None,
+        }
+    }
+
+    /// What expressions over a row and variables are evaluated in, outside of queries.
+    pub fn environment<'b>(&self, row: &'b [Value], frame: &'b [Value]) -> Environment<'b> {
+        Environment::new(row, frame, self.now)
+    }
+
+    /// The row as it stands for this transaction, without registering anything.
+    pub fn current(&self, table: TableId, key: &Key) -> Option<Row> {
+        match self.own.position(table, key) {
+            Some(position) => self.own.get(position).value.clone(),
+            None => self.snapshot.get(table, key),
+        }
+    }
+
+    /// A statement has ended: the next one sees what its functions have written.
+    pub fn see_newer(&mut self) {
+        if let Some(newer) = self.newer.take() {
+            self.own = newer;
+        }
+    }
+}
+
+#[cold]
+fn interrupted() -> SqlError {
+    SqlError::new(SqlState::QUERY_CANCELED, "canceling statement: nobody waits for its result any more")
+}

@@ -1,0 +1,57 @@
+//! The memory of an execution: whose share it is, and rows that stay.
+
+use crate::{CursorRows, Execution};
+use plan::expression::{KeptMemory, Memory, rows_space};
+use std::rc::Rc;
+use types::{MemoryShare, SqlError, Value};
+
+impl<'a> Execution<'a> {
+    /// With a share of the memory that all queries of a node have together.
+    pub fn sharing(mut self, share: MemoryShare) -> Execution<'a> {
+        self.memory = Rc::new(Memory::new(self.context.step_limit, KeptMemory::of(share)));
+        self
+    }
+
+    /// Rows stay that a statement gave: until the transaction ends, or until they are given back.
+    ///
+    /// # Errors
+    /// `54000` where they are too many, `53200` where the node has too little memory for them.
+    pub fn keep_rows(&self, rows: &[Vec<Value>]) -> Result<(), SqlError> {
+        self.memory.keep(rows_space(rows))
+    }
+
+    /// Rows of a result are held until the transaction ends; until the end of the statement where a session's client gets
+    /// them then.
+    ///
+    /// # Errors
+    /// As [`Execution::keep_rows`].
+    pub fn hold_result(&self, rows: &[Vec<Value>]) -> Result<(), SqlError> {
+        self.memory.hold(rows_space(rows))
+    }
+
+    /// Rows that were kept are gone; `space`: what [`rows_space`] says of them.
+    pub fn give_back(&self, space: u64) {
+        self.memory.give_back(space);
+    }
+
+    /// Opens a cursor, whose rows are kept as long as it is open.
+    ///
+    /// # Errors
+    /// As [`Cursors::open`].
+    pub fn open_cursor(&mut self, name: Option<&str>, content: CursorRows) -> Result<String, SqlError> {
+        self.cursors.open(name, content, &self.memory)
+    }
+
+    /// Closes a cursor.
+    ///
+    /// # Errors
+    /// As [`Cursors::close`].
+    pub fn close_cursor(&mut self, name: &str) -> Result<(), SqlError> {
+        self.cursors.close(name, &self.memory)
+    }
+
+    /// The loop over a cursor has ended.
+    pub fn forget_cursor(&mut self, name: &str) {
+        self.cursors.forget(name, &self.memory);
+    }
+}

@@ -1,0 +1,51 @@
+//! Running bound statements on a snapshot, and what that leaves as [`state::Effects`].
+//!
+//! ```text
+//!  plan::BoundStatement ──Execution::run──▶ rows for whoever asked
+//!                             │    │  └──── reads and scans registered, commands recorded ──finish──▶ state::Effects
+//!                             │    └─────── routines, triggers' functions, texts made while running: Programs
+//!                             └──────────── state::Snapshot
+//! ```
+//!
+//! What registers a read and what becomes a command is section 1 of the protocol rules. Every step is charged, so that a
+//! statement ends after as many of them as the ledger allows.
+
+mod aggregate;
+mod authority;
+mod change;
+mod change_firing;
+mod constraint;
+mod counter;
+mod cursor;
+mod execution;
+mod footprint;
+mod function;
+mod grouping;
+mod kept;
+mod moving;
+mod own;
+mod past;
+mod programs;
+mod protect;
+mod record;
+mod relation;
+mod row_function;
+mod scan;
+mod select;
+mod sequence;
+mod sorting;
+mod suspend;
+mod trigger;
+mod window;
+
+pub use authority::refuse_schema_change;
+pub use change::{check_row_bytes, row_bytes};
+pub use cursor::{CursorRows, Cursors, Movement};
+pub use execution::{Context, Execution, Oracles, timestamp};
+pub use footprint::{Analysis, KnownFrame, refused};
+pub use own::without;
+pub use programs::{CallResult, Described, Programs};
+pub use protect::Savepoint;
+pub use record::sized;
+pub use select::check_result_rows;
+pub use suspend::Suspended;

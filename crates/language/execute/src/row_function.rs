@@ -1,0 +1,113 @@
+//! The rows of functions in FROM.
+
+use crate::Execution;
+use crate::relation::Rows;
+use crate::select::Given;
+use plan::expression::{Expression, broken, row_space, rows_space};
+use plan::statement::{RowFunction, RowKind, goes_up};
+use types::{SqlError, SqlState, Value, add};
+
+/// What a row of a series costs: a step, and more of them for a number that is as long as many.
+fn steps_of(value: &Value) -> u64 {
+    const BYTES_PER_STEP: usize = 64;
+    match value {
+        Value::Numeric(number) => 1 + (number.stored_bytes() / BYTES_PER_STEP) as u64,
+        _ => 1,
+    }
+}
+
+impl Execution<'_> {
+    pub(super) fn function_rows(
+        &mut self,
+        function: &RowFunction,
+        arguments: &[Expression],
+        given: Given<'_>,
+    ) -> Result<Rows, SqlError> {
+        let arguments = self.evaluate_all(arguments, given)?;
+        let mut rows = match &function.rows {
+            RowKind::Series(_) => self.series(&arguments)?,
+            RowKind::Elements(widths) => self.elements(&arguments, widths)?,
+            RowKind::History(table) => {
+                let rows = self.row_history(table, &arguments)?;
+                self.memory.hold(rows_space(&rows))?;
+                rows
+            }
+        };
+        if function.with_ordinality {
+            for (number, row) in (1..).zip(&mut rows) {
+                row.push(Value::BigInt(number));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn series(&mut self, bounds: &[Value]) -> Result<Rows, SqlError> {
+        let [start, stop, step] = bounds else { return Err(broken("a series without bounds")) };
+        // NULL gives no rows.
+        if bounds.iter().any(Value::is_null) {
+            return Ok(Vec::new());
+        }
+        for (bound, name) in bounds.iter().zip(["start value", "stop value", "step size"]) {
+            match bound {
+                Value::Numeric(number) if number.is_special() => {
+                    let what = if number.is_nan() { "NaN" } else { "infinity" };
+                    let message = format!("{name} cannot be {what}");
+                    return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+                }
+                _ => {}
+            }
+        }
+        let up = goes_up(step)?;
+        let mut rows = Vec::new();
+        let mut next = Some(start.clone());
+        while let Some(value) = next.filter(|value| match value.compare(stop) {
+            Some(order) => {
+                if up {
+                    order.is_le()
+                } else {
+                    order.is_ge()
+                }
+            }
+            None => false,
+        }) {
+            self.charge(steps_of(&value))?;
+            next = match add(&value, step) {
+                Ok(next) => Some(next),
+                // The series of a type ends where the type does.
+                Err(error) if error.state == SqlState::NUMERIC_VALUE_OUT_OF_RANGE => None,
+                Err(error) => return Err(error),
+            };
+            self.memory.hold_row(1)?;
+            rows.push(vec![value]);
+        }
+        Ok(rows)
+    }
+
+    /// The elements of arrays side by side, NULL behind the end of the shorter ones. `widths`: how many fields those have
+    /// that are rows.
+    fn elements(&mut self, arrays: &[Value], widths: &[Option<usize>]) -> Result<Rows, SqlError> {
+        let arrays: Vec<&[Value]> = arrays
+            .iter()
+            .map(|array| match array {
+                Value::Array(array) => array.values(),
+                _ => &[],
+            })
+            .collect();
+        let length = arrays.iter().map(|array| array.len()).max().unwrap_or(0);
+        self.charge(length as u64)?;
+        let width: usize = widths.iter().map(|width| width.unwrap_or(1)).sum();
+        self.memory.hold(row_space(width).saturating_mul(length as u64))?;
+        let row = |index: usize| {
+            let mut row: Vec<Value> = Vec::with_capacity(arrays.len());
+            for (array, width) in arrays.iter().zip(widths) {
+                match (array.get(index), width) {
+                    (Some(Value::Composite(fields)), Some(_)) => row.extend_from_slice(fields.values()),
+                    (_, Some(width)) => row.resize(row.len() + width, Value::Null),
+                    (element, None) => row.push(element.cloned().unwrap_or_default()),
+                }
+            }
+            row
+        };
+        Ok((0..length).map(row).collect())
+    }
+}

@@ -1,0 +1,468 @@
+//! Finding the rows of a table: by key, over an interval of the key or of an index; and what that registers.
+
+use crate::Execution;
+use crate::own::{SCAN_BYTES, key_space};
+use crate::select::Given;
+use plan::expression::broken;
+use plan::predicate::{CapturedCondition, Condition, EntryPredicate};
+use plan::statement::{Access, BoundSelect, From, Scanned, resolve_key};
+use plan::table::TablePlan;
+use state::{KeyRange, RowPredicate, Scan};
+use std::cmp::Ordering;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use types::{ColumnSet, Index, Key, Row, SqlError, Value};
+
+/// What is done with a matching row: its values; gives whether to go on.
+pub(super) type Visit<'v> = dyn FnMut(&[Value]) -> Result<ControlFlow<()>, SqlError> + 'v;
+
+/// The same with the row's key.
+pub(super) type VisitKeyed<'v> = dyn FnMut(&Key, &[Value]) -> Result<ControlFlow<()>, SqlError> + 'v;
+
+/// A search for rows.
+struct Search<'b> {
+    table: &'b TablePlan,
+    place: Place,
+    reverse: bool,
+    /// Columns of filter and output.
+    columns: ColumnSet,
+    filter_columns: ColumnSet,
+    filter: Option<CapturedCondition>,
+}
+
+/// Where rows are searched.
+enum Place {
+    /// In an interval of the primary key.
+    Keys(KeyRange),
+    /// In an interval of an index.
+    Entries { index: Arc<Index>, entries: KeyRange, within: KeyRange, in_order: bool },
+}
+
+/// How a search went.
+struct Searched {
+    /// Keys of the rows of the snapshot that the filter is true for, as they came.
+    result: Vec<Key>,
+    /// Where it stopped before its end: a primary key, or an entry of an index.
+    stopped_at: Option<Key>,
+    examined: u64,
+    outcome: Result<(), SqlError>,
+}
+
+impl Execution<'_> {
+    /// Visits the rows of the source that the WHERE is true for, in key order.
+    pub(super) fn visit_rows(
+        &mut self,
+        select: &BoundSelect,
+        given: Given<'_>,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), SqlError> {
+        match &select.source {
+            From::Nothing => visit(&[]).map(drop),
+            From::Table(scanned) => {
+                self.visit_table(scanned, given, select.reverse, &mut |_, row| visit(row))
+            }
+            From::Relation(_) => Err(broken("the rows of several relations are gathered first")),
+        }
+    }
+
+    /// The rows of a table that its conditions are true for, in key order.
+    pub(super) fn table_rows(
+        &mut self,
+        scanned: &Scanned,
+        given: Given<'_>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
+        let mut rows = Vec::new();
+        let memory = self.memory.clone();
+        self.visit_table(scanned, given, false, &mut |key, row| {
+            let mut row = row.to_vec();
+            memory.hold_row(row.len() + 1)?;
+            if scanned.keyed {
+                memory.hold(key.as_bytes().len() as u64)?;
+                row.push(Value::Bytea(key.as_bytes().into()));
+            }
+            rows.push(row);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(rows)
+    }
+
+    fn visit_table(
+        &mut self,
+        scanned: &Scanned,
+        given: Given<'_>,
+        reverse: bool,
+        visit: &mut VisitKeyed<'_>,
+    ) -> Result<(), SqlError> {
+        if let Some(height) = &scanned.past {
+            return self.visit_past(scanned, height, given, reverse, visit);
+        }
+        if let Access::Key(parts) = &scanned.access {
+            let key = self.with_subqueries(&[], given, |environment| resolve_key(parts, environment))?;
+            let Some(key) = key else { return Ok(()) };
+            self.charge(1)?;
+            self.register_read(scanned.table.id, &key, scanned.columns);
+            let Some(row) = self.current(scanned.table.id, &key) else { return Ok(()) };
+            if let Some(filter) = &scanned.filter
+                && !self.with_subqueries(&row, given, |environment| filter.is_true_in(environment))?
+            {
+                return Ok(());
+            }
+            return visit(&key, &row).map(drop);
+        }
+        let Some(place) = self.place(&scanned.access, given)? else { return Ok(()) };
+        let filter = match &scanned.filter {
+            Some(filter) => {
+                Some(self.with_subqueries(&[], given, |environment| filter.with_values(environment))?)
+            }
+            None => None,
+        };
+        let search = Search {
+            table: &scanned.table,
+            place,
+            reverse,
+            columns: scanned.columns,
+            filter_columns: scanned.filter_columns,
+            filter,
+        };
+        self.search(search, visit)
+    }
+
+    /// Keys of the rows that the filter is true for: what UPDATE and DELETE change.
+    pub(super) fn matching_keys(
+        &mut self,
+        table: &TablePlan,
+        access: &Access,
+        filter: &Option<Condition>,
+        filter_columns: ColumnSet,
+        frame: &[Value],
+    ) -> Result<Vec<Key>, SqlError> {
+        let given = Given { frame, arguments: &[], left: &[] };
+        let Some(place) = self.place(access, given)? else { return Ok(Vec::new()) };
+        let environment = self.environment(&[], frame);
+        let filter = filter.as_ref().map(|filter| filter.with_values(&environment)).transpose()?;
+        let columns = filter_columns | ColumnSet::EXISTS;
+        let search = Search { table, place, reverse: false, columns, filter_columns, filter };
+        let mut keys = Vec::new();
+        self.search(search, &mut |key, _| {
+            keys.push(key.clone());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(keys)
+    }
+
+    /// Where an access searches; `None`: nowhere, because no row can be there.
+    fn place(&mut self, access: &Access, given: Given<'_>) -> Result<Option<Place>, SqlError> {
+        self.with_subqueries(&[], given, |environment| match access {
+            Access::Range(interval) => Ok(interval.resolve(environment)?.map(Place::Keys)),
+            Access::Index(access) => {
+                let Some(entries) = access.interval.resolve_entries(environment)? else { return Ok(None) };
+                let Some(within) = access.within.resolve(environment)? else { return Ok(None) };
+                let (index, in_order) = (access.index.clone(), access.in_order);
+                Ok(Some(Place::Entries { index, entries, within, in_order }))
+            }
+            Access::Key(_) | Access::Found(_) => Err(broken("a search where nothing is searched")),
+        })
+    }
+
+    /// Visits the rows of a place that the filter is true for, own writes included, and registers the scan.
+    fn search(&mut self, search: Search<'_>, visit: &mut VisitKeyed<'_>) -> Result<(), SqlError> {
+        let (Place::Keys(range) | Place::Entries { within: range, .. }) = &search.place;
+        let own = match self.own.is_empty() {
+            true => Vec::new(),
+            false => self.own.in_range(search.table.id, range),
+        };
+        let walk = Walk {
+            search: &search,
+            visit,
+            result: Vec::new(),
+            last: None,
+            registers: self.registers,
+            examined: 0,
+            examined_max: self.context.step_limit.saturating_sub(self.steps),
+            interrupt: self.interrupt.clone(),
+            outcome: Ok(ControlFlow::Continue(())),
+        };
+        let searched = match &search.place {
+            Place::Keys(range) => self.search_keys(range, &own, walk),
+            Place::Entries { index, entries, in_order: true, .. } => {
+                self.search_entries_in_order(index, entries, &own, walk)
+            }
+            Place::Entries { index, entries, in_order: false, .. } => {
+                self.search_entries(index, entries, &own, walk)
+            }
+        };
+        let Searched { result, stopped_at, examined, outcome } = searched;
+        let kept = self.register_scan(search, result, stopped_at, &own);
+        self.charge(examined)?;
+        kept.and(outcome)
+    }
+
+    fn search_keys(&self, range: &KeyRange, own: &[usize], mut walk: Walk<'_, '_>) -> Searched {
+        let (table, reverse) = (walk.search.table.id, walk.search.reverse);
+        if own.is_empty() {
+            self.snapshot.scan(table, range, reverse, &mut |key, row| walk.snapshot_row(key, row));
+        } else {
+            self.walk_with_own(range, own, &mut walk);
+        }
+        let stopped_at = walk.last.take();
+        walk.finish(stopped_at)
+    }
+
+    /// All entries first, then the rows in the order of their primary keys.
+    fn search_entries(
+        &self,
+        index: &Index,
+        entries: &KeyRange,
+        own: &[usize],
+        mut walk: Walk<'_, '_>,
+    ) -> Searched {
+        let table = walk.search.table.id;
+        let mut keys: Vec<Key> = own.iter().map(|position| self.own.get(*position).row.key.clone()).collect();
+        let mut left = walk.examined_max.saturating_add(1);
+        self.snapshot.scan(index.entries(), entries, false, &mut |entry, _| {
+            keys.extend(entry.primary_of_entry());
+            left -= 1;
+            if left == 0 || self.is_interrupted() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            let before = self.snapshot.get(table, &key);
+            let flow = match (self.own.position(table, &key), &before) {
+                (Some(position), before) => {
+                    walk.own_row(&key, self.own.get(position).value.as_ref(), before.as_ref())
+                }
+                (None, Some(row)) => walk.snapshot_row(&key, row),
+                (None, None) => ControlFlow::Continue(()),
+            };
+            if flow.is_break() {
+                break;
+            }
+        }
+        // Every entry has been looked at, wherever the visitor stopped.
+        walk.finish(None)
+    }
+
+    fn search_entries_in_order(
+        &self,
+        index: &Index,
+        entries: &KeyRange,
+        own: &[usize],
+        mut walk: Walk<'_, '_>,
+    ) -> Searched {
+        let (table, reverse) = (walk.search.table.id, walk.search.reverse);
+        let own_entry = |position: &usize| {
+            let own = self.own.get(*position);
+            Some((index.entry(&own.row.key, own.value.as_ref()?), *position))
+        };
+        let mut own: Vec<(Key, usize)> =
+            own.iter().filter_map(own_entry).filter(|(entry, _)| entries.contains(entry)).collect();
+        own.sort();
+        // The next one is the last of the vector.
+        if !reverse {
+            own.reverse();
+        }
+        let mut last = None;
+        self.snapshot.scan(index.entries(), entries, reverse, &mut |entry, _| {
+            let comes = |own: &Key| if reverse { own > entry } else { own < entry };
+            while let Some((own_entry, position)) = own.pop_if(|(own, _)| comes(own)) {
+                last = Some(own_entry);
+                let own = self.own.get(position);
+                walk.own_row(&own.row.key, own.value.as_ref(), None)?;
+            }
+            last = Some(entry.clone());
+            let Some(key) = entry.primary_of_entry() else { return ControlFlow::Continue(()) };
+            let Some(row) = self.snapshot.get(table, &key) else { return ControlFlow::Continue(()) };
+            match self.own.position(table, &key) {
+                // How it stands now comes at its own place.
+                Some(_) => walk.own_row(&key, None, Some(&row)),
+                None => walk.snapshot_row(&key, &row),
+            }
+        });
+        while let Some((entry, position)) = own.pop() {
+            if !matches!(walk.outcome, Ok(ControlFlow::Continue(()))) {
+                break;
+            }
+            last = Some(entry);
+            let own = self.own.get(position);
+            if walk.own_row(&own.row.key, own.value.as_ref(), None).is_break() {
+                break;
+            }
+        }
+        walk.finish(last)
+    }
+
+    /// Own rows stand in front of those of the snapshot.
+    fn walk_with_own(&self, range: &KeyRange, own: &[usize], walk: &mut Walk<'_, '_>) {
+        let reverse = walk.search.reverse;
+        let mut own: Vec<usize> = own.to_vec();
+        // The next one is the last of the vector.
+        if !reverse {
+            own.reverse();
+        }
+        let table = walk.search.table.id;
+        self.snapshot.scan(table, range, reverse, &mut |key, row| {
+            while let Some(position) = own.last() {
+                let next = self.own.get(*position);
+                let order = if reverse { key.cmp(&next.row.key) } else { next.row.key.cmp(key) };
+                if order == Ordering::Greater {
+                    break;
+                }
+                own.pop();
+                let before = (order == Ordering::Equal).then_some(row);
+                walk.own_row(&next.row.key, next.value.as_ref(), before)?;
+                if order == Ordering::Equal {
+                    return ControlFlow::Continue(());
+                }
+            }
+            walk.snapshot_row(key, row)
+        });
+        while let Some(position) = own.pop() {
+            if !matches!(walk.outcome, Ok(ControlFlow::Continue(()))) {
+                return;
+            }
+            let next = self.own.get(position);
+            if walk.own_row(&next.row.key, next.value.as_ref(), None).is_break() {
+                return;
+            }
+        }
+    }
+
+    fn register_scan(
+        &mut self,
+        search: Search<'_>,
+        mut result: Vec<Key>,
+        stopped_at: Option<Key>,
+        own: &[usize],
+    ) -> Result<(), SqlError> {
+        if !self.registers {
+            return Ok(());
+        }
+        let stop = |range: &mut KeyRange| match stopped_at {
+            Some(last) if search.reverse => range.start = Bound::Included(last),
+            Some(last) => range.end = Bound::Included(last),
+            None => {}
+        };
+        let filter = search.filter;
+        let (range, predicate) = match search.place {
+            Place::Keys(mut range) => {
+                stop(&mut range);
+                (range, filter.map(|filter| Arc::new(filter) as Arc<dyn RowPredicate>))
+            }
+            Place::Entries { index, mut entries, within, .. } => {
+                stop(&mut entries);
+                (within, Some(Arc::new(EntryPredicate { index, entries, filter }) as Arc<dyn RowPredicate>))
+            }
+        };
+        result.sort_unstable();
+        let bytes = SCAN_BYTES + result.iter().map(key_space).sum::<u64>();
+        for position in own {
+            let key = self.own.get(*position).row.key.clone();
+            if range.contains(&key) {
+                self.register_read(search.table.id, &key, search.columns);
+            }
+        }
+        self.scans.push(Scan {
+            table: search.table.id,
+            range,
+            columns: search.columns | ColumnSet::EXISTS,
+            predicate_columns: search.filter_columns,
+            predicate,
+            result,
+        });
+        self.memory.keep(bytes)
+    }
+}
+
+/// A scan on its way.
+struct Walk<'b, 'v> {
+    search: &'b Search<'b>,
+    visit: &'v mut VisitKeyed<'v>,
+    /// Keys of the rows of the snapshot that the filter is true for.
+    result: Vec<Key>,
+    /// The row examined last.
+    last: Option<Key>,
+    registers: bool,
+    examined: u64,
+    examined_max: u64,
+    interrupt: Option<Arc<AtomicBool>>,
+    outcome: Result<ControlFlow<()>, SqlError>,
+}
+
+impl Walk<'_, '_> {
+    /// `at`: where it is, if it has stopped.
+    fn finish(self, at: Option<Key>) -> Searched {
+        let stopped = !matches!(self.outcome, Ok(ControlFlow::Continue(())));
+        Searched {
+            result: self.result,
+            stopped_at: at.filter(|_| stopped),
+            examined: self.examined,
+            outcome: self.outcome.map(drop),
+        }
+    }
+
+    fn snapshot_row(&mut self, key: &Key, row: &Row) -> ControlFlow<()> {
+        self.examined += 1;
+        let result = match self.matches(row) {
+            Ok(true) => {
+                if self.registers {
+                    self.result.push(key.clone());
+                }
+                (self.visit)(key, row)
+            }
+            Ok(false) => Ok(ControlFlow::Continue(())),
+            Err(error) => {
+                // The row is why the transaction fails: it counts as found.
+                self.result.push(key.clone());
+                Err(error)
+            }
+        };
+        self.go_on(key, result)
+    }
+
+    /// A row that the transaction has written: `value` is how it stands, `before` how the snapshot has it.
+    fn own_row(&mut self, key: &Key, value: Option<&Row>, before: Option<&Row>) -> ControlFlow<()> {
+        self.examined += 1;
+        let mut examine = || {
+            if let Some(before) = before
+                && self.registers
+                && self.matches(before)?
+            {
+                self.result.push(key.clone());
+            }
+            match value {
+                Some(row) if self.matches(row)? => (self.visit)(key, row),
+                _ => Ok(ControlFlow::Continue(())),
+            }
+        };
+        let result = examine();
+        self.go_on(key, result)
+    }
+
+    fn matches(&self, row: &Row) -> Result<bool, SqlError> {
+        self.search.filter.as_ref().map_or(Ok(true), |filter| filter.is_true(row))
+    }
+
+    /// The scan ends where the visitor says so, at an error, and where the steps have run out or nobody waits any more
+    /// (which the caller sees).
+    fn go_on(&mut self, key: &Key, result: Result<ControlFlow<()>, SqlError>) -> ControlFlow<()> {
+        let stop = !matches!(result, Ok(ControlFlow::Continue(())))
+            || self.examined > self.examined_max
+            || self.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Relaxed));
+        if !stop {
+            return ControlFlow::Continue(());
+        }
+        self.last = Some(key.clone());
+        self.outcome = match result {
+            Ok(_) => Ok(ControlFlow::Break(())),
+            error => error,
+        };
+        ControlFlow::Break(())
+    }
+}

@@ -1,0 +1,494 @@
+//! SELECT: grouping and sorting of the rows that were found.
+
+use crate::Execution;
+use crate::grouping::Groups;
+use crate::sorting::{Sortable, compare_key};
+use crate::window::window_values;
+use plan::expression::{
+    Environment, Expression, QueryEnvironment, RunSubquery, broken, row_space, rows_space,
+};
+use plan::polymorphic::Callee;
+use plan::statement::{BoundSelect, Distinctness, From, Grouping, SortKey};
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
+use types::{SqlError, SqlState, Value, assign, limits};
+
+/// What a query is run with.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'b> {
+    /// Variables.
+    pub frame: &'b [Value],
+    /// What the query around it hands to it.
+    pub arguments: &'b [Value],
+    /// The columns to the left of the relation that is being read.
+    pub left: &'b [Value],
+}
+
+/// Where no expression holds a subquery.
+pub(super) struct NoSubqueries;
+
+impl RunSubquery for NoSubqueries {
+    fn rows(
+        &self,
+        _: &Arc<BoundSelect>,
+        _: &[Value],
+        _: Vec<Value>,
+        _: Option<usize>,
+    ) -> Result<Rc<Vec<Vec<Value>>>, SqlError> {
+        Err(broken("a subquery where none was bound"))
+    }
+
+    fn call(&self, _: &Callee, _: Vec<Value>) -> Result<Vec<Value>, SqlError> {
+        Err(broken("a function where none was bound"))
+    }
+}
+
+impl Execution<'_> {
+    /// Runs a SELECT and gives its rows, at most `limit`. Who keeps them says so ([`Execution::memory`]).
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    pub fn select(
+        &mut self,
+        select: &BoundSelect,
+        frame: &[Value],
+        limit: Option<usize>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
+        self.forget_subqueries();
+        let held = self.memory.held();
+        let rows = self.select_given(select, Given { frame, arguments: &[], left: &[] }, limit);
+        self.memory.release_to(held);
+        self.see_newer();
+        rows
+    }
+
+    /// A statement begins: what subqueries of the one before gave may have changed.
+    pub(super) fn forget_subqueries(&mut self) {
+        self.subqueries.clear();
+    }
+
+    /// Runs a SELECT and hands out its rows as they are found, until `take` says that it is enough.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    pub fn select_each(
+        &mut self,
+        select: &BoundSelect,
+        frame: &[Value],
+        take: &mut TakeRow<'_>,
+    ) -> Result<(), SqlError> {
+        self.forget_subqueries();
+        let given = Given { frame, arguments: &[], left: &[] };
+        let rest = self.select_handing_out(select, given, None, Some(take));
+        self.see_newer();
+        for row in rest? {
+            if take(row).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for a query inside of another one.
+    pub(super) fn select_given(
+        &mut self,
+        select: &BoundSelect,
+        given: Given<'_>,
+        limit: Option<usize>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
+        self.select_handing_out(select, given, limit, None)
+    }
+
+    /// Rows that come in their order go to `take`, where there is one; gives the others, and holds nothing but these when
+    /// it ends.
+    fn select_handing_out(
+        &mut self,
+        select: &BoundSelect,
+        given: Given<'_>,
+        limit: Option<usize>,
+        take: Option<&mut TakeRow<'_>>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
+        let held = self.memory.held();
+        let rows = self.measured(|execution| execution.select_holding(select, given, limit, take));
+        self.memory.release_to(held);
+        let rows = rows?;
+        self.memory.hold(rows_space(&rows))?;
+        Ok(rows)
+    }
+
+    fn select_holding(
+        &mut self,
+        select: &BoundSelect,
+        given: Given<'_>,
+        limit: Option<usize>,
+        take: Option<&mut TakeRow<'_>>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
+        let given = Given { left: &[], ..given };
+        let offset = self.row_count(select.offset.as_ref(), given.frame, "OFFSET")?.unwrap_or(0);
+        let own_limit = self.row_count(select.limit.as_ref(), given.frame, "LIMIT")?;
+        let limit = match (own_limit, limit) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        if limit == Some(0) {
+            return Ok(Vec::new());
+        }
+        let mut output = Output {
+            select,
+            rows: Vec::new(),
+            seen: BTreeSet::new(),
+            enough: limit.map(|limit| limit.saturating_add(offset)),
+            found: 0,
+            offset,
+            take,
+        };
+        let streams = select.windows.is_empty() && select.filter.is_none() && !select.has_subqueries;
+        if !streams || matches!(select.source, From::Relation(_)) {
+            self.gathered(select, given, &mut output)?;
+        } else {
+            let memory = self.memory.clone();
+            let query = QueryEnvironment {
+                arguments: given.arguments,
+                left: &[],
+                subqueries: &NoSubqueries,
+                memory: &memory,
+            };
+            let environment =
+                Environment { query: Some(&query), ..Environment::new(&[], given.frame, self.now) };
+            match &select.grouping {
+                Some(grouping) => {
+                    let mut groups = Groups::new(grouping);
+                    self.visit_rows(select, given, &mut |row| {
+                        groups.add(&Environment { row, ..environment })?;
+                        Ok(ControlFlow::Continue(()))
+                    })?;
+                    for row in groups.finish(&environment)? {
+                        if output.take_group(grouping, &Environment { row: &row, ..environment })?.is_break()
+                        {
+                            break;
+                        }
+                    }
+                }
+                None => self
+                    .visit_rows(select, given, &mut |row| output.take(&Environment { row, ..environment }))?,
+            }
+        }
+        self.charge(output.found as u64)?;
+        Ok(output.finish(offset, limit))
+    }
+
+    /// All rows first, then what is made of them: so that subqueries can run in between.
+    fn gathered(
+        &mut self,
+        select: &BoundSelect,
+        given: Given<'_>,
+        output: &mut Output<'_, '_>,
+    ) -> Result<(), SqlError> {
+        let rows = match &select.source {
+            From::Nothing => vec![Vec::new()],
+            From::Table(scanned) => self.table_rows(scanned, given)?,
+            From::Relation(relation) => self.relation_rows(relation, given)?,
+        };
+        if !select.windows.is_empty() {
+            return self.windowed(select, rows, given, output);
+        }
+        let mut groups = select.grouping.as_ref().map(Groups::new);
+        for row in rows {
+            let go_on = self.with_subqueries(&row, given, |environment| {
+                if let Some(filter) = &select.filter
+                    && !filter.is_true(environment)?
+                {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                match &mut groups {
+                    Some(groups) => groups.add(environment).map(ControlFlow::Continue),
+                    None => output.take(environment),
+                }
+            })?;
+            if go_on.is_break() {
+                break;
+            }
+        }
+        let (Some(grouping), Some(groups)) = (&select.grouping, groups) else { return Ok(()) };
+        for row in self.with_subqueries(&[], given, |environment| groups.finish(environment))? {
+            let go_on =
+                self.with_subqueries(&row, given, |environment| output.take_group(grouping, environment))?;
+            if go_on.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows that the query is about, with the values of its window functions behind their columns.
+    fn windowed(
+        &mut self,
+        select: &BoundSelect,
+        rows: Vec<Vec<Value>>,
+        given: Given<'_>,
+        output: &mut Output<'_, '_>,
+    ) -> Result<(), SqlError> {
+        let mut groups = select.grouping.as_ref().map(Groups::new);
+        let mut kept = Vec::new();
+        for row in rows {
+            let keeps = self.with_subqueries(&row, given, |environment| {
+                if let Some(filter) = &select.filter
+                    && !filter.is_true(environment)?
+                {
+                    return Ok(false);
+                }
+                match &mut groups {
+                    Some(groups) => groups.add(environment).map(|()| false),
+                    None => Ok(true),
+                }
+            })?;
+            if keeps {
+                kept.push(row);
+            }
+        }
+        if let (Some(grouping), Some(groups)) = (&select.grouping, groups) {
+            for row in self.with_subqueries(&[], given, |environment| groups.finish(environment))? {
+                let keeps = self.with_subqueries(&row, given, |environment| match &grouping.having {
+                    Some(having) => having.is_true(environment),
+                    None => Ok(true),
+                })?;
+                if keeps {
+                    kept.push(row);
+                }
+            }
+        }
+        let mut columns = Vec::with_capacity(select.windows.len());
+        for window in &select.windows {
+            // The row's keys and the value.
+            let values = window.partition.len() + window.order.len() + 1;
+            self.memory.hold(row_space(values).saturating_mul(kept.len() as u64))?;
+            let steps_max = self.context.step_limit.saturating_sub(self.steps);
+            let (values, steps) = self.with_subqueries(&[], given, |environment| {
+                window_values(window, &kept, environment, steps_max)
+            })?;
+            self.charge(steps)?;
+            columns.push(values.into_iter());
+        }
+        let width = match &select.grouping {
+            Some(grouping) => grouping.keys.len() + grouping.aggregates.len(),
+            None => kept.first().map_or(0, Vec::len),
+        };
+        for mut row in kept {
+            row.truncate(width);
+            row.extend(columns.iter_mut().map(|column| column.next().unwrap_or_default()));
+            if self.with_subqueries(&row, given, |environment| output.take(environment))?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Evaluates something over a row of a query whose expressions may hold subqueries.
+    pub(super) fn with_subqueries<R>(
+        &mut self,
+        row: &[Value],
+        given: Given<'_>,
+        evaluate: impl FnOnce(&Environment<'_>) -> Result<R, SqlError>,
+    ) -> Result<R, SqlError> {
+        let (now, memory) = (self.now, self.memory.clone());
+        self.measured(|execution| {
+            let runner = Runner(RefCell::new(execution));
+            let query = QueryEnvironment {
+                arguments: given.arguments,
+                left: given.left,
+                subqueries: &runner,
+                memory: &memory,
+            };
+            evaluate(&Environment { row, frame: given.frame, now, query: Some(&query) })
+        })
+    }
+
+    fn row_count(
+        &mut self,
+        count: Option<&Expression>,
+        frame: &[Value],
+        clause: &str,
+    ) -> Result<Option<usize>, SqlError> {
+        let Some(count) = count else { return Ok(None) };
+        match assign(self.evaluate(count, frame)?, types::DataType::BigInt)? {
+            Value::BigInt(count) => usize::try_from(count).map(Some).map_err(|_| {
+                let state = if clause == "LIMIT" { SqlState(*b"2201W") } else { SqlState(*b"2201X") };
+                SqlError::new(state, format!("{clause} must not be negative"))
+            }),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Runs subqueries in the execution that their query runs in.
+struct Runner<'e, 'x>(RefCell<&'e mut Execution<'x>>);
+
+impl RunSubquery for Runner<'_, '_> {
+    fn rows(
+        &self,
+        query: &Arc<BoundSelect>,
+        frame: &[Value],
+        arguments: Vec<Value>,
+        limit: Option<usize>,
+    ) -> Result<Rc<Vec<Vec<Value>>>, SqlError> {
+        let mut execution = self.0.try_borrow_mut().map_err(|_| broken("a subquery inside of itself"))?;
+        // The same query gives the same rows for the same arguments as long as the statement runs.
+        let known_as = (Arc::as_ptr(query) as usize, limit, Sortable(arguments));
+        if let Some(known) = execution.subqueries.get(&known_as) {
+            return Ok(known.clone());
+        }
+        execution.enter_query()?;
+        let held = execution.memory.held();
+        let given = Given { frame, arguments: &known_as.2.0, left: &[] };
+        let rows = execution.select_given(query, given, limit);
+        execution.leave_query();
+        // What is remembered has a bound of its own.
+        execution.memory.release_to(held);
+        let rows = Rc::new(rows?);
+        execution.subqueries.remember(known_as, rows.clone());
+        Ok(rows)
+    }
+
+    fn call(&self, function: &Callee, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError> {
+        let mut execution = self.0.try_borrow_mut().map_err(|_| broken("a function inside of itself"))?;
+        Ok(execution.call_function(function, arguments)?.values)
+    }
+}
+
+/// A subquery (where its plan stands in memory), its limit, and what it is handed.
+type SubqueryRun = (usize, Option<usize>, Sortable);
+
+/// Rows of subqueries that have run in a statement.
+#[derive(Default)]
+pub(super) struct KnownSubqueries {
+    rows: BTreeMap<SubqueryRun, Rc<Vec<Vec<Value>>>>,
+    values: usize,
+}
+
+impl KnownSubqueries {
+    /// Values that are remembered.
+    const VALUES_MAX: usize = 1 << 18;
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.values = 0;
+    }
+
+    fn get(&self, key: &SubqueryRun) -> Option<&Rc<Vec<Vec<Value>>>> {
+        self.rows.get(key)
+    }
+
+    fn remember(&mut self, key: SubqueryRun, rows: Rc<Vec<Vec<Value>>>) {
+        let values = key.2.0.len() + rows.iter().map(Vec::len).sum::<usize>() + 1;
+        if self.values + values <= KnownSubqueries::VALUES_MAX {
+            self.values += values;
+            self.rows.insert(key, rows);
+        }
+    }
+}
+
+/// Takes a row of a result; says whether there may be more.
+pub type TakeRow<'t> = dyn FnMut(Vec<Value>) -> ControlFlow<()> + 't;
+
+/// The rows of a result while they are made.
+struct Output<'b, 't> {
+    select: &'b BoundSelect,
+    /// Sort keys and output.
+    rows: Vec<(Vec<Value>, Vec<Value>)>,
+    seen: BTreeSet<Sortable>,
+    /// So many rows are enough, where they come in the wanted order.
+    enough: Option<usize>,
+    /// So many there were.
+    found: usize,
+    /// So many of them are left out.
+    offset: usize,
+    /// Takes rows that come in the wanted order, which are not kept then.
+    take: Option<&'b mut TakeRow<'t>>,
+}
+
+impl Output<'_, '_> {
+    fn take_group(
+        &mut self,
+        grouping: &Grouping,
+        environment: &Environment<'_>,
+    ) -> Result<ControlFlow<()>, SqlError> {
+        match &grouping.having {
+            Some(having) if !having.is_true(environment)? => Ok(ControlFlow::Continue(())),
+            _ => self.take(environment),
+        }
+    }
+
+    fn take(&mut self, environment: &Environment<'_>) -> Result<ControlFlow<()>, SqlError> {
+        let mut output = Vec::with_capacity(self.select.projection.len());
+        for expression in &self.select.projection {
+            output.push(expression.evaluate(environment)?);
+        }
+        if self.select.distinct == Distinctness::Distinct {
+            if !self.seen.insert(Sortable(output.clone())) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            environment.hold(row_space(output.len()))?;
+        }
+        let mut keys = Vec::with_capacity(self.select.order.len());
+        for key in &self.select.order {
+            keys.push(match key.output {
+                Some(position) => output[position].clone(),
+                None => key.expression.evaluate(environment)?,
+            });
+        }
+        if let Distinctness::On(expressions) = &self.select.distinct {
+            for expression in expressions {
+                keys.push(expression.evaluate(environment)?);
+            }
+        }
+        self.found += 1;
+        let streams = self.select.order.is_empty() && !matches!(self.select.distinct, Distinctness::On(_));
+        let mut enough = streams && self.enough.is_some_and(|enough| self.found >= enough);
+        match &mut self.take {
+            Some(take) if streams => enough |= self.found > self.offset && take(output).is_break(),
+            _ => {
+                environment.hold(row_space(keys.len() + output.len()))?;
+                self.rows.push((keys, output));
+            }
+        }
+        Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    /// Sorted, without the first `offset` and beyond `limit`. Equal rows keep the order of their keys.
+    fn finish(mut self, offset: usize, limit: Option<usize>) -> Vec<Vec<Value>> {
+        let order = &self.select.order;
+        if !order.is_empty() {
+            self.rows.sort_by(|(left, _), (right, _)| compare_keys(order, left, right));
+        }
+        if let Distinctness::On(_) = self.select.distinct {
+            let mut seen = BTreeSet::new();
+            self.rows.retain(|(keys, _)| seen.insert(Sortable(keys[order.len()..].to_vec())));
+        }
+        let rows = self.rows.into_iter().map(|(_, row)| row).skip(offset);
+        rows.take(limit.unwrap_or(usize::MAX)).collect()
+    }
+}
+
+fn compare_keys(order: &[SortKey], left: &[Value], right: &[Value]) -> Ordering {
+    let keys = order.iter().zip(left.iter().zip(right));
+    keys.map(|(key, (left, right))| compare_key(key.descending, key.nulls_first, left, right))
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
+
+/// Refuses a result that is too large for a receipt.
+pub fn check_result_rows(rows: usize) -> Result<(), SqlError> {
+    if rows <= limits::RESULT_ROWS_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "the statement returns {rows} rows to the client, the limit is {} (RESULT_ROWS_MAX)",
+        limits::RESULT_ROWS_MAX
+    );
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+        .hint("Use LIMIT, or read with a plain SELECT."))
+}

@@ -1,0 +1,99 @@
+//! Executions that stop between two statements and go on later: a session waits for its client.
+
+use crate::own::OwnRows;
+use crate::sequence::Drawn;
+use crate::{Context, Cursors, Execution, Programs};
+use plan::expression::{KeptMemory, Memory};
+use state::{Command, Snapshot};
+use std::rc::Rc;
+use std::sync::Arc;
+use types::{MemoryShare, Principal};
+
+/// What an execution has come to between two statements.
+#[derive(Default)]
+pub struct Suspended {
+    commands: Vec<Command>,
+    own: Arc<OwnRows>,
+    protected: usize,
+    draws: u32,
+    drawn: Drawn,
+    cursors: Cursors,
+    steps: u64,
+    memory: KeptMemory,
+    remembered: Vec<u64>,
+    said: (usize, usize),
+}
+
+/// The rows that a suspended execution has written, as it sees them.
+pub struct OwnWrites(Arc<OwnRows>);
+
+impl Suspended {
+    /// Nothing has run yet; it has a share of the memory that all queries of a node have together.
+    pub fn sharing(share: MemoryShare) -> Suspended {
+        Suspended { memory: KeptMemory::of(share), ..Suspended::default() }
+    }
+
+    /// Its commands so far.
+    pub fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    /// Takes away what it sees of its own writes: it is in what its next statement runs on.
+    pub fn take_own(&mut self) -> OwnWrites {
+        OwnWrites(std::mem::take(&mut self.own))
+    }
+
+    /// Returns to when it had this many commands and these writes.
+    pub fn go_back(&mut self, commands: usize, own: OwnWrites) {
+        self.commands.truncate(commands);
+        self.own = own.0;
+    }
+
+    /// Its commands, and the steps that it took.
+    pub fn into_commands(self) -> (Vec<Command>, u64) {
+        (self.commands, self.steps)
+    }
+
+    /// The next statement is metered on its own.
+    pub fn forget_steps(&mut self) {
+        self.steps = 0;
+        self.memory.forget_made();
+    }
+}
+
+impl<'a> Execution<'a> {
+    /// Goes on. Reads are not registered: it runs for its client alone.
+    pub fn resume(
+        programs: &'a dyn Programs,
+        snapshot: &'a dyn Snapshot,
+        context: Context,
+        principal: &Principal,
+        suspended: Suspended,
+    ) -> Execution<'a> {
+        let Suspended { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said } =
+            suspended;
+        let memory = Rc::new(Memory::new(context.step_limit, memory));
+        let new = Execution::new(programs, snapshot, context).without_registration().acting_as(principal);
+        Execution { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said, ..new }
+    }
+
+    /// A statement has ended, well or with an error.
+    pub fn suspend(mut self) -> Suspended {
+        self.see_newer();
+        let Execution {
+            commands,
+            own,
+            protected,
+            draws,
+            drawn,
+            cursors,
+            steps,
+            memory,
+            remembered,
+            said,
+            ..
+        } = self;
+        let memory = memory.suspended();
+        Suspended { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said }
+    }
+}

@@ -1,0 +1,249 @@
+//! Binding of arrays: constructors, subscripts, ANY and ALL, operators.
+
+use crate::expression::bind_operator::no_operator;
+use crate::expression::{ArrayFunction, Binder, Comparison, Expression, Function, Kind};
+use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript};
+use syntax::names::name_of;
+use types::{ArithmeticOperator, DataType, ElementType, SqlError, SqlState, Value, comparison_type, limits};
+
+impl Binder<'_> {
+    pub(super) fn array_call(
+        function: ArrayFunction,
+        arguments: Vec<Expression>,
+        data_type: DataType,
+    ) -> Expression {
+        Expression { kind: Kind::Function(Function::Array(function), arguments), data_type }
+    }
+
+    /// `ARRAY[a, b, c]`
+    pub(super) fn bind_array(&self, array: &ast::Array) -> Result<Expression, SqlError> {
+        if array.elem.len() > limits::ARRAY_ELEMENTS_MAX {
+            let message = format!(
+                "the array has {} elements, the limit is {} (ARRAY_ELEMENTS_MAX)",
+                array.elem.len(),
+                limits::ARRAY_ELEMENTS_MAX
+            );
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        if array.elem.is_empty() {
+            let error = SqlError::new(SqlState(*b"42P18"), "cannot determine type of empty array")
+                .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[].");
+            return Err(self.at(error, array.span()));
+        }
+        let elements = array.elem.iter().map(|element| self.bind(element)).collect::<Result<Vec<_>, _>>()?;
+        let (elements, common) =
+            self.unify(elements, "ARRAY").map_err(|error| self.at(error, array.span()))?;
+        let Some(element) = ElementType::new(common) else {
+            let error = SqlError::unsupported("an array of more than one dimension");
+            return Err(self.at(error, array.span()));
+        };
+        let data_type = DataType::Array(element.family());
+        Ok(Self::array_call(ArrayFunction::Construct(element.family()), elements, data_type))
+    }
+
+    /// `ARRAY[]::type[]`, which alone has no type.
+    pub(super) fn bind_empty_array(&self, target: DataType) -> Option<Expression> {
+        let DataType::Array(element) = target else { return None };
+        Some(Self::array_call(ArrayFunction::Construct(element.family()), Vec::new(), target))
+    }
+
+    /// `array[subscript]`, `array[lower:upper]`
+    pub(super) fn bind_access(&self, root: &Expr, chain: &[AccessExpr]) -> Result<Expression, SqlError> {
+        // A qualified name comes as its first part and dots.
+        let mut names = Vec::new();
+        let mut rest = chain;
+        if let Expr::Identifier(first) = root {
+            names.push(first.clone());
+            while let [AccessExpr::Dot(Expr::Identifier(name)), after @ ..] = rest {
+                names.push(name.clone());
+                rest = after;
+            }
+        }
+        let mut value = match names.len() {
+            0 | 1 => self.bind(root)?,
+            _ => self.bind(&Expr::CompoundIdentifier(names))?,
+        };
+        for access in rest {
+            let accessed = match access {
+                AccessExpr::Subscript(subscript) => self.bind_subscript(value, subscript),
+                AccessExpr::Dot(Expr::Identifier(name)) => self.bind_field(value, &name_of(name)?),
+                AccessExpr::Dot(_) => Err(SqlError::unsupported("this form of access to a field")),
+            };
+            value = accessed.map_err(|error| self.at(error, root.span()))?;
+        }
+        Ok(value)
+    }
+
+    fn bind_subscript(&self, array: Expression, subscript: &Subscript) -> Result<Expression, SqlError> {
+        let Some(element) = array.data_type.element() else {
+            let message = format!(
+                "cannot subscript type {} because it does not support subscripting",
+                array.data_type.family()
+            );
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        };
+        let data_type = array.data_type;
+        match subscript {
+            Subscript::Index { index } => {
+                let mut index = self.subscript(index)?;
+                if array.as_slot().is_some_and(|slot| self.scope.counts_from_zero(slot)) {
+                    // Behind the largest number nothing is either.
+                    let one = Expression::constant(Value::Integer(1), DataType::Integer);
+                    let operands = Box::new([index, one]);
+                    let kind = Kind::Arithmetic(ArithmeticOperator::Add, operands);
+                    index = Expression { kind, data_type: DataType::Integer };
+                }
+                Ok(Self::array_call(ArrayFunction::Element, vec![array, index], element))
+            }
+            Subscript::Slice { lower_bound, upper_bound, stride: None } => {
+                let function = ArrayFunction::Slice(lower_bound.is_some(), upper_bound.is_some());
+                let mut arguments = vec![array];
+                for bound in [lower_bound, upper_bound].into_iter().flatten() {
+                    arguments.push(self.subscript(bound)?);
+                }
+                Ok(Self::array_call(function, arguments, data_type))
+            }
+            Subscript::Slice { .. } => Err(SqlError::unsupported("a slice with a stride")),
+        }
+    }
+
+    /// A subscript, by the rules of assignment.
+    fn subscript(&self, expr: &Expr) -> Result<Expression, SqlError> {
+        let bound = self.bind(expr)?;
+        let found = bound.data_type;
+        self.assign_to_column(bound, "subscript", DataType::Integer).map_err(|error| match error.state {
+            SqlState::DATATYPE_MISMATCH => {
+                let message = format!("array subscript must have type integer, not {}", found.family());
+                SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+            }
+            _ => error,
+        })
+    }
+
+    /// `value op ANY (array)` and `value op ALL (array)`.
+    pub(super) fn bind_quantified(
+        &self,
+        left: &Expr,
+        op: &BinaryOperator,
+        right: &Expr,
+        any: bool,
+    ) -> Result<Expression, SqlError> {
+        let Some(comparison) = Comparison::of(op) else {
+            let error = SqlError::unsupported(format_args!("the operator {op} with ANY or ALL"));
+            return Err(self.at(error, left.span()));
+        };
+        let (value, array) = (self.bind(left)?, self.bind(right)?);
+        self.compare_with_array(comparison, value, array, any).map_err(|error| self.at(error, left.span()))
+    }
+
+    fn compare_with_array(
+        &self,
+        comparison: Comparison,
+        value: Expression,
+        array: Expression,
+        any: bool,
+    ) -> Result<Expression, SqlError> {
+        let no_array = || {
+            let message = "op ANY/ALL (array) requires array on right side";
+            SqlError::new(SqlState(*b"42809"), message)
+        };
+        let (element, known) = match (array.data_type, value.data_type) {
+            (DataType::Unknown, DataType::Unknown) => (DataType::Text(None), false),
+            (DataType::Unknown, value) => (value, false),
+            (array, _) => (array.element().ok_or_else(no_array)?, true),
+        };
+        let symbol = comparison.symbol();
+        let missing = || no_operator(&format!("{} {symbol} {}", value.data_type.family(), element.family()));
+        let common = comparison_type(value.data_type, element).ok_or_else(missing)?;
+        let target = common.array().ok_or_else(no_array)?.family();
+        // Integers of all widths compare as they are.
+        let integers = element.is_integer() && value.data_type.is_integer();
+        let array = if known && integers { array } else { self.cast_to(array, target)? };
+        let value = if integers { value } else { self.cast_to(value, common.family())? };
+        let function = if any { ArrayFunction::Any(comparison) } else { ArrayFunction::All(comparison) };
+        Ok(Self::array_call(function, vec![value, array], DataType::Boolean))
+    }
+
+    /// `||` where a side is an array: of two arrays, or of an array and an element.
+    pub(super) fn concatenate_arrays(
+        &self,
+        left: Expression,
+        right: Expression,
+    ) -> Result<Expression, SqlError> {
+        let (left_type, right_type) = (left.data_type, right.data_type);
+        let missing = || no_operator(&format!("{} || {}", left_type.family(), right_type.family()));
+        let (name, array) = match (left_type.element(), right_type.element()) {
+            (Some(_), Some(_)) => ("array_cat", left_type),
+            // A literal is an array too.
+            (Some(_), None) if right_type == DataType::Unknown => ("array_cat", left_type),
+            (None, Some(_)) if left_type == DataType::Unknown => ("array_cat", right_type),
+            (Some(_), None) => ("array_append", left_type),
+            (None, _) => ("array_prepend", right_type),
+        };
+        let element = array.element().ok_or_else(missing)?;
+        let fits = |other: DataType| match other.element() {
+            Some(other) => {
+                comparison_type(element, other).is_some_and(|common| common.family() == element.family())
+            }
+            None => types::can_cast_implicitly(other, element),
+        };
+        if !fits(left_type) || !fits(right_type) {
+            return Err(missing());
+        }
+        self.call_by_name(name, vec![left, right])
+    }
+
+    /// `@>`, `<@` and `&&` of arrays.
+    pub(super) fn bind_array_operator(
+        &self,
+        left: &Expr,
+        op: &BinaryOperator,
+        right: &Expr,
+    ) -> Result<Expression, SqlError> {
+        let (left_bound, right_bound) = (self.bind(left)?, self.bind(right)?);
+        let (left_type, right_type) = (left_bound.data_type, right_bound.data_type);
+        let array = match (left_type, right_type) {
+            (DataType::Array(_), DataType::Array(_)) if left_type.family() == right_type.family() => {
+                left_type
+            }
+            (DataType::Array(_), DataType::Unknown) => left_type,
+            (DataType::Unknown, DataType::Array(_)) => right_type,
+            _ => {
+                let form = format!("{} {op} {}", left_type.family(), right_type.family());
+                return Err(self.at(no_operator(&form), left.span()));
+            }
+        };
+        let cast = |operand: Expression| self.cast_to(operand, array.family());
+        let (left, right) = (cast(left_bound)?, cast(right_bound)?);
+        Ok(match op {
+            BinaryOperator::AtArrow => {
+                Self::array_call(ArrayFunction::Contains, vec![left, right], DataType::Boolean)
+            }
+            BinaryOperator::ArrowAt => {
+                Self::array_call(ArrayFunction::Contains, vec![right, left], DataType::Boolean)
+            }
+            _ => Self::array_call(ArrayFunction::Overlaps, vec![left, right], DataType::Boolean),
+        })
+    }
+}
+
+/// The array with a value of its elements' type assigned to one of them.
+pub fn element_assigned(array: Expression, subscript: Expression, value: Expression) -> Expression {
+    let data_type = array.data_type;
+    match data_type {
+        DataType::Array(element) => {
+            let function = Function::Array(ArrayFunction::Assign(element.family()));
+            Expression { kind: Kind::Function(function, vec![array, subscript, value]), data_type }
+        }
+        _ => array,
+    }
+}
+
+/// `ARRAY[]` in front of a cast.
+pub(super) fn is_empty_array(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_empty_array(inner),
+        Expr::Array(array) => array.elem.is_empty(),
+        _ => false,
+    }
+}

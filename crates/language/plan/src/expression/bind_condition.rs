@@ -1,0 +1,171 @@
+//! Binding of conditions that have a syntax of their own, and of CASE.
+
+use crate::expression::bind::{boolean, unsupported_expression};
+use crate::expression::bind_operator::no_operator;
+use crate::expression::bind_row::row_of;
+use crate::expression::{Binder, Comparison, Expression, Kind, LikeForm, RowOperation};
+use sqlparser::ast::{self, Expr, Spanned, ValueWithSpan};
+use types::{DataType, SqlError, SqlState, Value, common_type};
+
+impl Binder<'_> {
+    pub(super) fn bind_is(&self, expr: &Expr) -> Result<Expression, SqlError> {
+        let truth = |operand: &Expr, truth: Option<bool>, expected: bool| {
+            let operand = self.bind_condition(operand, "IS TRUE")?;
+            Ok(boolean(Kind::IsTruth(truth, expected, Box::new(operand))))
+        };
+        let null = |operand: &Expr, expected: bool| {
+            let operand = self.bind_known(operand)?;
+            if operand.data_type.is_composite() {
+                let operation = RowOperation::IsNull(expected);
+                return Ok(Expression::row(operation, vec![operand], DataType::Boolean));
+            }
+            Ok(boolean(Kind::IsNull(expected, Box::new(operand))))
+        };
+        match expr {
+            Expr::IsNull(operand) => null(operand, true),
+            Expr::IsNotNull(operand) => null(operand, false),
+            Expr::IsTrue(operand) => truth(operand, Some(true), true),
+            Expr::IsNotTrue(operand) => truth(operand, Some(true), false),
+            Expr::IsFalse(operand) => truth(operand, Some(false), true),
+            Expr::IsNotFalse(operand) => truth(operand, Some(false), false),
+            Expr::IsUnknown(operand) => truth(operand, None, true),
+            Expr::IsNotUnknown(operand) => truth(operand, None, false),
+            other => Err(unsupported_expression(other)),
+        }
+    }
+
+    pub(super) fn bind_between(
+        &self,
+        operand: &Expr,
+        negated: bool,
+        low: &Expr,
+        high: &Expr,
+    ) -> Result<Expression, SqlError> {
+        let value = self.bind(operand)?;
+        let lower = self.compare(Comparison::GreaterOrEqual, value.clone(), self.bind(low)?)?;
+        let upper = self.compare(Comparison::LessOrEqual, value, self.bind(high)?)?;
+        let both = boolean(Kind::And(vec![lower, upper]));
+        Ok(if negated { boolean(Kind::Not(Box::new(both))) } else { both })
+    }
+
+    pub(super) fn bind_in_list(
+        &self,
+        operand: &Expr,
+        list: &[Expr],
+        negated: bool,
+    ) -> Result<Expression, SqlError> {
+        if let Some(row) = row_of(operand) {
+            return self.bind_row_in_list(row, list, negated);
+        }
+        let mut operands = vec![self.bind(operand)?];
+        for element in list {
+            operands.push(self.bind(element)?);
+        }
+        if operands.iter().any(|operand| operand.data_type.is_composite()) {
+            let operand = operands.remove(0);
+            let like_it = |element: Expression| match element.data_type {
+                DataType::Unknown => self.cast_to(element, operand.data_type),
+                _ => Ok(element),
+            };
+            let list = operands.into_iter().map(like_it).collect::<Result<Vec<_>, _>>()?;
+            return self.row_in_list(&operand, list, negated);
+        }
+        let Some(common) = common_type(operands.iter().map(Expression::data_type)) else {
+            let other =
+                operands.iter().find(|other| common_type([operands[0].data_type, other.data_type]).is_none());
+            let other = other.map_or(DataType::Unknown, Expression::data_type);
+            return Err(no_operator(&format!("{} = {other}", operands[0].data_type)));
+        };
+        let operands = operands.into_iter().map(|operand| self.number_operand(operand, common));
+        let mut operands = operands.collect::<Result<Vec<_>, _>>()?;
+        if let [_, _] = operands.as_slice()
+            && let (Some(right), Some(left)) = (operands.pop(), operands.pop())
+        {
+            let comparison = if negated { Comparison::NotEqual } else { Comparison::Equal };
+            return Ok(boolean(Kind::Compare(comparison, Box::new([left, right]))));
+        }
+        Ok(boolean(Kind::InList(!negated, operands)))
+    }
+
+    pub(super) fn bind_like(
+        &self,
+        negated: bool,
+        ignore_case: bool,
+        text: &Expr,
+        pattern: &Expr,
+        escape: Option<&ValueWithSpan>,
+    ) -> Result<Expression, SqlError> {
+        let escape = match escape.map(|escape| &escape.value) {
+            None => Some('\\'),
+            Some(ast::Value::SingleQuotedString(text)) if text.chars().count() <= 1 => text.chars().next(),
+            Some(_) => {
+                let error = SqlError::new(SqlState(*b"22019"), "invalid escape string")
+                    .hint("Escape string must be empty or one character.");
+                return Err(error);
+            }
+        };
+        let (text, pattern) = (self.bind(text)?, self.bind(pattern)?);
+        let is_text = |operand: &Expression| {
+            matches!(operand.data_type, DataType::Text(_) | DataType::Char(_) | DataType::Unknown)
+        };
+        // A pattern is compared with all of a char(n), with the spaces at its end.
+        if text.data_type.family() == DataType::Char(None) {
+            return Err(SqlError::unsupported("LIKE on a character(n)").hint("Cast it to text."));
+        }
+        if !is_text(&text) || !is_text(&pattern) {
+            let symbol = match (negated, ignore_case) {
+                (false, false) => "~~",
+                (true, false) => "!~~",
+                (false, true) => "~~*",
+                (true, true) => "!~~*",
+            };
+            return Err(no_operator(&format!("{} {symbol} {}", text.data_type, pattern.data_type)));
+        }
+        let operands = Box::new([self.known(text)?, self.known(pattern)?]);
+        Ok(boolean(Kind::Like(LikeForm { negated, ignore_case, escape }, operands)))
+    }
+
+    pub(super) fn bind_similar(
+        &self,
+        negated: bool,
+        text: &Expr,
+        pattern: &Expr,
+        escape: Option<&ValueWithSpan>,
+    ) -> Result<Expression, SqlError> {
+        let mut operands = vec![self.bind_known(text)?, self.bind_known(pattern)?];
+        if let Some(escape) = escape {
+            let escape = self.bind_literal(escape)?;
+            operands.push(self.known(escape)?);
+        }
+        let similar = self.bind_operator("SIMILAR TO", operands, text.span())?;
+        Ok(if negated { boolean(Kind::Not(Box::new(similar))) } else { similar })
+    }
+
+    pub(super) fn bind_case(
+        &self,
+        operand: Option<&Expr>,
+        conditions: &[ast::CaseWhen],
+        otherwise: Option<&Expr>,
+    ) -> Result<Expression, SqlError> {
+        let operand = operand.map(|operand| self.bind(operand)).transpose()?;
+        let mut branches = Vec::with_capacity(conditions.len());
+        let mut results = Vec::with_capacity(conditions.len() + 1);
+        for when in conditions {
+            branches.push(match &operand {
+                Some(operand) => {
+                    self.compare(Comparison::Equal, operand.clone(), self.bind(&when.condition)?)?
+                }
+                None => self.bind_condition(&when.condition, "CASE/WHEN")?,
+            });
+            results.push(self.bind(&when.result)?);
+        }
+        results.push(match otherwise {
+            Some(otherwise) => self.bind(otherwise)?,
+            None => Expression::constant(Value::Null, DataType::Unknown),
+        });
+        let (mut results, data_type) = self.unify(results, "CASE")?;
+        let otherwise = Box::new(results.pop().expect("the result of ELSE was pushed"));
+        let branches = branches.into_iter().zip(results).collect();
+        Ok(Expression { kind: Kind::Case(branches, otherwise), data_type })
+    }
+}

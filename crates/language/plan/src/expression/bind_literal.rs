@@ -1,0 +1,119 @@
+//! Binding of literals and casts.
+
+use crate::expression::bind::unsupported_expression;
+use crate::expression::bind_array::is_empty_array;
+use crate::expression::bind_name::variable_expression;
+use crate::expression::names::bind_data_type;
+use crate::expression::{Binder, Expression};
+use sqlparser::ast::{self, Expr, Spanned, UnaryOperator, ValueWithSpan};
+use types::{DataType, Numeric, SqlError, SqlState, Value, limits, negate};
+
+impl Binder<'_> {
+    pub(super) fn bind_literal(&self, value: &ValueWithSpan) -> Result<Expression, SqlError> {
+        let unknown = |text: &str| Expression::constant(Value::text(text), DataType::Unknown);
+        Ok(match &value.value {
+            ast::Value::Number(text, false) => {
+                number(text, false).map_err(|error| self.at(error, value.span))?
+            }
+            ast::Value::SingleQuotedString(text) | ast::Value::EscapedStringLiteral(text) => {
+                check_literal(text)?;
+                unknown(text)
+            }
+            ast::Value::DollarQuotedString(text) => {
+                check_literal(&text.value)?;
+                unknown(&text.value)
+            }
+            ast::Value::Boolean(truth) => Expression::constant(Value::Boolean(*truth), DataType::Boolean),
+            ast::Value::Null => Expression::constant(Value::Null, DataType::Unknown),
+            ast::Value::Placeholder(name) => {
+                let number = name.strip_prefix('$').and_then(|digits| digits.parse().ok());
+                let Some(number) = number else {
+                    let error =
+                        SqlError::new(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{name}\""));
+                    return Err(self.at(error, value.span));
+                };
+                let parameter = self.scope.parameter(number);
+                variable_expression(parameter.map_err(|error| self.at(error, value.span))?)
+            }
+            other => {
+                let what = format_args!("the literal {other}");
+                return Err(self.at(SqlError::unsupported(what), value.span));
+            }
+        })
+    }
+
+    pub(super) fn bind_cast(&self, expr: &Expr) -> Result<Expression, SqlError> {
+        match expr {
+            Expr::Cast {
+                kind: ast::CastKind::Cast | ast::CastKind::DoubleColon,
+                expr,
+                data_type,
+                array: false,
+                format: None,
+            } => {
+                let target = bind_data_type(self.types(), data_type)?;
+                if is_empty_array(expr)
+                    && let Some(array) = self.bind_empty_array(target)
+                {
+                    return Ok(array);
+                }
+                let operand = self.bind_towards(expr, target)?;
+                self.explicit_cast(operand, target).map_err(|error| self.at(error, expr.span()))
+            }
+            Expr::TypedString(typed) => {
+                let target = bind_data_type(self.types(), &typed.data_type)?;
+                let operand = self.bind_literal(&typed.value)?;
+                self.explicit_cast(operand, target).map_err(|error| self.at(error, typed.value.span))
+            }
+            other => Err(unsupported_expression(other)),
+        }
+    }
+}
+
+pub(super) fn number(text: &str, negative: bool) -> Result<Expression, SqlError> {
+    let signed = if negative { format!("-{text}") } else { text.to_string() };
+    if let Ok(value) = signed.parse::<i32>() {
+        return Ok(Expression::constant(Value::Integer(value), DataType::Integer));
+    }
+    if let Ok(value) = signed.parse::<i64>() {
+        return Ok(Expression::constant(Value::BigInt(value), DataType::BigInt));
+    }
+    let value = Value::Numeric(Numeric::parse(text)?);
+    let value = if negative { negate(&value)? } else { value };
+    Ok(Expression::constant(value, DataType::Numeric(None)))
+}
+
+/// The digits of a number literal with their sign.
+pub(super) fn written_number(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Nested(inner) => written_number(inner),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match expr.as_ref() {
+            Expr::Value(value) => match &value.value {
+                ast::Value::Number(text, false) => Some(format!("-{text}")),
+                _ => None,
+            },
+            _ => None,
+        },
+        Expr::Value(value) => match &value.value {
+            ast::Value::Number(text, false) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn check_literal(text: &str) -> Result<(), SqlError> {
+    if text.len() > limits::TEXT_BYTES_MAX {
+        let message = format!(
+            "the text has {} bytes, the limit is {} (TEXT_BYTES_MAX)",
+            text.len(),
+            limits::TEXT_BYTES_MAX
+        );
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    if text.contains('\0') {
+        let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
+        return Err(SqlError::new(SqlState(*b"22021"), message));
+    }
+    Ok(())
+}

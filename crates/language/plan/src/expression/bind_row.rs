@@ -1,0 +1,104 @@
+//! Comparisons of rows, which are those of their values.
+
+use crate::expression::bind::boolean;
+use crate::expression::{Binder, Comparison, Expression, Kind};
+use sqlparser::ast::{Expr, Spanned};
+use types::{SqlError, SqlState};
+
+/// The values of `(a, b)`.
+pub(super) fn row_of(expr: &Expr) -> Option<&[Expr]> {
+    match expr {
+        Expr::Nested(inner) => row_of(inner),
+        Expr::Tuple(values) if values.len() > 1 => Some(values),
+        _ => None,
+    }
+}
+
+impl Binder<'_> {
+    /// `(a, b) op (c, d)`: the first values that are not equal decide.
+    pub(super) fn compare_rows(
+        &self,
+        comparison: Comparison,
+        left: &[Expr],
+        right: &[Expr],
+    ) -> Result<Expression, SqlError> {
+        let bind = |side: &[Expr]| side.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>, _>>();
+        self.compare_bound_rows(comparison, bind(left)?, bind(right)?)
+    }
+
+    /// The same of values that are bound.
+    pub(super) fn compare_bound_rows(
+        &self,
+        comparison: Comparison,
+        left: Vec<Expression>,
+        right: Vec<Expression>,
+    ) -> Result<Expression, SqlError> {
+        if left.len() != right.len() {
+            let message = "unequal number of entries in row expressions";
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+        let mut result: Option<Expression> = None;
+        for (left, right) in left.into_iter().zip(right).rev() {
+            let values = |comparison| self.compare(comparison, left.clone(), right.clone());
+            result = Some(match (comparison, result) {
+                (comparison, None) => values(comparison)?,
+                (Comparison::Equal, Some(rest)) => all_of(values(Comparison::Equal)?, rest),
+                (Comparison::NotEqual, Some(rest)) => any_of(values(Comparison::NotEqual)?, rest),
+                (comparison, Some(rest)) => {
+                    let strict = match comparison {
+                        Comparison::LessOrEqual => Comparison::Less,
+                        Comparison::GreaterOrEqual => Comparison::Greater,
+                        other => other,
+                    };
+                    any_of(values(strict)?, all_of(values(Comparison::Equal)?, rest))
+                }
+            });
+        }
+        result.ok_or_else(|| {
+            SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot compare rows of zero length")
+        })
+    }
+
+    /// `(a, b) IN ((c, d), …)`
+    pub(super) fn bind_row_in_list(
+        &self,
+        row: &[Expr],
+        list: &[Expr],
+        negated: bool,
+    ) -> Result<Expression, SqlError> {
+        if list.iter().any(|other| row_of(other).is_none()) {
+            let list = list.iter().map(|other| self.bind(other)).collect::<Result<Vec<_>, _>>()?;
+            return self.row_in_list(&self.bind_row_of(row)?, list, negated);
+        }
+        let mut found: Option<Expression> = None;
+        for other in list {
+            let values = row_of(other).unwrap_or_default();
+            let equal = self
+                .compare_rows(Comparison::Equal, row, values)
+                .map_err(|error| self.at(error, other.span()))?;
+            found = Some(match found {
+                None => equal,
+                Some(before) => any_of(before, equal),
+            });
+        }
+        let found = found.ok_or_else(|| SqlError::unsupported("IN without a list"))?;
+        Ok(if negated { boolean(Kind::Not(Box::new(found))) } else { found })
+    }
+}
+
+pub(super) fn all_of(first: Expression, rest: Expression) -> Expression {
+    let mut operands = first.into_conjuncts();
+    operands.extend(rest.into_conjuncts());
+    boolean(Kind::And(operands))
+}
+
+pub(super) fn any_of(first: Expression, rest: Expression) -> Expression {
+    let mut operands = Vec::new();
+    for side in [first, rest] {
+        match side.kind {
+            Kind::Or(inner) => operands.extend(inner),
+            _ => operands.push(side),
+        }
+    }
+    boolean(Kind::Or(operands))
+}

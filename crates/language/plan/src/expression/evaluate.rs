@@ -1,0 +1,344 @@
+//! Evaluation of bound expressions.
+
+use crate::expression::memory::Memory;
+use crate::expression::pattern::like;
+use crate::expression::quote::format_text;
+use crate::expression::{Expression, Kind, SubqueryForm, work};
+use crate::polymorphic::Callee;
+use crate::statement::BoundSelect;
+use std::cmp::Ordering;
+use std::rc::Rc;
+use std::sync::Arc;
+use types::{
+    DataType, SqlError, SqlState, Value, arithmetic, assign, cast, concatenate, format_value, negate,
+};
+
+/// What an expression is evaluated in.
+#[derive(Clone, Copy)]
+pub struct Environment<'a> {
+    /// The row at hand; empty where there is none.
+    pub row: &'a [Value],
+    /// Variables by slot.
+    pub frame: &'a [Value],
+    /// The block's time, microseconds since 2000-01-01 00:00 UTC.
+    pub now: i64,
+    /// Inside of a query.
+    pub query: Option<&'a QueryEnvironment<'a>>,
+}
+
+/// What expressions of a query meet besides the row at hand.
+#[derive(Clone, Copy)]
+pub struct QueryEnvironment<'a> {
+    /// What the enclosing query hands to this one.
+    pub arguments: &'a [Value],
+    /// The columns to the left of the relation that is being read.
+    pub left: &'a [Value],
+    /// Runs the subqueries of expressions.
+    pub subqueries: &'a dyn RunSubquery,
+    /// Counts what they make, and what the query holds.
+    pub memory: &'a Memory,
+}
+
+/// Runs the subqueries of expressions, and the functions that they call.
+pub trait RunSubquery {
+    /// Rows of a query with these arguments, at most `limit`.
+    ///
+    /// # Errors
+    /// What the query raises.
+    fn rows(
+        &self,
+        query: &Arc<BoundSelect>,
+        frame: &[Value],
+        arguments: Vec<Value>,
+        limit: Option<usize>,
+    ) -> Result<Rc<Vec<Vec<Value>>>, SqlError>;
+
+    /// What a function of the ledger gives for these arguments, of its parameters' types: a value, or those of a row.
+    ///
+    /// # Errors
+    /// What the function ends with.
+    fn call(&self, function: &Callee, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError>;
+}
+
+impl<'a> Environment<'a> {
+    /// Outside of queries, or inside of one that has no arguments and no subqueries.
+    pub const fn new(row: &'a [Value], frame: &'a [Value], now: i64) -> Environment<'a> {
+        Environment { row, frame, now, query: None }
+    }
+
+    fn arguments(&self) -> &'a [Value] {
+        self.query.map_or(&[], |query| query.arguments)
+    }
+
+    fn left(&self) -> &'a [Value] {
+        self.query.map_or(&[], |query| query.left)
+    }
+
+    /// The query holds so many bytes more.
+    ///
+    /// # Errors
+    /// As [`Memory::hold`].
+    #[inline]
+    pub fn hold(&self, bytes: u64) -> Result<(), SqlError> {
+        self.query.map_or(Ok(()), |query| query.memory.hold(bytes))
+    }
+
+    /// Takes note of a value that has been made.
+    #[inline]
+    fn made(&self, value: Value) -> Result<Value, SqlError> {
+        work::spend(work::of_value(&value))?;
+        if let Some(query) = self.query {
+            query.memory.count(&value)?;
+        }
+        Ok(value)
+    }
+}
+
+impl Expression {
+    /// The value.
+    ///
+    /// # Errors
+    /// What arithmetic, casts and functions raise.
+    pub fn evaluate(&self, environment: &Environment<'_>) -> Result<Value, SqlError> {
+        match &self.kind {
+            Kind::Constant(value) => Ok(value.clone()),
+            Kind::Column(ordinal) => value_at(environment.row, *ordinal, "column").cloned(),
+            Kind::Slot(slot) => value_at(environment.frame, *slot, "variable").cloned(),
+            Kind::Argument(number) => value_at(environment.arguments(), *number, "argument").cloned(),
+            Kind::Left(ordinal) => value_at(environment.left(), *ordinal, "column to the left").cloned(),
+            Kind::State(number) => value_at(environment.row, *number, "state").cloned(),
+            Kind::Now => Ok(Value::TimestampTz(environment.now)),
+            Kind::Cast(operand) => {
+                let value = operand.evaluate(environment)?;
+                spend_on_cast(&value, self.data_type)?;
+                environment.made(cast(value, self.data_type)?)
+            }
+            Kind::Assign(operand) => {
+                let value = operand.evaluate(environment)?;
+                spend_on_cast(&value, self.data_type)?;
+                environment.made(assign(value, self.data_type)?)
+            }
+            Kind::Arithmetic(operator, operands) => {
+                let (mut left, mut right) = (Value::Null, Value::Null);
+                let left = operands[0].borrow(environment, &mut left)?;
+                let right = operands[1].borrow(environment, &mut right)?;
+                if let (Value::Numeric(left), Value::Numeric(right)) = (left, right) {
+                    work::spend(work::of_arithmetic(*operator, left, right))?;
+                }
+                environment.made(arithmetic(*operator, left, right)?)
+            }
+            Kind::Negate(operand) => negate(&operand.evaluate(environment)?),
+            Kind::Concatenate(operands) => {
+                let (mut left, mut right) = (Value::Null, Value::Null);
+                let left = operands[0].borrow(environment, &mut left)?;
+                let right = operands[1].borrow(environment, &mut right)?;
+                environment.made(concatenate(left, right)?)
+            }
+            Kind::Case(branches, otherwise) => {
+                for (condition, result) in branches {
+                    if condition.is_true(environment)? {
+                        return result.evaluate(environment);
+                    }
+                }
+                otherwise.evaluate(environment)
+            }
+            Kind::Coalesce(operands) => {
+                for operand in operands {
+                    let value = operand.evaluate(environment)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(Value::Null)
+            }
+            Kind::Extreme(largest, operands) => extreme(*largest, operands, environment),
+            Kind::Function(function, arguments) => {
+                environment.made(function.evaluate(arguments, environment)?)
+            }
+            Kind::Format(operands) => environment.made(format_call(operands, environment)?),
+            Kind::Row(operation, operands) => {
+                environment.made(operation.evaluate(operands, self.data_type, environment)?)
+            }
+            Kind::Subquery(subquery) => match subquery.form {
+                SubqueryForm::Scalar => subquery.scalar(environment),
+                SubqueryForm::Array(element) => subquery.array(element, environment),
+                _ => Ok(subquery.truth(environment)?.map_or(Value::Null, Value::Boolean)),
+            },
+            Kind::Call(call) => call.evaluate(environment),
+            Kind::Aggregate(_) => Err(broken("an aggregate outside of a grouping")),
+            Kind::Window(_) => Err(broken("a window function outside of a query's output")),
+            _ => Ok(self.truth(environment)?.map_or(Value::Null, Value::Boolean)),
+        }
+    }
+
+    /// The value, without a copy where it stands somewhere already.
+    #[inline]
+    pub fn borrow<'a>(
+        &'a self,
+        environment: &'a Environment<'a>,
+        place: &'a mut Value,
+    ) -> Result<&'a Value, SqlError> {
+        match &self.kind {
+            Kind::Constant(value) => Ok(value),
+            Kind::Column(ordinal) => value_at(environment.row, *ordinal, "column"),
+            Kind::Slot(slot) => value_at(environment.frame, *slot, "variable"),
+            Kind::Argument(number) => value_at(environment.arguments(), *number, "argument"),
+            Kind::Left(ordinal) => value_at(environment.left(), *ordinal, "column to the left"),
+            _ => {
+                *place = self.evaluate(environment)?;
+                Ok(place)
+            }
+        }
+    }
+
+    /// True where the condition is true, and not where it is NULL.
+    ///
+    /// # Errors
+    /// As [`Expression::evaluate`].
+    #[inline]
+    pub fn is_true(&self, environment: &Environment<'_>) -> Result<bool, SqlError> {
+        Ok(self.truth(environment)? == Some(true))
+    }
+
+    /// The value of a condition; `None` is NULL.
+    pub fn truth(&self, environment: &Environment<'_>) -> Result<Option<bool>, SqlError> {
+        match &self.kind {
+            Kind::Compare(comparison, operands) => {
+                let (mut left, mut right) = (Value::Null, Value::Null);
+                let left = operands[0].borrow(environment, &mut left)?;
+                let right = operands[1].borrow(environment, &mut right)?;
+                Ok(left.compare(right).map(|order| comparison.holds(order)))
+            }
+            Kind::Distinct(distinct, operands) => {
+                let left = operands[0].evaluate(environment)?;
+                let right = operands[1].evaluate(environment)?;
+                let differs = match left.compare(&right) {
+                    Some(order) => order != Ordering::Equal,
+                    None => left.is_null() != right.is_null(),
+                };
+                Ok(Some(differs == *distinct))
+            }
+            Kind::And(operands) => connect(operands, environment, false),
+            Kind::Or(operands) => connect(operands, environment, true),
+            Kind::Not(operand) => Ok(operand.truth(environment)?.map(|truth| !truth)),
+            Kind::IsNull(expected, operand) => {
+                let mut place = Value::Null;
+                Ok(Some(operand.borrow(environment, &mut place)?.is_null() == *expected))
+            }
+            Kind::IsTruth(truth, expected, operand) => {
+                Ok(Some((operand.truth(environment)? == *truth) == *expected))
+            }
+            Kind::InList(expected, operands) => in_list(*expected, operands, environment),
+            Kind::Subquery(subquery)
+                if !matches!(subquery.form, SubqueryForm::Scalar | SubqueryForm::Array(_)) =>
+            {
+                subquery.truth(environment)
+            }
+            Kind::Like(form, operands) => {
+                let (text, pattern) =
+                    (operands[0].evaluate(environment)?, operands[1].evaluate(environment)?);
+                match (&text, &pattern) {
+                    (Value::Text(text), Value::Text(pattern)) => {
+                        Ok(Some(like(text, pattern, *form)? != form.negated))
+                    }
+                    _ => Ok(None),
+                }
+            }
+            _ => {
+                let mut place = Value::Null;
+                match self.borrow(environment, &mut place)? {
+                    Value::Boolean(truth) => Ok(Some(*truth)),
+                    Value::Null => Ok(None),
+                    other => Err(broken(&format!("a condition of type {}", other.data_type()))),
+                }
+            }
+        }
+    }
+
+    /// The value of an expression without columns and variables.
+    pub fn evaluate_constant(&self, now: i64) -> Result<Value, SqlError> {
+        work::constant(|| self.evaluate(&Environment::new(&[], &[], now)))
+    }
+}
+
+/// The work of a cast, beside what the result costs.
+#[inline]
+fn spend_on_cast(value: &Value, data_type: DataType) -> Result<(), SqlError> {
+    work::spend(match (value, data_type) {
+        (Value::Text(text) | Value::Char(text), DataType::Numeric(_)) => work::of_written_number(text.len()),
+        (Value::Text(_) | Value::Char(_) | Value::Numeric(_), _) => work::of_argument(value),
+        _ => 0,
+    })
+}
+
+fn format_call(operands: &[Expression], environment: &Environment<'_>) -> Result<Value, SqlError> {
+    let texts = operands.iter().map(|operand| Ok(format_value(&operand.evaluate(environment)?)));
+    let texts = texts.collect::<Result<Vec<Option<String>>, SqlError>>()?;
+    work::spend(texts.iter().flatten().map(|text| text.len() as u64).sum())?;
+    match texts.split_first() {
+        Some((Some(format), arguments)) => format_text(format, arguments).map(Value::text),
+        _ => Ok(Value::Null),
+    }
+}
+
+#[inline]
+fn value_at<'a>(values: &'a [Value], index: u16, what: &str) -> Result<&'a Value, SqlError> {
+    values.get(usize::from(index)).ok_or_else(|| broken(&format!("{what} {index} has no value")))
+}
+
+/// An error that cannot be: something that binding has checked does not hold.
+#[cold]
+pub fn broken(what: &str) -> SqlError {
+    SqlError::new(SqlState::INTERNAL_ERROR, format!("an invariant of the SQL executor is broken: {what}"))
+}
+
+/// AND (`decisive` is false) and OR (`decisive` is true): the first decisive operand decides, NULL beats the rest.
+fn connect(
+    operands: &[Expression],
+    environment: &Environment<'_>,
+    decisive: bool,
+) -> Result<Option<bool>, SqlError> {
+    let mut result = Some(!decisive);
+    for operand in operands {
+        match operand.truth(environment)? {
+            Some(truth) if truth == decisive => return Ok(Some(decisive)),
+            Some(_) => {}
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+fn in_list(
+    expected: bool,
+    operands: &[Expression],
+    environment: &Environment<'_>,
+) -> Result<Option<bool>, SqlError> {
+    let Some((operand, list)) = operands.split_first() else { return Err(broken("IN without operand")) };
+    let value = operand.evaluate(environment)?;
+    let mut unknown = false;
+    for element in list {
+        let mut place = Value::Null;
+        match value.compare(element.borrow(environment, &mut place)?) {
+            Some(Ordering::Equal) => return Ok(Some(expected)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(!expected) })
+}
+
+fn extreme(largest: bool, operands: &[Expression], environment: &Environment<'_>) -> Result<Value, SqlError> {
+    let mut best = Value::Null;
+    for operand in operands {
+        let value = operand.evaluate(environment)?;
+        let better = match value.compare(&best) {
+            Some(order) => order == if largest { Ordering::Greater } else { Ordering::Less },
+            None => best.is_null(),
+        };
+        if better {
+            best = value;
+        }
+    }
+    Ok(best)
+}

@@ -1,0 +1,242 @@
+//! Expressions bound to ordinals and slots: what is evaluated at run time, without names and syntax trees.
+
+mod analysis;
+mod bind;
+mod bind_aggregate;
+mod bind_array;
+mod bind_composite;
+mod bind_condition;
+mod bind_literal;
+mod bind_name;
+mod bind_operator;
+mod bind_ordered_set;
+mod bind_row;
+mod bind_row_comparison;
+mod bind_subquery;
+mod bind_time;
+mod bind_user_aggregate;
+mod bind_window;
+mod call;
+mod convert;
+mod describe;
+mod evaluate;
+mod functions;
+mod memory;
+mod names;
+mod pattern;
+mod quote;
+mod relations;
+mod routine;
+mod row;
+mod subquery;
+mod work;
+
+pub use analysis::{Capture, is_same, may_have_detail};
+pub use bind::{Binder, Source, shortened};
+pub use bind_array::element_assigned;
+pub use bind_composite::{FieldOwner, FieldStep, all_fields_of, field_path};
+pub use describe::Names;
+pub use evaluate::{Environment, QueryEnvironment, RunSubquery, broken};
+pub use functions::{ArrayFunction, Function, is_system_function};
+pub use memory::{KeptMemory, Memory, long_bytes, new_long_bytes, row_space, rows_space};
+pub use names::{bind_data_type, bind_routine_type, output_name};
+pub use relations::{Merged, NamedRelation, Relations};
+pub use routine::{NamedArgument, RoutineCall, shown_arguments};
+pub use row::{RowForm, RowOperation, row_value};
+use sqlparser::ast::BinaryOperator;
+pub use subquery::{Subquery, SubqueryForm};
+use types::{ArithmeticOperator, DataType, Value};
+pub use work::{measured, unmeasured};
+
+/// A typed expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    /// What it computes.
+    pub kind: Kind,
+    /// Type of the result.
+    pub data_type: DataType,
+}
+
+/// What an expression computes. Operands have been cast: a node meets values of the types that it was bound for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A value.
+    Constant(Value),
+    /// Column of the row at hand; after grouping, column of the group.
+    Column(u16),
+    /// Variable or parameter.
+    Slot(u16),
+    /// What the enclosing query hands to this one, by number.
+    Argument(u16),
+    /// Column of the relations to the left of the one that is being read.
+    Left(u16),
+    /// In the functions of an aggregate of the ledger: its state, by number 0, and behind it what a row adds.
+    State(u16),
+    /// A query inside of the expression.
+    Subquery(Box<Subquery>),
+    /// A call of a function of the ledger.
+    Call(Box<RoutineCall>),
+    /// The block's time.
+    Now,
+    /// An explicit cast to the expression's type.
+    Cast(Box<Expression>),
+    /// A cast on assignment: too long a text is an error.
+    Assign(Box<Expression>),
+    /// `+ - * / %`
+    Arithmetic(ArithmeticOperator, Box<[Expression; 2]>),
+    /// `-x`
+    Negate(Box<Expression>),
+    /// `||`
+    Concatenate(Box<[Expression; 2]>),
+    /// `= <> < <= > >=`
+    Compare(Comparison, Box<[Expression; 2]>),
+    /// `IS [NOT] DISTINCT FROM`; the flag: distinct gives true.
+    Distinct(bool, Box<[Expression; 2]>),
+    /// Three-valued AND of all.
+    And(Vec<Expression>),
+    /// Three-valued OR of all.
+    Or(Vec<Expression>),
+    /// `NOT`
+    Not(Box<Expression>),
+    /// `IS NULL`; the flag: NULL gives true.
+    IsNull(bool, Box<Expression>),
+    /// `IS [NOT] TRUE`, `FALSE`, `UNKNOWN` (`None`); the flag: being it gives true.
+    IsTruth(Option<bool>, bool, Box<Expression>),
+    /// First the operand, then the list; the flag: being in it gives true.
+    InList(bool, Vec<Expression>),
+    /// Text and pattern.
+    Like(LikeForm, Box<[Expression; 2]>),
+    /// Conditions with results, and the result otherwise.
+    Case(Vec<(Expression, Expression)>, Box<Expression>),
+    /// The first that is not NULL.
+    Coalesce(Vec<Expression>),
+    /// The largest (smallest: the flag is false) that is not NULL.
+    Extreme(bool, Vec<Expression>),
+    /// `format()`: the format first. It is NULL where the format is.
+    Format(Vec<Expression>),
+    /// A function that is NULL where an argument is.
+    Function(Function, Vec<Expression>),
+    /// An operation on rows.
+    Row(Box<RowOperation>, Vec<Expression>),
+    /// An aggregate of the query, by number; only between binding and grouping.
+    Aggregate(u16),
+    /// A window function of the query, by number; only between binding and what its rows are made of.
+    Window(u16),
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// What an operator of SQL compares; `None` where it does something else.
+    pub fn of(operator: &BinaryOperator) -> Option<Comparison> {
+        Some(match operator {
+            BinaryOperator::Eq => Comparison::Equal,
+            BinaryOperator::NotEq => Comparison::NotEqual,
+            BinaryOperator::Lt => Comparison::Less,
+            BinaryOperator::LtEq => Comparison::LessOrEqual,
+            BinaryOperator::Gt => Comparison::Greater,
+            BinaryOperator::GtEq => Comparison::GreaterOrEqual,
+            _ => return None,
+        })
+    }
+
+    /// Whether an order of the operands makes it true.
+    #[inline]
+    pub fn holds(self, order: std::cmp::Ordering) -> bool {
+        match self {
+            Comparison::Equal => order.is_eq(),
+            Comparison::NotEqual => order.is_ne(),
+            Comparison::Less => order.is_lt(),
+            Comparison::LessOrEqual => order.is_le(),
+            Comparison::Greater => order.is_gt(),
+            Comparison::GreaterOrEqual => order.is_ge(),
+        }
+    }
+
+    /// The comparison with its operands exchanged.
+    pub fn mirrored(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            same => same,
+        }
+    }
+
+    /// How SQL writes it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Equal => "=",
+            Comparison::NotEqual => "<>",
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterOrEqual => ">=",
+        }
+    }
+}
+
+/// How LIKE compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LikeForm {
+    /// NOT LIKE.
+    pub negated: bool,
+    /// ILIKE.
+    pub ignore_case: bool,
+    /// What takes the meaning from `%`, `_` and itself.
+    pub escape: Option<char>,
+}
+
+impl Expression {
+    /// A value.
+    pub fn constant(value: Value, data_type: DataType) -> Expression {
+        Expression { kind: Kind::Constant(value), data_type }
+    }
+
+    /// A column.
+    pub fn column(ordinal: usize, data_type: DataType) -> Expression {
+        Expression { kind: Kind::Column(ordinal as u16), data_type }
+    }
+
+    /// A variable.
+    pub fn slot(slot: usize, data_type: DataType) -> Expression {
+        Expression { kind: Kind::Slot(slot as u16), data_type }
+    }
+
+    /// Type of the result.
+    pub fn data_type(&self) -> DataType {
+        self.data_type
+    }
+
+    /// The value, where it is a constant.
+    pub fn as_constant(&self) -> Option<&Value> {
+        match &self.kind {
+            Kind::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The slot, where it is nothing but a variable.
+    pub fn as_slot(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Slot(slot) => Some(usize::from(*slot)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What expressions do with rows: making them, taking them apart, comparing and converting them.
+
+use crate::expression::evaluate::broken;
+use crate::expression::{Comparison, Environment, Expression};
+use std::cmp::Ordering;
+use std::sync::Arc;
+use types::{Composite, CompositeTypes, DataType, SqlError, Value};
+
+/// What becomes of some operands.
+#[derive(Clone, Debug)]
+pub enum RowOperation {
+    /// A row of them, of the expression's type.
+    Build(RowForm),
+    /// The field at this position of the operand.
+    Field(u16),
+    /// The first operand with the second one as the field at this position, of so many.
+    WithField(u16, u16),
+    /// A cast to the expression's type; the flag: an explicit one.
+    Convert(bool, Arc<CompositeTypes>),
+    /// `IS NULL`, where all fields are; the flag is false: `IS NOT NULL`, where none is.
+    IsNull(bool),
+    /// A comparison, field by field.
+    Compare(Comparison),
+    /// `IS [NOT] DISTINCT FROM`; the flag: distinct gives true.
+    Distinct(bool),
+}
+
+/// Where a row comes from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowForm {
+    /// Names of the fields; none for those of `ROW(…)`, which are `f1`, `f2`, …
+    pub names: Option<Arc<[String]>>,
+    /// It is written out: two of these compare by their fields' own comparisons.
+    pub is_constructor: bool,
+    /// It is NULL where all of its fields are: the row of an outer join that may not be there, and variables.
+    pub may_be_missing: bool,
+}
+
+impl PartialEq for RowOperation {
+    fn eq(&self, other: &RowOperation) -> bool {
+        use RowOperation::{Build, Compare, Convert, Distinct, Field, IsNull, WithField};
+        match (self, other) {
+            (Build(a), Build(b)) => a == b,
+            (Field(a), Field(b)) => a == b,
+            (WithField(a, count), WithField(b, other)) => a == b && count == other,
+            // One statement has one catalog.
+            (Convert(a, _), Convert(b, _)) => a == b,
+            (IsNull(a), IsNull(b)) | (Distinct(a), Distinct(b)) => a == b,
+            (Compare(a), Compare(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl RowOperation {
+    /// Its value.
+    ///
+    /// # Errors
+    /// What operands raise; a row that is too large; rows that do not compare.
+    pub(super) fn evaluate(
+        &self,
+        operands: &[Expression],
+        data_type: DataType,
+        environment: &Environment<'_>,
+    ) -> Result<Value, SqlError> {
+        let mut values = Vec::with_capacity(operands.len());
+        for operand in operands {
+            values.push(operand.evaluate(environment)?);
+        }
+        match self {
+            RowOperation::Build(form) => {
+                if form.may_be_missing && values.iter().all(Value::is_null) {
+                    return Ok(Value::Null);
+                }
+                row_value(data_type, values)
+            }
+            RowOperation::Field(position) => match values.first() {
+                Some(Value::Composite(row)) => {
+                    Ok(row.values().get(usize::from(*position)).cloned().unwrap_or_default())
+                }
+                _ => Ok(Value::Null),
+            },
+            RowOperation::WithField(position, count) => {
+                let mut values = values.into_iter();
+                let mut fields = match values.next() {
+                    Some(Value::Composite(row)) => row.values().to_vec(),
+                    _ => Vec::new(),
+                };
+                fields.resize(usize::from(*count), Value::Null);
+                let field = fields.get_mut(usize::from(*position));
+                *field.ok_or_else(|| broken("a field that a row does not have"))? =
+                    values.next().unwrap_or_default();
+                row_value(data_type, fields)
+            }
+            RowOperation::Convert(explicit, types) => {
+                let value = values.pop().unwrap_or_default();
+                if *explicit { types.cast(value, data_type) } else { types.assign(value, data_type) }
+            }
+            RowOperation::IsNull(expected) => {
+                let truth = match values.first() {
+                    Some(Value::Composite(row)) => {
+                        row.values().iter().all(|field| field.is_null() == *expected)
+                    }
+                    Some(value) => value.is_null() == *expected,
+                    None => false,
+                };
+                Ok(Value::Boolean(truth))
+            }
+            RowOperation::Compare(comparison) => match values.as_slice() {
+                [Value::Composite(left), Value::Composite(right)] => {
+                    Ok(Value::Boolean(comparison.holds(left.compare_similar(right)?)))
+                }
+                _ => Ok(Value::Null),
+            },
+            RowOperation::Distinct(distinct) => {
+                let differs = match values.as_slice() {
+                    [Value::Composite(left), Value::Composite(right)] => {
+                        left.compare_similar(right)? != Ordering::Equal
+                    }
+                    [left, right] => left.is_null() != right.is_null(),
+                    _ => false,
+                };
+                Ok(Value::Boolean(differs == *distinct))
+            }
+        }
+    }
+
+    /// In words, for EXPLAIN.
+    pub fn describe(&self, operands: &[String], data_type: DataType) -> String {
+        let joined = operands.join(", ");
+        let first = operands.first().map_or("", String::as_str);
+        match self {
+            RowOperation::Build(_) => format!("ROW({joined})"),
+            RowOperation::Field(position) => format!("({first}).field {}", position + 1),
+            RowOperation::WithField(position, _) => format!("({joined}) with field {}", position + 1),
+            RowOperation::Convert(true, _) => format!("{first}::{data_type}"),
+            RowOperation::Convert(false, _) => joined,
+            RowOperation::IsNull(true) => format!("{first} IS NULL"),
+            RowOperation::IsNull(false) => format!("{first} IS NOT NULL"),
+            RowOperation::Compare(comparison) => operands.join(&format!(" {} ", comparison.symbol())),
+            RowOperation::Distinct(true) => operands.join(" IS DISTINCT FROM "),
+            RowOperation::Distinct(false) => operands.join(" IS NOT DISTINCT FROM "),
+        }
+    }
+
+    /// Whether it may raise an error.
+    pub fn can_fail(&self) -> bool {
+        !matches!(self, RowOperation::Field(_) | RowOperation::IsNull(_))
+    }
+}
+
+/// The row of these values as a value of a type.
+///
+/// # Errors
+/// A row that is too large.
+pub fn row_value(data_type: DataType, values: Vec<Value>) -> Result<Value, SqlError> {
+    let type_id = match data_type {
+        DataType::Composite(id) => Some(id),
+        _ => None,
+    };
+    Ok(Value::Composite(Arc::new(Composite::new(type_id, values)?)))
+}

@@ -1,0 +1,29 @@
+//! From syntax trees to bound statements: names and types are settled here, once.
+//!
+//! ```text
+//!  syntax trees ──bind──▶ BoundStatement (Expression, BoundSelect, UpdatePlan, …) ──▶ execute
+//!      ▲                        │
+//!  Tables, Routines ◀── types::Catalog
+//! ```
+//!
+//! What is bound is data: it can be printed (EXPLAIN), analysed and run. An [`expression::Expression`] is evaluated here
+//! too, because constants are folded while binding; what it needs of a running query (subqueries, functions) comes
+//! through [`expression::RunSubquery`].
+
+pub mod aggregate;
+pub mod command;
+pub mod constraint;
+pub mod expand_rows;
+pub mod expression;
+pub mod needs;
+pub mod overload;
+pub mod polymorphic;
+pub mod predicate;
+pub mod routines;
+pub mod scope;
+pub mod sequence;
+pub mod statement;
+pub mod table;
+pub mod trigger;
+pub mod view;
+pub mod window;

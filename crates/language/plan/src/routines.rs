@@ -1,0 +1,334 @@
+//! The procedures and functions of a catalog as callers see them: names, arguments and columns of the result.
+
+use crate::expression::{Binder, Expression, RoutineCall, Source};
+use crate::polymorphic::{Actual, is_polymorphic};
+use crate::scope::VariableScope;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use syntax::parse::parse_expression;
+use types::{
+    Catalog, CompositeTypes, DataType, Function, FunctionResult, OutputColumn, Parameter, Procedure,
+    SearchPath, SqlError, SqlState, UserAggregate, Value, Volatility, can_cast_implicitly, catalog_name,
+    object_name, overload_range,
+};
+
+/// A procedure or function.
+#[derive(Debug)]
+pub struct Routine {
+    /// As the catalog has it.
+    pub definition: Arc<Procedure>,
+    /// The columns of a function's rows: one for `void` and for a single value.
+    pub columns: Arc<[OutputColumn]>,
+}
+
+/// What the rows of a function are inside of an execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallForm {
+    /// One value.
+    Value,
+    /// The values of several columns.
+    Columns,
+    /// One value, a row.
+    Row,
+}
+
+/// All of a catalog, by name. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Routines {
+    by_name: Arc<BTreeMap<String, Arc<Routine>>>,
+    sequences: Arc<BTreeSet<String>>,
+    types: Arc<CompositeTypes>,
+    aggregates: Arc<BTreeMap<String, Arc<UserAggregate>>>,
+}
+
+/// What a parameter gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Given {
+    /// The argument at this position of the call.
+    Argument(usize),
+    /// Its DEFAULT.
+    Default,
+}
+
+impl Routines {
+    /// Those of this catalog.
+    pub fn new(catalog: &Catalog) -> Routines {
+        let types = Arc::new(CompositeTypes::new(catalog));
+        let routine = |(name, definition): (&String, &Arc<Procedure>)| {
+            let columns = result_columns(&types, definition).into();
+            (name.clone(), Arc::new(Routine { definition: definition.clone(), columns }))
+        };
+        Routines {
+            by_name: Arc::new(catalog.procedures.iter().map(routine).collect()),
+            types: types.clone(),
+            sequences: Arc::new(catalog.sequences.keys().cloned().collect()),
+            aggregates: Arc::new(catalog.aggregates.clone()),
+        }
+    }
+
+    /// The composite types beside them.
+    pub fn types(&self) -> &Arc<CompositeTypes> {
+        &self.types
+    }
+
+    /// The same, with names found in these schemas.
+    pub fn with_search_path(&self, search_path: &SearchPath) -> Routines {
+        let types = Arc::new(self.types.with_search_path(search_path));
+        Routines { types, ..self.clone() }
+    }
+
+    /// Where names without a schema are looked for.
+    pub fn search_path(&self) -> &SearchPath {
+        self.types.search_path()
+    }
+
+    /// Whether there is a sequence of this name in the catalog, which functions draw from.
+    pub fn has_sequence(&self, name: &str) -> bool {
+        self.sequences.contains(name)
+    }
+
+    /// The name in the catalog of the sequence that SQL calls by this name.
+    pub fn find_sequence(&self, name: &str) -> Option<String> {
+        self.search_path().find(name, |found| self.has_sequence(found))
+    }
+
+    /// The aggregate of the ledger that SQL calls by this name.
+    pub fn aggregate(&self, name: &str) -> Option<&Arc<UserAggregate>> {
+        self.aggregates.get(&self.find(name)?)
+    }
+
+    /// A procedure or function that SQL calls by this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Routine>> {
+        self.of_name(&self.find(name)?).next()
+    }
+
+    /// The procedures and functions that are called by this name, schema in front as in the catalog.
+    fn of_name<'r>(&'r self, name: &str) -> impl Iterator<Item = &'r Arc<Routine>> + use<'r> {
+        let first = self.by_name.get(name).into_iter();
+        first.chain(self.by_name.range(overload_range(name)).map(|(_, routine)| routine))
+    }
+
+    /// All that SQL may mean by this name: of two that take the same, the one whose schema comes first.
+    pub fn candidates(&self, name: &str) -> Vec<Arc<Routine>> {
+        let mut found: Vec<Arc<Routine>> = Vec::new();
+        let mut add = |name: &str| {
+            for routine in self.of_name(name) {
+                let types = routine.definition.input_types();
+                if found.iter().all(|known| known.definition.input_types() != types) {
+                    found.push(routine.clone());
+                }
+            }
+        };
+        match name.split_once('.') {
+            Some((schema, object)) => add(&catalog_name(schema, object)),
+            None => self.search_path().schemas().iter().for_each(|schema| add(&catalog_name(schema, name))),
+        }
+        found
+    }
+
+    /// The procedure or function of this name in the catalog.
+    pub fn named(&self, name: &str) -> Option<&Arc<Routine>> {
+        self.by_name.get(name)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.aggregates.contains_key(name) || self.of_name(name).next().is_some()
+    }
+
+    fn find(&self, name: &str) -> Option<String> {
+        self.search_path().find(name, |found| self.has(found))
+    }
+
+    /// The name in the catalog of what SQL calls by this name; where there is nothing, one that nothing has.
+    pub fn find_or_missing(&self, name: &str) -> String {
+        self.search_path().find_or_missing(name, |found| self.has(found))
+    }
+
+    /// What a function gives that is not run because an argument is NULL.
+    pub fn row_of_nulls(&self, call: &RoutineCall) -> Vec<Vec<Value>> {
+        let routine = self.named(&call.callee.name);
+        match routine.and_then(|routine| Some((routine, routine.definition.function.as_ref()?))) {
+            Some((routine, function)) if !function.is_set => {
+                vec![vec![Value::Null; call.columns.as_ref().unwrap_or(&routine.columns).len()]]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The value of a parameter that a caller in this scope gives no argument for, of the parameter's type.
+    ///
+    /// # Errors
+    /// What is wrong in its DEFAULT.
+    pub fn default_in(scope: &VariableScope, parameter: &Parameter) -> Result<Expression, SqlError> {
+        let default = scope.routines().default_of(parameter)?;
+        default.visit_calls(&mut |call| scope.note_call(&call.callee));
+        Ok(default)
+    }
+
+    /// The value of a parameter that no argument is given for, of the parameter's type.
+    ///
+    /// # Errors
+    /// What is wrong in its DEFAULT.
+    pub fn default_of(&self, parameter: &Parameter) -> Result<Expression, SqlError> {
+        // Its text has the names of the catalog.
+        let routines = self.with_search_path(&SearchPath::default());
+        let scope = VariableScope::for_procedure(None).with_routines(&routines);
+        let binder = Binder::new(&scope, Source::Default);
+        let sql = parameter.default.as_deref().unwrap_or("NULL");
+        let bound = binder.bind(&parse_expression(sql)?)?;
+        if matches!(parameter.data_type, DataType::Polymorphic(_)) {
+            // A call tells its type.
+            return Ok(bound);
+        }
+        let (from, to) = (bound.data_type, parameter.data_type.family());
+        if from != DataType::Unknown && !types::can_cast_in_assignment(from, to) {
+            let message = format!("argument of DEFAULT must be type {to}, not type {from}");
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+        binder.cast_to(bound, to)
+    }
+}
+
+impl Routine {
+    /// The routine with these types in the place of its polymorphic ones, where it has some.
+    ///
+    /// # Errors
+    /// `42704` for the arrays of a type that has none.
+    pub fn applied(
+        self: &Arc<Self>,
+        types: &CompositeTypes,
+        actual: Actual,
+    ) -> Result<Arc<Routine>, SqlError> {
+        if !is_polymorphic(&self.definition) {
+            return Ok(self.clone());
+        }
+        let definition = actual.applied_to(&self.definition)?;
+        let columns = result_columns(types, &definition).into();
+        Ok(Arc::new(Routine { definition: Arc::new(definition), columns }))
+    }
+
+    /// What it gives as a value: a single column, or a row of all.
+    pub fn data_type(&self) -> DataType {
+        match self.definition.function.as_ref().map(|function| &function.result) {
+            Some(FunctionResult::Value(data_type)) => data_type.family(),
+            Some(FunctionResult::Record) => DataType::Record,
+            _ => match self.columns.as_ref() {
+                [only] => only.data_type,
+                _ => DataType::Record,
+            },
+        }
+    }
+
+    /// What its rows are: one value each, the columns of a row, or a value that is a row.
+    pub fn form(&self) -> CallForm {
+        match self.definition.function.as_ref().map(|function| &function.result) {
+            Some(FunctionResult::Value(data_type)) if data_type.is_composite() => CallForm::Row,
+            Some(FunctionResult::Record) => CallForm::Row,
+            Some(FunctionResult::Outputs) if self.columns.len() != 1 => CallForm::Columns,
+            _ => CallForm::Value,
+        }
+    }
+}
+
+/// True where a function may change rows, and is called for every row.
+pub fn is_volatile(function: &Function) -> bool {
+    function.volatility == Volatility::Volatile
+}
+
+/// The columns of a function's rows.
+fn result_columns(types: &CompositeTypes, definition: &Procedure) -> Vec<OutputColumn> {
+    let Some(function) = &definition.function else { return Vec::new() };
+    let only = |data_type: DataType| {
+        vec![OutputColumn { name: object_name(&definition.name).to_string(), data_type }]
+    };
+    match &function.result {
+        FunctionResult::Void | FunctionResult::Trigger => only(DataType::Text(None)),
+        FunctionResult::Value(data_type) => match types.of(*data_type) {
+            Some(known) => known.fields.clone(),
+            None => only(data_type.family()),
+        },
+        FunctionResult::Outputs => definition
+            .outputs()
+            .enumerate()
+            .map(|(position, parameter)| crate::routines::output_column(position, parameter))
+            .collect(),
+        // Every call names them.
+        FunctionResult::Record => Vec::new(),
+    }
+}
+
+/// Which argument each parameter gets; `None` where the call does not fit. `names`: the names that the arguments are
+/// given under, where they are, in their order.
+pub fn assign_arguments<'p>(
+    parameters: impl Iterator<Item = &'p Parameter>,
+    names: &[Option<String>],
+) -> Option<Vec<Given>> {
+    let parameters: Vec<&Parameter> = parameters.collect();
+    let positional = names.iter().take_while(|name| name.is_none()).count();
+    if names.len() > parameters.len() {
+        return None;
+    }
+    let mut given: Vec<Option<Given>> = (0..positional).map(|at| Some(Given::Argument(at))).collect();
+    given.resize(parameters.len(), None);
+    for (at, name) in names.iter().enumerate().skip(positional) {
+        let name = name.as_ref()?;
+        let position = parameters.iter().position(|parameter| parameter.name == *name)?;
+        if given[position].replace(Given::Argument(at)).is_some() {
+            return None;
+        }
+    }
+    let fill = |(given, parameter): (Option<Given>, &&Parameter)| {
+        given.or_else(|| parameter.default.as_ref().map(|_| Given::Default))
+    };
+    given.into_iter().zip(&parameters).map(fill).collect()
+}
+
+/// Whether a value of this type can be an argument for this parameter.
+pub fn takes(parameter: DataType, argument: DataType) -> bool {
+    can_cast_implicitly(argument, parameter.family())
+}
+
+/// The column in which CALL shows an OUT or INOUT parameter.
+pub fn output_column(position: usize, parameter: &Parameter) -> OutputColumn {
+    let name = match parameter.name.as_str() {
+        "" => format!("column{}", position + 1),
+        name => name.to_string(),
+    };
+    OutputColumn { name, data_type: parameter.data_type.family() }
+}
+
+/// `42883`: there is no procedure of this name that takes these types, as a list.
+#[cold]
+pub fn no_procedure(name: &str, types: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("procedure {name}({types}) does not exist")).hint(
+        "No procedure matches the given name and argument types. You might need to add explicit type casts.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::ParameterMode;
+
+    #[test]
+    fn arguments_come_by_position_then_by_name_then_by_default() {
+        let parameter = |name: &str, default: Option<&str>| Parameter {
+            name: name.to_string(),
+            mode: ParameterMode::In,
+            data_type: DataType::Integer,
+            default: default.map(str::to_string),
+        };
+        let parameters = [parameter("a", None), parameter("b", Some("2")), parameter("c", Some("3"))];
+        let assigned = |names: &[Option<&str>]| {
+            let names: Vec<Option<String>> = names.iter().map(|name| name.map(str::to_string)).collect();
+            assign_arguments(parameters.iter(), &names)
+        };
+        let (first, second) = (Given::Argument(0), Given::Argument(1));
+        assert_eq!(assigned(&[None]), Some(vec![first, Given::Default, Given::Default]));
+        assert_eq!(assigned(&[None, Some("c")]), Some(vec![first, Given::Default, second]));
+        assert_eq!(assigned(&[Some("b"), Some("a")]), Some(vec![second, first, Given::Default]));
+        for names in [&[][..], &[None; 4], &[None, Some("a")], &[Some("b")], &[None, Some("x")]] {
+            assert_eq!(assigned(names), None, "{names:?}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `nextval`, `setval`, `currval` and `lastval`: functions that run in the execution of their statement.
+
+use crate::expression::{Binder, Expression, Kind, RoutineCall};
+use crate::polymorphic::Callee;
+use crate::routines::CallForm;
+use sqlparser::tokenizer::{Span, Token};
+use syntax::names::name_of;
+use syntax::parse::tokenize;
+use types::{
+    DataType, Key, SqlError, SqlState, Value, catalog_name, quoted_catalog_name, split_catalog_name,
+};
+
+/// The name under which a call of nextval() stands; no function of the ledger has it.
+pub const NEXT_VALUE: &str = "pg_catalog.nextval";
+/// The same of setval().
+pub const SET_VALUE: &str = "pg_catalog.setval";
+/// The same of currval().
+pub const CURRENT_VALUE: &str = "pg_catalog.currval";
+const LAST_VALUE: &str = "pg_catalog.lastval";
+
+/// Whether a call of this name is one of these functions.
+pub fn is_sequence_function(name: &str) -> bool {
+    matches!(name, NEXT_VALUE | SET_VALUE | CURRENT_VALUE | LAST_VALUE)
+}
+
+/// Whether a function of this name looks at a sequence.
+pub fn draws_value(name: &str) -> bool {
+    matches!(name, "nextval" | "setval" | "currval" | "lastval")
+}
+
+/// The name in the catalog of the sequence that a text names where no search path is at hand.
+///
+/// # Errors
+/// As [`sequence_name`].
+pub fn stored_sequence_name(text: &str) -> Result<String, SqlError> {
+    let name = sequence_name(text)?;
+    Ok(match split_catalog_name(&name) {
+        (schema, object) if name.contains('.') => catalog_name(schema, object),
+        _ => name,
+    })
+}
+
+/// The sequence that a text names: an identifier, as in SQL, with a schema in front or without.
+///
+/// # Errors
+/// `42602` for what is no name.
+pub fn sequence_name(text: &str) -> Result<String, SqlError> {
+    let invalid = || SqlError::new(SqlState(*b"42602"), "invalid name syntax");
+    let tokens = tokenize(text).map_err(|_| invalid())?;
+    let mut words = Vec::new();
+    for token in tokens.iter().filter(|token| token.token != Token::EOF) {
+        match &token.token {
+            Token::Word(word) => words.push(name_of(&word.clone().into_ident(Span::empty()))?),
+            Token::Period if words.len() == 1 => {}
+            _ => return Err(invalid()),
+        }
+    }
+    match words.as_slice() {
+        [name] => Ok(name.clone()),
+        [schema, name] => Ok(format!("{schema}.{name}")),
+        _ => Err(invalid()),
+    }
+}
+
+/// `42P01`: there is no sequence of this name.
+pub fn no_sequence(name: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+}
+
+impl Binder<'_> {
+    /// A call of one of these functions; `None` where it is none.
+    ///
+    /// # Errors
+    /// `42P01` for a sequence that is not there.
+    pub fn bind_sequence_call(
+        &self,
+        name: &str,
+        arguments: &[Expression],
+    ) -> Result<Option<Expression>, SqlError> {
+        let name = match (name, arguments.len()) {
+            ("nextval", 1) => NEXT_VALUE,
+            ("currval", 1) => CURRENT_VALUE,
+            ("lastval", 0) => LAST_VALUE,
+            ("setval", 2 | 3) => SET_VALUE,
+            _ => return Ok(None),
+        };
+        let mut cast = Vec::with_capacity(arguments.len());
+        for (position, argument) in arguments.iter().enumerate() {
+            let expected = match position {
+                0 => DataType::Text(None),
+                1 => DataType::BigInt,
+                _ => DataType::Boolean,
+            };
+            let Some(mut argument) = self.argument(argument.clone(), expected) else {
+                return Ok(None);
+            };
+            if let Kind::Constant(Value::Text(text)) = &argument.kind {
+                let sequence = sequence_name(text)?;
+                let routines = self.scope().routines();
+                let found = routines.find_sequence(&sequence).ok_or_else(|| no_sequence(&sequence))?;
+                if found != sequence {
+                    // The name in the catalog is the same under every search path.
+                    argument.kind = Kind::Constant(Value::text(quoted_catalog_name(&found)));
+                }
+            }
+            cast.push(argument);
+        }
+        let callee = Callee::named(name);
+        self.scope().note_call(&callee);
+        let call = RoutineCall {
+            callee,
+            is_volatile: true,
+            is_strict: true,
+            arguments: cast,
+            form: CallForm::Value,
+            columns: None,
+            columns_are_asked: false,
+        };
+        Ok(Some(Expression { kind: Kind::Call(Box::new(call)), data_type: DataType::BigInt }))
+    }
+}
+
+/// The refusal of what only a sequence that counts can do.
+pub fn does_not_count(what: &str) -> SqlError {
+    SqlError::unsupported(format_args!("{what} of a sequence that does not count")).hint(
+        "Its values are made of the block's height and the place in it, so that nobody waits for anybody. One that is created with START, INCREMENT or AS integer counts.",
+    )
+}
+
+/// The key of the only row of a counter.
+pub fn counter_key() -> Key {
+    Key::from_bytes(&[0])
+}

@@ -1,0 +1,177 @@
+//! Statements bound to tables, ordinals and slots.
+//!
+//! # Queries
+//!
+//! ```text
+//!  syntax ─▶ names, types (expression::Relations) ─▶ plan (statement::from) ─▶ BoundSelect ─▶ execution::{select, relation}
+//!            one row of all relations                 every condition to the     a table alone: streamed, never copied
+//!                                                     first relation that has    else: gathered relation by relation
+//!                                                     what it looks at
+//! ```
+//!
+//! A query is bound over one row that has the columns of all relations in FROM, side by side. A subquery is a value
+//! of that row; what it needs of the rows around it is handed to it as arguments.
+//!
+//! - **Joins.** A table whose key comes from its left is looked up row by row, and each look-up registers a read of
+//!   that row. Anything else is read once and matched by what must be equal. Rows come in the order of the left side,
+//!   then of the right one, on every node.
+//! - **Subqueries** run when their value is asked for, so what is not reached reads nothing, and once per statement
+//!   and arguments.
+//! - **UPDATE and DELETE with a query in them** find their rows by a query, which registers what it looked at, and
+//!   then consist of commands with known values. ON CONFLICT reads the key, then inserts or changes.
+//! - **UPDATE of the primary key** is a DELETE of the old key and an INSERT of the new one. Both are read: the row as
+//!   a whole, and whether the new key is there (`execution::moving`).
+//! - **Window functions come last.** All rows are gathered, partitioned, and sorted with ties in the order in which
+//!   they came. The functions' values become further columns, over which outputs and ORDER BY are bound.
+
+mod access;
+mod assignments;
+mod bind;
+mod call;
+mod change;
+mod delete;
+mod explain;
+mod fields;
+mod from;
+mod insert;
+mod output;
+mod past;
+mod query;
+mod record_columns;
+mod relation;
+mod row_function;
+mod select;
+mod select_query;
+mod set_functions;
+mod slots;
+mod truncate;
+mod update;
+mod view_conflict;
+mod view_target;
+
+use crate::expression::Expression;
+use crate::table::TablePlan;
+pub use access::{Access, Interval, KeyPart, encode_lookup, resolve_key};
+pub use assignments::no_column;
+pub use bind::bind_statement;
+pub use change::{
+    Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
+};
+pub use explain::explain;
+pub use insert::default_row;
+pub use query::{Level, QueryScope, bind_expression, bind_nested, bind_query, close_types};
+pub use relation::{Join, JoinKind, Relation, SetOperation};
+pub use row_function::{RowFunction, RowKind, goes_up};
+pub use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
+pub use slots::VisitSlot;
+use std::sync::Arc;
+use types::{OutputColumn, TriggerEvent, Value};
+
+/// A statement that [`execute::Execution::run`] runs.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "few of them, and none is moved once a plan is made")]
+pub enum BoundStatement {
+    /// SELECT
+    Select(BoundSelect),
+    /// INSERT
+    Insert(BoundInsert),
+    /// UPDATE
+    Update(BoundUpdate),
+    /// DELETE
+    Delete(BoundDelete),
+    /// CALL
+    Call(BoundCall),
+    /// EXPLAIN, already explained: one text per row.
+    Explain(BoundExplain),
+}
+
+/// CALL. The procedure is looked up by its name when it runs.
+#[derive(Debug)]
+pub struct BoundCall {
+    /// Name of the procedure.
+    pub procedure: String,
+    /// One per parameter, OUT parameters included.
+    pub arguments: Vec<Expression>,
+}
+
+/// EXPLAIN: what it says is known when it is bound.
+#[derive(Debug)]
+pub struct BoundExplain {
+    /// The only column.
+    pub columns: Arc<[OutputColumn]>,
+    /// One per row.
+    pub lines: Vec<String>,
+}
+
+/// What a statement gave.
+#[derive(Debug, Default)]
+pub struct StatementOutput {
+    /// Rows inserted, updated, deleted or returned: what ROW_COUNT says.
+    pub affected: u64,
+    /// Columns of `rows`; empty where the statement returns none.
+    pub columns: Arc<[OutputColumn]>,
+    /// Rows of SELECT and RETURNING; the OUT and INOUT values of CALL as one row.
+    pub rows: Vec<Vec<Value>>,
+    /// CALL: positions of the OUT and INOUT arguments, which the values of the row belong to.
+    pub call_outputs: Vec<usize>,
+}
+
+impl BoundStatement {
+    /// Columns of the rows that it returns; empty where it returns none. Those of CALL are known when it has run.
+    pub fn columns(&self) -> &[OutputColumn] {
+        match self {
+            BoundStatement::Select(select) => &select.columns,
+            BoundStatement::Insert(insert) => returned(&insert.returning),
+            BoundStatement::Update(update) => returned(&update.returning),
+            BoundStatement::Delete(delete) => returned(&delete.returning),
+            BoundStatement::Call(_) => &[],
+            BoundStatement::Explain(explain) => &explain.columns,
+        }
+    }
+
+    /// True where it returns rows.
+    pub fn returns_rows(&self) -> bool {
+        match self {
+            BoundStatement::Select(_) | BoundStatement::Explain(_) => true,
+            BoundStatement::Insert(insert) => insert.returning.is_some(),
+            BoundStatement::Update(update) => update.returning.is_some(),
+            BoundStatement::Delete(delete) => delete.returning.is_some(),
+            BoundStatement::Call(_) => false,
+        }
+    }
+
+    /// True where it changes nothing.
+    pub fn is_read(&self) -> bool {
+        matches!(self, BoundStatement::Select(_) | BoundStatement::Explain(_))
+    }
+
+    /// The table that it changes, and what triggers fire at.
+    pub fn change(&self) -> Option<(&TablePlan, TriggerEvent)> {
+        match self {
+            BoundStatement::Insert(insert) => Some((&insert.table, TriggerEvent::Insert)),
+            BoundStatement::Update(update) => Some((&update.plan.table, TriggerEvent::Update)),
+            BoundStatement::Delete(delete) if delete.truncation.is_some() => {
+                Some((&delete.plan.table, TriggerEvent::Truncate))
+            }
+            BoundStatement::Delete(delete) => Some((&delete.plan.table, TriggerEvent::Delete)),
+            BoundStatement::Select(_) | BoundStatement::Call(_) | BoundStatement::Explain(_) => None,
+        }
+    }
+
+    /// PostgreSQL's command tag.
+    pub fn tag(&self, affected: u64) -> String {
+        match self {
+            BoundStatement::Select(_) => format!("SELECT {affected}"),
+            BoundStatement::Insert(_) => format!("INSERT 0 {affected}"),
+            BoundStatement::Update(_) => format!("UPDATE {affected}"),
+            BoundStatement::Delete(delete) if delete.truncation.is_some() => "TRUNCATE TABLE".to_string(),
+            BoundStatement::Delete(_) => format!("DELETE {affected}"),
+            BoundStatement::Call(_) => "CALL".to_string(),
+            BoundStatement::Explain(_) => "EXPLAIN".to_string(),
+        }
+    }
+}
+
+fn returned(returning: &Option<Returning>) -> &[OutputColumn] {
+    returning.as_ref().map_or(&[], |returning| &returning.columns)
+}

@@ -1,0 +1,482 @@
+//! Compiling a body: names become slots, blocks and loops become jumps, expressions and statements are bound once.
+//!
+//! Statements of SQL, CALL and RAISE are compiled in [`crate::compile::statement`], names and types in
+//! [`crate::variables`].
+
+mod block;
+mod branch;
+mod cursor;
+mod elements;
+mod expressions;
+pub(crate) mod late;
+mod loops;
+mod place;
+pub(crate) mod result;
+mod rows;
+mod statement;
+pub(crate) mod trigger;
+
+use crate::compile::block::ErrorRole;
+use crate::compile::cursor::DeclaredCursor;
+use crate::compile::late::LateRecords;
+use crate::compile::place::line_ends;
+use crate::compile::result::ResultShape;
+use crate::fuse::{Obstacle, Surroundings, fuse, unfused};
+use crate::program::{Address, CompiledProcedure, Instruction};
+use crate::variables::Variables;
+use plan::expression;
+use plan::table::Tables;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use syntax::plpgsql::ast::{DeclaredType, Expression, Statement, StatementKind, Target};
+use types::{DataType, Language, OutputColumn, Procedure, SqlError, SqlState, object_name};
+
+/// Compiles a procedure against the tables of a catalog. Procedures that it calls are looked up when it runs.
+///
+/// # Errors
+/// What is wrong in the body, with its position in the body.
+pub fn compile(
+    tables: &Tables,
+    procedure: &Procedure,
+    options: CompileOptions,
+) -> Result<CompiledProcedure, SqlError> {
+    let tables = tables.with_search_path(&procedure.search_path);
+    let named = |error| tables.routines().types().named_in(error);
+    compile_body(&tables, procedure, options).map_err(named)
+}
+
+fn compile_body(
+    tables: &Tables,
+    procedure: &Procedure,
+    options: CompileOptions,
+) -> Result<CompiledProcedure, SqlError> {
+    LateRecords::find(|late| compile_with(tables, procedure, options, late))
+}
+
+fn compile_with(
+    tables: &Tables,
+    procedure: &Procedure,
+    options: CompileOptions,
+    late: LateRecords,
+) -> Result<CompiledProcedure, SqlError> {
+    let mut compiler = Compiler::new(tables, procedure, ResultShape::of(tables, procedure)?, late)?;
+    let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+    for parameter in &procedure.parameters {
+        // Parameters have no length, precision or scale, as in PostgreSQL.
+        let slot = compiler.variables.declare_parameter(&parameter.name, parameter.data_type.family())?;
+        if parameter.mode.is_input() {
+            inputs.push(slot);
+        }
+        if parameter.mode.is_output() {
+            outputs.push(slot);
+        }
+    }
+    compiler.outputs.clone_from(&outputs);
+    match procedure.language {
+        Language::PlPgSql => {
+            compiler.body(&procedure.body)?;
+            compiler.end();
+        }
+        Language::Sql => compiler.sql_body(&procedure.body)?,
+    }
+    compiler.finish(procedure, inputs, options)
+}
+
+/// Things of which each level of nesting needs one.
+#[derive(Default)]
+pub(super) struct Nesting {
+    pub(super) now: usize,
+    most: usize,
+}
+
+impl Nesting {
+    pub fn enter(&mut self) -> u16 {
+        let index = self.now;
+        self.now += 1;
+        self.most = self.most.max(self.now);
+        // The parser limits nesting to far less.
+        index as u16
+    }
+
+    pub fn leave(&mut self) {
+        self.now -= 1;
+    }
+}
+
+/// A block or loop around the statement that is compiled.
+pub(super) struct Enclosing {
+    pub label: Option<String>,
+    /// Where CONTINUE goes; `None` for a block.
+    pub next_turn: Option<Address>,
+    /// FOR sets FOUND when it is left.
+    pub sets_found: bool,
+    /// Jumps to its end, which is not known yet.
+    pub exits: Vec<Address>,
+    /// Whether it has to do with errors.
+    pub role: ErrorRole,
+    /// It is a loop over a cursor, inside of so many others.
+    pub cursor_level: Option<u16>,
+}
+
+/// The compiler of one procedure.
+pub(super) struct Compiler<'a> {
+    pub(super) tables: &'a Tables,
+    pub(super) variables: Variables,
+    pub(super) code: Vec<Instruction>,
+    pub(super) enclosing: Vec<Enclosing>,
+    /// What handlers enclose.
+    pub(super) protected_code: Vec<Range<Address>>,
+    /// What the procedure or function gives back.
+    pub(super) result: ResultShape,
+    pub(super) ranges: Nesting,
+    pub(super) cursors: Nesting,
+    pub(super) cursor_loops: Nesting,
+    /// Cursors with a query, by the slot of their variable.
+    pub(super) declared_cursors: BTreeMap<u16, Arc<DeclaredCursor>>,
+    /// The columns of the query that a variable's cursor was opened for last, going down the body.
+    pub(super) opened_columns: BTreeMap<u16, Arc<[OutputColumn]>>,
+    /// `#print_strict_params`
+    pub(super) print_strict_params: bool,
+    /// Positions of the ends of the body's lines.
+    pub(super) line_ends: Vec<u32>,
+    /// Where instructions come from.
+    pub(super) lines: Vec<(Address, u32, &'static str)>,
+    /// The statements around the one that is compiled: line, and what it is.
+    pub(super) around: Vec<(u32, &'static str)>,
+    pub(super) looks_at_matched: bool,
+    /// Statements around the one that is compiled which may leave it out.
+    pub(super) skippable: usize,
+    /// A RETURN before it may have been taken.
+    pub(super) may_have_returned: bool,
+    /// Slots of the OUT and INOUT parameters.
+    pub(super) outputs: Vec<u16>,
+    /// Variables of composite types that the row of the statement at hand goes into, and the rows.
+    pub(super) packed: Vec<(u16, expression::Expression)>,
+}
+
+impl<'a> Compiler<'a> {
+    pub(super) fn new(
+        tables: &'a Tables,
+        procedure: &Procedure,
+        result: ResultShape,
+        late: LateRecords,
+    ) -> Result<Compiler<'a>, SqlError> {
+        let body = Arc::from(procedure.body.as_str());
+        let name = object_name(&procedure.name);
+        let variables = Variables::new(name, body, tables.routines(), procedure.language, late)?;
+        Ok(Compiler {
+            tables,
+            variables,
+            code: Vec::new(),
+            enclosing: Vec::new(),
+            protected_code: Vec::new(),
+            result,
+            ranges: Nesting::default(),
+            cursors: Nesting::default(),
+            cursor_loops: Nesting::default(),
+            declared_cursors: BTreeMap::new(),
+            opened_columns: BTreeMap::new(),
+            print_strict_params: false,
+            line_ends: line_ends(&procedure.body),
+            lines: Vec::new(),
+            around: Vec::new(),
+            looks_at_matched: false,
+            skippable: 0,
+            may_have_returned: false,
+            outputs: Vec::new(),
+            packed: Vec::new(),
+        })
+    }
+
+    /// The whole program.
+    pub(super) fn finish(
+        self,
+        procedure: &Procedure,
+        inputs: Vec<u16>,
+        options: CompileOptions,
+    ) -> Result<CompiledProcedure, SqlError> {
+        let described = self.described(procedure);
+        let (slots, found) = (self.variables.slots()?, self.variables.found);
+        let surroundings = Surroundings {
+            slots,
+            found,
+            outputs: &self.outputs,
+            types: self.tables.routines().types(),
+            protected: &self.protected_code,
+        };
+        let (code, obstacles) = match options.fusion {
+            true => fuse(self.code, &surroundings),
+            false => unfused(self.code, &Obstacle::SwitchedOff),
+        };
+        Ok(CompiledProcedure {
+            slots,
+            found,
+            types: self.tables.routines().types().clone(),
+            code: code.into(),
+            names: self.variables.names(),
+            records: self.variables.named_records(),
+            described: Arc::new(described),
+            result: self.result.form(),
+            needs: self.variables.scope().needs(),
+            obstacles: obstacles.into(),
+            inputs: inputs.into(),
+            outputs: self.outputs.into(),
+            ranges: self.ranges.most,
+            cursors: self.cursors.most,
+            cursor_loops: self.cursor_loops.most,
+            print_strict_params: self.print_strict_params,
+            looks_at_matched: self.looks_at_matched,
+        })
+    }
+
+    /// The body of LANGUAGE plpgsql.
+    pub(super) fn body(&mut self, body: &str) -> Result<(), SqlError> {
+        let body = syntax::plpgsql::parse(body)?;
+        self.print_strict_params = body.options.print_strict_params;
+        self.variables.decide_conflicts(body.options.conflict);
+        self.block(&body.block)
+    }
+
+    /// Appends an instruction and gives its address.
+    pub(super) fn emit(&mut self, instruction: Instruction) -> Address {
+        let address = self.here();
+        self.code.push(instruction);
+        address
+    }
+
+    /// Address of the next instruction.
+    pub(super) fn here(&self) -> Address {
+        // A body is far shorter than 4 GiB: it fits in a transaction.
+        self.code.len() as Address
+    }
+
+    /// The jump at `address` goes to the next instruction.
+    pub(super) fn land(&mut self, address: Address) {
+        let here = self.here();
+        match &mut self.code[address as usize] {
+            Instruction::Jump { to }
+            | Instruction::JumpIf { to, .. }
+            | Instruction::JumpUnless { to, .. }
+            | Instruction::RangeNext { end: to, .. }
+            | Instruction::RowsNext { end: to, .. }
+            | Instruction::CursorNext { end: to, .. }
+            | Instruction::Protect { handlers: to }
+            | Instruction::JumpUnlessCaught { to, .. } => *to = here,
+            _ => debug_assert!(false, "only jumps land"),
+        }
+    }
+
+    pub(super) fn land_all(&mut self, addresses: Vec<Address>) {
+        for address in addresses {
+            self.land(address);
+        }
+    }
+
+    /// True where the statement may run more than once in a call.
+    fn is_repeated(&self) -> bool {
+        self.enclosing.iter().any(|enclosing| enclosing.next_turn.is_some())
+    }
+
+    /// What PostgreSQL finds wrong when it comes to a statement: SQLSTATE and SQLERRM outside of handlers.
+    fn fail_when_run(&mut self, start: usize, error: SqlError) -> Result<(), SqlError> {
+        let names = ["sqlstate", "sqlerrm"];
+        let is_late = error.state == SqlState::UNDEFINED_COLUMN
+            && names.iter().any(|name| error.message == format!("column \"{name}\" does not exist"));
+        if !is_late {
+            return Err(error);
+        }
+        self.code.truncate(start);
+        self.emit(Instruction::Fail(Box::new(error)));
+        Ok(())
+    }
+
+    pub(super) fn declaration(
+        &mut self,
+        declaration: &syntax::plpgsql::ast::Declaration,
+    ) -> Result<(), SqlError> {
+        let position = declaration.name.position;
+        match &declaration.declared {
+            DeclaredType::Cursor { scroll, parameters, query } => {
+                return self.cursor_declaration(declaration, *scroll, parameters, query);
+            }
+            DeclaredType::Alias(target) => return self.variables.declare_alias(&declaration.name, target),
+            _ => {}
+        }
+        let tables = self.tables;
+        let Some(declared) =
+            self.variables.declared_type(tables, declaration).map_err(|error| or_at(error, position))?
+        else {
+            if let DeclaredType::Row(table) = &declaration.declared {
+                for slot in self.variables.declare_row(tables, declaration, table)? {
+                    if self.is_repeated() {
+                        self.emit(Instruction::Clear { slot });
+                    }
+                }
+                return Ok(());
+            }
+            let flag = self.variables.declare_record(declaration)?;
+            if self.is_repeated() {
+                self.emit(Instruction::Clear { slot: flag });
+            }
+            return Ok(());
+        };
+        let what = format!("variable \"{}\"", declaration.name.text);
+        let default = match &declaration.default {
+            Some(default) => Some(self.expression_of(default, declared, &what)?),
+            None => None,
+        };
+        let slot = self.variables.declare(declaration, declared)?;
+        match default {
+            Some(value) => {
+                self.emit(Instruction::Assign { slot, value });
+                if declaration.not_null {
+                    self.emit(Instruction::RefuseNull {
+                        slot,
+                        variable: declaration.name.text.as_str().into(),
+                    });
+                }
+            }
+            None if self.is_repeated() => {
+                self.emit(Instruction::Clear { slot });
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn statements(&mut self, statements: &[Statement]) -> Result<(), SqlError> {
+        for statement in statements {
+            if let Some(what) = statement.kind.described() {
+                self.begin_place(statement.position, what);
+            }
+            let start = self.place();
+            if let Err(error) = self.statement(statement) {
+                let error = or_at(error, statement.position);
+                self.fail_later(start, error)?;
+            }
+            if statement.kind.described().is_some() {
+                self.end_place();
+            }
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Result<(), SqlError> {
+        let may_be_skipped = match &statement.kind {
+            StatementKind::Block(block) => !block.handlers.is_empty(),
+            kind => kind.has_statements(),
+        };
+        self.skippable += usize::from(may_be_skipped);
+        let result = self.statement_of_kind(&statement.kind);
+        self.skippable -= usize::from(may_be_skipped);
+        result
+    }
+
+    fn statement_of_kind(&mut self, kind: &StatementKind) -> Result<(), SqlError> {
+        match kind {
+            StatementKind::Block(block) => self.block(block),
+            StatementKind::Assign { target, subscript: None, value } => {
+                let start = self.code.len();
+                self.assignment(target, value).or_else(|error| self.fail_when_run(start, error))
+            }
+            StatementKind::Assign { target, subscript: Some(subscript), value } => {
+                self.element_assignment(target, subscript, value)
+            }
+            StatementKind::If { branches, otherwise } => self.if_statement(branches, otherwise),
+            StatementKind::Case { operand, branches, otherwise } => {
+                self.case_statement(operand.as_ref(), branches, otherwise.as_deref())
+            }
+            StatementKind::Loop { label, body } => self.while_loop(label.as_ref(), None, body),
+            StatementKind::While { label, condition, body } => {
+                self.while_loop(label.as_ref(), Some(condition), body)
+            }
+            StatementKind::ForRange { .. } => self.range_loop(kind),
+            StatementKind::ForElements { label, targets, slice, array, body } => {
+                self.element_loop(label.as_ref(), targets, *slice, array, body)
+            }
+            StatementKind::ForRows { label, targets, query, body } => {
+                self.row_loop(label.as_ref(), targets, query, body)
+            }
+            StatementKind::ForCursor { label, record, cursor, arguments, body } => {
+                self.cursor_loop(label.as_ref(), record, cursor, arguments.as_deref(), body)
+            }
+            StatementKind::Exit { label, condition } => self.exit(label.as_ref(), condition.as_ref()),
+            StatementKind::Continue { label, condition } => {
+                self.next_turn(label.as_ref(), condition.as_ref())
+            }
+            StatementKind::Return(value) => {
+                let start = self.code.len();
+                self.returns(value.as_ref()).or_else(|error| self.fail_when_run(start, error))
+            }
+            StatementKind::ReturnNext(value) => self.returns_next(value.as_ref()),
+            StatementKind::ReturnQuery(source) => self.returns_query(source),
+            StatementKind::Null => Ok(()),
+            other => {
+                let start = self.code.len();
+                self.simple_statement(other).or_else(|error| self.fail_when_run(start, error))
+            }
+        }
+    }
+
+    fn assignment(&mut self, target: &Target, value: &Expression) -> Result<(), SqlError> {
+        if self.variables.is_record(target) {
+            return self.record_assignment(target, value);
+        }
+        if self.field_assignment(target, value)? {
+            return Ok(());
+        }
+        let variable = self.variables.assignable(target)?;
+        let value =
+            self.expression_of(value, variable.data_type, &format!("variable \"{}\"", variable.name))?;
+        let (slot, not_null) = (variable.slot, variable.not_null);
+        self.emit(Instruction::Assign { slot, value });
+        if not_null {
+            self.emit(Instruction::RefuseNull { slot, variable: target.text().into() });
+        }
+        self.record_has_row(target);
+        Ok(())
+    }
+
+    /// `array[subscript] := value`: a new array with that element.
+    fn element_assignment(
+        &mut self,
+        target: &Target,
+        subscript: &Expression,
+        value: &Expression,
+    ) -> Result<(), SqlError> {
+        let variable = self.variables.assignable(target)?;
+        let (slot, data_type) = (variable.slot, variable.data_type);
+        let Some(element) = data_type.element() else {
+            let message =
+                format!("cannot subscript type {data_type} because it does not support subscripting");
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).at(target.position()));
+        };
+        let subscript = self.expression_of(subscript, DataType::Integer, "a subscript")?;
+        let value = self.expression_of(value, element, &format!("an element of \"{}\"", variable.name))?;
+        let array = expression::Expression::slot(usize::from(slot), data_type);
+        let value = expression::element_assigned(array, subscript, value);
+        self.emit(Instruction::Assign { slot, value });
+        Ok(())
+    }
+}
+
+/// The error at this position, unless it has one.
+pub(super) fn or_at(error: SqlError, position: u32) -> SqlError {
+    if error.position.is_some() { error } else { error.at(position) }
+}
+
+/// How procedures are compiled. Every node of a ledger must compile alike: what is fused registers fewer reads, and so
+/// changes which transactions conflict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CompileOptions {
+    /// Whether reading a row, deciding on it and changing it become one command (`plpgsql::fuse`). Off only to measure
+    /// and test what it does.
+    pub fusion: bool,
+}
+
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions { fusion: true }
+    }
+}

@@ -1,0 +1,459 @@
+//! CREATE, ALTER and DROP ROLE, GRANT and REVOKE, which sqlparser reads in other databases' forms.
+
+use crate::names::name_of;
+use crate::parse::routine::parse_parameters;
+use crate::parse::{expect_end, located, parser_error, unexpected};
+use sqlparser::ast::DataType;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+use types::{Grantee, Privileges, SqlError, SqlState};
+
+/// A statement about roles or privileges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoleStatement {
+    /// CREATE ROLE, USER and GROUP.
+    Create {
+        /// Its name.
+        name: String,
+        /// Whether somebody may connect as it.
+        login: bool,
+        /// IN ROLE.
+        member_of: Vec<String>,
+    },
+    /// ALTER ROLE.
+    Alter {
+        /// Its name.
+        name: String,
+        /// Whether somebody may connect as it, where that changes.
+        login: Option<bool>,
+    },
+    /// DROP ROLE.
+    Drop {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// The roles.
+        names: Vec<String>,
+    },
+    /// GRANT and REVOKE of privileges.
+    Privileges {
+        /// REVOKE.
+        revoke: bool,
+        /// What is granted; `None`: ALL.
+        privileges: Option<Privileges>,
+        /// On what.
+        objects: Objects,
+        /// To or from whom.
+        grantees: Vec<Grantee>,
+    },
+    /// ALTER … OWNER TO.
+    Owner {
+        /// What gets another owner; `None`: something on which there are no privileges.
+        objects: Option<Objects>,
+        /// The owner; `None`: the role that connects, or the administrator.
+        role: Option<String>,
+        /// The command's tag.
+        tag: &'static str,
+    },
+    /// GRANT and REVOKE of memberships.
+    Memberships {
+        /// REVOKE.
+        revoke: bool,
+        /// The groups.
+        groups: Vec<String>,
+        /// Who becomes a member.
+        members: Vec<String>,
+    },
+}
+
+/// What privileges are about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Objects {
+    /// Tables and views.
+    Tables(Vec<String>),
+    /// All of these schemas.
+    AllTables(Vec<String>),
+    /// Sequences.
+    Sequences(Vec<String>),
+    /// All of these schemas.
+    AllSequences(Vec<String>),
+    /// Tables, views and sequences.
+    Relations(Vec<String>),
+    /// Functions and procedures.
+    Routines(Vec<NamedRoutine>),
+    /// All of these schemas.
+    AllRoutines(Vec<String>),
+    /// Schemas.
+    Schemas(Vec<String>),
+}
+
+/// A routine, and the types of its arguments where they are given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedRoutine {
+    /// Its name.
+    pub name: String,
+    /// The types of what goes in.
+    pub types: Option<Vec<DataType>>,
+}
+
+/// Whether the statement's first words say that it is one of these.
+pub fn is_about_roles(first: Keyword, second: Keyword) -> bool {
+    match first {
+        Keyword::GRANT | Keyword::REVOKE => true,
+        Keyword::CREATE | Keyword::ALTER | Keyword::DROP => is_role(second),
+        _ => false,
+    }
+}
+
+fn is_role(keyword: Keyword) -> bool {
+    matches!(keyword, Keyword::ROLE | Keyword::USER | Keyword::GROUP)
+}
+
+/// The name of every organisation's administrator, who may do everything and is no role of the ledger.
+pub const ADMINISTRATOR: &str = "entente";
+
+/// Whether the statement's last words are `OWNER TO role`.
+pub fn changes_owner(tokens: &[TokenWithSpan]) -> bool {
+    let is_word = |from_end: usize, expected: &str| {
+        let token = tokens.len().checked_sub(from_end).and_then(|at| tokens.get(at));
+        matches!(token.map(|token| &token.token), Some(Token::Word(word))
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected))
+    };
+    let end = usize::from(tokens.last().is_some_and(|token| token.token == Token::EOF));
+    is_word(tokens.len(), "alter") && is_word(end + 3, "owner") && is_word(end + 2, "to")
+}
+
+/// `ALTER kind name OWNER TO role`
+fn owner(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> {
+    let token = parser.peek_token();
+    let kind = next_word(parser, sql)?;
+    let tag = match kind.as_str() {
+        "table" => "ALTER TABLE",
+        "view" => "ALTER VIEW",
+        "sequence" => "ALTER SEQUENCE",
+        "function" => "ALTER FUNCTION",
+        "procedure" => "ALTER PROCEDURE",
+        "routine" => "ALTER ROUTINE",
+        "aggregate" => "ALTER AGGREGATE",
+        "type" => "ALTER TYPE",
+        "schema" => "ALTER SCHEMA",
+        other => {
+            let what = format_args!("an owner of a {other}");
+            return Err(located(SqlError::unsupported(what), sql, token.span.start));
+        }
+    };
+    let objects = match kind.as_str() {
+        "table" | "view" | "sequence" => {
+            accept(parser, "only");
+            Some(Objects::Relations(vec![relation(parser, sql)?]))
+        }
+        "schema" => Some(Objects::Schemas(vec![name(parser, sql)?])),
+        "type" => {
+            relation(parser, sql)?;
+            None
+        }
+        _ => Some(Objects::Routines(vec![routine(parser, sql)?])),
+    };
+    expect_word(parser, "owner", sql)?;
+    expect_word(parser, "to", sql)?;
+    let itself = ["current_user", "session_user", "current_role"].iter().any(|word| accept(parser, word));
+    let role = if itself { None } else { Some(name(parser, sql)?).filter(|role| role != ADMINISTRATOR) };
+    Ok(RoleStatement::Owner { objects, role, tag })
+}
+
+/// Reads the whole statement.
+///
+/// # Errors
+/// `42601` with the position; `0A000` names what is not supported.
+pub fn parse_role(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> {
+    let statement = match next_word(parser, sql)?.as_str() {
+        "create" => create(parser, sql)?,
+        "alter" => {
+            let kind = parser.peek_token().token;
+            match matches!(&kind, Token::Word(word) if is_role(word.keyword)) {
+                true => alter(parser, sql)?,
+                false => owner(parser, sql)?,
+            }
+        }
+        "drop" => drop_roles(parser, sql)?,
+        first => grant(parser, sql, first == "revoke")?,
+    };
+    expect_end(parser, sql)?;
+    Ok(statement)
+}
+
+/// The next word, lower-case.
+pub fn next_word(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
+    let token = parser.next_token();
+    match &token.token {
+        Token::Word(word) => Ok(word.value.to_ascii_lowercase()),
+        _ => Err(unexpected(&token, sql)),
+    }
+}
+
+/// Whether the next word is this one, which is then read.
+pub fn accept(parser: &mut Parser<'_>, expected: &str) -> bool {
+    let found = match &parser.peek_token().token {
+        Token::Word(word) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected),
+        _ => false,
+    };
+    if found {
+        parser.next_token();
+    }
+    found
+}
+
+/// Takes a word that must stand here.
+///
+/// # Errors
+/// `42601` for anything else.
+pub fn expect_word(parser: &mut Parser<'_>, expected: &str, sql: &str) -> Result<(), SqlError> {
+    if accept(parser, expected) { Ok(()) } else { Err(unexpected(&parser.peek_token(), sql)) }
+}
+
+/// Takes a name.
+///
+/// # Errors
+/// `42601` for anything else.
+pub fn name(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
+    let ident = parser.parse_identifier().map_err(|error| parser_error(error, parser, sql))?;
+    name_of(&ident)
+}
+
+/// One or more, separated by commas.
+pub fn list<T>(
+    parser: &mut Parser<'_>,
+    sql: &str,
+    mut item: impl FnMut(&mut Parser<'_>, &str) -> Result<T, SqlError>,
+) -> Result<Vec<T>, SqlError> {
+    let mut items = vec![item(parser, sql)?];
+    while parser.consume_token(&Token::Comma) {
+        items.push(item(parser, sql)?);
+    }
+    Ok(items)
+}
+
+fn create(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> {
+    let kind = next_word(parser, sql)?;
+    let name = name(parser, sql)?;
+    // CREATE USER is CREATE ROLE … LOGIN.
+    let (mut login, mut member_of) = (kind == "user", Vec::new());
+    accept(parser, "with");
+    while parser.peek_token().token != Token::EOF {
+        match role_option(parser, sql)? {
+            RoleOption::Login(option) => login = option,
+            RoleOption::MemberOf(groups) => member_of.extend(groups),
+            RoleOption::Nothing => {}
+        }
+    }
+    Ok(RoleStatement::Create { name, login, member_of })
+}
+
+fn alter(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> {
+    next_word(parser, sql)?;
+    let name = name(parser, sql)?;
+    let mut login = None;
+    accept(parser, "with");
+    while parser.peek_token().token != Token::EOF {
+        match role_option(parser, sql)? {
+            RoleOption::Login(option) => login = Some(option),
+            RoleOption::MemberOf(_) => {
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"IN\""));
+            }
+            RoleOption::Nothing => {}
+        }
+    }
+    Ok(RoleStatement::Alter { name, login })
+}
+
+enum RoleOption {
+    Login(bool),
+    MemberOf(Vec<String>),
+    Nothing,
+}
+
+fn role_option(parser: &mut Parser<'_>, sql: &str) -> Result<RoleOption, SqlError> {
+    let token = parser.peek_token();
+    let option = next_word(parser, sql)?;
+    let refused = |what: &str, hint: &str| {
+        Err(located(
+            SqlError::unsupported(format_args!("{what} of a role")).hint(hint),
+            sql,
+            token.span.start,
+        ))
+    };
+    match option.as_str() {
+        "login" => Ok(RoleOption::Login(true)),
+        "nologin" => Ok(RoleOption::Login(false)),
+        "in" => {
+            if !accept(parser, "group") {
+                expect_word(parser, "role", sql)?;
+            }
+            list(parser, sql, name).map(RoleOption::MemberOf)
+        }
+        // What roles are like anyway.
+        "inherit" | "nosuperuser" | "nocreatedb" | "nocreaterole" | "noreplication" | "nobypassrls" => {
+            Ok(RoleOption::Nothing)
+        }
+        "password" | "encrypted" => refused(
+            "a password on the ledger",
+            "Send the statement alone, so that the gateway keeps the password to itself, or use `entente password`.",
+        ),
+        "superuser" | "createrole" => refused(
+            &option.to_ascii_uppercase(),
+            "The administrator, who connects under the organisation's name, makes roles and schema.",
+        ),
+        "noinherit" | "createdb" | "replication" | "bypassrls" | "connection" | "valid" | "role"
+        | "admin" | "user" | "sysid" => refused(&option.to_ascii_uppercase(), "Leave it out."),
+        _ => Err(unexpected(&token, sql)),
+    }
+}
+
+fn drop_roles(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> {
+    next_word(parser, sql)?;
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    Ok(RoleStatement::Drop { if_exists, names: list(parser, sql, name)? })
+}
+
+/// `GRANT … ON … TO …` and `GRANT group TO member`, behind the first word; REVOKE the same with FROM.
+fn grant(parser: &mut Parser<'_>, sql: &str, revoke: bool) -> Result<RoleStatement, SqlError> {
+    let start = parser.peek_token().span.start;
+    let first = list(parser, sql, name)?;
+    let to = if revoke { "from" } else { "to" };
+    // ALL PRIVILEGES are two words.
+    let all = first == ["all"];
+    if all {
+        accept(parser, "privileges");
+    }
+    if accept(parser, "on") {
+        let objects = objects(parser, sql)?;
+        let privileges = if all { None } else { Some(privileges(&first, &objects)?) };
+        expect_word(parser, to, sql)?;
+        let grantees = list(parser, sql, grantee)?;
+        restrictions(parser, sql, revoke)?;
+        return Ok(RoleStatement::Privileges { revoke, privileges, objects, grantees });
+    }
+    if parser.peek_token().token == Token::LParen {
+        let error =
+            SqlError::unsupported("a privilege on columns").hint("Grant it on the table, or on a view.");
+        return Err(located(error, sql, parser.peek_token().span.start));
+    }
+    if revoke && first == ["grant"] {
+        return Err(located(SqlError::unsupported("GRANT OPTION"), sql, start));
+    }
+    expect_word(parser, to, sql)?;
+    let members = list(parser, sql, name)?;
+    restrictions(parser, sql, revoke)?;
+    Ok(RoleStatement::Memberships { revoke, groups: first, members })
+}
+
+/// What may stand at the end: RESTRICT is what happens anyway.
+fn restrictions(parser: &mut Parser<'_>, sql: &str, revoke: bool) -> Result<(), SqlError> {
+    let token = parser.peek_token();
+    if revoke && (accept(parser, "restrict") || accept(parser, "cascade")) {
+        return Ok(());
+    }
+    if accept(parser, "with") {
+        let error = SqlError::unsupported("WITH GRANT OPTION and WITH ADMIN OPTION")
+            .hint("Administrators grant; what a role has, it cannot pass on.");
+        return Err(located(error, sql, token.span.start));
+    }
+    Ok(())
+}
+
+fn grantee(parser: &mut Parser<'_>, sql: &str) -> Result<Grantee, SqlError> {
+    accept(parser, "group");
+    if accept(parser, "public") {
+        return Ok(Grantee::Public);
+    }
+    name(parser, sql).map(Grantee::Role)
+}
+
+fn privileges(names: &[String], objects: &Objects) -> Result<Privileges, SqlError> {
+    let (allowed, kind) = match objects {
+        Objects::Tables(_) | Objects::Relations(_) | Objects::AllTables(_) => {
+            (Privileges::OF_TABLES, "relation")
+        }
+        Objects::Sequences(_) | Objects::AllSequences(_) => (Privileges::OF_SEQUENCES, "sequence"),
+        Objects::Routines(_) | Objects::AllRoutines(_) => (Privileges::OF_ROUTINES, "function"),
+        Objects::Schemas(_) => (Privileges::OF_SCHEMAS, "schema"),
+    };
+    names.iter().try_fold(Privileges::NONE, |all, name| {
+        let upper = name.to_ascii_uppercase();
+        if upper == "USAGE" && kind == "sequence" {
+            // Everybody may draw.
+            return Ok(all);
+        }
+        if let Some(one) = Privileges::named(&upper) {
+            return match allowed.contains(one) {
+                true => Ok(all | one),
+                false => {
+                    let message = format!("invalid privilege type {upper} for {kind}");
+                    Err(SqlError::new(SqlState(*b"0LP01"), message))
+                }
+            };
+        }
+        match upper.as_str() {
+            "REFERENCES" | "TRIGGER" | "CREATE" | "CONNECT" | "TEMPORARY" | "TEMP" => {
+                Err(SqlError::unsupported(format_args!("the privilege {upper}"))
+                    .hint("Schema changes are the administrator's."))
+            }
+            _ => {
+                Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("unrecognized privilege type \"{name}\"")))
+            }
+        }
+    })
+}
+
+fn objects(parser: &mut Parser<'_>, sql: &str) -> Result<Objects, SqlError> {
+    if accept(parser, "all") {
+        let token = parser.peek_token();
+        let objects: fn(Vec<String>) -> Objects = match next_word(parser, sql)?.as_str() {
+            "tables" => Objects::AllTables,
+            "sequences" => Objects::AllSequences,
+            "functions" | "procedures" | "routines" => Objects::AllRoutines,
+            _ => return Err(unexpected(&token, sql)),
+        };
+        expect_word(parser, "in", sql)?;
+        expect_word(parser, "schema", sql)?;
+        let schemas = list(parser, sql, name)?;
+        return Ok(objects(schemas));
+    }
+    let token = parser.peek_token();
+    for kind in ["function", "procedure", "routine"] {
+        if accept(parser, kind) {
+            return list(parser, sql, routine).map(Objects::Routines);
+        }
+    }
+    if accept(parser, "schema") {
+        return list(parser, sql, name).map(Objects::Schemas);
+    }
+    if accept(parser, "sequence") {
+        return list(parser, sql, relation).map(Objects::Sequences);
+    }
+    for kind in ["database", "language", "type", "domain", "tablespace", "parameter"] {
+        if accept(parser, kind) {
+            let what = format!("a privilege on a {kind}");
+            return Err(located(SqlError::unsupported(what), sql, token.span.start));
+        }
+    }
+    accept(parser, "table");
+    list(parser, sql, relation).map(Objects::Tables)
+}
+
+/// A name, with a schema in front or not.
+pub fn relation(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
+    let parts = parser.parse_object_name(false).map_err(|error| parser_error(error, parser, sql))?;
+    crate::names::table_name(&parts)
+}
+
+/// A name, and the types of its arguments or not.
+pub fn routine(parser: &mut Parser<'_>, sql: &str) -> Result<NamedRoutine, SqlError> {
+    let name = relation(parser, sql)?;
+    if parser.peek_token().token != Token::LParen {
+        return Ok(NamedRoutine { name, types: None });
+    }
+    let parameters = parse_parameters(parser, sql)?.into_iter();
+    let inputs = parameters.filter(|parameter| parameter.mode.is_input());
+    Ok(NamedRoutine { name, types: Some(inputs.map(|parameter| parameter.data_type).collect()) })
+}
