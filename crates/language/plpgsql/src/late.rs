@@ -3,7 +3,7 @@
 //!
 //! Such a record holds its row and the columns of it, beside the frame. What looks at it cannot be bound before they are known: it
 //! stays a syntax tree, with the names that it mentions, and is bound when it is run, once for each set of columns. Steps pay for
-//! that by the length of its text.
+//! that by the length of its text, and it has the privileges and policies of EXECUTE.
 
 use crate::coercion::coercion;
 use crate::program::{Address, RowTarget};

@@ -21,6 +21,7 @@
 //!   the snapshot's block, and is signed.
 //! - **An endorser that differs is replaced, not believed.** A transaction fails only if the policy cannot be
 //!   satisfied without it. The difference shows in the log and the metrics either way.
+//! - **Endorsements count by the charter of their block.** A gateway asks the organisations that count in the next block.
 //! - **A request is the transaction.** Its id does not cover the endorsements, so nobody can spoil a request by
 //!   putting forged endorsements around it. The same request may wait with several sets of endorsements. Whoever
 //!   submitted a set hears what is wrong with it; a commit or an abort is told to all who wait for the request.
