@@ -7,7 +7,7 @@
 //! are in the catalog (`types::Roles`), and a transaction names its role under the client's signature
 //! (`types::Transaction::role`), so every node holds every execution against them. An organisation's administrator is
 //! not in the catalog and may do everything that its organisation may. What is needed is noted by the binder as
-//! relations and calls are found (`scope::note_use`). Inside of a view nothing is noted.
+//! relations and calls are found (`plan::needs`). Inside of a view nothing is noted.
 
 use crate::Execution;
 use plan::needs::Needs;

@@ -13,8 +13,8 @@
 //! - [`Prepared`]: a script bound for the gateway: its parameters, columns and kind, and reads outside of transactions.
 //!
 //! PostgreSQL 15 says how everything behaves; what is not supported is refused by name with SQLSTATE `0A000` when it
-//! is bound. What registers a read and what becomes a command is section 1 of the protocol rules: `command.rs` and
-//! `execution/`.
+//! is bound. What registers a read and what becomes a command is section 1 of the protocol rules: crate
+//! `execute`, and `command.rs` of crate `plan`.
 
 mod ddl;
 mod endorsed;

@@ -3,7 +3,7 @@
 //! # Queries
 //!
 //! ```text
-//!  syntax ─▶ names, types (expression::Relations) ─▶ plan (statement::from) ─▶ BoundSelect ─▶ execution::{select, relation}
+//!  syntax ─▶ names, types (expression::Relations) ─▶ plan (statement::from) ─▶ BoundSelect ─▶ execute::{select, relation}
 //!            one row of all relations                 every condition to the     a table alone: streamed, never copied
 //!                                                     first relation that has    else: gathered relation by relation
 //!                                                     what it looks at
@@ -20,7 +20,7 @@
 //! - **UPDATE and DELETE with a query in them** find their rows by a query, which registers what it looked at, and
 //!   then consist of commands with known values. ON CONFLICT reads the key, then inserts or changes.
 //! - **UPDATE of the primary key** is a DELETE of the old key and an INSERT of the new one. Both are read: the row as
-//!   a whole, and whether the new key is there (`execution::moving`).
+//!   a whole, and whether the new key is there (`execute::moving`).
 //! - **Window functions come last.** All rows are gathered, partitioned, and sorted with ties in the order in which
 //!   they came. The functions' values become further columns, over which outputs and ORDER BY are bound.
 

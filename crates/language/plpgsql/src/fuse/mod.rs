@@ -22,7 +22,7 @@
 //! row that was put in front of a RAISE is paid for also where the RAISE ends the transaction first; and a later scan
 //! that meets the command on a row that does not exist pays a step for it, also where the command changed nothing.
 //!
-//! What an EXCEPTION block encloses is not fused: its commands register what they use as read (`execution::protect`), so
+//! What an EXCEPTION block encloses is not fused: its commands register what they use as read (`execute::protect`), so
 //! there would be nothing to gain.
 //!
 //! The pass works on instructions with bound expressions, so names, types and control flow are settled. Liveness

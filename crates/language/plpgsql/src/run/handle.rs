@@ -2,7 +2,7 @@
 //!
 //! What a block has done is undone when an error leaves it, as in PostgreSQL: rows, and nothing else. Variables keep their
 //! values. How it is possible to go on after an error although commands are judged again at their place in the order:
-//! `execution::protect`.
+//! `execute::protect`.
 
 use crate::program::{Address, Store};
 use crate::run::Activation;

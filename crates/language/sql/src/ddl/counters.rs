@@ -4,7 +4,7 @@
 //! are made of the place where they are drawn, and nobody waits for anybody.
 //!
 //! The last value of a sequence that counts is a row under a number of its own, in the digest and in checkpoints like
-//! any row. A draw reads and writes it beside the running statement (`execution::counter`), so every protocol sees
+//! any row. A draw reads and writes it beside the running statement (`execute::counter`), so every protocol sees
 //! the conflict, and endorsers can draw too. RESTART gives the counter another number, because a schema change never
 //! changes rows that stay.
 

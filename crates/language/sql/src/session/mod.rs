@@ -2,7 +2,7 @@
 //! every node at the transaction's place in the order. Both run the same steps in the same way ([`Progress`]); the second
 //! run commits if it gives the client what the first one has given.
 //!
-//! SAVEPOINT is the beginning of a block with handlers, ROLLBACK TO its error (`execution::protect`): what decides whether
+//! SAVEPOINT is the beginning of a block with handlers, ROLLBACK TO its error (`execute::protect`): what decides whether
 //! a step fails behind a savepoint is read, and so is what undone steps used, because the client has seen what they gave.
 //!
 //! The session's temporary tables take part at the gateway alone: nothing of them is a step.
