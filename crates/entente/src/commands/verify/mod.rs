@@ -39,7 +39,7 @@ pub(crate) struct VerifyArguments {
     /// Check this proof of a row, or that there is none, as JSON
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ledger_dir", "replay", "receipt"], requires = "charter")]
     row: Option<PathBuf>,
-    /// The values of the primary key that the proof must be about, one after the other; --key=-x if the first begins with a
+    /// The values of the primary key that the proof must be about, one after the other; --key=-x for one that begins with a
     /// hyphen and is no number
     #[arg(long, value_name = "VALUE", requires = "row", num_args = 1.., allow_negative_numbers = true)]
     key: Vec<String>,
