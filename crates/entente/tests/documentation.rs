@@ -143,6 +143,15 @@ fn files_that_are_named_exist() {
     assert!(tried >= 30, "only {tried} files found");
 }
 
+#[test]
+fn every_decision_is_in_the_index() {
+    let index = fs::read_to_string(root().join("docs/decisions/README.md")).expect("a readable page");
+    for (path, _) in pages().into_iter().filter(|(path, _)| path.starts_with("docs/decisions")) {
+        let name = path.file_name().expect("a file").to_string_lossy();
+        assert!(name == "README.md" || index.contains(&format!("({name})")), "{name} is not in the index");
+    }
+}
+
 /// A demo that goes on until it is dropped.
 struct Demo(Child);
 
