@@ -4,6 +4,7 @@
 use super::figures::{median, processor_time};
 use crate::CommandError;
 use crate::demo::prepare;
+use crate::demo::screen::Screen;
 use bench::{LatencyMs, Load, LoadOptions, LoadReport, Pace};
 use clap::Args;
 use client::Client;
@@ -162,8 +163,9 @@ fn start(
         gateways.push(folder.config.postgres);
         nodes.push(Node::start_with(folder, NodeOptions { attests_nothing, ..NodeOptions::default() })?);
     }
-    runtime.block_on(prepare::create_smallbank(&gateways))?;
-    runtime.block_on(prepare::load_customers(&gateways, arguments.customers))?;
+    let screen = Screen::default();
+    runtime.block_on(prepare::create_smallbank(&gateways, &screen))?;
+    runtime.block_on(prepare::load_customers(&gateways, arguments.customers, &screen))?;
     Ok(TestNetwork { nodes, clients })
 }
 

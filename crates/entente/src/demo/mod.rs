@@ -1,25 +1,35 @@
-//! `entente demo`: four organisations on one machine, in one command.
+//! `entente demo`: four organisations on one machine, in one command. The demo goes on when nodes end, and starts them again.
 
+mod chaos;
+mod load;
 pub(crate) mod nodes;
 pub(crate) mod prepare;
 pub(crate) mod report;
+pub(crate) mod screen;
+mod supervision;
+pub(crate) mod turn;
 
 use crate::model::ModelArguments;
 use crate::{CommandError, terminal};
-use bench::{Load, LoadOptions, LoadReport, Pace};
 use clap::Args;
 use client::Client;
-use indicatif::{ProgressBar, ProgressStyle};
 use node::{Network, NetworkOptions};
 use nodes::RunningNodes;
+use screen::Screen;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Receiver;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
+use supervision::Supervisor;
 use types::Charter;
 
 /// Run a whole network on this machine: keys, charter, four nodes, Smallbank, load, checks, and psql lines to paste.
 ///
+/// Kill any node at any time (`kill -9`): the clients ask the others, and the demo starts it again.
+///
 /// Example: entente demo --skew 1.0 --seconds 10
+/// Example: entente demo --chaos
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct DemoArguments {
@@ -29,9 +39,9 @@ pub(crate) struct DemoArguments {
     /// Customers of the bank
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(2..=10_000_000))]
     customers: u64,
-    /// Seconds of load
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    seconds: u64,
+    /// Seconds of load [default: 20, with --chaos 40]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: Option<u64>,
     /// Zipf exponent of the choice of customers; 0 is uniform
     #[arg(long, default_value_t = 0.0)]
     skew: f64,
@@ -46,6 +56,12 @@ pub(crate) struct DemoArguments {
     /// First port: nodes from here, Postgres 100 higher, HTTP 200 higher
     #[arg(long, default_value_t = 7000)]
     port_base: u16,
+    /// Kill nodes one after the other during the load, every other one when its turn to lead comes
+    #[arg(long)]
+    chaos: bool,
+    /// Start a node that has ended again after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 3, value_parser = clap::value_parser!(u64).range(0..=60))]
+    restart_after: u64,
     /// Stop after the run instead of waiting for Ctrl-C
     #[arg(long)]
     exit: bool,
@@ -54,8 +70,19 @@ pub(crate) struct DemoArguments {
     json: Option<PathBuf>,
 }
 
-/// Submissions under way at each gateway, and transactions of each, in a closed loop.
-const CLOSED_LOOP: Pace = Pace::Closed { submissions: 2, transactions: 400 };
+/// Seconds of load; with `--chaos` enough to kill every node of four once.
+const SECONDS: u64 = 20;
+const SECONDS_OF_CHAOS: u64 = 40;
+/// In less time `--chaos` kills nobody.
+const SECONDS_OF_CHAOS_MIN: u64 = 5;
+/// How often Ctrl-C is looked for.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+impl DemoArguments {
+    fn seconds(&self) -> u64 {
+        self.seconds.unwrap_or(if self.chaos { SECONDS_OF_CHAOS } else { SECONDS })
+    }
+}
 
 pub(crate) fn run(arguments: &DemoArguments) -> Result<(), CommandError> {
     let skew = arguments.skew;
@@ -63,48 +90,106 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), CommandError> {
     if arguments.rate.is_some_and(|rate| !(1.0..=1e6).contains(&rate)) {
         return Err("--rate: expected 1 to 1000000 transactions per second".into());
     }
+    if arguments.chaos && arguments.seconds() < SECONDS_OF_CHAOS_MIN {
+        return Err(format!("--chaos: expected --seconds of {SECONDS_OF_CHAOS_MIN} or more").into());
+    }
     let interruptions = terminal::interruptions()?;
     let folder = DemoFolder::new(arguments.dir.as_deref())?;
     let network = create_network(arguments, &folder.path)?;
-    let mut nodes = RunningNodes::start(&network.folders, None)?;
-    let outcome = exercise(arguments, &network, &mut nodes, &interruptions);
-    if outcome.is_err() {
-        nodes.print_logs();
-    }
-    nodes.stop();
+    let screen = Screen::default();
+    let nodes = RunningNodes::start(&network.folders, None)?;
+    let gateways = nodes.postgres_addresses();
+    let demo = Demo { arguments, network, gateways, screen, checked: AtomicBool::new(false) };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let outcome = runtime.block_on(demo.run(nodes, &interruptions));
     drop(folder);
     outcome
 }
 
-/// Everything that happens while the nodes run.
-fn exercise(
-    arguments: &DemoArguments,
-    network: &Network,
-    nodes: &mut RunningNodes,
-    interruptions: &Receiver<()>,
-) -> Result<(), CommandError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let clients = nodes.clients(&network.clients)?;
-    runtime.block_on(nodes.wait_until_healthy(&clients))?;
-    let gateways = nodes.postgres_addresses();
-    runtime.block_on(prepare::create_smallbank(&gateways))?;
-    runtime.block_on(prepare::load_customers(&gateways, arguments.customers))?;
-    let load = runtime.block_on(apply_load(arguments, &clients))?;
-    let result = runtime.block_on(report::check(arguments, network, &clients, &gateways, load))?;
-    report::print(&result);
-    if let Some(path) = &arguments.json {
-        report::write_json(&result, path)?;
+/// A network and what is to be done with it.
+struct Demo<'a> {
+    arguments: &'a DemoArguments,
+    network: Network,
+    gateways: Vec<SocketAddr>,
+    screen: Screen,
+    /// The load is over, and all checks have passed.
+    checked: AtomicBool,
+}
+
+impl Demo<'_> {
+    /// From the start of the nodes to their end.
+    async fn run(&self, mut nodes: RunningNodes, interruptions: &Receiver<()>) -> Result<(), CommandError> {
+        let clients = nodes.clients(&self.network.clients)?;
+        let healthy = tokio::select! {
+            healthy = nodes.wait_until_healthy(&clients, &self.screen) => healthy,
+            () = interrupted(interruptions) => return Err("stopped before the nodes were up".into()),
+        };
+        if let Err(error) = healthy {
+            nodes.print_logs();
+            return Err(error);
+        }
+        let restart_after = Duration::from_secs(self.arguments.restart_after);
+        let supervisor = Supervisor::start(nodes, clients.clone(), restart_after, self.screen.clone())?;
+        let outcome = tokio::select! {
+            outcome = self.exercise(&supervisor, &clients) => outcome,
+            error = supervisor.no_quorum_left() => Err(error),
+            () = interrupted(interruptions) => {
+                self.screen.say("\nstopping the nodes");
+                supervisor.stop();
+                return match self.checked.load(Ordering::Relaxed) {
+                    true => Ok(()),
+                    false => Err("stopped before the checks were done".into()),
+                };
+            }
+        };
+        if outcome.is_err() {
+            supervisor.print_logs();
+        }
+        supervisor.stop();
+        outcome
     }
-    report::print_invitation(network, &gateways, arguments.exit);
-    result.verdict()?;
-    if arguments.exit {
-        return Ok(());
+
+    /// Everything that happens while the nodes run. Without `--exit` it has no end but failure.
+    async fn exercise(&self, supervisor: &Supervisor, clients: &[Client]) -> Result<(), CommandError> {
+        let (arguments, gateways, screen) = (self.arguments, &self.gateways, &self.screen);
+        screen.say(self.processes(supervisor));
+        prepare::create_smallbank(gateways, screen).await?;
+        prepare::load_customers(gateways, arguments.customers, screen).await?;
+        let load = load::apply(arguments, (supervisor, screen), clients, gateways).await?;
+        let result = report::check(arguments, &self.network, (supervisor, clients), gateways, load).await?;
+        screen.say(report::table(&result));
+        if let Some(path) = &arguments.json {
+            report::write_json(&result, path)?;
+        }
+        result.verdict()?;
+        self.checked.store(true, Ordering::Relaxed);
+        if arguments.exit {
+            return Ok(());
+        }
+        screen.say(report::invitation(&self.network, gateways, supervisor));
+        supervisor.show_height();
+        std::future::pending().await
     }
-    while interruptions.recv_timeout(Duration::from_secs(1)).is_err() {
-        nodes.check_alive()?;
+
+    /// Which process is whose node.
+    fn processes(&self, supervisor: &Supervisor) -> String {
+        let nodes = supervisor.processes().into_iter().map(|(name, process)| match process {
+            Some(process) => format!("{name} is process {process}"),
+            None => format!("{name} is down"),
+        });
+        let nodes = nodes.collect::<Vec<_>>().join(", ");
+        match self.arguments.chaos {
+            true => format!("{nodes}; --chaos kills them in turn during the load"),
+            false => format!("{nodes}; kill -9 any of them, the others go on"),
+        }
     }
-    println!("\nstopping the nodes");
-    Ok(())
+}
+
+/// Returns after Ctrl-C or a termination signal.
+async fn interrupted(interruptions: &Receiver<()>) {
+    while interruptions.try_recv() == Err(TryRecvError::Empty) {
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 fn create_network(arguments: &DemoArguments, path: &Path) -> Result<Network, CommandError> {
@@ -122,40 +207,6 @@ fn create_network(arguments: &DemoArguments, path: &Path) -> Result<Network, Com
     let network = Network::create(path, &options)?;
     println!("keys and a charter for {} organisations in {}", arguments.orgs, path.display());
     Ok(network)
-}
-
-async fn apply_load(arguments: &DemoArguments, clients: &[Client]) -> Result<LoadReport, CommandError> {
-    let options = LoadOptions {
-        customers: arguments.customers,
-        skew: arguments.skew,
-        pace: arguments.rate.map_or(CLOSED_LOOP, |rate| Pace::Open { rate }),
-        seed: 1,
-    };
-    let load = Load::new(clients.to_vec(), options)?;
-    let line = ProgressBar::new_spinner();
-    line.set_style(ProgressStyle::with_template("{spinner} load       {msg}")?);
-    let (mut before, mut second) = (0, 0);
-    let seconds = arguments.seconds;
-    let report = load
-        .run(Duration::from_secs(seconds), |progress| {
-            second += 1;
-            let text = format!(
-                "{second:3}/{seconds} s  height {:6}  {:>7} tps  p50 {:6.1} ms  p99 {:6.1} ms",
-                progress.height,
-                bench::grouped(progress.committed - before),
-                progress.latency_ms.p50,
-                progress.latency_ms.p99
-            );
-            before = progress.committed;
-            if line.is_hidden() {
-                println!("load       {text}");
-            }
-            line.set_message(text);
-            line.tick();
-        })
-        .await?;
-    line.finish();
-    Ok(report)
 }
 
 /// The folder of the network; a temporary one disappears with this value.

@@ -1,13 +1,14 @@
 //! The node processes of a network on this machine: started, watched, killed, stopped with this program.
 
+use super::screen::Screen;
 use crate::CommandError;
 use client::Client;
-use indicatif::ProgressBar;
 use node::{NodeConfig, NodeFolder};
 use std::fs::File;
 use std::net::SocketAddr;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use types::Identity;
 
@@ -17,7 +18,7 @@ const HEALTHY_WITHIN: Duration = Duration::from_secs(60);
 const LOG_LINES: usize = 20;
 
 /// The processes, in charter order. Each holds the reading end of our pipe and ends when it closes, so that no node
-/// survives this program, however it ends.
+/// survives this program, however it ends. Each is in a process group of its own, so that Ctrl-C reaches this program only.
 pub(crate) struct RunningNodes {
     /// What runs as a node.
     program: PathBuf,
@@ -25,7 +26,9 @@ pub(crate) struct RunningNodes {
 }
 
 struct RunningNode {
-    /// Nothing while the node is killed.
+    /// Name of its organisation.
+    name: String,
+    /// Nothing while the node is down.
     process: Option<Child>,
     folder: PathBuf,
     config: NodeConfig,
@@ -33,25 +36,32 @@ struct RunningNode {
 
 impl RunningNode {
     fn new(program: &Path, folder: &Path) -> Result<RunningNode, CommandError> {
-        let config = NodeFolder::open(folder)?.config;
-        let mut node = RunningNode { process: None, folder: folder.to_path_buf(), config };
+        let opened = NodeFolder::open(folder)?;
+        let name = opened.organisation_name().to_string();
+        let mut node =
+            RunningNode { name, process: None, folder: folder.to_path_buf(), config: opened.config };
         node.start(program)?;
         Ok(node)
     }
 
     /// What it logs goes behind what it has logged before.
     fn start(&mut self, program: &Path) -> Result<(), CommandError> {
-        let log = File::options().create(true).append(true).open(self.folder.join("node.log"))?;
+        let log = File::options().create(true).append(true).open(self.log())?;
         let process = Command::new(program)
             .args(["node", "--stop-with-input", "--dir"])
             .arg(&self.folder)
             .stdin(Stdio::piped())
             .stdout(log.try_clone()?)
             .stderr(log)
+            .process_group(0)
             .spawn()
             .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
         self.process = Some(process);
         Ok(())
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("node.log")
     }
 }
 
@@ -76,13 +86,35 @@ impl RunningNodes {
         Ok(())
     }
 
-    /// Starts a node that was killed.
+    /// How a node has ended by itself, or by somebody else, since this was asked last; in words that follow "has ended".
+    pub(crate) fn ended(&mut self, position: usize) -> Option<String> {
+        let node = &mut self.nodes[position];
+        let how = match node.process.as_mut()?.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => ending(status),
+            Err(error) => format!("and the system does not tell how: {error}"),
+        };
+        node.process = None;
+        Some(how)
+    }
+
+    /// Starts a node that has ended.
     pub(crate) fn restart(&mut self, position: usize) -> Result<(), CommandError> {
         self.kill(position)?;
         self.nodes[position].start(&self.program)
     }
 
-    /// The process of a node; nothing while it is killed.
+    /// Names of the organisations, in charter order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().map(|node| node.name.as_str())
+    }
+
+    /// Where a node writes what it does.
+    pub(crate) fn log(&self, position: usize) -> PathBuf {
+        self.nodes[position].log()
+    }
+
+    /// The process of a node; nothing while it is down.
     pub(crate) fn process_id(&self, position: usize) -> Option<u32> {
         self.nodes[position].process.as_ref().map(Child::id)
     }
@@ -100,9 +132,14 @@ impl RunningNodes {
     }
 
     /// Waits until every node serves and the network has ordered its first block.
-    pub(crate) async fn wait_until_healthy(&mut self, clients: &[Client]) -> Result<(), CommandError> {
+    pub(crate) async fn wait_until_healthy(
+        &mut self,
+        clients: &[Client],
+        screen: &Screen,
+    ) -> Result<(), CommandError> {
         let start = Instant::now();
-        let spinner = ProgressBar::new_spinner().with_message("waiting for the nodes");
+        let spinner = screen.line("nodes")?;
+        spinner.set_message("waiting until all are up");
         for client in clients {
             loop {
                 self.check_alive()?;
@@ -120,7 +157,7 @@ impl RunningNodes {
             }
         }
         spinner.finish_and_clear();
-        println!("{} nodes are up after {:.1} s", self.nodes.len(), start.elapsed().as_secs_f64());
+        screen.say(format!("{} nodes are up after {:.1} s", self.nodes.len(), start.elapsed().as_secs_f64()));
         Ok(())
     }
 
@@ -138,7 +175,7 @@ impl RunningNodes {
     /// The last lines of each node's log, when something has failed.
     pub(crate) fn print_logs(&self) {
         for node in &self.nodes {
-            let path = node.folder.join("node.log");
+            let path = node.log();
             eprintln!("--- {}", path.display());
             last_lines(&path).iter().for_each(|line| eprintln!("{line}"));
         }
@@ -163,7 +200,17 @@ impl Drop for RunningNodes {
     }
 }
 
-fn last_lines(path: &Path) -> Vec<String> {
+/// How a process has ended, in words that follow "has ended".
+fn ending(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("by signal {signal}"),
+        (None, Some(code)) => format!("with exit code {code}"),
+        (None, None) => status.to_string(),
+    }
+}
+
+/// The end of a log.
+pub(crate) fn last_lines(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|line| line.to_string()).collect()

@@ -1,19 +1,29 @@
-//! Schema and customers over the Postgres protocol, as any client would make them.
+//! Schema and customers over the Postgres protocol, as any client would make them: where a gateway ends, at another one.
 
+use super::screen::Screen;
 use crate::CommandError;
 use futures::SinkExt;
-use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 use types::format_value;
+use workloads::Rows;
 use workloads::smallbank::Smallbank;
 
 /// Customers of one COPY.
 const CUSTOMERS_PER_COPY: u64 = 10_000;
+/// How long some gateway may take to answer, when one has ended, and until it knows what that one was told.
+const ANOTHER_WITHIN: Duration = Duration::from_secs(60);
+const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 pub(crate) async fn connect(address: SocketAddr) -> Result<Client, CommandError> {
+    Ok(open(address).await?)
+}
+
+async fn open(address: SocketAddr) -> Result<Client, tokio_postgres::Error> {
     let mut config = tokio_postgres::Config::new();
     config.host(address.ip().to_string()).port(address.port()).user("entente").dbname("entente");
     let (client, connection) = config.connect(NoTls).await?;
@@ -33,33 +43,98 @@ pub(crate) fn explain(statement: &str, error: &tokio_postgres::Error) -> Command
     }
 }
 
-/// Creates Smallbank's three tables and six procedures.
-pub(crate) async fn create_smallbank(gateways: &[SocketAddr]) -> Result<(), CommandError> {
-    let client = connect(gateways[0]).await?;
-    for statement in Smallbank::statements() {
-        client.batch_execute(statement).await.map_err(|error| explain(statement, &error))?;
+/// A session at one gateway, and where that ends at the next one.
+struct Session<'a> {
+    gateways: &'a [SocketAddr],
+    at: usize,
+    client: Client,
+    /// When a gateway ended with a statement under way: nobody knows what has become of that one.
+    lost: Option<Instant>,
+}
+
+/// What to do after an error.
+#[derive(PartialEq)]
+enum Next {
+    /// The same again: a gateway has ended, or the one that is asked instead does not know yet what that one was told.
+    Again,
+    /// The statement is wrong.
+    Fail,
+}
+
+impl<'a> Session<'a> {
+    async fn open(gateways: &'a [SocketAddr], at: usize) -> Result<Session<'a>, CommandError> {
+        let start = Instant::now();
+        for turn in at.. {
+            match open(gateways[turn % gateways.len()]).await {
+                Ok(client) => return Ok(Session { gateways, at: turn, client, lost: None }),
+                Err(error) if start.elapsed() > ANOTHER_WITHIN => return Err(error.into()),
+                Err(_) => tokio::time::sleep(TRY_AGAIN).await,
+            }
+        }
+        unreachable!("turns have no end")
     }
-    println!("three tables and six procedures created through organisation 1");
+
+    /// Goes on to the next gateway where this one has ended.
+    async fn after(&mut self, error: &tokio_postgres::Error) -> Result<Next, CommandError> {
+        if error.as_db_error().is_none() {
+            *self =
+                Session { lost: Some(Instant::now()), ..Session::open(self.gateways, self.at + 1).await? };
+            return Ok(Next::Again);
+        }
+        if self.lost.is_none_or(|lost| lost.elapsed() > ANOTHER_WITHIN) {
+            return Ok(Next::Fail);
+        }
+        tokio::time::sleep(TRY_AGAIN).await;
+        Ok(Next::Again)
+    }
+}
+
+/// Creates Smallbank's three tables and six procedures.
+pub(crate) async fn create_smallbank(gateways: &[SocketAddr], screen: &Screen) -> Result<(), CommandError> {
+    let mut session = Session::open(gateways, 0).await?;
+    for statement in Smallbank::statements() {
+        session.lost = None;
+        while let Err(error) = session.client.batch_execute(statement).await {
+            // The gateway that ended has done it.
+            if session.lost.is_some() && exists_already(&error) {
+                break;
+            }
+            if session.after(&error).await? == Next::Fail {
+                return Err(explain(statement, &error));
+            }
+        }
+    }
+    screen.say("three tables and six procedures created through organisation 1");
     Ok(())
 }
 
+fn exists_already(error: &tokio_postgres::Error) -> bool {
+    let code = error.code();
+    code == Some(&SqlState::DUPLICATE_TABLE) || code == Some(&SqlState::DUPLICATE_FUNCTION)
+}
+
 /// Loads the customers with COPY, a part through each gateway.
-pub(crate) async fn load_customers(gateways: &[SocketAddr], customers: u64) -> Result<(), CommandError> {
+pub(crate) async fn load_customers(
+    gateways: &[SocketAddr],
+    customers: u64,
+    screen: &Screen,
+) -> Result<(), CommandError> {
     let start = Instant::now();
-    let bar = ProgressBar::new(customers);
-    bar.set_style(ProgressStyle::with_template("  customers  {bar:40} {pos}/{len}  {per_sec}")?);
+    let bar = screen.bar("customers", customers)?;
     let mut tasks = tokio::task::JoinSet::new();
-    for (gateway, address) in gateways.iter().copied().enumerate() {
-        let (bar, gateways) = (bar.clone(), gateways.len() as u64);
+    for gateway in 0..gateways.len() {
+        let (bar, gateways) = (bar.clone(), gateways.to_vec());
         tasks.spawn(async move {
-            let client = connect(address).await?;
+            let mut session = Session::open(&gateways, gateway).await?;
             let smallbank = Smallbank::new(customers, 0.0)?;
             let mut first = 1 + gateway as u64 * CUSTOMERS_PER_COPY;
             while first <= customers {
                 let count = CUSTOMERS_PER_COPY.min(customers + 1 - first);
-                copy(&client, &smallbank, first, count).await?;
+                for rows in smallbank.rows(first, count) {
+                    fill(&mut session, rows).await?;
+                }
                 bar.inc(count);
-                first += gateways * CUSTOMERS_PER_COPY;
+                first += gateways.len() as u64 * CUSTOMERS_PER_COPY;
             }
             Ok::<_, CommandError>(())
         });
@@ -67,24 +142,57 @@ pub(crate) async fn load_customers(gateways: &[SocketAddr], customers: u64) -> R
     while let Some(ended) = tasks.join_next().await {
         ended??;
     }
-    bar.finish();
-    println!("{} customers loaded in {:.1} s", bench::grouped(customers), start.elapsed().as_secs_f64());
+    bar.finish_and_clear();
+    let (customers, seconds) = (bench::grouped(customers), start.elapsed().as_secs_f64());
+    screen.say(format!("{customers} customers loaded in {seconds:.1} s"));
     Ok(())
 }
 
-async fn copy(client: &Client, smallbank: &Smallbank, first: u64, count: u64) -> Result<(), CommandError> {
-    for rows in smallbank.rows(first, count) {
-        let statement = format!("COPY {} ({}) FROM STDIN", rows.table, rows.columns.join(", "));
-        let mut text = String::new();
-        for row in &rows.rows {
-            let values: Vec<String> =
-                row.iter().map(|value| format_value(value).unwrap_or_else(|| "\\N".to_string())).collect();
-            writeln!(text, "{}", values.join("\t"))?;
+/// Sees to it that all these rows are in their table, each once.
+///
+/// A COPY is several transactions. Of one whose gateway has ended some may be in the table and others may come: what is
+/// missing is copied again, and where one of the others has come meanwhile, the primary key refuses the second.
+async fn fill(session: &mut Session<'_>, rows: Rows) -> Result<(), CommandError> {
+    session.lost = None;
+    let statement = format!("COPY {} ({}) FROM STDIN", rows.table, rows.columns.join(", "));
+    while let Err(error) = copy(&session.client, &statement, &rows, session.lost.is_some()).await {
+        if session.after(&error).await? == Next::Fail {
+            return Err(explain(&statement, &error));
         }
-        let sink = client.copy_in(&statement).await.map_err(|error| explain(&statement, &error))?;
-        let mut sink = std::pin::pin!(sink);
-        sink.send(bytes::Bytes::from(text)).await.map_err(|error| explain(&statement, &error))?;
-        sink.finish().await.map_err(|error| explain(&statement, &error))?;
     }
     Ok(())
+}
+
+async fn copy(
+    client: &Client,
+    statement: &str,
+    rows: &Rows,
+    again: bool,
+) -> Result<(), tokio_postgres::Error> {
+    let there = if again { keys(client, rows).await? } else { HashSet::new() };
+    let mut text = String::new();
+    for row in &rows.rows {
+        let values: Vec<String> =
+            row.iter().map(|value| format_value(value).unwrap_or_else(|| "\\N".to_string())).collect();
+        if !there.contains(&values[0]) {
+            writeln!(text, "{}", values.join("\t")).expect("text has room");
+        }
+    }
+    if text.is_empty() {
+        return Ok(());
+    }
+    let mut sink = std::pin::pin!(client.copy_in(statement).await?);
+    sink.send(bytes::Bytes::from(text)).await?;
+    sink.finish().await?;
+    Ok(())
+}
+
+/// The values of the first column, which is the primary key, that are in the table, from the first to the last of these rows.
+async fn keys(client: &Client, rows: &Rows) -> Result<HashSet<String>, tokio_postgres::Error> {
+    let bound =
+        |row: Option<&Vec<types::Value>>| row.and_then(|row| format_value(&row[0])).unwrap_or_default();
+    let (key, first, last) = (rows.columns[0], bound(rows.rows.first()), bound(rows.rows.last()));
+    let query = format!("SELECT {key} FROM {} WHERE {key} BETWEEN {first} AND {last}", rows.table);
+    let found = client.simple_query(&query).await?;
+    Ok(found.iter().filter_map(super::turn::first_column).collect())
 }

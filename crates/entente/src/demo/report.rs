@@ -2,6 +2,8 @@
 
 use super::DemoArguments;
 use super::prepare::{connect, explain};
+use super::supervision::{Cause, Failure, Supervisor};
+use super::turn::first_column;
 use crate::CommandError;
 use bench::{LatencyMs, LoadReport};
 use client::{Client, Status};
@@ -15,6 +17,7 @@ use workloads::smallbank::Smallbank;
 
 /// How long nodes may take to reach a common height after the load.
 const AGREE_WITHIN: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The record of a run; its keys are an interface.
 #[derive(Serialize)]
@@ -32,10 +35,23 @@ pub(crate) struct DemoResult {
     height: u64,
     state_digests: Vec<String>,
     invariant_holds: bool,
+    /// Only where a node ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failures: Option<Failures>,
     #[serde(skip)]
     unanswered: u64,
     #[serde(skip)]
     memory_bytes: Vec<u64>,
+}
+
+/// What the ends of nodes during a run came to.
+#[derive(Serialize)]
+struct Failures {
+    /// The longest time that the clients of one organisation had no answer.
+    longest_pause_ms: f64,
+    /// Transactions that were submitted again, the same bytes, because the node that had them ended.
+    repeated: u64,
+    nodes: Vec<Failure>,
 }
 
 impl DemoResult {
@@ -57,21 +73,28 @@ impl DemoResult {
     }
 }
 
-/// Waits for a common height, compares digests there, and adds up the money on every node.
+/// Waits until all nodes are level, compares digests at a common height, and adds up the money on every node.
 pub(crate) async fn check(
     arguments: &DemoArguments,
     network: &Network,
-    clients: &[Client],
+    (supervisor, clients): (&Supervisor, &[Client]),
     gateways: &[SocketAddr],
     load: LoadReport,
 ) -> Result<DemoResult, CommandError> {
+    supervisor.wait_until_level().await?;
     let (height, state_digests, memory_bytes) = common_height(clients).await?;
     let smallbank = Smallbank::new(arguments.customers, arguments.skew)?;
     let expected = smallbank.initial_total() + load.money_change;
     let mut invariant_holds = load.unanswered == 0;
     for gateway in gateways {
-        invariant_holds &= total(*gateway).await? == expected;
+        invariant_holds &= total_at(*gateway, height).await? == expected;
     }
+    let nodes = supervisor.failures();
+    let failures = (!nodes.is_empty()).then(|| Failures {
+        longest_pause_ms: load.longest_pause.as_secs_f64() * 1e3,
+        repeated: load.repeated,
+        nodes,
+    });
     Ok(DemoResult {
         nodes: arguments.orgs,
         protocol: network.charter.protocol.clone(),
@@ -86,6 +109,7 @@ pub(crate) async fn check(
         height,
         state_digests,
         invariant_holds,
+        failures,
         unanswered: load.unanswered,
         memory_bytes,
     })
@@ -99,7 +123,7 @@ pub(crate) async fn common_height(clients: &[Client]) -> Result<(u64, Vec<String
     loop {
         let mut statuses: Vec<Status> = Vec::new();
         for client in clients {
-            statuses.push(client.status().await?);
+            statuses.push(status_of(client, start).await?);
         }
         if target == 0 {
             target = statuses.iter().map(|status| status.height).max().unwrap_or_default();
@@ -119,32 +143,55 @@ pub(crate) async fn common_height(clients: &[Client]) -> Result<(u64, Vec<String
                 format!("the nodes reach no common height within {AGREE_WITHIN:?}: {heights:?}").into()
             );
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 
-async fn total(gateway: SocketAddr) -> Result<i128, CommandError> {
+/// The status of a node, which may have ended and come back.
+async fn status_of(client: &Client, start: Instant) -> Result<Status, CommandError> {
+    loop {
+        match client.status().await {
+            Ok(status) => return Ok(status),
+            Err(error) if start.elapsed() > AGREE_WITHIN => return Err(error.into()),
+            Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
+        }
+    }
+}
+
+/// The sum of all balances at a node, which may have ended and come back, once it has this height.
+async fn total_at(gateway: SocketAddr, height: u64) -> Result<i128, CommandError> {
+    let start = Instant::now();
+    loop {
+        match total(gateway, height).await {
+            Err(error) if start.elapsed() > AGREE_WITHIN => return Err(error),
+            Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
+            sum => return sum,
+        }
+    }
+}
+
+async fn total(gateway: SocketAddr, height: u64) -> Result<i128, CommandError> {
     let client = connect(gateway).await?;
+    let ask = async |statement: String| {
+        client.simple_query(&statement).await.map_err(|error| explain(&statement, &error))
+    };
+    ask(format!("SET entente.min_height = {height}")).await?;
     let mut total = 0;
     for table in ["savings", "checking"] {
-        let statement = format!("SELECT sum(balance) FROM {table}");
-        let rows = client.simple_query(&statement).await.map_err(|error| explain(&statement, &error))?;
-        let sum = rows.iter().find_map(|message| match message {
-            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_string),
-            _ => None,
-        });
+        let rows = ask(format!("SELECT sum(balance) FROM {table}")).await?;
+        let sum = rows.iter().find_map(first_column);
         total += sum.ok_or("the sum is NULL")?.parse::<i128>()?;
     }
     Ok(total)
 }
 
-pub(crate) fn print(result: &DemoResult) {
+pub(crate) fn table(result: &DemoResult) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     let number = bench::grouped;
     let memory: Vec<String> =
         result.memory_bytes.iter().map(|bytes| (bytes / 1_000_000).to_string()).collect();
-    let rows = [
+    let mut rows = vec![
         ("committed", number(result.committed)),
         ("business aborts", number(result.business_aborts)),
         ("conflict aborts", number(result.conflict_aborts)),
@@ -152,6 +199,9 @@ pub(crate) fn print(result: &DemoResult) {
         ("throughput", format!("{} tps", number(result.throughput_tps as u64))),
         ("latency p50 / p99", format!("{:.1} / {:.1} ms", result.latency_ms.p50, result.latency_ms.p99)),
         ("memory per node", format!("{} MB", memory.join(" / "))),
+    ];
+    rows.extend(result.failures.iter().flat_map(failure_rows));
+    rows.extend([
         ("common height", number(result.height)),
         (
             "state digests",
@@ -162,11 +212,33 @@ pub(crate) fn print(result: &DemoResult) {
             },
         ),
         ("money invariant", if result.invariant_holds { "holds" } else { "BROKEN" }.to_string()),
-    ];
+    ]);
     for (name, value) in rows {
         table.add_row([name.to_string(), value]);
     }
-    println!("{table}");
+    table
+}
+
+/// How often nodes ended, what clients noticed, and how long each node took to be back.
+fn failure_rows(failures: &Failures) -> Vec<(&'static str, String)> {
+    let by = |cause| failures.nodes.iter().filter(|failure| failure.cause == cause).count();
+    let (leaders, others, outside) = (by(Cause::Leader), by(Cause::Chaos), by(Cause::Outside));
+    let kinds = [
+        (leaders, "leaders killed by --chaos"),
+        (others, "others killed by --chaos"),
+        (outside, "ended by somebody else"),
+    ];
+    let kinds = kinds.iter().filter(|(count, _)| *count > 0).map(|(count, kind)| format!("{count} {kind}"));
+    let back = failures.nodes.iter().map(|failure| {
+        let seconds = failure.back_seconds.map_or("not".to_string(), |seconds| format!("{seconds:.1} s"));
+        format!("{} {seconds}", failure.organisation)
+    });
+    vec![
+        ("nodes that ended", kinds.collect::<Vec<_>>().join(", ")),
+        ("longest pause of clients", format!("{:.1} s", failures.longest_pause_ms / 1e3)),
+        ("submitted again elsewhere", bench::grouped(failures.repeated)),
+        ("same digest after start", back.collect::<Vec<_>>().join(", ")),
+    ]
 }
 
 pub(crate) fn write_json(result: &DemoResult, path: &Path) -> Result<(), CommandError> {
@@ -174,17 +246,27 @@ pub(crate) fn write_json(result: &DemoResult, path: &Path) -> Result<(), Command
     std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()).into())
 }
 
-pub(crate) fn print_invitation(network: &Network, gateways: &[SocketAddr], exit: bool) {
-    if exit {
-        return;
-    }
-    println!("\nEach organisation answers psql; paste one of these into another terminal:");
+/// What to try while the network stays up.
+pub(crate) fn invitation(network: &Network, gateways: &[SocketAddr], supervisor: &Supervisor) -> String {
+    let mut lines =
+        vec!["\nEach organisation answers psql; paste one of these into another terminal:".to_string()];
     for (organisation, gateway) in network.charter.organisations.iter().zip(gateways) {
-        println!("  psql -h {} -p {} -U {} entente", gateway.ip(), gateway.port(), organisation.name);
+        let (host, port) = (gateway.ip(), gateway.port());
+        lines.push(format!("  psql -h {host} -p {port} -U {} entente", organisation.name));
     }
-    println!("Then try:  \\d   CALL send_payment(1, 2, 300);   SELECT * FROM entente.nodes;");
-    println!(
+    lines.extend([
+        "Then try:  \\d   CALL send_payment(1, 2, 300);   SELECT * FROM entente.nodes;".to_string(),
         "Governance is permissive here: any one organisation may change the schema (`governance = \"any\"`)."
+            .to_string(),
+        "Kill any node; the others go on, and it comes back with the same digest:".to_string(),
+    ]);
+    for (name, process) in supervisor.processes() {
+        lines.extend(process.map(|process| format!("  kill -9 {process}    # {name}")));
+    }
+    lines.push(
+        "A psql session at a node that was killed is over: \\c connects it again once the node is back."
+            .to_string(),
     );
-    println!("Ctrl-C stops the nodes.");
+    lines.push("Ctrl-C stops the nodes.".to_string());
+    lines.join("\n")
 }

@@ -6,7 +6,8 @@ use super::{SUBMISSION_TRANSACTIONS, SUBMISSIONS};
 use crate::CommandError;
 use crate::commands::figures::processor_time;
 use crate::demo::nodes::RunningNodes;
-use crate::demo::{prepare, report};
+use crate::demo::screen::Screen;
+use crate::demo::{prepare, report, turn};
 use bench::{LatencyMs, Load, LoadHandle, LoadOptions, LoadReport, Pace};
 use client::Client;
 use node::{Network, NetworkOptions};
@@ -15,7 +16,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
-use tokio_postgres::SimpleQueryMessage;
 use types::{AnswerAt, Charter, Pipeline};
 
 const NODES: usize = 4;
@@ -23,8 +23,6 @@ const NODES: usize = 4;
 const OPEN_BEFORE: Duration = Duration::from_secs(2);
 /// How often heights are looked at while a node catches up.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// How often the newest block is looked at before a kill.
-const TURN_AGAIN: Duration = Duration::from_millis(5);
 /// How long clients are watched after a kill: longer than two missed turns of the node that is gone.
 const WATCHED: Duration = Duration::from_secs(8);
 /// A node that has not caught up by then, or a network in which not all nodes propose by then, has failed.
@@ -33,8 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const ENDLESS: Duration = Duration::from_secs(86_400);
 /// A node is level with the others up to so many blocks below the highest.
 const LEVEL_BLOCKS: u64 = 3;
-/// Blocks in which every node that takes part has proposed one.
-const RECENT_BLOCKS: usize = 2 * NODES;
 
 /// Fields go in this order: the nodes leave their groups before those are removed.
 pub(super) struct FaultsNetwork {
@@ -106,9 +102,10 @@ impl FaultsNetwork {
             self.bind(node)?;
         }
         let FaultsNetwork { nodes, clients, gateways, runtime, customers, .. } = self;
-        runtime.block_on(nodes.wait_until_healthy(clients))?;
-        runtime.block_on(prepare::create_smallbank(gateways))?;
-        runtime.block_on(prepare::load_customers(gateways, *customers))
+        let screen = Screen::default();
+        runtime.block_on(nodes.wait_until_healthy(clients, &screen))?;
+        runtime.block_on(prepare::create_smallbank(gateways, &screen))?;
+        runtime.block_on(prepare::load_customers(gateways, *customers, &screen))
     }
 
     pub(super) fn nodes(&self) -> usize {
@@ -303,29 +300,9 @@ impl FaultsNetwork {
 
     /// Returns when all nodes take part and the newest block is of the node before `node`.
     async fn await_turn(&self, node: usize) -> Result<(), CommandError> {
-        let start = Instant::now();
         let session = prepare::connect(self.gateways[(node + 1) % NODES]).await?;
-        let statement =
-            format!("SELECT proposer FROM entente.blocks ORDER BY height DESC LIMIT {RECENT_BLOCKS}");
         let name = self.organisation_of(node).await?;
-        loop {
-            let rows = session
-                .simple_query(&statement)
-                .await
-                .map_err(|error| prepare::explain(&statement, &error))?;
-            let recent: Vec<String> = rows.iter().filter_map(first_column).collect();
-            if is_turn_of(&name, &recent) {
-                return Ok(());
-            }
-            if start.elapsed() > PATIENCE {
-                return Err(format!(
-                    "expected blocks of all {NODES} nodes within {PATIENCE:?}; the newest are of {}",
-                    recent.join(", ")
-                )
-                .into());
-            }
-            tokio::time::sleep(TURN_AGAIN).await;
-        }
+        turn::await_turn(&session, (&name, NODES), PATIENCE).await
     }
 
     /// Name of a node's organisation, from the node itself once it answers.
@@ -348,7 +325,7 @@ impl FaultsNetwork {
         let rows =
             session.simple_query(&statement).await.map_err(|error| prepare::explain(&statement, &error))?;
         // The sum of no blocks is null.
-        Ok(rows.iter().find_map(first_column).map_or(Ok(0), |sum| sum.parse())?)
+        Ok(rows.iter().find_map(turn::first_column).map_or(Ok(0), |sum| sum.parse())?)
     }
 
     /// The state digest that all nodes have at a height that all have reached.
@@ -371,39 +348,9 @@ struct Point {
 
 /// Everything was submitted at nodes that were up all the time.
 fn all_answered(report: &LoadReport) -> Result<(), CommandError> {
-    match report.unanswered {
-        0 => Ok(()),
-        unanswered => Err(format!("{unanswered} transactions were refused, or got no receipt").into()),
-    }
-}
-
-fn first_column(message: &SimpleQueryMessage) -> Option<String> {
-    match message {
-        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_string),
-        _ => None,
-    }
-}
-
-/// Whether `name` leads next, by the proposers of the newest blocks, the newest first: all have proposed, and the last time
-/// it was after the one that has proposed now.
-fn is_turn_of(name: &str, recent: &[String]) -> bool {
-    let all = recent.iter().collect::<std::collections::BTreeSet<_>>().len() == NODES;
-    let own = recent.iter().position(|proposer| proposer == name);
-    all && own.is_some_and(|own| own > 0 && recent.get(own + 1) == recent.first())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_turn_comes_after_the_same_node_as_before() {
-        let recent = |names: &str| names.chars().map(String::from).collect::<Vec<_>>();
-        // The newest first: d follows c.
-        assert!(is_turn_of("d", &recent("cbadcbad")));
-        assert!(!is_turn_of("d", &recent("badcbadc")), "c comes before it");
-        assert!(!is_turn_of("c", &recent("cbadcbad")), "it has just had its turn");
-        assert!(!is_turn_of("d", &recent("cbacbacb")), "d does not take part");
-        assert!(!is_turn_of("d", &recent("")));
+    match (report.unanswered, report.repeated) {
+        (0, 0) => Ok(()),
+        (0, repeated) => Err(format!("{repeated} transactions had to be submitted again elsewhere").into()),
+        (unanswered, _) => Err(format!("{unanswered} transactions were refused, or got no receipt").into()),
     }
 }

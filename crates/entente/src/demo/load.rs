@@ -1,0 +1,65 @@
+//! The load on the network, with a line that shows it every second.
+
+use super::DemoArguments;
+use super::chaos;
+use super::screen::Screen;
+use super::supervision::Supervisor;
+use crate::CommandError;
+use bench::{Load, LoadOptions, LoadProgress, LoadReport, Pace};
+use client::Client;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// Submissions under way at each gateway, and transactions of each, in a closed loop.
+const CLOSED_LOOP: Pace = Pace::Closed { submissions: 2, transactions: 400 };
+/// Before the end `--chaos` kills no more, so that what it killed last comes back under load.
+const CALM_BEFORE_END: Duration = Duration::from_secs(2);
+
+/// Clients of all organisations for some seconds, and `--chaos` where it is asked for.
+pub(super) async fn apply(
+    arguments: &DemoArguments,
+    (supervisor, screen): (&Supervisor, &Screen),
+    clients: &[Client],
+    gateways: &[SocketAddr],
+) -> Result<LoadReport, CommandError> {
+    let options = LoadOptions {
+        customers: arguments.customers,
+        skew: arguments.skew,
+        pace: arguments.rate.map_or(CLOSED_LOOP, |rate| Pace::Open { rate }),
+        seed: 1,
+    };
+    let load = Load::new(clients.to_vec(), options)?;
+    let line = screen.line("load")?;
+    let (mut before, mut second) = (0, 0);
+    let time = Duration::from_secs(arguments.seconds());
+    let show = |progress: LoadProgress| {
+        second += 1;
+        let text = format!(
+            "{second:3}/{} s  height {:6}  {:>7} tps  p50 {:6.1} ms  p99 {:6.1} ms",
+            time.as_secs(),
+            progress.height,
+            bench::grouped(progress.committed - before),
+            progress.latency_ms.p50,
+            progress.latency_ms.p99
+        );
+        before = progress.committed;
+        if screen.is_hidden() {
+            screen.say(format!("load       {text}  {}", supervisor.summary()));
+        }
+        line.set_message(text);
+        line.tick();
+    };
+    let until = Instant::now() + time - CALM_BEFORE_END.min(time);
+    let chaos = async {
+        if arguments.chaos {
+            chaos::kill_in_turn(supervisor, gateways, until).await;
+        }
+        std::future::pending().await
+    };
+    let report = tokio::select! {
+        report = load.run(time, show) => report?,
+        report = chaos => report,
+    };
+    line.finish();
+    Ok(report)
+}
