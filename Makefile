@@ -43,5 +43,7 @@ setup-rust:
 	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install rustup, then run this again"; exit 1; }
 	@command -v cc >/dev/null || scripts/install-missing.sh cc:gcc
 
+# What tests need: clients, a C compiler, runtimes of drivers. ENTENTE_TESTS_WITHOUT=java,mvn leaves out what needs those.
 setup-clients:
-	@scripts/install-missing.sh psql:postgresql-client pgbench:postgresql-contrib
+	@scripts/install-missing.sh --but "$(ENTENTE_TESTS_WITHOUT)" psql:postgresql-client pgbench:postgresql-contrib \
+		python3:python3-venv node:nodejs npm:npm java:default-jdk-headless mvn:maven

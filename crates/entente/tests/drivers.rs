@@ -1,6 +1,5 @@
 //! The usual drivers against four organisations. Their programs (`tests/drivers/`) run on PostgreSQL 15 as well, without a
-//! change. A driver whose runtime is not on the machine is left out; its packages come through its own client, once per
-//! target folder.
+//! change. A driver's packages come through its own client, once per target folder.
 
 mod support;
 
@@ -12,11 +11,6 @@ fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers")
 }
 
-/// Whether a command runs here and says so.
-fn is_there(program: &str, arguments: &[&str]) -> bool {
-    Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
-}
-
 /// Runs a command to its end; what it printed.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -26,10 +20,10 @@ fn run(command: &mut Command) -> String {
     out
 }
 
-/// A folder for packages, which `install` fills the first time; `None` where they cannot be had, without a network for
-/// example, which is no fault of ours.
-fn packages(name: &str, install: impl FnOnce(&Path) -> Vec<Command>) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(name);
+/// A folder for packages of `program`, which `install` fills the first time; `None` where they cannot be had, without a network
+/// for example, and may be left out.
+fn packages(program: &str, install: impl FnOnce(&Path) -> Vec<Command>) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(program);
     let done = folder.join("installed");
     if !done.exists() {
         // Half an installation of a run that was stopped.
@@ -38,7 +32,9 @@ fn packages(name: &str, install: impl FnOnce(&Path) -> Vec<Command>) -> Option<P
         for mut command in install(&folder) {
             let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
             if !output.status.success() {
-                println!("left out: {command:?}: {}", String::from_utf8_lossy(&output.stderr));
+                let said = String::from_utf8_lossy(&output.stderr);
+                let reason = format!("its packages cannot be had: {command:?}: {said}");
+                test_programs::leave_out(program, &reason);
                 return None;
             }
         }
@@ -54,11 +50,10 @@ fn command(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Command 
 }
 
 fn python() -> Option<PathBuf> {
-    if !is_there("python3", &["-c", "import venv, ensurepip"]) {
-        println!("left out: python3 with venv is not on this machine");
+    if !test_programs::required("python3") {
         return None;
     }
-    let folder = packages("python", |folder| {
+    let folder = packages("python3", |folder| {
         let mut venv = command("python3", &["-m", "venv"]);
         venv.arg(folder);
         let pip = [
@@ -97,10 +92,10 @@ async fn psycopg() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn node_postgres() {
-    if !is_there("node", &["--version"]) || !is_there("npm", &["--version"]) {
-        return println!("left out: node with npm is not on this machine");
+    if !["node", "npm"].into_iter().all(test_programs::required) {
+        return;
     }
-    let folder = packages("node", |folder| {
+    let folder = packages("npm", |folder| {
         let npm =
             ["install", "--silent", "--no-audit", "--no-fund", "--no-package-lock", "pg@8.23.1", "--prefix"];
         let mut npm = command("npm", &npm);
@@ -115,10 +110,10 @@ async fn node_postgres() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn jdbc() {
-    if !is_there("java", &["--version"]) || !is_there("mvn", &["--version"]) {
-        return println!("left out: java with mvn is not on this machine");
+    if !["java", "mvn"].into_iter().all(test_programs::required) {
+        return;
     }
-    let folder = packages("java", |folder| {
+    let folder = packages("mvn", |folder| {
         let artifact = "-Dartifact=org.postgresql:postgresql:42.7.4";
         let output = format!("-DoutputDirectory={}", folder.display());
         vec![command("mvn", &["--quiet", "--batch-mode", "dependency:copy", artifact, &output])]

@@ -1,4 +1,4 @@
-//! psql loads what pg_dump 15 has written into a network of four organisations. Left out where psql is not installed.
+//! psql loads what pg_dump 15 has written into a network of four organisations.
 
 mod support;
 
@@ -6,20 +6,16 @@ use std::path::Path;
 use std::process::{Command, Output};
 use support::TestNetwork;
 
-/// Runs a program of PostgreSQL against the first node; `None` where it is not installed.
-fn run(network: &TestNetwork, program: &str, arguments: &[&str]) -> Option<Output> {
-    let mut command = Command::new(program);
+/// Runs psql against the first node.
+fn psql(network: &TestNetwork, arguments: &[&str]) -> Output {
+    let mut command = Command::new("psql");
     command
         .args(["-h", "127.0.0.1", "-U", "org1", "-p", &(network.port_base + 100).to_string()])
         .args(arguments)
         .env("PGCONNECT_TIMEOUT", "10")
         .env("PGDATABASE", "entente")
         .env("LC_ALL", "C.UTF-8");
-    let output = tokio::task::block_in_place(|| command.output()).ok();
-    if output.is_none() {
-        println!("left out: {program} is not on this machine");
-    }
-    output
+    tokio::task::block_in_place(|| command.output()).expect("psql runs")
 }
 
 fn printed(output: &Output) -> String {
@@ -31,19 +27,20 @@ fn printed(output: &Output) -> String {
 
 /// What a query gives, without a header.
 fn query(network: &TestNetwork, sql: &str) -> String {
-    let output = run(network, "psql", &["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql]);
-    output.map(|output| printed(&output).trim_end().to_string()).unwrap_or_default()
+    let output = psql(network, &["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql]);
+    printed(&output).trim_end().to_string()
 }
 
 async fn load(dump: &str) {
+    if !test_programs::required("psql") {
+        return;
+    }
     let mut network = TestNetwork::create(|_| {});
     network.start_all().await;
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumps").join(dump);
     let path = path.to_str().expect("a path in UTF-8");
-    let Some(made) = run(&network, "psql", &["-X", "-q", "-c", "CREATE ROLE keeper"]) else { return };
-    printed(&made);
-    let loaded = run(&network, "psql", &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", path]);
-    printed(&loaded.expect("psql is there"));
+    printed(&psql(&network, &["-X", "-q", "-c", "CREATE ROLE keeper"]));
+    printed(&psql(&network, &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", path]));
     let cases = [
         (
             "SELECT id, name, price, tags FROM item ORDER BY id",
@@ -63,8 +60,8 @@ async fn load(dump: &str) {
     for (sql, expected) in cases {
         assert_eq!(query(&network, sql), expected, "{sql}");
     }
-    let refused = run(&network, "psql", &["-X", "-q", "-c", "INSERT INTO orders VALUES (3, 1, 999, 1)"]);
-    let refused = String::from_utf8_lossy(&refused.expect("psql is there").stderr).into_owned();
+    let refused = psql(&network, &["-X", "-q", "-c", "INSERT INTO orders VALUES (3, 1, 999, 1)"]);
+    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.contains("violates foreign key constraint \"orders_customer_fkey\""), "{refused}");
     network.assert_agreement(&[0, 1, 2, 3]).await;
 }
