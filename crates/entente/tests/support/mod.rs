@@ -50,15 +50,30 @@ pub struct TestNetwork {
 impl TestNetwork {
     /// Writes folders for four organisations; `change` adapts the charter. Starts nothing.
     pub fn create(change: impl FnOnce(&mut Charter)) -> TestNetwork {
+        TestNetwork::create_at(free_port_base(4), change)
+    }
+
+    /// As [`TestNetwork::create`], on these ports.
+    pub fn create_at(port_base: u16, change: impl FnOnce(&mut Charter)) -> TestNetwork {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut charter = Charter::with_defaults("test", rand::random());
         charter.governance = "any".to_string();
         charter.block.idle_ms = 300;
         change(&mut charter);
-        let port_base = free_port_base(4);
         let options =
             NetworkOptions { organisations: 4, port_base, threads: 1, pipeline: Pipeline::Serial, charter };
         let network = Network::create(folder.path(), &options).expect("an empty folder");
+        TestNetwork { network, port_base, processes: (0..4).map(|_| None).collect(), folder }
+    }
+
+    /// The network whose nodes have the folders `org1`, `org2`, … in a folder. Starts nothing.
+    pub fn of(folder: TempDir, port_base: u16) -> TestNetwork {
+        let folders: Vec<PathBuf> = (1..=4).map(|node| folder.path().join(format!("org{node}"))).collect();
+        let read = |node: &Path, file: &str| std::fs::read_to_string(node.join(file)).expect("it is there");
+        let charter = Charter::from_toml(&read(&folders[0], "charter.toml")).expect("a good charter");
+        let client = |node: &PathBuf| Identity::from_toml(&read(node, "client.toml")).expect("an identity");
+        let clients = folders.iter().map(client).collect();
+        let network = Network { charter, folders, clients };
         TestNetwork { network, port_base, processes: (0..4).map(|_| None).collect(), folder }
     }
 
@@ -122,6 +137,14 @@ impl TestNetwork {
     pub fn kill(&mut self, node: usize) {
         let mut child = self.processes[node].take().expect("the node runs");
         child.kill().expect("it can be killed");
+        child.wait().expect("it has ended");
+    }
+
+    /// As an operator stops a node: it ends in good order.
+    pub fn interrupt(&mut self, node: usize) {
+        let mut child = self.processes[node].take().expect("the node runs");
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+        assert!(sent.success(), "it can be interrupted");
         child.wait().expect("it has ended");
     }
 

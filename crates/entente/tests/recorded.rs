@@ -1,0 +1,187 @@
+//! Networks that an earlier program has recorded open, verify and continue: `tests/recorded/README.md`.
+#![allow(missing_docs)]
+
+#[path = "recorded/script.rs"]
+mod script;
+mod support;
+
+use script::{Runner, answers};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{ENTENTE, TestNetwork};
+use types::{Charter, ExecutionModel};
+
+/// A recorded network: the name of its folder, its first port (which its charter names), and its charter.
+struct Recording {
+    name: &'static str,
+    port_base: u16,
+    charter: fn(&mut Charter),
+}
+
+/// The nodes' folders in one file.
+const PACKED: &str = "nodes.zst";
+
+const ORDERED: Recording = Recording { name: "ordered", port_base: 9_400, charter: quick };
+const ENDORSED: Recording = Recording { name: "endorsed", port_base: 9_410, charter: endorsing };
+const MISTAKES: Recording = Recording { name: "mistakes", port_base: 9_420, charter: quick };
+
+/// Amendments hold 20 blocks after they are decided.
+fn quick(charter: &mut Charter) {
+    charter.name = "recorded".to_string();
+    charter.outcome_lag_blocks = 10;
+    charter.block.idle_ms = 200;
+}
+
+fn endorsing(charter: &mut Charter) {
+    quick(charter);
+    charter.execution = ExecutionModel::ExecuteOrderValidate;
+    charter.protocol = "xox".into();
+    charter.endorsement.policy = "2 of (org1, org2, org3, org4)".into();
+}
+
+impl Recording {
+    fn folder(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded").join(self.name)
+    }
+
+    fn file(&self, name: &str) -> String {
+        let path = self.folder().join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Its charter names ports, which one test at a time can have.
+    fn ports(&self) -> File {
+        let path = std::env::temp_dir().join(format!("entente-recorded-{}.lock", self.port_base));
+        let file = File::create(path).expect("a file for the lock");
+        file.lock().expect("locked");
+        file
+    }
+
+    /// The folders of its nodes, where a test may change them.
+    fn unpack(&self) -> TestNetwork {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let packed = std::fs::read(self.folder().join(PACKED)).expect("it was recorded");
+        let packed = zstd::decode_all(packed.as_slice()).expect("whole");
+        let files: Vec<(String, Vec<u8>)> = types::decode_exactly(&packed).expect("packed by this file");
+        for (name, content) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder around it")).expect("a folder");
+            std::fs::write(path, content).expect("written");
+        }
+        TestNetwork::of(folder, self.port_base)
+    }
+
+    /// Makes one file of the nodes' folders: they have much in common.
+    fn pack(&self, folder: &Path) {
+        let mut files = Vec::new();
+        for node in 1..=4 {
+            read_folder(folder, &format!("org{node}"), &mut files);
+        }
+        files.retain(|(name, _)| !name.ends_with("node.log"));
+        files.sort_unstable();
+        let packed = zstd::encode_all(types::encode(&files).as_slice(), 19).expect("compressed");
+        std::fs::write(self.folder().join(PACKED), packed).expect("written");
+    }
+
+    /// Does what the script says on a new network and keeps its folders.
+    async fn record(&self) {
+        let _ports = self.ports();
+        let mut network = TestNetwork::create_at(self.port_base, self.charter);
+        network.start_all().await;
+        let mut runner = Runner::new(&network);
+        runner.run(&self.file("script.sql")).await;
+        let height = runner.height();
+        // The newest outcomes are certified in blocks.
+        network.wait_for_height(0, height + 5).await;
+        let mut found = Vec::new();
+        for node in 0..4 {
+            found.push(answers_at(&network, node, height, &self.file("queries.sql")).await);
+        }
+        assert!(found.iter().all(|answers| *answers == found[0]), "the nodes answer differently");
+        (0..4).for_each(|node| network.interrupt(node));
+        self.pack(network.folder());
+        std::fs::write(self.folder().join("answers.txt"), &found[0]).expect("written");
+    }
+}
+
+/// The files below a folder, by their names from `base` on.
+fn read_folder(base: &Path, name: &str, files: &mut Vec<(String, Vec<u8>)>) {
+    for entry in std::fs::read_dir(base.join(name)).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let own = path.file_name().and_then(|name| name.to_str()).expect("a plain name");
+        let name = format!("{name}/{own}");
+        match path.is_dir() {
+            true => read_folder(base, &name, files),
+            false => files.push((name, std::fs::read(&path).expect("it can be read"))),
+        }
+    }
+}
+
+/// What a node answers that has executed the block of this height: the queries read the newest state, which later empty
+/// blocks do not change.
+async fn answers_at(network: &TestNetwork, node: usize, height: u64, queries: &str) -> String {
+    let session = network.session(node).await;
+    let seen = format!("SET entente.min_height = {height}");
+    session.batch_execute(&seen).await.expect("it can be set");
+    format!("height {height}\n\n{}", answers(&session, queries).await)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "records the networks anew: tests/recorded/README.md"]
+async fn record() {
+    ORDERED.record().await;
+    ENDORSED.record().await;
+    MISTAKES.record().await;
+}
+
+/// What `entente verify --replay` says of a node's folder.
+fn assert_right(folder: &Path) {
+    let output = Command::new(ENTENTE).args(["verify", "--replay"]).arg(folder).output();
+    let output = output.expect("the program runs");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success(), "{}: {said}", folder.display());
+    assert!(said.contains("are right, and so is what they came to"), "{said}");
+}
+
+/// The nodes start on copies of what was recorded, answer as they did, go on, and all of it can be verified.
+async fn assert_goes_on(recording: &Recording) {
+    let _ports = recording.ports();
+    let mut network = recording.unpack();
+    (0..4).for_each(|node| assert_right(&network.node_folder(node)));
+    // One executes every block again, and makes the history of rows again.
+    for folder in ["checkpoints", "history"] {
+        std::fs::remove_dir_all(network.node_folder(1).join(folder)).expect("it was recorded");
+    }
+    network.start_all().await;
+    let expected = recording.file("answers.txt");
+    let first = expected.lines().next().and_then(|line| line.strip_prefix("height "));
+    let height: u64 = first.expect("a height").parse().expect("a number");
+    for node in 0..4 {
+        let found = answers_at(&network, node, height, &recording.file("queries.sql")).await;
+        let differs = found.lines().zip(expected.lines()).find(|(found, expected)| found != expected);
+        assert!(found == expected, "node {node}, found and expected: {differs:#?}");
+    }
+    let mut runner = Runner::new(&network);
+    runner.run(&recording.file("more.sql")).await;
+    let height = runner.height();
+    network.kill(2);
+    network.start(2);
+    for node in 0..4 {
+        network.wait_for_height(node, height).await;
+    }
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+    (0..4).for_each(|node| network.interrupt(node));
+    (0..4).for_each(|node| assert_right(&network.node_folder(node)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_opens_verifies_and_goes_on() {
+    assert_goes_on(&ORDERED).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_that_endorses_opens_verifies_and_goes_on() {
+    assert_goes_on(&ENDORSED).await;
+}
