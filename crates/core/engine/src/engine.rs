@@ -8,14 +8,14 @@ use crate::row_history::{Noting, RowHistory};
 use concurrency::Protocol;
 use crypto::Digest;
 use rustc_hash::FxHashSet;
-use sql::Library;
+use sql::{CompileOptions, Library};
 use state::{BlockChanges, CheckpointHeader, EndorsedForm, LiveRequests, State, block_digest};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{
-    AmendedCharter, BlockDigest, Catalog, Charter, Consistency, ExecutionModel, Outcome, OutcomeHeader,
-    Pipeline, Receipt, SqlError,
+    AmendedCharter, BlockDigest, Catalog, Charter, Consistency, ExecutionModel, ExecutionVersion,
+    KnownVersions, Outcome, OutcomeHeader, Pipeline, Receipt, SqlError, UnknownVersion,
 };
 
 /// Why the engine cannot go on. Nothing that a transaction does leads here.
@@ -27,6 +27,9 @@ pub enum EngineError {
     /// The same where transactions are executed before they are ordered.
     #[error(transparent)]
     UnknownValidation(#[from] concurrency::UnknownValidation),
+    /// The charter of the next block names rules of execution that this program does not have.
+    #[error(transparent)]
+    UnknownVersion(#[from] UnknownVersion),
     /// The endorsement policy of a charter is none.
     #[error("the charter's endorsement.policy cannot be: {0}")]
     Policy(#[from] types::PolicyError),
@@ -114,6 +117,9 @@ pub struct Engine {
     /// Digest of the outcome header at that height.
     outcome: Digest,
     pub(crate) charter: Arc<Charter>,
+    /// The rules that blocks are executed with while that charter holds, and those that this program knows.
+    version: ExecutionVersion,
+    known_versions: KnownVersions,
     /// How many amendments of the charter there are, and what names them in headers.
     charters: (usize, Digest),
     /// The next batch may not depend on the one before.
@@ -130,23 +136,44 @@ impl Engine {
     /// The empty state at height 0.
     ///
     /// # Errors
-    /// The charter's protocol is unknown.
+    /// The charter's protocol or execution version is unknown.
     pub fn new(charter: Arc<Charter>) -> Result<Engine, EngineError> {
+        Engine::founded(charter, KnownVersions::default())
+    }
+
+    /// As [`Engine::new`], with what an older program knows.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn founded(charter: Arc<Charter>, known_versions: KnownVersions) -> Result<Engine, EngineError> {
         let state = Arc::new(State::new(Arc::new(Catalog::founded(charter.clone()))));
         let ledger = charter.ledger();
         let header = CheckpointHeader { ledger, height: 0, state_digest: ledger, outcome: ledger };
-        Engine::at(charter, &header, state, LiveRequests::new())
+        Engine::continued(charter, &header, (state, LiveRequests::new()), known_versions)
     }
 
     /// The state of a checkpoint.
     ///
     /// # Errors
-    /// The charter's protocol is unknown, or the checkpoint's catalog does not compile.
+    /// The charter's protocol or execution version is unknown, or the checkpoint's catalog does not compile.
     pub fn at(
         charter: Arc<Charter>,
         header: &CheckpointHeader,
         state: Arc<State>,
         live: LiveRequests,
+    ) -> Result<Engine, EngineError> {
+        Engine::continued(charter, header, (state, live), KnownVersions::default())
+    }
+
+    /// As [`Engine::at`], with what an older program knows.
+    ///
+    /// # Errors
+    /// As [`Engine::at`].
+    pub fn continued(
+        charter: Arc<Charter>,
+        header: &CheckpointHeader,
+        (state, live): (Arc<State>, LiveRequests),
+        known_versions: KnownVersions,
     ) -> Result<Engine, EngineError> {
         let CheckpointHeader { height, state_digest, outcome, .. } = *header;
         let (id, options) = (&charter.protocol, charter.concurrency);
@@ -159,7 +186,16 @@ impl Engine {
         let rules = Arc::new(EndorsementRules::new(&charter)?);
         let catalog = state.catalog();
         let version = catalog.version;
-        let library = Library::new(catalog).map_err(|error| EngineError::Catalog { version, error })?;
+        let amended = catalog.governance.amendments.iter().rev();
+        let mut before = amended.filter(|amended| amended.effective_height <= height + 1);
+        // What holds for the next block, so that everything is compiled once.
+        let rules_version = match before.next() {
+            Some(amended) => known_versions.of(&amended.charter, amended.effective_height)?,
+            None => known_versions.of(&charter, 0)?,
+        };
+        let options = CompileOptions { version: rules_version, ..CompileOptions::default() };
+        let library = Library::with_options(catalog, options)
+            .map_err(|error| EngineError::Catalog { version, error })?;
         let mut engine = Engine {
             state,
             live,
@@ -171,6 +207,8 @@ impl Engine {
             outcome,
             charters: (0, charter.ledger()),
             charter,
+            version: rules_version,
+            known_versions,
             forget: true,
             oldest_snapshot: height,
             foreseen: VecDeque::new(),
@@ -242,6 +280,11 @@ impl Engine {
         self.charters.1
     }
 
+    /// The rules that the last block was executed with, or, of an engine that has executed nothing, those of the next one.
+    pub fn execution_version(&self) -> ExecutionVersion {
+        self.version
+    }
+
     /// The compiled catalog at that height.
     pub fn library(&self) -> &Arc<Library> {
         &self.library
@@ -286,9 +329,23 @@ impl Engine {
         let catalog = self.state.catalog();
         let amended = catalog.governance.charter_at(height);
         if let Some(charter) = amended.filter(|charter| charter.version != self.charter.version) {
+            let version = self.known_versions.of(charter, height)?;
             self.rules = Arc::new(EndorsementRules::new(charter)?);
             self.charter = Arc::new(charter.clone());
+            self.go_over_to(version)?;
         }
+        Ok(())
+    }
+
+    /// The next blocks are executed with these rules: everything is compiled again.
+    fn go_over_to(&mut self, version: ExecutionVersion) -> Result<(), EngineError> {
+        if version == self.version {
+            return Ok(());
+        }
+        let (catalog, of) = (self.state.catalog(), self.state.catalog().version);
+        let library = self.library.with_version(catalog, version);
+        let library = library.map_err(|error| EngineError::Catalog { version: of, error })?;
+        (self.library, self.version) = (Arc::new(library), version);
         Ok(())
     }
 

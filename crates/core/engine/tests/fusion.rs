@@ -293,7 +293,13 @@ fn ten_thousand_random_histories_run_alike_with_and_without_fusion() {
         let mut random = StdRng::seed_from_u64(seed);
         let catalog = random_catalog(&mut random);
         let library = |fusion| {
-            Arc::new(Library::with_options(catalog.clone(), CompileOptions { fusion }).expect("it compiles"))
+            Arc::new(
+                Library::with_options(
+                    catalog.clone(),
+                    CompileOptions { fusion, ..CompileOptions::default() },
+                )
+                .expect("it compiles"),
+            )
         };
         let libraries = Libraries { fused: library(true), unfused: library(false) };
         fused_statements += count_fused(&libraries.fused);

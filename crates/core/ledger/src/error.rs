@@ -49,7 +49,11 @@ pub enum LedgerError {
         process: String,
     },
     /// Written by a version of the program that this one does not know.
-    #[error("{} has format version {found}, this program reads version {expected}; use the program that wrote it", path.display())]
+    #[error(
+        "expected format version {expected} in {}, found version {found}, which another version of Entente has written: install \
+         that version of Entente, or a newer one; nothing was changed",
+        path.display()
+    )]
     Version {
         /// The file.
         path: PathBuf,

@@ -357,7 +357,15 @@ impl RowHistory {
     fn check_head(&self, log: &File, path: &Path) -> Result<bool, LedgerError> {
         let mut head = [0; HEAD_BYTES as usize];
         let read = read_up_to(log, &mut head, 0).map_err(|error| LedgerError::io("read", path, error))?;
-        if read < head.len() || head[..8] != LOG_MAGIC {
+        if read < head.len() {
+            return Ok(false);
+        }
+        let (name, version) = LOG_MAGIC.split_at(7);
+        if &head[..7] == name && head[7].is_ascii_digit() && head[7] > version[0] {
+            let [expected, found] = [version[0], head[7]].map(|digit| u32::from(digit - b'0'));
+            return Err(LedgerError::Version { path: path.to_path_buf(), expected, found });
+        }
+        if head[..8] != LOG_MAGIC {
             return Ok(false);
         }
         let found = Digest(*head[8..].first_chunk().expect("the head has these bytes"));

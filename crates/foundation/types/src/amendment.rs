@@ -120,9 +120,26 @@ impl Charter {
         found.ok_or_else(|| CharterError::NoMember { organisation: name.to_string() })
     }
 
+    /// Goes over to the next version of the rules of execution. Which one that is follows from the charter alone, so that every
+    /// node comes to the same, also one whose program does not know it yet. There is no way back, nor past one.
+    fn set_execution_version(&mut self, value: &str) -> Result<(), CharterError> {
+        let next = self.execution_version.saturating_add(1);
+        if value != next.to_string() {
+            let expected = format!("{next}, the one after the present one");
+            return Err(CharterError::Value {
+                field: "execution_version",
+                expected,
+                found: format!("`{value}`"),
+            });
+        }
+        self.execution_version = next;
+        Ok(())
+    }
+
     /// Sets a parameter that can change while the network runs. What is executed with (`execution`, `protocol`,
-    /// `concurrency`, `ordering`) stays as it was founded.
+    /// `concurrency`, `ordering`) stays as it was founded; its rules have versions.
     fn set(&mut self, parameter: &str, value: &str) -> Result<(), CharterError> {
+        // Part of receipts: as it was before there was a second execution version.
         const KNOWN: &str = "one of governance, outcome_quorum, outcome_lag_blocks, expiry_blocks_max, \
                              block.transactions_max, block.bytes_max, block.fill_ms, block.idle_ms, \
                              block.batch_transactions, meter.transaction_steps, meter.block_steps";
@@ -157,10 +174,15 @@ impl Charter {
                 self.meter.transaction_steps = number("meter.transaction_steps", value)?;
             }
             "meter.block_steps" => self.meter.block_steps = number("meter.block_steps", value)?,
+            "execution_version" => self.set_execution_version(value)?,
             other => {
+                let expected = match self.execution_version {
+                    1 => KNOWN.to_string(),
+                    _ => format!("{KNOWN}, execution_version"),
+                };
                 return Err(CharterError::Value {
                     field: "the parameter to change",
-                    expected: KNOWN.to_string(),
+                    expected,
                     found: format!("`{other}`"),
                 });
             }
@@ -260,6 +282,16 @@ mod tests {
             ("governance", "2 of (org1, org9)"),
         ] {
             assert!(founding.amended(&set(parameter, value)).is_err(), "{parameter} = {value}");
+        }
+        let next = founding.execution_version + 1;
+        let switched = founding.amended(&set("execution_version", &next.to_string())).expect("the next one");
+        // Whether a program knows the one after is no part of what every node must decide alike.
+        let switched =
+            switched.amended(&set("execution_version", &(next + 1).to_string())).expect("one more");
+        assert_eq!((switched.execution_version, switched.version), (next + 1, 2));
+        for value in [next, next + 1, next + 3] {
+            let refused = switched.amended(&set("execution_version", &value.to_string()));
+            assert!(refused.is_err(), "{value} does not follow {}", next + 1);
         }
         let five = founding.amended(&add(&founding.ledger(), 5, 5)).expect("a fifth member");
         let governed = five.amended(&set("governance", "org1 AND org2")).expect("members");

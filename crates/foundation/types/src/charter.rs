@@ -1,7 +1,7 @@
 use crate::charter_text::{as_text, digest_as_text, signatures_as_text};
 use crate::{
-    EndorsementOptions, ExecutionModel, Policy, PolicyError, ProtocolOptions, encode, faults_tolerated,
-    limits, quorum,
+    EndorsementOptions, ExecutionModel, ExecutionVersion, KnownVersions, Policy, PolicyError,
+    ProtocolOptions, UnknownVersion, encode, faults_tolerated, limits, quorum,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, sha256};
@@ -78,7 +78,7 @@ pub struct Charter {
     /// members, `any` one of them, or an expression over them ([`Policy`]).
     #[serde(default = "default_governance")]
     pub governance: String,
-    /// Version of the rules of execution.
+    /// Version of the rules of execution ([`ExecutionVersion`]); which ones there are, programs know ([`KnownVersions`]).
     pub execution_version: u32,
     /// When transactions are executed, and by whom.
     #[serde(default)]
@@ -144,6 +144,9 @@ pub enum CharterError {
         /// Its value.
         found: String,
     },
+    /// The ledger was founded with rules of execution that this program does not know.
+    #[error("charter: {0}")]
+    Unknown(#[from] UnknownVersion),
     /// The policy of the whole ledger.
     #[error("the charter's `endorsement.policy` cannot be: {0}")]
     Policy(PolicyError),
@@ -196,7 +199,7 @@ impl Charter {
             version: 0,
             founding: None,
             governance: default_governance(),
-            execution_version: 1,
+            execution_version: ExecutionVersion::CURRENT.number(),
             execution: ExecutionModel::OrderExecute,
             protocol: "harmony".to_string(),
             ordering: "bft".to_string(),
@@ -331,6 +334,7 @@ impl Charter {
             return Err(CharterError::Amended { version: self.version });
         }
         self.check_rules()?;
+        KnownVersions::default().of(self, 0)?;
         let ledger = self.ledger();
         for (position, organisation) in self.organisations.iter().enumerate() {
             let signed = self.signatures.get(position).is_some_and(|signature| {
@@ -395,8 +399,9 @@ impl Charter {
         if !["bft", "solo"].contains(&self.ordering.as_str()) {
             return wrong("ordering", "`bft` or `solo`", format!("`{}`", self.ordering));
         }
-        if self.execution_version != 1 {
-            return wrong("execution_version", "1", self.execution_version.to_string());
+        // Whether this program knows it is asked where blocks are executed: amendments of a newer one are in the ledger before.
+        if self.execution_version == 0 {
+            return wrong("execution_version", "1 or above", "0".to_string());
         }
         for organisation in &self.organisations {
             let length = organisation.name.len();

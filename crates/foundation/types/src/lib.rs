@@ -29,6 +29,7 @@ mod element_type;
 mod endorsement;
 mod error;
 mod execution_model;
+mod execution_version;
 mod governance;
 mod identity;
 mod key;
@@ -96,6 +97,7 @@ pub use endorsement::{
 };
 pub use error::{SqlError, SqlState};
 pub use execution_model::{EndorsementOptions, ExecutionModel, Pipeline};
+pub use execution_version::{ExecutionVersion, KnownVersions, UnknownVersion};
 pub use governance::{ChangeProposal, Governance, ProposalState, ProposedChange};
 pub use identity::{Identity, IdentityError};
 pub use key::Key;

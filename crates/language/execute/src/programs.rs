@@ -7,7 +7,7 @@ use plan::statement::StatementOutput;
 use plan::table::Tables;
 use plan::trigger::TriggerPlan;
 use std::sync::Arc;
-use types::{Catalog, DataType, Language, SearchPath, SqlError, TableId, Value};
+use types::{Catalog, DataType, ExecutionVersion, Language, SearchPath, SqlError, TableId, Value};
 
 /// The compiled programs of a catalog, as executions use them.
 ///
@@ -16,6 +16,9 @@ use types::{Catalog, DataType, Language, SearchPath, SqlError, TableId, Value};
 pub trait Programs: Sync {
     /// What was compiled.
     fn catalog(&self) -> &Arc<Catalog>;
+
+    /// The rules that transactions are executed with: code that differs between versions asks here.
+    fn version(&self) -> ExecutionVersion;
 
     /// Its tables, with their defaults, checks and keys.
     fn tables(&self) -> &Tables;

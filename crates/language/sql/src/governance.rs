@@ -16,6 +16,7 @@ use crate::ddl::{SchemaChange, bind_schema_change};
 use crate::library::Library;
 use crate::prepare::Script;
 use crate::session::{Place, run_script};
+use crate::simulate::is_schema_change;
 use execute::Suspended;
 use state::Effects;
 use std::collections::BTreeSet;
@@ -23,8 +24,8 @@ use std::sync::Arc;
 use syntax::parse::governance::{GovernanceCall, GovernanceRequest};
 use types::{
     Catalog, ChangeProposal, Charter, CharterChange, DataType, ExecutionModel, Governance, Grantee, Notice,
-    OutputColumn, Policy, Principal, ProposalState, ProposedChange, Roles, Severity, SqlError, SqlState,
-    StatementResult, Value, limits, split_search_path,
+    OutputColumn, Payload, Policy, Principal, ProposalState, ProposedChange, Roles, Severity, SqlError,
+    SqlState, StatementResult, Value, limits, split_search_path,
 };
 
 /// Steps that compiling one table or routine of the catalog again counts as.
@@ -314,6 +315,30 @@ fn open_proposal(
             .hint("Propose the change again if it is still wanted."));
     }
     Ok(Arc::make_mut(proposal))
+}
+
+/// The execution version that a transaction agrees to, by proposing it or by approving of the proposal: whoever takes the
+/// transaction should know it.
+pub fn agreed_execution_version(library: &Library, payload: &Payload) -> Option<u32> {
+    let Payload::Script { sql, .. } = payload else { return None };
+    let script = is_schema_change(payload).then(|| Script::parse(sql).ok()).flatten()?;
+    let request = only_call(library, &script)?.request;
+    let change = match &request {
+        GovernanceRequest::Amend(change) => change,
+        GovernanceRequest::Approve(number) => {
+            match &library.catalog().governance.proposals.get(number)?.change {
+                ProposedChange::Charter(change) => change,
+                ProposedChange::Script(_) => return None,
+            }
+        }
+        GovernanceRequest::Reject(_) | GovernanceRequest::Withdraw(_) => return None,
+    };
+    match change {
+        CharterChange::SetParameter { parameter, value } if parameter == "execution_version" => {
+            value.parse().ok()
+        }
+        _ => None,
+    }
 }
 
 /// A state in a word, and the error that a failed change ended with.

@@ -28,7 +28,7 @@ mod triggers;
 
 pub use endorsed::bind_endorsed;
 pub use execute::{Context, Oracles};
-pub use governance::{describe_change, describe_state};
+pub use governance::{agreed_execution_version, describe_change, describe_state};
 pub use library::{Involved, Involvement, Library};
 pub use plan::expression::output_name;
 pub use plpgsql::CompileOptions;

@@ -18,8 +18,8 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use syntax::parse::is_schema_change;
 use types::{
-    Catalog, DataType, Payload, Policy, Procedure, SearchPath, SessionStep, SqlError, SqlState, TableId,
-    Value,
+    Catalog, DataType, ExecutionVersion, Payload, Policy, Procedure, SearchPath, SessionStep, SqlError,
+    SqlState, TableId, Value,
 };
 
 /// Scripts that a library keeps bound.
@@ -221,6 +221,23 @@ impl Library {
         Library::with_options(catalog, self.options)
     }
 
+    /// Compiles a catalog for other rules of execution.
+    ///
+    /// # Errors
+    /// As [`Library::new`].
+    pub fn with_version(
+        &self,
+        catalog: Arc<Catalog>,
+        version: ExecutionVersion,
+    ) -> Result<Library, SqlError> {
+        Library::with_options(catalog, CompileOptions { version, ..self.options })
+    }
+
+    /// The rules that transactions are bound and executed with: code that differs between versions asks here.
+    pub fn version(&self) -> ExecutionVersion {
+        self.options.version
+    }
+
     /// How it was compiled.
     pub(crate) fn options(&self) -> CompileOptions {
         self.options
@@ -308,6 +325,10 @@ impl Library {
 }
 
 impl Programs for Library {
+    fn version(&self) -> ExecutionVersion {
+        self.options.version
+    }
+
     fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }

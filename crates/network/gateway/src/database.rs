@@ -175,6 +175,10 @@ pub struct NodeStatus {
     pub protocol: String,
     /// Version of the program.
     pub version: String,
+    /// Version of the rules that the next block is executed with (docs/execution-versions.md).
+    pub execution_version: u32,
+    /// The newest version that the program knows.
+    pub execution_version_known: u32,
     /// Resident memory of the process in bytes.
     pub resident_bytes: u64,
     /// Where its outcomes were not those of a quorum the last time that this was so, since it started: from which block on,

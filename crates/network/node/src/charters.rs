@@ -5,44 +5,68 @@ use engine::Engine;
 use ledger::Ledger;
 use parking_lot::RwLock;
 use std::sync::Arc;
-use types::{Charter, Charters};
+use types::{Charter, Charters, KnownVersions, UnknownVersion};
 
 /// What the node's state has decided on after the last block that it has executed, for everybody in the node.
-pub(crate) struct DecidedCharters(RwLock<Charters>);
+pub(crate) struct DecidedCharters {
+    charters: RwLock<Charters>,
+    /// The rules of execution that this program has.
+    known_versions: KnownVersions,
+}
 
 impl DecidedCharters {
     /// Those of an engine; `known` where its catalog is no ledger's.
-    pub(crate) fn of(engine: &Engine, known: Charters) -> DecidedCharters {
-        DecidedCharters(RwLock::new(decided(engine).unwrap_or(known)))
+    pub(crate) fn of(engine: &Engine, known: Charters, known_versions: KnownVersions) -> DecidedCharters {
+        let charters = RwLock::new(decided(engine).unwrap_or(known));
+        let decided = DecidedCharters { charters, known_versions };
+        decided.warn();
+        decided
     }
 
     /// All of them.
     pub(crate) fn all(&self) -> Charters {
-        self.0.read().clone()
+        self.charters.read().clone()
+    }
+
+    /// The rules of execution that this program has.
+    pub(crate) fn known_versions(&self) -> KnownVersions {
+        self.known_versions
+    }
+
+    /// The rules that one of the charters comes to and this program does not have: the node will stop there.
+    pub(crate) fn unknown_version(&self) -> Option<UnknownVersion> {
+        self.known_versions.unknown(&self.charters.read())
+    }
+
+    fn warn(&self) {
+        if let Some(unknown) = self.unknown_version() {
+            tracing::warn!("{unknown}");
+        }
     }
 
     /// The one that holds at a height.
     pub(crate) fn at(&self, height: u64) -> Arc<Charter> {
-        self.0.read().at(height).charter.clone()
+        self.charters.read().at(height).charter.clone()
     }
 
     /// The last one, whether it holds already or not: it has all organisations that the ledger ever had.
     pub(crate) fn newest(&self) -> Arc<Charter> {
-        self.0.read().newest().charter.clone()
+        self.charters.read().newest().charter.clone()
     }
 
     /// The engine has executed a block, or has healed. Gives all if they are others than before.
     pub(crate) fn follow(&self, engine: &Engine) -> Option<Charters> {
         let amended = engine.amended_charter();
         let newest = amended.as_ref().map_or((0, 0), |one| (one.charter.version, one.effective_height));
-        let known = self.0.read();
+        let known = self.charters.read();
         let same = (known.newest().charter.version, known.newest().first) == newest;
         drop(known);
         if same {
             return None;
         }
         let charters = decided(engine)?;
-        *self.0.write() = charters.clone();
+        *self.charters.write() = charters.clone();
+        self.warn();
         Some(charters)
     }
 }

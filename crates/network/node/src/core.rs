@@ -99,12 +99,13 @@ pub(crate) fn open(
         ledger: &ledger,
         checkpoints: &checkpoints,
         rows: rows.as_deref(),
+        known_versions: options.known_versions,
     };
     let recovered = pool.install(|| recovery.recover())?;
     let engine = &recovered.engine;
     let mut repairs = recovered.refused.clone();
     repairs.extend(ledger_repairs(&opened));
-    let decided = Arc::new(DecidedCharters::of(engine, named.clone()));
+    let decided = Arc::new(DecidedCharters::of(engine, named.clone(), options.known_versions));
     let organisation = decided.newest().member(&node_key.public_key());
     if organisation.is_none() {
         repairs.push(format!(

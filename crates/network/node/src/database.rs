@@ -535,15 +535,25 @@ impl Database for NodeDatabase {
             execution: charter.execution,
             protocol: charter.protocol.clone(),
             version: env!("CARGO_PKG_VERSION").to_string(),
+            execution_version: self.charters.at(height + 1).execution_version,
+            execution_version_known: self.charters.known_versions().newest().number(),
             resident_bytes: resident_bytes(),
             diverged: self.published.certified().reported(),
             not_serving: self.published.not_serving(),
-            warnings: self.keys.warnings(height),
+            warnings: self.warnings(height),
         }
     }
 
     fn metrics(&self) -> String {
         self.metrics.text() + &self.ordering.metrics()
+    }
+}
+
+impl NodeDatabase {
+    /// What somebody must do before long: replace a key, or install a newer program.
+    fn warnings(&self, height: u64) -> Vec<String> {
+        let unknown = self.charters.unknown_version().map(|unknown| unknown.to_string());
+        unknown.into_iter().chain(self.keys.warnings(height)).collect()
     }
 }
 

@@ -22,7 +22,10 @@ pub enum NodeError {
         error: std::io::Error,
     },
     /// `node.toml` is not one.
-    #[error("{path} is no node configuration as `entente init` writes it: {reason}")]
+    #[error(
+        "{path} is no node configuration as `entente init` writes it: {reason}; correct the file; if a newer version of \
+         Entente wrote it, install that version"
+    )]
     Config {
         /// Which file.
         path: PathBuf,
@@ -30,7 +33,7 @@ pub enum NodeError {
         reason: String,
     },
     /// The charter cannot be used.
-    #[error("{path}: {error}")]
+    #[error("{path}: {error}{}", advice(error))]
     Charter {
         /// Which file.
         path: PathBuf,
@@ -182,4 +185,14 @@ pub enum NodeError {
         /// What the operating system says.
         error: std::io::Error,
     },
+}
+
+/// What to do about a charter's file; of other errors they say it themselves.
+fn advice(error: &CharterError) -> &'static str {
+    match error {
+        CharterError::Malformed(_) => {
+            "; take the charter as its members have signed it; if a newer version of Entente wrote it, install that version"
+        }
+        _ => "",
+    }
 }

@@ -442,6 +442,43 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_a_newer_program_has_written_is_named_with_what_to_do() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let network = Network::create(place.path(), &options()).expect("an empty folder");
+        let folder = &network.folders[0];
+        let says = |file: &str, change: &dyn Fn(&str) -> String| {
+            let (path, text) = (folder.join(file), read(&folder.join(file)).expect("written"));
+            std::fs::write(&path, change(&text)).expect("written");
+            let error = NodeFolder::open(folder).err().expect("it does not know that").to_string();
+            std::fs::write(&path, text).expect("written");
+            assert!(error.contains(file), "{error}");
+            error
+        };
+        for file in ["node.toml", "charter.toml"] {
+            let error = says(file, &|text| format!("store = \"disk\"\n{text}"));
+            assert!(error.contains("unknown field `store`, expected one of"), "{error}");
+            assert!(
+                error.contains("if a newer version of Entente wrote it, install that version"),
+                "{error}"
+            );
+        }
+        // The rules that a ledger was founded with, as its members have signed them.
+        let mut newer = network.charter.clone();
+        newer.execution_version = types::ExecutionVersion::NEWEST.number() + 1;
+        for member in 0..4 {
+            let root = read(&network.folders[member].join("root.key")).expect("written");
+            newer.sign(member, &SecretKey::from_hex(&root).expect("a key"));
+        }
+        let error = says("charter.toml", &|_| newer.to_toml());
+        assert!(
+            error.contains("execution version 3 is needed, this program knows versions 1 to 2"),
+            "{error}"
+        );
+        assert!(error.contains("install a newer version of Entente"), "{error}");
+        NodeFolder::open(folder).expect("as it was");
+    }
+
+    #[test]
     fn three_organisations_are_too_few() {
         let place = tempfile::tempdir().expect("a temporary folder");
         let few = NetworkOptions { organisations: 3, ..options() };

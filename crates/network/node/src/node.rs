@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use types::{CheckpointCertificate, OutcomeCertificate};
+use types::{CheckpointCertificate, KnownVersions, OutcomeCertificate};
 
 /// Threads that serve clients.
 const GATEWAY_THREADS: usize = 2;
@@ -26,6 +26,8 @@ pub struct NodeOptions {
     /// Outcomes are not attested, to measure what that costs: on a ledger whose ordering may be far ahead of what is
     /// certified, and for clients that are answered when transactions are recorded.
     pub attests_nothing: bool,
+    /// The rules of execution that the node knows: fewer than it does, where it stands for an older program.
+    pub known_versions: KnownVersions,
     /// What goes wrong in memory.
     pub faults: Option<Arc<Faults>>,
     /// What goes wrong with the disk of ledger and checkpoints.

@@ -6,11 +6,11 @@ use crate::attesting::OwnOutcome;
 use crate::charters;
 use crate::row_history::KeptRows;
 use crypto::Digest;
-use engine::{Engine, Verifier};
+use engine::{Engine, EngineError, Verifier};
 use ledger::{BlockOutcome, BlockRecord, CheckpointStore, Ledger, LedgerError};
 use state::{CheckpointHeader, StateTree, write_checkpoint};
 use std::sync::Arc;
-use types::{Charter, OutcomeHeader, Pipeline};
+use types::{Charter, KnownVersions, OutcomeHeader, Pipeline};
 
 /// An engine at the ledger's tip, and how it got there.
 pub(crate) struct Recovered {
@@ -53,6 +53,8 @@ pub(crate) struct Recovery<'a> {
     pub(crate) checkpoints: &'a CheckpointStore,
     /// The history of rows, where it is kept.
     pub(crate) rows: Option<&'a KeptRows>,
+    /// The rules of execution that this program has.
+    pub(crate) known_versions: KnownVersions,
 }
 
 impl Recovery<'_> {
@@ -63,6 +65,7 @@ impl Recovery<'_> {
     /// [`NodeError::Diverged`] where even full replay differs from what is certified;
     /// [`NodeError::NoState`] where the ledger does not have every block; errors of the ledger's files.
     pub(crate) fn recover(self) -> Result<Recovered, NodeError> {
+        self.check_versions()?;
         let mut refused = Vec::new();
         let recovered = match self.begin_anywhere(&mut refused) {
             Ok(recovered) => recovered,
@@ -73,6 +76,25 @@ impl Recovery<'_> {
             }
         };
         Ok(Recovered { refused, ..recovered })
+    }
+
+    /// A node that would stop at the first block behind its ledger, or whose ledger or checkpoints a newer program has
+    /// written, does not begin to execute blocks again, and puts no checkpoints of its own in their place.
+    ///
+    /// # Errors
+    /// [`EngineError::UnknownVersion`], [`LedgerError::Version`].
+    fn check_versions(self) -> Result<(), NodeError> {
+        for height in self.checkpoints.newest() {
+            if let Err(error @ LedgerError::Version { .. }) = self.checkpoints.read(height) {
+                return Err(error.into());
+            }
+        }
+        let charters = charters::named(self.ledger, self.charter)?;
+        let next = self.ledger.tip().map_or(0, |(height, _)| height) + 1;
+        match self.known_versions.unknown(&charters).filter(|unknown| unknown.first <= next) {
+            Some(unknown) => Err(EngineError::UnknownVersion(unknown).into()),
+            None => Ok(()),
+        }
     }
 
     fn begin_anywhere(self, refused: &mut Vec<String>) -> Result<Recovered, NodeError> {
@@ -93,10 +115,10 @@ impl Recovery<'_> {
     fn record_outcomes_again(self) -> Result<Option<String>, NodeError> {
         let first = self.ledger.first_height();
         let mut engine = match (first, self.checkpoints.newest().last()) {
-            (1, _) => Engine::new(self.charter.clone())?,
+            (1, _) => Engine::founded(self.charter.clone(), self.known_versions)?,
             (_, None) => return Ok(None),
             // The oldest has seen least.
-            (_, Some(height)) => match load(self.charter, self.ledger, self.checkpoints, *height) {
+            (_, Some(height)) => match self.load(*height) {
                 Ok(engine) => engine,
                 Err(_) => return Ok(None),
             },
@@ -167,7 +189,7 @@ impl Recovery<'_> {
                 ));
                 continue;
             }
-            let engine = load(self.charter, self.ledger, self.checkpoints, height);
+            let engine = self.load(height);
             let attempt = engine
                 .and_then(|engine| engine.with_pipeline(self.pipeline).map_err(|error| error.to_string()))
                 .and_then(|engine| self.replay(engine, known).map_err(|error| error.to_string()));
@@ -190,7 +212,8 @@ impl Recovery<'_> {
         if first > 1 {
             return Err(NodeError::NoState { first });
         }
-        let engine = Engine::new(self.charter.clone())?.with_pipeline(self.pipeline)?;
+        let engine = Engine::founded(self.charter.clone(), self.known_versions)?;
+        let engine = engine.with_pipeline(self.pipeline)?;
         let (engine, replayed) = self.replay(engine, known)?;
         Ok(Recovered { engine, checkpoint: 0, replayed, refused: Vec::new() })
     }
@@ -221,28 +244,25 @@ impl Recovery<'_> {
         }
         Ok((engine, replayed))
     }
-}
 
-fn load(
-    charter: &Arc<Charter>,
-    ledger: &Ledger,
-    checkpoints: &CheckpointStore,
-    height: u64,
-) -> Result<Engine, String> {
-    let mut reader = checkpoints.read(height).map_err(|error| error.to_string())?;
-    let checkpoint = state::read_checkpoint(&mut reader).map_err(|error| error.to_string())?;
-    reader.finish().map_err(|error| error.to_string())?;
-    let recorded = ledger.outcome_header(height).map_err(|error| error.to_string())?;
-    let Some(outcome) = recorded else {
-        return Err(format!("the ledger has no block {height}"));
-    };
-    let (state_digest, outcome) = (outcome.state_digest, outcome.digest());
-    let expected = CheckpointHeader { ledger: charter.ledger(), height, state_digest, outcome };
-    if checkpoint.header != expected {
-        return Err(format!("expected the state {expected:?}, found {:?}", checkpoint.header));
+    /// An engine with the state of an own checkpoint.
+    fn load(self, height: u64) -> Result<Engine, String> {
+        let mut reader = self.checkpoints.read(height).map_err(|error| error.to_string())?;
+        let checkpoint = state::read_checkpoint(&mut reader).map_err(|error| error.to_string())?;
+        reader.finish().map_err(|error| error.to_string())?;
+        let recorded = self.ledger.outcome_header(height).map_err(|error| error.to_string())?;
+        let Some(outcome) = recorded else {
+            return Err(format!("the ledger has no block {height}"));
+        };
+        let (state_digest, outcome) = (outcome.state_digest, outcome.digest());
+        let expected = CheckpointHeader { ledger: self.charter.ledger(), height, state_digest, outcome };
+        if checkpoint.header != expected {
+            return Err(format!("expected the state {expected:?}, found {:?}", checkpoint.header));
+        }
+        let state = (Arc::new(checkpoint.state), checkpoint.live);
+        Engine::continued(self.charter.clone(), &expected, state, self.known_versions)
+            .map_err(|error| error.to_string())
     }
-    let state = Arc::new(checkpoint.state);
-    Engine::at(charter.clone(), &expected, state, checkpoint.live).map_err(|error| error.to_string())
 }
 
 /// Compares the root of the state, and writes the checkpoint.

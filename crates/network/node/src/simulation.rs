@@ -84,7 +84,7 @@ impl SimulatedNode {
             oracles: Default::default(),
         };
         let options =
-            NodeOptions { attests_nothing: false, faults: Some(member.faults), disk: Some(member.disk) };
+            NodeOptions { faults: Some(member.faults), disk: Some(member.disk), ..NodeOptions::default() };
         let whose = Member {
             folder: &member.folder,
             charter: &member.charter,

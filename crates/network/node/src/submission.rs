@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Outcome, Place, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId,
+    AnswerAt, Outcome, Payload, Place, Receipt, RejectReason, SqlError, SqlState, SubmissionRefusal,
+    SubmissionReply, TransactionId,
 };
 
 /// A transaction that somebody has submitted and waits for.
@@ -83,6 +84,10 @@ impl Submitter {
                 one.reply(Err(SubmissionRefusal::Rejected(reason)));
                 continue;
             }
+            if let Some(error) = self.agrees_to_unknown_version(&transaction.payload) {
+                one.reply(Err(SubmissionRefusal::Aborted(error)));
+                continue;
+            }
             if let Some(limit) = &self.rate_limit
                 && !limit.admit(transaction.client.key, &transaction.principal, self.started.elapsed())
             {
@@ -114,6 +119,25 @@ impl Submitter {
             };
             self.receipts.answer(&id, &name, &Err(refusal));
         }
+    }
+
+    /// Why nobody should agree to rules of execution through a node that does not have them: it would stop where they hold.
+    /// Where all nodes refuse, the ledger cannot come to what nobody can execute.
+    fn agrees_to_unknown_version(&self, payload: &Payload) -> Option<SqlError> {
+        let version = sql::agreed_execution_version(&self.published.library(), payload)?;
+        let newest = self.charters.known_versions().newest();
+        if version <= newest.number() {
+            return None;
+        }
+        let message = format!(
+            "the program of this node knows execution versions 1 to {newest}, and would stop where version {version} holds"
+        );
+        let error = SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message);
+        Some(
+            error.hint(
+                "Install a newer version of Entente on the nodes first, then propose or approve it again.",
+            ),
+        )
     }
 
     /// Whether a recorded receipt may be handed out to somebody who waits for this moment.

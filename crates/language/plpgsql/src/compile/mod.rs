@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use syntax::plpgsql::ast::{DeclaredType, Expression, Statement, StatementKind, Target};
-use types::{DataType, Language, OutputColumn, Procedure, SqlError, SqlState, object_name};
+use types::{DataType, ExecutionVersion, Language, OutputColumn, Procedure, SqlError, SqlState, object_name};
 
 /// Compiles a procedure against the tables of a catalog. Procedures that it calls are looked up when it runs.
 ///
@@ -473,10 +473,12 @@ pub struct CompileOptions {
     /// Whether reading a row, deciding on it and changing it become one command (`plpgsql::fuse`). Off only to measure
     /// and test what it does.
     pub fusion: bool,
+    /// The rules that transactions are bound and executed with.
+    pub version: ExecutionVersion,
 }
 
 impl Default for CompileOptions {
     fn default() -> CompileOptions {
-        CompileOptions { fusion: true }
+        CompileOptions { fusion: true, version: ExecutionVersion::CURRENT }
     }
 }

@@ -38,7 +38,7 @@ impl Contract {
         let mut fused = Database::with(&TABLES);
         let create = format!("CREATE PROCEDURE {signature} LANGUAGE plpgsql AS $$ {body} $$");
         fused.run(&create).unwrap_or_else(|error| panic!("{create}: {error:?}"));
-        let options = CompileOptions { fusion: false };
+        let options = CompileOptions { fusion: false, ..CompileOptions::default() };
         let unfused = Library::with_options(fused.state.catalog().clone(), options).expect("it compiles");
         let name = signature.split('(').next().expect("a name").to_string();
         Contract { fused, unfused: Arc::new(unfused), name }

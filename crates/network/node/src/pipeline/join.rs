@@ -7,7 +7,7 @@ use crate::attesting::Input;
 use crate::joining::{Fetched, Staging};
 use crate::recovery::{Known, Recovered};
 use crossbeam_channel::Sender;
-use engine::Engine;
+use engine::{Engine, EngineError};
 use ledger::Anchor;
 use ordering::Ordering;
 use std::sync::Arc;
@@ -20,6 +20,13 @@ use types::encode;
 fn install(shared: &Shared, fetched: Fetched) -> Result<Recovered, NodeError> {
     let Fetched { anchor, checkpoint } = fetched;
     let (header, height) = (checkpoint.header, anchor.height());
+    let known_versions = shared.charters.known_versions();
+    let refused = |reason| NodeError::Certificate { height, reason };
+    let charters = anchor.charters(&shared.charter).map_err(refused)?;
+    if let Some(unknown) = known_versions.unknown(&charters).filter(|unknown| unknown.first <= height + 1) {
+        // Before anything is written: a newer program begins where this one stood.
+        return Err(EngineError::UnknownVersion(unknown).into());
+    }
     let content = checkpoint.live.content();
     shared.checkpoints.write(height, |writer| {
         state::write_checkpoint(&header, checkpoint.state.snapshot().as_ref(), &content, writer)
@@ -32,8 +39,9 @@ fn install(shared: &Shared, fetched: Fetched) -> Result<Recovered, NodeError> {
     if let Some(rows) = &shared.rows {
         rows.reach(height)?;
     }
-    let (state, live) = (Arc::new(checkpoint.state), checkpoint.live);
-    let engine = Engine::at(shared.charter.clone(), &header, state, live)?.with_pipeline(shared.pipeline)?;
+    let state = (Arc::new(checkpoint.state), checkpoint.live);
+    let engine = Engine::continued(shared.charter.clone(), &header, state, known_versions)?;
+    let engine = engine.with_pipeline(shared.pipeline)?;
     let (engine, replayed) = shared.pool.install(|| shared.recovery().replay(engine, &Known::NOTHING))?;
     Staging::remove(&shared.staging)?;
     Ok(Recovered { engine, checkpoint: height, replayed, refused: Vec::new() })

@@ -108,6 +108,7 @@ impl Shared {
             ledger: &self.ledger,
             checkpoints: &self.checkpoints,
             rows: self.rows.as_deref(),
+            known_versions: self.charters.known_versions(),
         }
     }
 

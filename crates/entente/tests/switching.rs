@@ -1,0 +1,70 @@
+//! A network of real processes goes over to the next execution version while clients write: `docs/execution-versions.md`.
+#![allow(missing_docs)]
+
+mod support;
+
+use std::process::Command;
+use support::load::Load;
+use support::{ENTENTE, TestNetwork};
+
+/// The execution version of a node's next block, and the newest that its program knows.
+async fn versions(network: &TestNetwork, node: usize) -> (u64, u64) {
+    let url = format!("http://127.0.0.1:{}/status", network.port_base + 200 + node as u16);
+    let text = reqwest::get(&url).await.expect("answered").text().await.expect("text");
+    let status: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let number = |name: &str| status[name].as_u64().unwrap_or_else(|| panic!("{name}: {status}"));
+    (number("execution_version"), number("execution_version_known"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_network_goes_over_to_the_next_version_while_clients_write() {
+    let mut network = TestNetwork::create(|charter| {
+        charter.execution_version = 1;
+        // Changes take effect 20 blocks after they are decided.
+        charter.outcome_lag_blocks = 10;
+        charter.block.idle_ms = 100;
+        charter.checkpoint_blocks = 20;
+    });
+    network.start_all().await;
+    let load = Load::start(&network).await;
+    load.wait_for(200, "version 1").await;
+    assert_eq!(versions(&network, 0).await, (1, 2));
+    let governor = network.session(1).await;
+    let switch = "SELECT entente.set_charter('execution_version', '2')";
+    let switched = governor.simple_query(switch).await;
+    switched.expect("the next one");
+    let height = network.client(1).status().await.expect("it answers").height;
+    // One is away when it happens.
+    network.kill(2);
+    network.wait_for_height(0, height + 25).await;
+    load.wait_for(200, "version 2").await;
+    network.start(2);
+    let wait = network.wait_for_height(2, height + 25);
+    wait.await;
+    // One comes in behind it.
+    let (fifth, add) = network.newcomer("emma");
+    network.start(fifth);
+    governor.simple_query(&add).await.expect("a good acceptance");
+    let height = network.client(1).status().await.expect("it answers").height;
+    network.wait_for_height(fifth, height).await;
+    load.wait_for(100, "five nodes").await;
+    // One executes again what it has.
+    network.kill(3);
+    for folder in ["checkpoints", "history"] {
+        std::fs::remove_dir_all(network.node_folder(3).join(folder)).expect("it was there");
+    }
+    network.start(3);
+    network.wait_for_height(3, height).await;
+    network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
+    for node in [0, 1, 2, 3, fifth] {
+        assert_eq!(versions(&network, node).await, (2, 2), "node {node}");
+    }
+    load.finish(&mut network).await;
+    for node in 0..4 {
+        let output =
+            Command::new(ENTENTE).args(["verify", "--replay"]).arg(network.node_folder(node)).output();
+        let output = output.expect("the program runs");
+        let said = [output.stdout, output.stderr].concat();
+        assert!(output.status.success(), "node {node}: {}", String::from_utf8_lossy(&said));
+    }
+}

@@ -1,0 +1,116 @@
+//! Versions of the rules of execution, and which of them a program knows.
+//!
+//! Whatever changes a root, a digest, an id or a result of a block is a new version. Blocks are executed with the one that
+//! the charter of their height names ([`Charter::execution_version`]), so that a ledger comes to the same for ever, and a network
+//! goes over to the next one by an amendment: `docs/execution-versions.md`.
+
+use crate::{Charter, Charters};
+use std::fmt;
+
+/// The rules that a block is executed with. Code that differs between versions asks `version >= ExecutionVersion::V2`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ExecutionVersion {
+    /// The first.
+    V1 = 1,
+    /// The second.
+    V2 = 2,
+}
+
+/// A program that executes blocks knows all versions up to one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KnownVersions {
+    newest: ExecutionVersion,
+}
+
+/// A version that this program does not know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "execution version {needed} is needed{}, this program knows versions 1 to {newest}: install a newer version of Entente and \
+     start the node again; nothing is lost, it goes on where it stopped",
+    if *first > 0 { format!(" from height {first} on") } else { String::new() }
+)]
+pub struct UnknownVersion {
+    /// The version.
+    pub needed: u32,
+    /// The height of the first block that is to be executed with it; 0: all.
+    pub first: u64,
+    /// The newest version that the program knows.
+    pub newest: ExecutionVersion,
+}
+
+impl ExecutionVersion {
+    /// All, the oldest first.
+    pub const ALL: [ExecutionVersion; 2] = [ExecutionVersion::V1, ExecutionVersion::V2];
+
+    /// What new ledgers begin with.
+    pub const CURRENT: ExecutionVersion = ExecutionVersion::V1;
+
+    /// The newest that this program knows; where it is not the current one, ledgers go over to it by an amendment.
+    pub const NEWEST: ExecutionVersion = ExecutionVersion::V2;
+
+    /// As charters write it.
+    pub fn number(self) -> u32 {
+        self as u32
+    }
+}
+
+impl fmt::Display for ExecutionVersion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.number().fmt(formatter)
+    }
+}
+
+impl Default for KnownVersions {
+    /// Those of this program.
+    fn default() -> KnownVersions {
+        KnownVersions { newest: ExecutionVersion::NEWEST }
+    }
+}
+
+impl KnownVersions {
+    /// Those up to one: an older program, as tests need it.
+    pub fn up_to(newest: ExecutionVersion) -> KnownVersions {
+        KnownVersions { newest }
+    }
+
+    /// The newest of them.
+    pub fn newest(self) -> ExecutionVersion {
+        self.newest
+    }
+
+    /// The version with which the blocks are executed that a charter holds for, from height `first` on.
+    ///
+    /// # Errors
+    /// [`UnknownVersion`].
+    pub fn of(self, charter: &Charter, first: u64) -> Result<ExecutionVersion, UnknownVersion> {
+        let needed = charter.execution_version;
+        let found = ExecutionVersion::ALL.into_iter().find(|version| version.number() == needed);
+        let known = found.filter(|version| *version <= self.newest);
+        known.ok_or(UnknownVersion { needed, first, newest: self.newest })
+    }
+
+    /// The first of the charters of a ledger whose version is not known.
+    pub fn unknown(self, charters: &Charters) -> Option<UnknownVersion> {
+        charters.reigns().iter().find_map(|reign| self.of(&reign.charter, reign.first).err())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_knows_versions_up_to_one() {
+        let charter = |execution_version| Charter { execution_version, ..Charter::with_defaults("test", 1) };
+        let older = KnownVersions::up_to(ExecutionVersion::V1);
+        assert_eq!(older.of(&charter(1), 0), Ok(ExecutionVersion::V1));
+        let error = older.of(&charter(2), 50).expect_err("it does not know it").to_string();
+        assert!(error.contains("version 2 is needed from height 50 on"), "{error}");
+        assert!(error.contains("knows versions 1 to 1"), "{error}");
+        let this = KnownVersions::default();
+        assert_eq!(this.of(&charter(2), 50), Ok(ExecutionVersion::V2));
+        assert!(this.of(&charter(3), 0).is_err());
+        assert!(this.of(&charter(0), 0).is_err());
+        assert_eq!(ExecutionVersion::ALL.last(), Some(&ExecutionVersion::NEWEST));
+    }
+}
