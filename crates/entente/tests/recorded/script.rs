@@ -2,7 +2,6 @@
 
 use crate::support::TestNetwork;
 use std::collections::BTreeMap;
-use std::time::Duration;
 use tokio_postgres::{Client, SimpleQueryMessage};
 use types::{Outcome, Payload};
 

@@ -78,17 +78,12 @@ impl Recovery<'_> {
         Ok(Recovered { refused, ..recovered })
     }
 
-    /// A node that would stop at the first block behind its ledger, or whose ledger or checkpoints a newer program has
-    /// written, does not begin to execute blocks again, and puts no checkpoints of its own in their place.
+    /// A node that would stop at the first block behind its ledger, or whose ledger a newer program has written, does not
+    /// begin to execute blocks again.
     ///
     /// # Errors
-    /// [`EngineError::UnknownVersion`], [`LedgerError::Version`].
+    /// [`EngineError::UnknownVersion`].
     fn check_versions(self) -> Result<(), NodeError> {
-        for height in self.checkpoints.newest() {
-            if let Err(error @ LedgerError::Version { .. }) = self.checkpoints.read(height) {
-                return Err(error.into());
-            }
-        }
         let charters = charters::named(self.ledger, self.charter)?;
         let next = self.ledger.tip().map_or(0, |(height, _)| height) + 1;
         match self.known_versions.unknown(&charters).filter(|unknown| unknown.first <= next) {
