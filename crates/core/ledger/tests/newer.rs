@@ -32,6 +32,9 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Digest> {
     kept.map(|path| (path.clone(), sha256(&[&std::fs::read(&path).expect("reads")]))).collect()
 }
 
+/// A file of a ledger, and where the checksum of its head stands.
+type Choose = fn(&Path) -> (PathBuf, usize);
+
 fn assert_newer(error: Option<LedgerError>, file: &Path, expected: u32) {
     let error = error.expect("it is not opened");
     let LedgerError::Version { path, expected: known, found } = &error else { panic!("{error}") };
@@ -43,7 +46,7 @@ fn assert_newer(error: Option<LedgerError>, file: &Path, expected: u32) {
 #[test]
 fn a_ledger_of_a_newer_format_is_left_alone() {
     // The file that names the ledger, a finished file of blocks, the last one.
-    let choose: [fn(&Path) -> (PathBuf, usize); 3] = [
+    let choose: [Choose; 3] = [
         |folder| (folder.join("LEDGER"), 44),
         |folder| (files(folder, "log")[0].clone(), 60),
         |folder| (files(folder, "log").pop().expect("a file"), 60),
