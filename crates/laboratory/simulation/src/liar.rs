@@ -5,7 +5,10 @@ use crossbeam_channel::Receiver;
 use crypto::sha256;
 use node::simulation::retell;
 use ordering::simulation::node_key;
-use ordering::{Admission, CertificateError, Delivery, Ordering, OrderingStatus, SubmitError};
+use ordering::{
+    Admission, CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, Ordering, OrderingStatus,
+    Services, SubmitError,
+};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
@@ -36,9 +39,9 @@ pub enum Lie {
 /// Transactions that a node has and repeats.
 const REPEATED_MAX: usize = 256;
 
-/// Ordering as a lying node uses it.
-pub(crate) struct LyingOrdering {
-    inner: Arc<dyn Ordering>,
+/// What the network gives to a lying node, as it uses it.
+pub(crate) struct LyingServices {
+    inner: Services,
     organisation: usize,
     lie: Lie,
     told: AtomicU64,
@@ -48,16 +51,16 @@ pub(crate) struct LyingOrdering {
     known: Mutex<Vec<Bytes>>,
 }
 
-impl LyingOrdering {
-    pub(crate) fn around(inner: Arc<dyn Ordering>, organisation: usize, lie: Lie) -> Arc<dyn Ordering> {
-        Arc::new(LyingOrdering {
+impl LyingServices {
+    pub(crate) fn around(inner: Services, organisation: usize, lie: Lie) -> Services {
+        Services::of(Arc::new(LyingServices {
             inner,
             organisation,
             lie,
             told: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             known: Mutex::default(),
-        })
+        }))
     }
 
     /// One of those that clients have submitted here, once more.
@@ -65,7 +68,7 @@ impl LyingOrdering {
         let told = self.told.fetch_add(1, Atomic::Relaxed) as usize;
         let known = self.known.lock();
         if let Some(one) = known.len().checked_sub(1).map(|last| known[told % (last + 1)].clone()) {
-            let _ = self.inner.submit(vec![one]);
+            let _ = self.inner.ordering.submit(vec![one]);
         }
     }
 
@@ -97,7 +100,7 @@ fn one_bit_changed(message: &[u8]) -> Bytes {
     changed.into()
 }
 
-impl Ordering for LyingOrdering {
+impl Ordering for LyingServices {
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
         if self.lie == Lie::Transactions {
             let number = self.told.fetch_add(1, Atomic::Relaxed);
@@ -113,28 +116,74 @@ impl Ordering for LyingOrdering {
                 }
                 Bytes::from(changed)
             }));
-            let _ = self.inner.submit(forged);
+            let _ = self.inner.ordering.submit(forged);
         }
         if self.lie == Lie::Repetitions {
             let mut known = self.known.lock();
             let room = REPEATED_MAX.saturating_sub(known.len());
             known.extend(transactions.iter().take(room).cloned());
         }
-        self.inner.submit(transactions)
+        self.inner.ordering.submit(transactions)
     }
 
     fn deliveries(&self) -> &Receiver<Delivery> {
-        self.inner.deliveries()
-    }
-
-    fn follow(&self, charters: &Charters) {
-        self.inner.follow(charters);
+        self.inner.ordering.deliveries()
     }
 
     fn acknowledge(&self, height: u64) {
-        self.inner.acknowledge(height);
+        self.inner.ordering.acknowledge(height);
     }
 
+    fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
+        self.inner.ordering.skip_to(header, certificate)
+    }
+
+    fn read(&self, height: u64) -> Option<Delivery> {
+        self.inner.ordering.read(height)
+    }
+
+    fn status(&self) -> OrderingStatus {
+        self.inner.ordering.status()
+    }
+
+    fn metrics(&self) -> String {
+        self.inner.ordering.metrics()
+    }
+
+    fn stop(&self) {
+        self.inner.ordering.stop();
+    }
+}
+
+impl CertifyOutcomes for LyingServices {
+    fn certify(&self, mut certificate: OutcomeCertificate) {
+        if self.lie == Lie::Certificates {
+            other(&mut certificate.statement);
+        }
+        self.inner.certifying.certify(certificate);
+    }
+
+    fn certify_checkpoint(&self, mut certificate: CheckpointCertificate) {
+        if self.lie == Lie::Certificates {
+            other_root(&mut certificate.statement);
+        }
+        self.inner.certifying.certify_checkpoint(certificate);
+    }
+
+    fn decided(&self, charters: Charters) {
+        self.inner.certifying.decided(charters);
+    }
+
+    fn charters(&self) -> Charters {
+        self.inner.certifying.charters()
+    }
+
+    fn follow(&self, charters: &Charters) {
+        self.inner.certifying.follow(charters);
+    }
+}
+
+impl ExchangeMessages for LyingServices {
     fn broadcast(&self, message: Bytes) {
         match self.lie {
             Lie::Silence => return,
@@ -146,62 +195,20 @@ impl Ordering for LyingOrdering {
             true => retell(&message, &node_key(self.organisation), other, other_root).unwrap_or(message),
             false => message,
         };
-        self.inner.broadcast(message);
+        self.inner.messages.broadcast(message);
     }
 
     fn messages(&self) -> &Receiver<(u16, Bytes)> {
-        self.inner.messages()
+        self.inner.messages.messages()
     }
 
     fn tell(&self, member: u16, message: Bytes) {
         let lies = self.lie == Lie::Checkpoints && self.sent.fetch_add(1, Atomic::Relaxed) % 2 == 1;
-        self.inner.tell(member, if lies { one_bit_changed(&message) } else { message });
+        self.inner.messages.tell(member, if lies { one_bit_changed(&message) } else { message });
     }
 
     fn told(&self) -> &Receiver<(u16, Bytes)> {
-        self.inner.told()
-    }
-
-    fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
-        self.inner.skip_to(header, certificate)
-    }
-
-    fn decided(&self, charters: Charters) {
-        self.inner.decided(charters);
-    }
-
-    fn charters(&self) -> Charters {
-        self.inner.charters()
-    }
-
-    fn certify(&self, mut certificate: OutcomeCertificate) {
-        if self.lie == Lie::Certificates {
-            other(&mut certificate.statement);
-        }
-        self.inner.certify(certificate);
-    }
-
-    fn certify_checkpoint(&self, mut certificate: CheckpointCertificate) {
-        if self.lie == Lie::Certificates {
-            other_root(&mut certificate.statement);
-        }
-        self.inner.certify_checkpoint(certificate);
-    }
-
-    fn read(&self, height: u64) -> Option<Delivery> {
-        self.inner.read(height)
-    }
-
-    fn status(&self) -> OrderingStatus {
-        self.inner.status()
-    }
-
-    fn metrics(&self) -> String {
-        self.inner.metrics()
-    }
-
-    fn stop(&self) {
-        self.inner.stop();
+        self.inner.messages.told()
     }
 }
 

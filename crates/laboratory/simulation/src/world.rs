@@ -3,7 +3,7 @@
 use crate::chance::Chance;
 use crate::clients::Clients;
 use crate::history::{Answer, History, Replayed};
-use crate::liar::{AdmitsAnything, ForgetsAll, Lie, LyingOrdering};
+use crate::liar::{AdmitsAnything, ForgetsAll, Lie, LyingServices};
 use crate::plan::{Byzantine, Joiner, NodeFault, Plan, TROUBLE};
 use crate::workload::{READ_ALL, numbers};
 use crate::{Mutation, Report};
@@ -327,10 +327,10 @@ impl Process for World {
                 Some(Lie::Repetitions) => Arc::new(ForgetsAll::around(admission)),
                 _ => admission,
             };
-            let ordering = join(height, charters, admission);
+            let services = join(height, charters, admission);
             match lie {
-                Some(lie) => LyingOrdering::around(ordering, number, lie),
-                None => ordering,
+                Some(lie) => LyingServices::around(services, number, lie),
+                None => services,
             }
         };
         match SimulatedNode::open(member, clock, join) {

@@ -22,7 +22,7 @@ use crossbeam_channel::{Receiver, bounded};
 use crypto::SecretKey;
 use engine::Verifier;
 use ledger::{CheckpointStore, Ledger, LedgerOptions, OpenReport};
-use ordering::{Admission, CertificateVerifier, Ordering};
+use ordering::{Admission, CertificateVerifier, Services};
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub(crate) struct Core {
 /// Whatever keeps the node from starting, with what to do.
 pub(crate) fn open(
     member: Member<'_>,
-    join: impl FnOnce(Standing, Arc<dyn Admission>) -> Result<Arc<dyn Ordering>, NodeError>,
+    join: impl FnOnce(Standing, Arc<dyn Admission>) -> Result<Services, NodeError>,
 ) -> Result<Core, NodeError> {
     let Member { folder, charter, node_key, config, options, clock } = member;
     let disk = options.disk;
@@ -126,8 +126,9 @@ pub(crate) fn open(
     });
     let admission: Arc<dyn Admission> =
         Arc::new(VerifierAdmission { verifier: verifier.clone(), proposer: proposer.clone() });
-    let ordering = join(Standing { height, last, charters: named.clone() }, admission)?;
-    ordering.decided(decided.all());
+    let services = join(Standing { height, last, charters: named.clone() }, admission)?;
+    let Services { ordering, certifying, messages } = services.clone();
+    certifying.decided(decided.all());
     if let Some(anchor) = &anchor {
         // The node may have ended before ordering knew it.
         pipeline::skip(ordering.as_ref(), anchor)?;
@@ -156,9 +157,11 @@ pub(crate) fn open(
         let roots = Roots::new(roots, checkpoints.clone());
         let attestations =
             Attestations::new(decided.all(), Limits::OUTCOMES, node_key.clone(), certified_height);
-        let parts = (ordering.clone(), ledger.clone(), published.clone(), metrics.clone());
+        let network = (certifying.clone(), messages.clone());
+        let parts = (ledger.clone(), published.clone(), metrics.clone());
         let outcomes = outcomes.into_iter().map(|own| Input::Executed(Box::new(own)));
-        let attester = Attester::new((attestations, roots), parts, (answers, asking), clock, outcomes);
+        let attester =
+            Attester::new((attestations, roots), network, parts, (answers, asking), clock, outcomes);
         Attest { attester, inputs: to_attest, certified, heal }
     });
     let (want, wanted) = bounded(1);
@@ -171,7 +174,7 @@ pub(crate) fn open(
     let exchange = (charter.organisations.len() > 1).then(|| Exchange {
         charter: charter.clone(),
         organisation: organisation.map_or(u16::MAX, |position| position as u16),
-        ordering: ordering.clone(),
+        services,
         ledger: ledger.clone(),
         published: published.clone(),
         metrics: metrics.clone(),
@@ -188,6 +191,8 @@ pub(crate) fn open(
         keys: Arc::new(keys),
         pipeline: config.pipeline,
         ordering: ordering.clone(),
+        certifying,
+        messages,
         ledger: ledger.clone(),
         checkpoints,
         attest,

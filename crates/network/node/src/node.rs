@@ -8,7 +8,7 @@ use crate::{NodeError, NodeFolder, access};
 use gateway::{Access, Database};
 use ordering::bft::{self, BftConfig};
 use ordering::solo::{self, SoloConfig};
-use ordering::{MempoolLimits, Ordering};
+use ordering::{MempoolLimits, Ordering, Services};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
@@ -98,9 +98,10 @@ impl Node {
             Ok(match charter.ordering.as_str() {
                 "solo" => {
                     let mempool = MempoolLimits::default();
-                    solo::start(SoloConfig { charters, node_key: member_key, last, mempool }, admission)?
+                    let config = SoloConfig { charters, node_key: member_key, last, mempool };
+                    Services::of(solo::start(config, admission)?)
                 }
-                _ => bft::start(
+                _ => Services::of(bft::start(
                     BftConfig {
                         charters,
                         node_key: member_key,
@@ -111,7 +112,7 @@ impl Node {
                         worker_threads: 2,
                     },
                     admission,
-                )?,
+                )?),
             })
         };
         let Core { shared, recovered, attest, exchange, joined, submitter, repairs } =

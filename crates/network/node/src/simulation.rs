@@ -9,7 +9,7 @@ use crate::{Faults, Join, NodeConfig, NodeError, NodeOptions};
 use bytes::Bytes;
 use crypto::{Digest, SecretKey};
 use ledger::Ledger;
-use ordering::{Admission, Delivery, Ordering};
+use ordering::{Admission, Delivery, Services};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ pub struct SimulatedNode {
 }
 
 impl SimulatedNode {
-    /// Recovers the state from the folder. `join` gives the node its ordering, above the height that it is told, with the
+    /// Recovers the state from the folder. `join` gives the node its services, with ordering above the height that it is told, with the
     /// charters that blocks up to there name.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl SimulatedNode {
     pub fn open(
         member: SimulatedMember,
         clock: Arc<dyn Fn() -> Duration + Send + Sync>,
-        join: impl FnOnce(u64, Charters, Arc<dyn Admission>) -> Arc<dyn Ordering>,
+        join: impl FnOnce(u64, Charters, Arc<dyn Admission>) -> Services,
     ) -> Result<SimulatedNode, NodeError> {
         let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let config = NodeConfig {

@@ -6,8 +6,8 @@ use crate::certificates::{Allowed, Certificates};
 use crate::cutting::{Cut, Parent, assemble, when_to_cut};
 use crate::mempool::{Clock, Mempool, Survey};
 use crate::{
-    Admission, CertificateError, Delivery, MempoolLimits, Ordering, OrderingError, OrderingStatus,
-    SubmitError,
+    Admission, CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, MempoolLimits, Ordering,
+    OrderingError, OrderingStatus, SubmitError,
 };
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender};
@@ -41,7 +41,8 @@ pub struct SoloConfig {
     pub mempool: MempoolLimits,
 }
 
-struct Solo {
+/// The running service.
+pub struct Solo {
     admission: Arc<dyn Admission>,
     mempool: Arc<Mempool>,
     height: Arc<AtomicU64>,
@@ -57,7 +58,7 @@ struct Solo {
 ///
 /// # Errors
 /// [`OrderingError`] where charter or key do not fit.
-pub fn start(config: SoloConfig, admission: Arc<dyn Admission>) -> Result<Arc<dyn Ordering>, OrderingError> {
+pub fn start(config: SoloConfig, admission: Arc<dyn Admission>) -> Result<Arc<Solo>, OrderingError> {
     let SoloConfig { charters, node_key, last, mempool } = config;
     let parent = last.as_ref().map_or_else(|| Parent::charter(charters.ledger()), Parent::block);
     let charter = charters.at(parent.height + 1).charter.clone();
@@ -198,50 +199,9 @@ impl Ordering for Solo {
 
     fn acknowledge(&self, _: u64) {}
 
-    fn broadcast(&self, _: Bytes) {}
-
-    fn messages(&self) -> &Receiver<(u16, Bytes)> {
-        &self.messages
-    }
-
-    fn tell(&self, _: u16, _: Bytes) {}
-
-    fn told(&self) -> &Receiver<(u16, Bytes)> {
-        // Nobody else is there.
-        &self.messages
-    }
-
-    fn follow(&self, charters: &Charters) {
-        let mut known = self.charters.lock();
-        if known.reigns().len() < charters.reigns().len() {
-            *known = charters.clone();
-        }
-    }
-
     /// Nothing is stored here that could be left out.
     fn skip_to(&self, _: &BlockHeader, _: &[u8]) -> Result<(), CertificateError> {
         Ok(())
-    }
-
-    fn decided(&self, charters: Charters) {
-        self.certificates.decide(charters);
-    }
-
-    fn charters(&self) -> Charters {
-        self.charters.lock().clone()
-    }
-
-    fn certify(&self, certificate: OutcomeCertificate) {
-        self.certificates.certify(certificate);
-        self.mempool.wake_thread();
-    }
-
-    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
-        self.certificates.certify_checkpoint(certificate);
-    }
-
-    fn read(&self, _: u64) -> Option<Delivery> {
-        None
     }
 
     fn status(&self) -> OrderingStatus {
@@ -256,16 +216,53 @@ impl Ordering for Solo {
         }
     }
 
-    fn metrics(&self) -> String {
-        String::new()
-    }
-
     fn stop(&self) {
         self.mempool.close();
         let thread = self.thread.lock().take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread of the solo ordering service panicked");
         }
+    }
+}
+
+impl CertifyOutcomes for Solo {
+    fn certify(&self, certificate: OutcomeCertificate) {
+        self.certificates.certify(certificate);
+        self.mempool.wake_thread();
+    }
+
+    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
+        self.certificates.certify_checkpoint(certificate);
+    }
+
+    fn decided(&self, charters: Charters) {
+        self.certificates.decide(charters);
+    }
+
+    fn charters(&self) -> Charters {
+        self.charters.lock().clone()
+    }
+
+    fn follow(&self, charters: &Charters) {
+        let mut known = self.charters.lock();
+        if known.reigns().len() < charters.reigns().len() {
+            *known = charters.clone();
+        }
+    }
+}
+
+impl ExchangeMessages for Solo {
+    fn broadcast(&self, _: Bytes) {}
+
+    fn messages(&self) -> &Receiver<(u16, Bytes)> {
+        &self.messages
+    }
+
+    fn tell(&self, _: u16, _: Bytes) {}
+
+    fn told(&self) -> &Receiver<(u16, Bytes)> {
+        // Nobody else is there.
+        &self.messages
     }
 }
 

@@ -1,9 +1,11 @@
 //! Four nodes over loopback TCP, each with its folder and its port, as on four machines.
 
 use bytes::Bytes;
-use ordering::bft::{self, BftConfig};
+use ordering::bft::{self, Bft, BftConfig};
 use ordering::simulation::{AnyBytes, charter, node_key};
-use ordering::{CertificateError, CertificateVerifier, Delivery, MempoolLimits, Ordering, OrderingError};
+use ordering::{
+    CertificateError, CertificateVerifier, Delivery, ExchangeMessages, MempoolLimits, Ordering, OrderingError,
+};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A node with the ledger that its consumer keeps: every block once, in order.
 struct Node {
-    ordering: Arc<dyn Ordering>,
+    ordering: Arc<Bft>,
     ledger: Vec<Delivery>,
 }
 

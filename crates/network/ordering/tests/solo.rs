@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use ordering::simulation::{AnyBytes, charter, node_key};
-use ordering::solo::{self, SoloConfig};
+use ordering::solo::{self, Solo, SoloConfig};
 use ordering::{CertificateError, MempoolLimits, Ordering, OrderingError, SubmitError, verify_certificate};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ fn config(charter: &Arc<Charter>, last: Option<BlockHeader>) -> SoloConfig {
     }
 }
 
-fn start(charter: &Arc<Charter>, last: Option<BlockHeader>) -> Arc<dyn Ordering> {
+fn start(charter: &Arc<Charter>, last: Option<BlockHeader>) -> Arc<Solo> {
     solo::start(config(charter, last), Arc::new(AnyBytes)).expect("the service starts")
 }
 

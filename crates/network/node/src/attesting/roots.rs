@@ -147,7 +147,7 @@ impl Attester {
     /// A quorum has the state that this node has.
     fn keep(&mut self, certificate: CheckpointCertificate) {
         let height = certificate.statement.height;
-        self.ordering.certify_checkpoint(certificate.clone());
+        self.certifying.certify_checkpoint(certificate.clone());
         if let Err(error) = self.roots.store.certify(height, &encode(&certificate)) {
             tracing::warn!(height, %error, "the certificate of a checkpoint is not kept");
         }

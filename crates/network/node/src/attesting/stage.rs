@@ -11,7 +11,7 @@ use crate::metrics::{ATTEST, NodeMetrics};
 use crate::published::Published;
 use crossbeam_channel::{Receiver, Sender, never, select, tick};
 use ledger::{Anchor, Ledger};
-use ordering::Ordering;
+use ordering::{CertifyOutcomes, ExchangeMessages};
 use state::StoredState;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,13 +61,16 @@ pub(crate) enum Input {
 pub(crate) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// What attesting shares with the rest of the node.
-type Parts = (Arc<dyn Ordering>, Arc<Ledger>, Arc<Published>, Arc<NodeMetrics>);
+type Parts = (Arc<Ledger>, Arc<Published>, Arc<NodeMetrics>);
+/// What it needs of the network.
+type Network = (Arc<dyn CertifyOutcomes>, Arc<dyn ExchangeMessages>);
 
 /// Everything that attesting needs.
 pub(crate) struct Attester {
     attestations: Attestations<OutcomeHeader>,
     pub(super) roots: Roots,
-    pub(super) ordering: Arc<dyn Ordering>,
+    pub(super) certifying: Arc<dyn CertifyOutcomes>,
+    messages: Arc<dyn ExchangeMessages>,
     ledger: Arc<Ledger>,
     published: Arc<Published>,
     pub(super) certified: Arc<Certified>,
@@ -95,7 +98,8 @@ impl Attester {
     /// no block certifies, so that it is attested again.
     pub(crate) fn new(
         (attestations, roots): (Attestations<OutcomeHeader>, Roots),
-        (ordering, ledger, published, metrics): Parts,
+        (certifying, messages): Network,
+        (ledger, published, metrics): Parts,
         (answers, heal): (Sender<()>, Sender<Heal>),
         clock: Clock,
         recorded: impl Iterator<Item = Input>,
@@ -105,7 +109,8 @@ impl Attester {
             answered: vec![None; attestations.told().count()],
             attestations,
             roots,
-            ordering,
+            certifying,
+            messages,
             ledger,
             published,
             certified,
@@ -253,7 +258,7 @@ impl Attester {
 
     pub(super) fn send(&self, message: &Message) {
         if let Some(bytes) = message.to_bytes() {
-            self.ordering.broadcast(bytes);
+            self.messages.broadcast(bytes);
         }
     }
 
@@ -308,7 +313,7 @@ impl Attester {
                 Output::Show(certificate) => self.send(&Message::Certificate(certificate)),
                 Output::Certified(certificate) => {
                     let height = certificate.statement.height;
-                    self.ordering.certify(certificate.clone());
+                    self.certifying.certify(certificate.clone());
                     self.certified.certify(certificate);
                     self.metrics.certified(height);
                     // Whoever hands out answers sees the newest height when it looks.
@@ -402,7 +407,7 @@ impl Attester {
 /// Works until the pipeline has ended.
 pub(crate) fn run(mut attester: Attester, inputs: &Receiver<Input>) {
     let ticks = tick(TICK);
-    let mut messages = attester.ordering.messages().clone();
+    let mut messages = attester.messages.messages().clone();
     let mut outputs = Vec::new();
     loop {
         select! {

@@ -1,8 +1,8 @@
 //! Joining from a certified checkpoint of other members instead of executing every block, and helping others to.
 //!
 //! ```text
-//!  Shelf ─▶ Server ──parts──▶ Ordering::tell ──▶ other member's Fetch ─▶ Fetched ─▶ pipeline::join
-//!            ▲ AskOffer, AskPart ◀── Ordering::told
+//!  Shelf ─▶ Server ──parts──▶ ExchangeMessages::tell ──▶ other member's Fetch ─▶ Fetched ─▶ pipeline::join
+//!            ▲ AskOffer, AskPart ◀── ExchangeMessages::told
 //! ```
 //!
 //! Both sides are state machines, `Joining`, on one thread, `run`: whoever asks, is asked. A fetch goes on beside the pipeline, which
@@ -50,7 +50,7 @@ use crate::metrics::NodeMetrics;
 use crate::published::Published;
 use crossbeam_channel::{Receiver, Sender, never, select, tick};
 use ledger::{Anchor, Ledger, LedgerError, handovers_up_to, prove_charters};
-use ordering::{CertificateVerifier, Ordering};
+use ordering::{CertificateVerifier, Services};
 use state::Checkpoint;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ pub(crate) struct Wanted(pub(crate) Sender<Option<Box<Fetched>>>);
 pub(crate) struct Exchange {
     pub(crate) charter: Arc<Charter>,
     pub(crate) organisation: u16,
-    pub(crate) ordering: Arc<dyn Ordering>,
+    pub(crate) services: Services,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) published: Arc<Published>,
     pub(crate) metrics: Arc<NodeMetrics>,
@@ -111,7 +111,7 @@ struct Running {
 /// Works until nobody can want a checkpoint any more: the pipeline has ended.
 pub(crate) fn run(exchange: Exchange) {
     let began = Instant::now();
-    let (ticks, mut told) = (tick(TICK), exchange.ordering.told().clone());
+    let (ticks, mut told) = (tick(TICK), exchange.services.messages.told().clone());
     let wanted = exchange.wanted.clone();
     let mut joining = Joining::new(exchange);
     loop {
@@ -165,7 +165,7 @@ impl Joining {
         }
         *look_at = now + LOOK;
         exchange.restock(shelf);
-        server.members(exchange.ordering.charters().newest().charter.organisations.len());
+        server.members(exchange.services.certifying.charters().newest().charter.organisations.len());
         if running.is_none()
             && let Some(above) = exchange.above()
         {
@@ -179,7 +179,7 @@ impl Exchange {
     /// Above which height a checkpoint is of use, if this node is far behind.
     fn above(&mut self) -> Option<u64> {
         let behind_blocks = self.behind_blocks?;
-        let (height, last) = (self.published.newest().0, self.ordering.status().final_height);
+        let (height, last) = (self.published.newest().0, self.services.ordering.status().final_height);
         if std::mem::take(&mut self.empty) || self.gap.load(Atomic::Acquire) {
             return Some(height);
         }
@@ -296,7 +296,7 @@ impl Exchange {
         let fetched = fetch.hear(member, message, now);
         if fetch.charters().reigns().len() > known {
             // Who came in by them can be asked, too.
-            self.ordering.follow(fetch.charters());
+            self.services.certifying.follow(fetch.charters());
         }
         let Some(fetched) = fetched else { return };
         let progress = fetch.progress();
@@ -313,7 +313,7 @@ impl Exchange {
 
     fn send(&self, member: u16, message: &Message) {
         if let Some(bytes) = message.to_bytes() {
-            self.ordering.tell(member, bytes);
+            self.services.messages.tell(member, bytes);
         }
     }
 }

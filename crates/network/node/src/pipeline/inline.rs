@@ -114,7 +114,7 @@ impl Inline {
     fn join(&mut self) -> Result<(), NodeError> {
         let Some((joining, joined)) = &mut self.joining else { return Ok(()) };
         let now = (self.clock)();
-        for (member, bytes) in self.shared.ordering.told().try_iter() {
+        for (member, bytes) in self.shared.messages.told().try_iter() {
             joining.hear(member, &bytes, now);
         }
         joining.tick(now);
@@ -137,7 +137,7 @@ impl Inline {
 
     /// What came from other nodes, and the time.
     fn hear(&mut self) {
-        let messages = self.shared.ordering.messages().clone();
+        let messages = self.shared.messages.messages().clone();
         self.attest(|attest| {
             let mut outputs = Vec::new();
             for (member, bytes) in messages.try_iter() {

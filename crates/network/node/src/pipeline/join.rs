@@ -79,7 +79,7 @@ pub(super) fn take_over(shared: &Shared, fetched: Fetched, tip: u64) -> Result<R
         let charters = anchor.charters(&shared.charter).map_err(refused)?;
         let adopted = shared.certificates.lock().adopt(&charters);
         adopted.map_err(|error| refused(error.to_string()))?;
-        shared.ordering.follow(&charters);
+        shared.certifying.follow(&charters);
         skip(shared.ordering.as_ref(), &anchor)?;
         if let Some(attest) = &shared.attest {
             // It ends after the pipeline only.

@@ -42,7 +42,7 @@ use heal::Ladder;
 pub(crate) use inline::Inline;
 pub(crate) use join::skip;
 use ledger::{BlockRecord, CheckpointStore, Ledger};
-use ordering::{CertificateVerifier, Ordering};
+use ordering::{CertificateVerifier, CertifyOutcomes, ExchangeMessages, Ordering};
 use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -66,6 +66,8 @@ pub(crate) struct Shared {
     /// How validation is scheduled.
     pub(crate) pipeline: Pipeline,
     pub(crate) ordering: Arc<dyn Ordering>,
+    pub(crate) certifying: Arc<dyn CertifyOutcomes>,
+    pub(crate) messages: Arc<dyn ExchangeMessages>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) checkpoints: Arc<CheckpointStore>,
     pub(crate) verifier: Arc<Verifier>,
@@ -147,7 +149,7 @@ impl Shared {
             from = newest.first,
             "an amendment of the charter is decided"
         );
-        self.ordering.decided(charters.clone());
+        self.certifying.decided(charters.clone());
         if let Some(attest) = &self.attest {
             // It ends after the pipeline only.
             let _ = attest.send(Input::Decided(charters));

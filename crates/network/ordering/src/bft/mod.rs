@@ -45,8 +45,8 @@ pub(crate) use committee::{FinalizationSigner, FinalizationVerifier};
 
 use crate::mempool::Clock;
 use crate::{
-    Admission, CertificateError, Delivery, MempoolLimits, Ordering, OrderingError, OrderingStatus,
-    SubmitError,
+    Admission, CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, MempoolLimits, Ordering,
+    OrderingError, OrderingStatus, SubmitError,
 };
 use bytes::Bytes;
 use commonware_runtime::{Metrics as _, Runner as _, Spawner as _, Supervisor as _, tokio as runtime};
@@ -85,7 +85,8 @@ pub struct BftConfig {
 
 type Metrics = Box<dyn Fn() -> String + Send + Sync>;
 
-struct Bft {
+/// The running service of this organisation's node.
+pub struct Bft {
     shared: Arc<application::Shared>,
     acknowledgements: Arc<delivery::Acknowledgements>,
     marshal: wiring::MarshalMailbox,
@@ -109,7 +110,7 @@ struct Started {
 /// # Errors
 /// [`OrderingError`] where charter and key do not fit, the port is busy, or the folder cannot be used; nothing has
 /// been started then.
-pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<dyn Ordering>, OrderingError> {
+pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<Bft>, OrderingError> {
     network::check_service(&config)?;
     network::check_port(config.listen)?;
     for reign in config.charters.reigns() {
@@ -218,48 +219,12 @@ impl Ordering for Bft {
         self.acknowledgements.durable(height);
     }
 
-    fn broadcast(&self, message: Bytes) {
-        self.shared.messages.send(None, message);
-    }
-
-    fn messages(&self) -> &Receiver<(u16, Bytes)> {
-        self.shared.messages.received()
-    }
-
-    fn tell(&self, member: u16, message: Bytes) {
-        self.shared.exchange.send(Some(member), message);
-    }
-
-    fn told(&self) -> &Receiver<(u16, Bytes)> {
-        self.shared.exchange.received()
-    }
-
-    fn follow(&self, charters: &Charters) {
-        self.shared.epochs.adopt(charters);
-    }
-
     fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
         if let Some(floor) = self.shared.skip_to(&self.acknowledgements, header, certificate)? {
             self.marshal.set_floor(floor);
         }
         tracing::info!(height = header.height, "blocks up to this height are not fetched");
         Ok(())
-    }
-
-    fn decided(&self, charters: Charters) {
-        self.shared.certificates.decide(charters);
-    }
-
-    fn certify(&self, certificate: OutcomeCertificate) {
-        self.shared.certify(certificate);
-    }
-
-    fn charters(&self) -> Charters {
-        self.shared.epochs.charters()
-    }
-
-    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
-        self.shared.certificates.certify_checkpoint(certificate);
     }
 
     fn read(&self, height: u64) -> Option<Delivery> {
@@ -286,6 +251,46 @@ impl Ordering for Bft {
         {
             tracing::error!("the runtime of the ordering service panicked");
         }
+    }
+}
+
+impl CertifyOutcomes for Bft {
+    fn certify(&self, certificate: OutcomeCertificate) {
+        self.shared.certify(certificate);
+    }
+
+    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
+        self.shared.certificates.certify_checkpoint(certificate);
+    }
+
+    fn decided(&self, charters: Charters) {
+        self.shared.certificates.decide(charters);
+    }
+
+    fn charters(&self) -> Charters {
+        self.shared.epochs.charters()
+    }
+
+    fn follow(&self, charters: &Charters) {
+        self.shared.epochs.adopt(charters);
+    }
+}
+
+impl ExchangeMessages for Bft {
+    fn broadcast(&self, message: Bytes) {
+        self.shared.messages.send(None, message);
+    }
+
+    fn messages(&self) -> &Receiver<(u16, Bytes)> {
+        self.shared.messages.received()
+    }
+
+    fn tell(&self, member: u16, message: Bytes) {
+        self.shared.exchange.send(Some(member), message);
+    }
+
+    fn told(&self) -> &Receiver<(u16, Bytes)> {
+        self.shared.exchange.received()
     }
 }
 

@@ -2,7 +2,7 @@
 //! and hands ordering the certificates. The outcomes are made up, the same at every node; so are amendments of the charter.
 
 use super::node_key;
-use crate::Ordering;
+use crate::{CertifyOutcomes, Services};
 use bytes::Bytes;
 use crypto::{Digest, SecretKey};
 use std::collections::BTreeMap;
@@ -36,14 +36,14 @@ impl Attesting {
     /// charters after the last of them; `own_key`: this node's.
     pub(super) fn work(
         &mut self,
-        (ordering, now): (&dyn Ordering, Duration),
+        (services, now): (&Services, Duration),
         outcomes: &[OutcomeHeader],
         decided: &Charters,
         own_key: &SecretKey,
     ) {
         if self.decided != Some(decided.digest()) {
             self.decided = Some(decided.digest());
-            ordering.decided(decided.clone());
+            services.certifying.decided(decided.clone());
         }
         let newest = outcomes.len() as u64;
         if self.said < newest || now >= self.said_at + REPEAT {
@@ -55,20 +55,25 @@ impl Attesting {
                     continue;
                 };
                 let said = Attestation::sign(outcome.clone(), position as u16, own_key);
-                ordering.broadcast(Bytes::from(encode(&said)));
-                self.take(ordering, decided, said);
+                services.messages.broadcast(Bytes::from(encode(&said)));
+                self.take(&*services.certifying, decided, said);
             }
             (self.said, self.said_at) = (newest, now);
         }
-        for (sender, bytes) in ordering.messages().try_iter() {
+        for (sender, bytes) in services.messages.messages().try_iter() {
             let said: Attestation<OutcomeHeader> =
                 decode_exactly(&bytes).expect("what another node has encoded arrives as it was");
             assert_eq!(said.organisation, sender, "the channel authenticates its senders");
-            self.take(ordering, decided, said);
+            self.take(&*services.certifying, decided, said);
         }
     }
 
-    fn take(&mut self, ordering: &dyn Ordering, decided: &Charters, said: Attestation<OutcomeHeader>) {
+    fn take(
+        &mut self,
+        certifying: &dyn CertifyOutcomes,
+        decided: &Charters,
+        said: Attestation<OutcomeHeader>,
+    ) {
         let height = said.statement.height;
         if height <= self.certified {
             return;
@@ -89,9 +94,9 @@ impl Attesting {
         if height.is_multiple_of(CHECKPOINT_BLOCKS)
             && let Some(checkpoint) = checkpoint(&decided.at(height).charter, &certificate.statement)
         {
-            ordering.certify_checkpoint(checkpoint);
+            certifying.certify_checkpoint(checkpoint);
         }
-        ordering.certify(certificate);
+        certifying.certify(certificate);
         self.certified = height;
         self.heard = self.heard.split_off(&(height + 1));
     }

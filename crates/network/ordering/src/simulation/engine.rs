@@ -5,7 +5,7 @@ use super::attesting::Attesting;
 use super::ledger::Ledger;
 use super::network::{Join, LinkQuality, Network, Process};
 use super::{Scenario, charter, node_key};
-use crate::{Admission, Delivery, Ordering};
+use crate::{Admission, Delivery, Services};
 use bytes::Bytes;
 use crypto::{Digest, sha256};
 use parking_lot::Mutex;
@@ -188,7 +188,7 @@ struct Durable {
 /// What does not.
 struct RunningNode {
     clock: Arc<dyn Fn() -> Duration + Send + Sync>,
-    ordering: Arc<dyn Ordering>,
+    services: Services,
     attesting: Attesting,
     attested: Duration,
     /// What its clients wait for, and when they submit it next.
@@ -206,7 +206,7 @@ impl Process for Nodes {
         let (simulation, state) = (&self.simulation, &self.nodes[node]);
         // What its blocks say of charters ordering reads from its own.
         let charters = Charters::new(simulation.charter.clone());
-        let ordering = join(state.durable.lock().ledger.height(), charters, state.admission.clone());
+        let services = join(state.durable.lock().ledger.height(), charters, state.admission.clone());
         let injection = |number: usize| simulation.injection(number, &self.stays);
         let mine = |number: &usize| injection(*number).0 == node;
         let waiting = (0..simulation.transactions)
@@ -215,7 +215,7 @@ impl Process for Nodes {
             .collect();
         let attesting = Attesting::default();
         *state.running.lock() =
-            Some(RunningNode { clock, ordering, attesting, attested: Duration::ZERO, waiting });
+            Some(RunningNode { clock, services, attesting, attested: Duration::ZERO, waiting });
     }
 
     fn deliver(&self, node: usize, delivery: Delivery) {
@@ -226,7 +226,7 @@ impl Process for Nodes {
             sink(delivery);
         }
         if let Some(running) = &*self.nodes[node].running.lock() {
-            running.ordering.acknowledge(height);
+            running.services.ordering.acknowledge(height);
         }
     }
 
@@ -234,19 +234,19 @@ impl Process for Nodes {
     /// node's ledger; after a crash of the node they begin again.
     fn turn(&self, node: usize) {
         let (state, mut running) = (&self.nodes[node], self.nodes[node].running.lock());
-        let Some(RunningNode { clock, ordering, attesting, attested, waiting }) = &mut *running else {
+        let Some(RunningNode { clock, services, attesting, attested, waiting }) = &mut *running else {
             return;
         };
         let (now, durable) = (clock(), state.durable.lock());
         if now >= *attested + ATTEST && !self.simulation.silence.contains(&now) {
             let Ledger { outcomes, decided, .. } = &durable.ledger;
-            attesting.work((&**ordering, now), outcomes, decided, &node_key(node));
+            attesting.work((services, now), outcomes, decided, &node_key(node));
             *attested = now;
         }
         waiting.retain(|(_, bytes)| !durable.ledger.transactions.contains(&sha256(&[bytes])));
         for (due, bytes) in waiting.iter_mut().filter(|(due, _)| *due <= now) {
             // What finds no room comes again.
-            let _ = ordering.submit(vec![bytes.clone()]);
+            let _ = services.ordering.submit(vec![bytes.clone()]);
             *due = now + SUBMIT_AGAIN;
         }
     }

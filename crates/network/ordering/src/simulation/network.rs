@@ -6,7 +6,7 @@ use super::service::SimulatedOrdering;
 use super::{Scenario, node_key};
 use crate::bft::{self, Acknowledgements, ChannelSink, MarshalMailbox, Parts, Peers, Shared};
 use crate::mempool::Clock;
-use crate::{Admission, Delivery, MempoolLimits, Ordering};
+use crate::{Admission, Delivery, MempoolLimits, Ordering, Services};
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_glue::simulate::action::{Action, Crash, Schedule};
 use commonware_glue::simulate::engine::{ChannelPair, EngineDefinition, InitContext};
@@ -37,9 +37,9 @@ const NOBODYS: u64 = 99;
 /// How often clients get their turn.
 const CLIENTS: Duration = Duration::from_millis(5);
 
-/// Gives a process that starts its ordering: above which height, with which charters known up to there, and what ordering
+/// Gives a process that starts its services: with ordering above which height, with which charters known up to there, and what ordering
 /// must know about transactions.
-pub type Join<'a> = &'a mut dyn FnMut(u64, Charters, Arc<dyn Admission>) -> Arc<dyn Ordering>;
+pub type Join<'a> = &'a mut dyn FnMut(u64, Charters, Arc<dyn Admission>) -> Services;
 
 /// What runs beside ordering: the rest of each node, and the clients. Everything is called on one thread.
 pub trait Process: Send + Sync + 'static {
@@ -398,7 +398,7 @@ impl Running {
                 floor: Mutex::default(),
             });
             joined = Some(Joined { shared, acknowledgements, start, sink, ordering: ordering.clone() });
-            ordering
+            Services::of(ordering)
         };
         self.0.process.start(index, self.clock(context), join);
         joined

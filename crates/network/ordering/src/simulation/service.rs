@@ -1,7 +1,9 @@
-//! [`Ordering`] as a simulated node has it.
+//! What the network gives to a simulated node.
 
 use crate::bft::{Acknowledgements, Floor, Shared};
-use crate::{CertificateError, Delivery, Ordering, OrderingStatus, SubmitError};
+use crate::{
+    CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, Ordering, OrderingStatus, SubmitError,
+};
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
@@ -30,6 +32,43 @@ impl Ordering for SimulatedOrdering {
         self.acknowledgements.durable(height);
     }
 
+    fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
+        if let Some(floor) = self.shared.skip_to(&self.acknowledgements, header, certificate)? {
+            *self.floor.lock() = Some(floor);
+        }
+        Ok(())
+    }
+
+    fn status(&self) -> OrderingStatus {
+        self.shared.status()
+    }
+
+    fn stop(&self) {}
+}
+
+impl CertifyOutcomes for SimulatedOrdering {
+    fn certify(&self, certificate: OutcomeCertificate) {
+        self.shared.certify(certificate);
+    }
+
+    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
+        self.shared.certificates.certify_checkpoint(certificate);
+    }
+
+    fn decided(&self, charters: Charters) {
+        self.shared.certificates.decide(charters);
+    }
+
+    fn charters(&self) -> Charters {
+        self.shared.epochs.charters()
+    }
+
+    fn follow(&self, charters: &Charters) {
+        self.shared.epochs.adopt(charters);
+    }
+}
+
+impl ExchangeMessages for SimulatedOrdering {
     fn broadcast(&self, message: Bytes) {
         self.shared.messages.send(None, message);
     }
@@ -45,45 +84,4 @@ impl Ordering for SimulatedOrdering {
     fn told(&self) -> &Receiver<(u16, Bytes)> {
         self.shared.exchange.received()
     }
-
-    fn follow(&self, charters: &Charters) {
-        self.shared.epochs.adopt(charters);
-    }
-
-    fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
-        if let Some(floor) = self.shared.skip_to(&self.acknowledgements, header, certificate)? {
-            *self.floor.lock() = Some(floor);
-        }
-        Ok(())
-    }
-
-    fn decided(&self, charters: Charters) {
-        self.shared.certificates.decide(charters);
-    }
-
-    fn charters(&self) -> Charters {
-        self.shared.epochs.charters()
-    }
-
-    fn certify(&self, certificate: OutcomeCertificate) {
-        self.shared.certify(certificate);
-    }
-
-    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
-        self.shared.certificates.certify_checkpoint(certificate);
-    }
-
-    fn read(&self, _: u64) -> Option<Delivery> {
-        None
-    }
-
-    fn status(&self) -> OrderingStatus {
-        self.shared.status()
-    }
-
-    fn metrics(&self) -> String {
-        String::new()
-    }
-
-    fn stop(&self) {}
 }
