@@ -3,15 +3,15 @@ use crate::admission::Admission;
 use crate::block_run::BlockRun;
 use crate::endorsement::{EndorsementBasis, EndorsementRules};
 use crate::foresight::ForeseenBlock;
-use crate::outcomes::{self, Outcomes};
+use crate::outcomes::{self, FinishedPiece, Outcomes};
 use crate::row_history::{Noting, RowHistory};
 use concurrency::Protocol;
 use crypto::Digest;
 use rustc_hash::FxHashSet;
 use sql::{CompileOptions, Library};
-use state::{BlockChanges, CheckpointHeader, EndorsedForm, LiveRequests, State, block_digest};
+use state::{AfterImage, BlockChanges, CheckpointHeader, EndorsedForm, LiveRequests, State, block_digest};
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use types::{
     AmendedCharter, BlockDigest, Catalog, Charter, Consistency, ExecutionModel, ExecutionVersion,
@@ -94,10 +94,14 @@ pub struct StageTimes {
 pub struct ExecutedBlock {
     /// One per transaction, in block order.
     pub receipts: Vec<Receipt>,
-    /// What the block did to the state.
+    /// What the block did to rows: one after-image per row that it wrote, the last one, by table and key.
+    pub changes: Vec<AfterImage>,
+    /// Digests of that, of the catalog and of the live ids.
     pub digest: BlockDigest,
     /// All of it in one header, chained to those before.
     pub outcome: OutcomeHeader,
+    /// What its transactions did to rows one by one, where that is noted: [`Engine::noting_row_history`].
+    pub row_history: Option<RowHistory>,
     /// Counts.
     pub statistics: BlockStatistics,
     /// Durations.
@@ -128,8 +132,8 @@ pub struct Engine {
     pub(crate) oldest_snapshot: u64,
     /// The next blocks, as far as their transactions have been handed to the protocol.
     pub(crate) foreseen: VecDeque<ForeseenBlock>,
-    /// What the transactions of the last block did to rows, where that is noted.
-    pub(crate) row_history: Option<RowHistory>,
+    /// What transactions do to rows is noted.
+    pub(crate) notes_rows: bool,
 }
 
 impl Engine {
@@ -212,7 +216,7 @@ impl Engine {
             forget: true,
             oldest_snapshot: height,
             foreseen: VecDeque::new(),
-            row_history: None,
+            notes_rows: false,
         };
         engine.follow_charter(height + 1)?;
         Ok(engine)
@@ -231,15 +235,10 @@ impl Engine {
         Ok(self)
     }
 
-    /// Notes what transactions do to rows: [`Engine::take_row_history`].
+    /// Notes what transactions do to rows: [`ExecutedBlock::row_history`].
     pub fn noting_row_history(mut self) -> Engine {
-        self.row_history = Some(RowHistory::default());
+        self.notes_rows = true;
         self
-    }
-
-    /// What the transactions of the last block did to rows; `None` where nobody notes it.
-    pub fn take_row_history(&mut self) -> Option<RowHistory> {
-        self.row_history.as_mut().map(std::mem::take)
     }
 
     /// Height of the last block executed.
@@ -374,12 +373,24 @@ impl Engine {
         if self.foreseen.front().is_some_and(|foreseen| foreseen.digest != block.digest) {
             return Err(EngineError::Foreseen(height));
         }
-        let mut foreseen = self.foreseen.pop_front();
+        let foreseen = self.foreseen.pop_front();
         if foreseen.is_none() {
             self.follow_charter(height)?;
             self.begin();
         }
-        let noting = self.row_history.is_some().then(|| {
+        let finished = outcomes::places(block);
+        let ran = self.run(block, foreseen, &finished);
+        Ok(self.finish(block, ran, finished))
+    }
+
+    /// Runs the transactions of a block: the state is the one behind it then.
+    fn run(
+        &mut self,
+        block: &VerifiedBlock,
+        mut foreseen: Option<ForeseenBlock>,
+        finished: &[OnceLock<FinishedPiece>],
+    ) -> RanBlock {
+        let noting = self.notes_rows.then(|| {
             let recorded = foreseen.as_mut().map(|foreseen| std::mem::take(&mut foreseen.recorded));
             Noting { recorded: recorded.unwrap_or_default(), history: RowHistory::default() }
         });
@@ -387,8 +398,7 @@ impl Engine {
             ExecutionModel::OrderExecute => None,
             ExecutionModel::ExecuteOrderValidate => Some(&*self.rules),
         };
-        let finished = outcomes::places(block);
-        let (run, requests) = rayon::scope(|background| {
+        rayon::scope(|background| {
             let mut run = BlockRun {
                 block,
                 state: &self.state,
@@ -398,7 +408,7 @@ impl Engine {
                 rules,
                 forget: &mut self.forget,
                 oldest_snapshot: &mut self.oldest_snapshot,
-                outcomes: Outcomes::new(block, &finished),
+                outcomes: Outcomes::new(block, finished),
                 background,
                 groups: 0,
                 requeued: FxHashSet::default(),
@@ -422,11 +432,21 @@ impl Engine {
                     None
                 }
             };
-            ((run.changes, run.statistics, run.times, Instant::now(), run.noting), requests)
-        });
-        let (changes, mut statistics, mut times, executed, noting) = run;
-        self.row_history = noting.map(|noting| noting.history);
-        times.receipts = executed.elapsed();
+            let BlockRun { changes, statistics, times, noting, .. } = run;
+            RanBlock { changes, statistics, times, ended: Instant::now(), noting, requests }
+        })
+    }
+
+    /// What the block came to. `finished`: its receipts, all of which are there.
+    fn finish(
+        &mut self,
+        block: &VerifiedBlock,
+        ran: RanBlock,
+        finished: Vec<OnceLock<FinishedPiece>>,
+    ) -> ExecutedBlock {
+        let RanBlock { changes, mut statistics, mut times, ended, noting, requests } = ran;
+        let height = block.header.height;
+        times.receipts = ended.elapsed();
         let start = Instant::now();
         let (changes, requests) =
             rayon::join(|| changes.finish(), || requests.unwrap_or_else(|| self.live.block_digest()));
@@ -453,8 +473,29 @@ impl Engine {
             self.forget = true;
             self.oldest_snapshot = height;
         }
-        Ok(ExecutedBlock { receipts: receipts.receipts, digest, outcome, statistics, times })
+        let row_history = noting.map(|noting| noting.history);
+        ExecutedBlock {
+            receipts: receipts.receipts,
+            changes,
+            digest,
+            outcome,
+            row_history,
+            statistics,
+            times,
+        }
     }
+}
+
+/// A block whose transactions have run.
+struct RanBlock {
+    changes: BlockChanges,
+    statistics: BlockStatistics,
+    times: StageTimes,
+    /// The last one had ended then; receipts may still be hashed in the background.
+    ended: Instant,
+    noting: Option<Noting>,
+    /// Digest of the ids that were admitted, where the block was foreseen.
+    requests: Option<Digest>,
 }
 
 impl BlockStatistics {

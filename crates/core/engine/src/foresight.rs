@@ -47,7 +47,7 @@ impl Engine {
 
     fn admit_whole(&mut self, block: &VerifiedBlock) {
         self.begin();
-        let Engine { live, protocol, library, rules, charter, row_history, .. } = self;
+        let Engine { live, protocol, library, rules, charter, notes_rows, .. } = self;
         let size = charter.block.batch_transactions as usize;
         let mut admission = Admission::new(block, live, charter, Some(&**rules), library);
         let submission = Submission { block, library, charter };
@@ -58,7 +58,7 @@ impl Engine {
                 break;
             }
             let mut transactions = submission.of_batch(&positions, &mut admission);
-            if row_history.is_some() {
+            if *notes_rows {
                 transactions = recorded.wrap(&positions, transactions);
             }
             protocol.offer(Batch {

@@ -6,7 +6,7 @@ use engine::RowChanged;
 use state::Snapshot;
 use std::collections::BTreeMap;
 use support::{Chain, charter, script};
-use types::{Outcome, Payload, format_value};
+use types::{Outcome, Payload, Value, format_value};
 
 fn noting(protocol: &str) -> Chain {
     let mut charter = charter();
@@ -33,7 +33,7 @@ fn text(change: &RowChanged) -> String {
 /// The changes of a block with these payloads.
 fn changes(chain: &mut Chain, payloads: Vec<Payload>) -> (Vec<RowChanged>, Vec<Outcome>) {
     let executed = chain.execute(payloads);
-    let changes = chain.engine.take_row_history().expect("it is noted").changes();
+    let changes = executed.row_history.expect("it is noted").changes();
     (changes, executed.receipts.into_iter().map(|receipt| receipt.outcome).collect())
 }
 
@@ -110,6 +110,29 @@ fn schema_changes_leave_what_they_fill_and_not_what_they_copy() {
 #[test]
 fn who_does_not_note_it_has_none() {
     let mut chain = Chain::new(charter());
-    chain.execute(vec![script("CREATE TABLE t (id bigint PRIMARY KEY)")]);
-    assert!(chain.engine.take_row_history().is_none());
+    let executed = chain.execute(vec![script("CREATE TABLE t (id bigint PRIMARY KEY)")]);
+    assert!(executed.row_history.is_none());
+}
+
+#[test]
+fn a_block_gives_the_last_after_image_of_every_row_by_table_and_key() {
+    for protocol in concurrency::IDS {
+        let mut charter = charter();
+        charter.protocol = protocol.to_string();
+        charter.block.batch_transactions = 3;
+        let mut chain = Chain::new(charter);
+        chain.script("CREATE TABLE t (id bigint PRIMARY KEY, n bigint)");
+        assert!(chain.execute(vec![script("SELECT 1")]).changes.is_empty(), "{protocol}: nothing is written");
+        // Over many batches, the last of which write what the first have written.
+        let mut payloads: Vec<Payload> =
+            (1..=9).rev().map(|id| script(&format!("INSERT INTO t VALUES ({id}, 0)"))).collect();
+        payloads.extend((1..=8).map(|id| script(&format!("UPDATE t SET n = {id} WHERE id = {id}"))));
+        payloads.push(script("DELETE FROM t WHERE id = 9"));
+        let changes = chain.execute(payloads).changes;
+        let value = |row: &[Value]| row.iter().filter_map(format_value).collect::<Vec<_>>().join(" ");
+        let found: Vec<Option<String>> =
+            changes.iter().map(|image| image.value.as_deref().map(value)).collect();
+        let expected = (1..=8).map(|id| Some(format!("{id} {id}"))).chain([None]).collect::<Vec<_>>();
+        assert_eq!(found, expected, "{protocol}");
+    }
 }

@@ -1,8 +1,11 @@
 //! The charters of a node's ledger: founding, amended, and those that are decided and do not hold yet.
 
 use crate::NodeError;
-use engine::Engine;
+use crate::attesting::Input;
+use crate::pipeline::ExecutedState;
+use crossbeam_channel::Sender;
 use ledger::Ledger;
+use ordering::CertifyOutcomes;
 use parking_lot::RwLock;
 use std::sync::Arc;
 use types::{Charter, Charters, KnownVersions, UnknownVersion};
@@ -15,9 +18,13 @@ pub(crate) struct DecidedCharters {
 }
 
 impl DecidedCharters {
-    /// Those of an engine; `known` where its catalog is no ledger's.
-    pub(crate) fn of(engine: &Engine, known: Charters, known_versions: KnownVersions) -> DecidedCharters {
-        let charters = RwLock::new(decided(engine).unwrap_or(known));
+    /// Those of a state; `known` where its catalog is no ledger's.
+    pub(crate) fn of(
+        state: &dyn ExecutedState,
+        known: Charters,
+        known_versions: KnownVersions,
+    ) -> DecidedCharters {
+        let charters = RwLock::new(decided(state).unwrap_or(known));
         let decided = DecidedCharters { charters, known_versions };
         decided.warn();
         decided
@@ -54,25 +61,52 @@ impl DecidedCharters {
         self.charters.read().newest().charter.clone()
     }
 
-    /// The engine has executed a block, or has healed. Gives all if they are others than before.
-    pub(crate) fn follow(&self, engine: &Engine) -> Option<Charters> {
-        let amended = engine.amended_charter();
-        let newest = amended.as_ref().map_or((0, 0), |one| (one.charter.version, one.effective_height));
+    /// A block has been executed, or the state was made anew. Gives all if they are others than before.
+    fn follow(&self, state: &dyn ExecutedState) -> Option<Charters> {
+        let amended = state.library().catalog().governance.amendments.last();
+        let newest = amended.map_or((0, 0), |one| (one.charter.version, one.effective_height));
         let known = self.charters.read();
         let same = (known.newest().charter.version, known.newest().first) == newest;
         drop(known);
         if same {
             return None;
         }
-        let charters = decided(engine)?;
+        let charters = decided(state)?;
         *self.charters.write() = charters.clone();
         self.warn();
         Some(charters)
     }
 }
 
-fn decided(engine: &Engine) -> Option<Charters> {
-    Charters::of(&engine.state().catalog().governance)
+fn decided(state: &dyn ExecutedState) -> Option<Charters> {
+    Charters::of(&state.library().catalog().governance)
+}
+
+/// Tells whoever needs the charters that the state has decided on of new ones.
+#[derive(Clone)]
+pub(crate) struct Amendments {
+    pub(crate) decided: Arc<DecidedCharters>,
+    pub(crate) certifying: Arc<dyn CertifyOutcomes>,
+    /// Where outcomes are attested; `None` where they are not.
+    pub(crate) attest: Option<Sender<Input>>,
+}
+
+impl Amendments {
+    /// The node stands on another state than before.
+    pub(crate) fn tell(&self, state: &dyn ExecutedState) {
+        let Some(charters) = self.decided.follow(state) else { return };
+        let newest = charters.newest();
+        tracing::info!(
+            version = newest.charter.version,
+            from = newest.first,
+            "an amendment of the charter is decided"
+        );
+        self.certifying.decided(charters.clone());
+        if let Some(attest) = &self.attest {
+            // It ends after the pipeline only.
+            let _ = attest.send(Input::Decided(charters));
+        }
+    }
 }
 
 /// The charters that the blocks of a ledger name.

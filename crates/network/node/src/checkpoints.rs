@@ -29,6 +29,7 @@ pub(crate) struct CheckpointRequest {
 }
 
 /// What the thread works with.
+#[derive(Clone)]
 pub(crate) struct CheckpointParts {
     pub(crate) store: Arc<CheckpointStore>,
     pub(crate) published: Arc<Published>,

@@ -1,30 +1,35 @@
 //! What a node is made of, but for network, threads and sockets: the same for one that runs and for one that is simulated.
 
 use crate::admission::VerifierAdmission;
-use crate::attesting::{Attestations, Attester, Certified, Clock, Input, Limits, Roots};
-use crate::charters::{self, DecidedCharters};
+use crate::attesting::{Attestations, Attester, Certified, Clock, Heal, Input, Limits, OwnOutcome, Roots};
+use crate::charters::{self, Amendments, DecidedCharters};
+use crate::checkpoints::CheckpointParts;
 use crate::endorsing::{Proposer, RecentStates};
 use crate::folder::Join;
-use crate::joining::{Exchange, Fetched};
+use crate::joining::{Exchange, Wanted};
 use crate::key_watch::KeyWatch;
 use crate::metrics::NodeMetrics;
 use crate::node::NodeOptions;
 use crate::past::HISTORY_HEIGHTS;
-use crate::pipeline::{self, Attest, Shared};
+use crate::pipeline::{
+    self, AnswerStage, Attest, Audience, Exchanging, ExecuteStage, RecordStage, Restore, Stages, Takeover,
+    VerifyStage,
+};
 use crate::published::Published;
 use crate::rate_limit::RateLimit;
 use crate::receipts::Receipts;
 use crate::recovery::{Recovered, Recovery, attestable};
 use crate::row_history::KeptRows;
+use crate::scrub::Scrub;
 use crate::submission::Submitter;
-use crate::{NodeConfig, NodeError};
-use crossbeam_channel::{Receiver, bounded};
+use crate::{Faults, NodeConfig, NodeError};
+use crossbeam_channel::{Sender, bounded};
 use crypto::SecretKey;
 use engine::Verifier;
-use ledger::{CheckpointStore, Ledger, LedgerOptions, OpenReport};
-use ordering::{Admission, CertificateVerifier, Services};
+use ledger::{Anchor, CheckpointStore, Ledger, LedgerOptions, OpenReport};
+use ordering::{Admission, CertificateVerifier, Ordering, Services};
 use parking_lot::Mutex;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -44,8 +49,8 @@ pub(crate) struct Member<'a> {
     pub(crate) clock: Clock,
 }
 
-/// Where a node stands that joins ordering.
-pub(crate) struct Standing {
+/// Where ordering begins for a node that joins it.
+pub(crate) struct OrderingStart {
     /// The ledger is durable up to here.
     pub(crate) height: u64,
     /// The header of that block.
@@ -56,173 +61,414 @@ pub(crate) struct Standing {
 
 /// The parts, put together; nothing runs.
 pub(crate) struct Core {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) parts: NodeParts,
+    pub(crate) services: Services,
+    pub(crate) stages: Stages,
     pub(crate) recovered: Recovered,
     pub(crate) attest: Option<Attest>,
-    /// Fetches checkpoints of other members and hands out this node's; `None` where there are no others.
-    pub(crate) exchange: Option<Exchange>,
-    /// What it has fetched.
-    pub(crate) joined: Receiver<Box<Fetched>>,
+    pub(crate) exchanging: Exchanging,
     pub(crate) submitter: Arc<Submitter>,
     /// What was repaired or left out on the way.
     pub(crate) repairs: Vec<String>,
 }
 
-/// Recovers the state from the folder; `join` starts ordering once it is known where.
+/// What several of a node's parts use. Each takes of it what it needs, when the node is put together.
+#[derive(Clone)]
+pub(crate) struct NodeParts {
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) checkpoints: Arc<CheckpointStore>,
+    pub(crate) verifier: Arc<Verifier>,
+    /// Those that the state has decided on.
+    pub(crate) charters: Arc<DecidedCharters>,
+    /// Says when keys expire.
+    pub(crate) keys: Arc<KeyWatch>,
+    pub(crate) published: Arc<Published>,
+    receipts: Arc<Receipts>,
+    /// Where transactions are executed before they are ordered: the states that they are executed on.
+    pub(crate) states: Option<Arc<RecentStates>>,
+    /// What this node does as proposer, if not what everybody does.
+    pub(crate) proposer: Option<Arc<Proposer>>,
+    pub(crate) metrics: Arc<NodeMetrics>,
+}
+
+/// Recovers the state from the folder; `join` starts the services once it is known where ordering begins.
 ///
 /// # Errors
 /// Whatever keeps the node from starting, with what to do.
 pub(crate) fn open(
     member: Member<'_>,
-    join: impl FnOnce(Standing, Arc<dyn Admission>) -> Result<Services, NodeError>,
+    join: impl FnOnce(OrderingStart, Arc<dyn Admission>) -> Result<Services, NodeError>,
 ) -> Result<Core, NodeError> {
-    let Member { folder, charter, node_key, config, options, clock } = member;
-    let disk = options.disk;
-    let ledger_options = LedgerOptions { faults: disk.clone(), ..LedgerOptions::default() };
-    let (ledger, opened) = Ledger::open_with(folder.join("ledger"), charter.ledger(), ledger_options)?;
-    let ledger = Arc::new(ledger);
-    let checkpoints =
-        Arc::new(CheckpointStore::open_with(folder.join("checkpoints"), charter.ledger(), disk)?);
-    let named = charters::named(&ledger, charter)?;
-    let verifier = Arc::new(Verifier::new(charter));
-    let pool = threads("core", config.threads)?;
-    let newest = ledger.tip().map_or(0, |(height, _)| height);
-    let rows = KeptRows::open(folder, charter, newest, config.row_history_megabytes)?;
-    let anchor = ledger.anchor();
-    if let (Some(rows), Some(anchor)) = (&rows, &anchor) {
-        rows.reach(anchor.height())?;
-    }
-    let recovery = Recovery {
-        charter,
-        pipeline: config.pipeline,
-        verifier: &verifier,
-        ledger: &ledger,
-        checkpoints: &checkpoints,
-        rows: rows.as_deref(),
-        known_versions: options.known_versions,
-    };
-    let recovered = pool.install(|| recovery.recover())?;
-    let engine = &recovered.engine;
-    let mut repairs = recovered.refused.clone();
-    repairs.extend(ledger_repairs(&opened));
-    let decided = Arc::new(DecidedCharters::of(engine, named.clone(), options.known_versions));
-    let organisation = decided.newest().member(&node_key.public_key());
-    if organisation.is_none() {
-        repairs.push(format!(
-            "node key {} is that of no member: this node follows without voting until the charter names it",
-            node_key.public_key()
-        ));
-    }
-
-    let height = engine.height();
-    let last = ledger.header(height)?;
-    let states = (charter.execution == ExecutionModel::ExecuteOrderValidate).then(|| {
-        let timestamp_ms = last.as_ref().map_or(0, |last| last.timestamp_ms);
-        Arc::new(RecentStates::new(engine.endorsement_basis(timestamp_ms)))
-    });
-    let receipts = Arc::new(Receipts::new());
-    let proposer = states.as_ref().and_then(|states| {
-        Proposer::new(decided.clone(), verifier.clone(), receipts.clone(), states.clone()).map(Arc::new)
-    });
-    let admission: Arc<dyn Admission> =
-        Arc::new(VerifierAdmission { verifier: verifier.clone(), proposer: proposer.clone() });
-    let services = join(Standing { height, last, charters: named.clone() }, admission)?;
-    let Services { ordering, certifying, messages } = services.clone();
-    certifying.decided(decided.all());
-    if let Some(anchor) = &anchor {
+    let files = Files::open(&member)?;
+    let recovery = files.recovery(&member)?;
+    let recovered = recovery.recover()?;
+    let tip = Tip::of(&files, &recovered)?;
+    let parts = NodeParts::of(&member, &files, &recovery, &recovered, &tip);
+    let repairs = parts.repairs(&member, &files.opened, &recovered.refused);
+    let services = join(tip.ordering_start(&files), parts.admission())?;
+    services.certifying.decided(parts.charters.all());
+    if let Some(anchor) = &files.anchor {
         // The node may have ended before ordering knew it.
-        pipeline::skip(ordering.as_ref(), anchor)?;
+        pipeline::skip(&*services.ordering, anchor)?;
+    }
+    let (attest, attesting) = parts.attesting(&member, &services, tip);
+    let (exchanging, joining) = parts.exchanging(&member, &services, recovered.executor.height());
+    let submitter = parts.submitter(&member, services.ordering.clone());
+    let stages = parts.stages(&member, recovery, &services, files.charters, attesting, joining)?;
+    Ok(Core { parts, services, stages, recovered, attest, exchanging, submitter, repairs })
+}
+
+/// What lies in a node's folder.
+struct Files {
+    ledger: Arc<Ledger>,
+    /// What was repaired in it.
+    opened: OpenReport,
+    /// Where the ledger begins, if not at its first block.
+    anchor: Option<Arc<Anchor>>,
+    /// The charters that its blocks name.
+    charters: Charters,
+    checkpoints: Arc<CheckpointStore>,
+    /// The history of rows, where it is kept.
+    rows: Option<Arc<KeptRows>>,
+}
+
+impl Files {
+    fn open(member: &Member<'_>) -> Result<Files, NodeError> {
+        let Member { folder, charter, config, options, .. } = member;
+        let ledger_options = LedgerOptions { faults: options.disk.clone(), ..LedgerOptions::default() };
+        let (ledger, opened) = Ledger::open_with(folder.join("ledger"), charter.ledger(), ledger_options)?;
+        let folder_of_checkpoints = folder.join("checkpoints");
+        let disk = options.disk.clone();
+        let checkpoints = CheckpointStore::open_with(folder_of_checkpoints, charter.ledger(), disk)?;
+        let charters = charters::named(&ledger, charter)?;
+        let newest = ledger.tip().map_or(0, |(height, _)| height);
+        let rows = KeptRows::open(folder, charter, newest, config.row_history_megabytes)?;
+        let anchor = ledger.anchor();
+        if let (Some(rows), Some(anchor)) = (&rows, &anchor) {
+            rows.reach(anchor.height())?;
+        }
+        let (ledger, checkpoints) = (Arc::new(ledger), Arc::new(checkpoints));
+        Ok(Files { ledger, opened, anchor, charters, checkpoints, rows })
     }
 
-    let keys = KeyWatch::new(ledger.clone(), decided.clone());
-    let (certified_height, outcomes) = attestable(&ledger)?;
-    let certified = Arc::new(Certified::new(certified_height, charter.organisations.len()));
-    let snapshot = engine.state().snapshot();
-    let heights = config.history_heights.unwrap_or(HISTORY_HEIGHTS);
-    let library = engine.library().clone();
-    let published =
-        Published::new(snapshot, library, (heights, rows.clone()), height, engine.state_digest(), certified);
-    let published = Arc::new(published);
-    let metrics = Arc::new(NodeMetrics::new());
-    let certificates = CertificateVerifier::new(named)
-        .map_err(|error| NodeError::Certificate { height: 0, reason: error.to_string() })?;
-    let (attest, to_attest) = bounded(pipeline::QUEUE_OUTCOMES);
-    let attest = (!options.attests_nothing).then_some(attest);
-    let mut asking_to_heal = None;
-    let attesting = attest.is_some().then(|| {
+    fn recovery(&self, member: &Member<'_>) -> Result<Recovery, NodeError> {
+        Ok(Recovery {
+            charter: member.charter.clone(),
+            pipeline: member.config.pipeline,
+            verifier: Arc::new(Verifier::new(member.charter)),
+            ledger: self.ledger.clone(),
+            checkpoints: self.checkpoints.clone(),
+            rows: self.rows.clone(),
+            pool: Arc::new(threads("core", member.config.threads)?),
+            faults: member.options.faults.clone(),
+            known_versions: member.options.known_versions,
+        })
+    }
+}
+
+/// Where a recovered node stands.
+struct Tip {
+    height: u64,
+    /// The header of that block.
+    last: Option<BlockHeader>,
+    /// Up to here outcomes are certified.
+    certified_height: u64,
+    /// What the blocks above that came to, and the newest that is certified.
+    uncertified: Vec<OwnOutcome>,
+}
+
+impl Tip {
+    fn of(files: &Files, recovered: &Recovered) -> Result<Tip, NodeError> {
+        let height = recovered.executor.height();
+        let (certified_height, uncertified) = attestable(&files.ledger)?;
+        Ok(Tip { height, last: files.ledger.header(height)?, certified_height, uncertified })
+    }
+
+    fn ordering_start(&self, files: &Files) -> OrderingStart {
+        OrderingStart { height: self.height, last: self.last.clone(), charters: files.charters.clone() }
+    }
+}
+
+/// Where the stages tell what is to be attested.
+struct ToAttest {
+    inputs: Sender<Input>,
+    /// Where blocks are asked to be taken back.
+    heal: Sender<Heal>,
+}
+
+/// What the stages have to do with joining.
+struct ToJoin {
+    /// Where another node's checkpoint is asked for; `None` where there is no other node.
+    wanted: Option<Sender<Wanted>>,
+    /// Set where blocks are missing that only a checkpoint makes up for; `None` where the node does not join by itself.
+    gap: Option<Arc<AtomicBool>>,
+    /// Where pieces of a checkpoint are kept until all are there.
+    staging: PathBuf,
+}
+
+impl NodeParts {
+    fn of(
+        member: &Member<'_>,
+        files: &Files,
+        recovery: &Recovery,
+        recovered: &Recovered,
+        tip: &Tip,
+    ) -> NodeParts {
+        let (charter, executor) = (member.charter, &*recovered.executor);
+        let Recovery { ledger, checkpoints, verifier, rows, .. } = recovery;
+        let charters = Arc::new(DecidedCharters::of(
+            executor,
+            files.charters.clone(),
+            member.options.known_versions,
+        ));
+        let receipts = Arc::new(Receipts::new());
+        let states = (charter.execution == ExecutionModel::ExecuteOrderValidate).then(|| {
+            let timestamp_ms = tip.last.as_ref().map_or(0, |last| last.timestamp_ms);
+            Arc::new(RecentStates::new(executor.endorsement_basis(timestamp_ms)))
+        });
+        let proposer = states.as_ref().and_then(|states| {
+            Proposer::new(charters.clone(), verifier.clone(), receipts.clone(), states.clone()).map(Arc::new)
+        });
+        let certified = Arc::new(Certified::new(tip.certified_height, charter.organisations.len()));
+        let heights = member.config.history_heights.unwrap_or(HISTORY_HEIGHTS);
+        let published = Published::new(
+            executor.snapshot(),
+            executor.library().clone(),
+            (heights, rows.clone()),
+            executor.height(),
+            executor.state_digest(),
+            certified,
+        );
+        NodeParts {
+            ledger: ledger.clone(),
+            checkpoints: checkpoints.clone(),
+            verifier: verifier.clone(),
+            keys: Arc::new(KeyWatch::new(ledger.clone(), charters.clone())),
+            charters,
+            published: Arc::new(published),
+            receipts,
+            states,
+            proposer,
+            metrics: Arc::new(NodeMetrics::new()),
+        }
+    }
+
+    /// What was repaired or left out on the way, and what the operator should know.
+    fn repairs(&self, member: &Member<'_>, opened: &OpenReport, refused: &[String]) -> Vec<String> {
+        let mut repairs = refused.to_vec();
+        repairs.extend(ledger_repairs(opened));
+        let key = member.node_key.public_key();
+        if self.charters.newest().member(&key).is_none() {
+            repairs.push(format!(
+                "node key {key} is that of no member: this node follows without voting until the charter names it"
+            ));
+        }
+        repairs
+    }
+
+    /// What ordering asks about transactions.
+    fn admission(&self) -> Arc<dyn Admission> {
+        Arc::new(VerifierAdmission { verifier: self.verifier.clone(), proposer: self.proposer.clone() })
+    }
+
+    /// What attests outcomes, and where the stages tell them; nothing where outcomes are not attested.
+    fn attesting(
+        &self,
+        member: &Member<'_>,
+        services: &Services,
+        tip: Tip,
+    ) -> (Option<Attest>, Option<ToAttest>) {
+        if member.options.attests_nothing {
+            return (None, None);
+        }
+        let (to_attest, inputs) = bounded(pipeline::QUEUE_OUTCOMES);
         let (answers, certified) = bounded(1);
         let (asking, heal) = bounded(1);
-        asking_to_heal = Some(asking.clone());
-        let roots = Attestations::new(decided.all(), Limits::ROOTS, node_key.clone(), 0);
-        let roots = Roots::new(roots, checkpoints.clone());
-        let attestations =
-            Attestations::new(decided.all(), Limits::OUTCOMES, node_key.clone(), certified_height);
-        let network = (certifying.clone(), messages.clone());
-        let parts = (ledger.clone(), published.clone(), metrics.clone());
-        let outcomes = outcomes.into_iter().map(|own| Input::Executed(Box::new(own)));
-        let attester =
-            Attester::new((attestations, roots), network, parts, (answers, asking), clock, outcomes);
-        Attest { attester, inputs: to_attest, certified, heal }
-    });
-    let (want, wanted) = bounded(1);
-    let (join, joined) = bounded(1);
-    let (staging, gap) = (folder.join("joining"), Arc::new(AtomicBool::new(false)));
-    let behind_blocks = match config.join {
-        Join::Checkpoint => Some(config.join_behind_blocks.unwrap_or(JOIN_BEHIND_BLOCKS).max(1)),
-        Join::Replay => None,
-    };
-    let exchange = (charter.organisations.len() > 1).then(|| Exchange {
-        charter: charter.clone(),
-        organisation: organisation.map_or(u16::MAX, |position| position as u16),
-        services,
-        ledger: ledger.clone(),
-        published: published.clone(),
-        metrics: metrics.clone(),
-        staging: staging.clone(),
-        behind_blocks,
-        empty: height == 0,
-        gap: gap.clone(),
-        wanted,
-        join,
-    });
-    let shared = Arc::new(Shared {
-        charter: charter.clone(),
-        charters: decided.clone(),
-        keys: Arc::new(keys),
-        pipeline: config.pipeline,
-        ordering: ordering.clone(),
-        certifying,
-        messages,
-        ledger: ledger.clone(),
-        checkpoints,
-        attest,
-        heal: asking_to_heal,
-        scrub_bytes_per_second: config.scrub_megabytes_per_second.map(|megabytes| megabytes << 20),
-        faults: options.faults,
-        verifier: verifier.clone(),
-        certificates: Mutex::new(certificates),
-        published: published.clone(),
-        receipts: receipts.clone(),
-        states,
-        proposer,
-        rows,
-        metrics,
-        pool,
-        gap: (exchange.is_some() && behind_blocks.is_some()).then_some(gap),
-        wanted: exchange.is_some().then_some(want),
-        staging,
-    });
-    let submitter = Arc::new(Submitter {
-        charters: decided,
-        ordering,
-        ledger,
-        verifier,
-        published,
-        receipts,
-        rate_limit: config.client_transactions_per_second.map(RateLimit::new),
-        started: Instant::now(),
-    });
-    Ok(Core { shared, recovered, attest: attesting, exchange, joined, submitter, repairs })
+        let (charters, key) = (self.charters.all(), &member.node_key);
+        let roots = Attestations::new(charters.clone(), Limits::ROOTS, key.clone(), 0);
+        let roots = Roots::new(roots, self.checkpoints.clone());
+        let outcomes = Attestations::new(charters, Limits::OUTCOMES, key.clone(), tip.certified_height);
+        let network = (services.certifying.clone(), services.messages.clone());
+        let parts = (self.ledger.clone(), self.published.clone(), self.metrics.clone());
+        let uncertified = tip.uncertified.into_iter().map(|own| Input::Executed(Box::new(own)));
+        let (queues, clock) = ((answers, asking.clone()), member.clock.clone());
+        let attester = Attester::new((outcomes, roots), network, parts, queues, clock, uncertified);
+        let attest = Attest { attester, inputs, certified, heal };
+        (Some(attest), Some(ToAttest { inputs: to_attest, heal: asking }))
+    }
+
+    /// What fetches checkpoints of other members and hands out this node's, and what the stages have to do with it.
+    fn exchanging(&self, member: &Member<'_>, services: &Services, height: u64) -> (Exchanging, ToJoin) {
+        let Member { folder, charter, config, node_key, .. } = member;
+        let (want, wanted) = bounded(1);
+        let (join, joined) = bounded(1);
+        let (staging, gap) = (folder.join("joining"), Arc::new(AtomicBool::new(false)));
+        let behind_blocks = match config.join {
+            Join::Checkpoint => Some(config.join_behind_blocks.unwrap_or(JOIN_BEHIND_BLOCKS).max(1)),
+            Join::Replay => None,
+        };
+        let organisation = self.charters.newest().member(&node_key.public_key());
+        let exchange = (charter.organisations.len() > 1).then(|| Exchange {
+            charter: Arc::clone(charter),
+            organisation: organisation.map_or(u16::MAX, |position| position as u16),
+            services: services.clone(),
+            ledger: self.ledger.clone(),
+            published: self.published.clone(),
+            metrics: self.metrics.clone(),
+            staging: staging.clone(),
+            behind_blocks,
+            empty: height == 0,
+            gap: gap.clone(),
+            wanted,
+            join,
+        });
+        let to_join = ToJoin {
+            wanted: exchange.is_some().then_some(want),
+            gap: (exchange.is_some() && behind_blocks.is_some()).then_some(gap),
+            staging,
+        };
+        (Exchanging { exchange, joined }, to_join)
+    }
+
+    /// What hands clients' transactions to ordering.
+    fn submitter(&self, member: &Member<'_>, ordering: Arc<dyn Ordering>) -> Arc<Submitter> {
+        Arc::new(Submitter {
+            charters: self.charters.clone(),
+            ordering,
+            ledger: self.ledger.clone(),
+            verifier: self.verifier.clone(),
+            published: self.published.clone(),
+            receipts: self.receipts.clone(),
+            rate_limit: member.config.client_transactions_per_second.map(RateLimit::new),
+            started: Instant::now(),
+        })
+    }
+
+    /// The stages of the pipeline. `named`: the charters that the ledger's blocks name.
+    fn stages(
+        &self,
+        member: &Member<'_>,
+        recovery: Recovery,
+        services: &Services,
+        named: Charters,
+        to_attest: Option<ToAttest>,
+        to_join: ToJoin,
+    ) -> Result<Stages, NodeError> {
+        let certificates = CertificateVerifier::new(named)
+            .map_err(|error| NodeError::Certificate { height: 0, reason: error.to_string() })?;
+        let certificates = Arc::new(Mutex::new(certificates));
+        let (attest, heal) = to_attest.map(|to| (to.inputs, to.heal)).unzip();
+        let amendments = Amendments {
+            decided: self.charters.clone(),
+            certifying: services.certifying.clone(),
+            attest: attest.clone(),
+        };
+        let checkpoints = self.checkpoint_parts(attest.clone());
+        Ok(Stages {
+            verify: VerifyStage {
+                ordering: services.ordering.clone(),
+                certificates: certificates.clone(),
+                verifier: self.verifier.clone(),
+                pool: recovery.pool.clone(),
+                metrics: self.metrics.clone(),
+                gap: to_join.gap.clone(),
+            },
+            execute: self.execute(recovery.pool.clone(), amendments.clone(), attest.clone()),
+            record: self.record(&recovery, services.ordering.clone()),
+            answer: self.answer(attest.is_some(), recovery.faults.clone()),
+            scrub: self.scrub(member, services.ordering.clone(), checkpoints.clone(), heal),
+            checkpoints,
+            restore: Restore {
+                takeover: Takeover {
+                    audience: Audience {
+                        amendments,
+                        published: self.published.clone(),
+                        states: self.states.clone(),
+                    },
+                    recovery,
+                    ordering: services.ordering.clone(),
+                    certifying: services.certifying.clone(),
+                    certificates,
+                    receipts: self.receipts.clone(),
+                    attest,
+                    gap: to_join.gap,
+                    staging: to_join.staging,
+                },
+                wanted: to_join.wanted,
+            },
+            published: self.published.clone(),
+        })
+    }
+
+    fn execute(
+        &self,
+        pool: Arc<rayon::ThreadPool>,
+        amendments: Amendments,
+        attest: Option<Sender<Input>>,
+    ) -> ExecuteStage {
+        ExecuteStage {
+            pool,
+            verifier: self.verifier.clone(),
+            amendments,
+            keys: self.keys.clone(),
+            attest,
+            published: self.published.clone(),
+            states: self.states.clone(),
+            proposer: self.proposer.clone(),
+            metrics: self.metrics.clone(),
+        }
+    }
+
+    fn record(&self, recovery: &Recovery, ordering: Arc<dyn Ordering>) -> RecordStage {
+        RecordStage {
+            ledger: self.ledger.clone(),
+            rows: recovery.rows.clone(),
+            ordering,
+            published: self.published.clone(),
+            metrics: self.metrics.clone(),
+            faults: recovery.faults.clone(),
+        }
+    }
+
+    fn answer(&self, attests: bool, faults: Option<Arc<Faults>>) -> AnswerStage {
+        AnswerStage {
+            ledger: self.ledger.clone(),
+            charters: self.charters.clone(),
+            published: self.published.clone(),
+            receipts: self.receipts.clone(),
+            metrics: self.metrics.clone(),
+            attests,
+            faults,
+        }
+    }
+
+    fn checkpoint_parts(&self, attest: Option<Sender<Input>>) -> CheckpointParts {
+        CheckpointParts {
+            store: self.checkpoints.clone(),
+            published: self.published.clone(),
+            metrics: self.metrics.clone(),
+            attest,
+        }
+    }
+
+    /// What reads files again, where that is done.
+    fn scrub(
+        &self,
+        member: &Member<'_>,
+        ordering: Arc<dyn Ordering>,
+        parts: CheckpointParts,
+        heal: Option<Sender<Heal>>,
+    ) -> Option<Scrub> {
+        let bytes_per_second = member.config.scrub_megabytes_per_second.map(|megabytes| megabytes << 20);
+        Some(Scrub {
+            charter: member.charter.clone(),
+            ledger: self.ledger.clone(),
+            ordering,
+            parts,
+            heal: heal.filter(|_| bytes_per_second != Some(0))?,
+            bytes_per_second,
+        })
+    }
 }
 
 fn ledger_repairs(opened: &OpenReport) -> Vec<String> {

@@ -1,7 +1,11 @@
 use crate::NodeError;
-use engine::Engine;
+use crate::checkpoints::CheckpointRequest;
+use crate::pipeline::{ExecuteBlock, ExecutedState};
+use crypto::Digest;
+use engine::{EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock};
 use parking_lot::Mutex;
-use state::{AfterImage, KeyRange, LiveRequests, RowId, Snapshot, State, Version};
+use sql::Library;
+use state::{AfterImage, KeyRange, LiveRequests, RowId, Snapshot, State, StateSnapshot, Version};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -37,6 +41,11 @@ impl Faults {
         self.undefended.load(Ordering::Relaxed) & defence as u8 != 0
     }
 
+    /// The same where there may be no test.
+    pub(crate) fn lack(faults: Option<&Faults>, defence: Defence) -> bool {
+        faults.is_some_and(|faults| faults.lacks(defence))
+    }
+
     /// Before the next block is executed, a bit of the first row of `table` flips: of its last column, a number.
     pub fn flip_in(&self, table: &str) {
         *self.table.lock() = Some(table.to_string());
@@ -54,16 +63,6 @@ impl Faults {
 
     pub(crate) fn checkpoints_lost(&self) -> bool {
         self.checkpoints_lost.load(Ordering::SeqCst)
-    }
-
-    /// Between two blocks.
-    pub(crate) fn strike(&self, charter: &Arc<Charter>, engine: &mut Engine) -> Result<(), NodeError> {
-        self.flip(engine.state());
-        if self.lacks(Defence::ExactlyOnce) {
-            let (header, state) = (engine.checkpoint_header(), engine.state().clone());
-            *engine = Engine::at(charter.clone(), &header, state, LiveRequests::new())?;
-        }
-        Ok(())
     }
 
     fn flip(&self, state: &State) {
@@ -92,5 +91,65 @@ impl Faults {
         drop(snapshot);
         state.apply(version, &[flipped], None);
         *asked = None;
+    }
+}
+
+/// The engine of a node in whose memory something goes wrong, between two blocks.
+pub(crate) struct FaultyEngine {
+    engine: Engine,
+    faults: Arc<Faults>,
+    charter: Arc<Charter>,
+}
+
+impl FaultyEngine {
+    pub(crate) fn new(engine: Engine, faults: Arc<Faults>, charter: Arc<Charter>) -> FaultyEngine {
+        FaultyEngine { engine, faults, charter }
+    }
+
+    fn strike(&mut self) -> Result<(), NodeError> {
+        let FaultyEngine { engine, faults, charter } = self;
+        faults.flip(engine.state());
+        if faults.lacks(Defence::ExactlyOnce) {
+            let (header, state) = (engine.checkpoint_header(), engine.state().clone());
+            *engine = Engine::at(charter.clone(), &header, state, LiveRequests::new())?;
+        }
+        Ok(())
+    }
+}
+
+impl ExecuteBlock for FaultyEngine {
+    fn execute(&mut self, block: &VerifiedBlock) -> Result<ExecutedBlock, NodeError> {
+        self.strike()?;
+        ExecuteBlock::execute(&mut self.engine, block)
+    }
+
+    fn foresee(&mut self, block: &VerifiedBlock) -> bool {
+        self.engine.foresee(block)
+    }
+}
+
+impl ExecutedState for FaultyEngine {
+    fn height(&self) -> u64 {
+        self.engine.height()
+    }
+
+    fn state_digest(&self) -> Digest {
+        self.engine.state_digest()
+    }
+
+    fn library(&self) -> &Arc<Library> {
+        self.engine.library()
+    }
+
+    fn snapshot(&self) -> Arc<StateSnapshot> {
+        self.engine.snapshot()
+    }
+
+    fn endorsement_basis(&self, timestamp_ms: u64) -> EndorsementBasis {
+        self.engine.endorsement_basis(timestamp_ms)
+    }
+
+    fn checkpoint(&self) -> Option<CheckpointRequest> {
+        self.engine.checkpoint()
     }
 }

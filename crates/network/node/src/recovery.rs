@@ -1,21 +1,23 @@
-//! From the files of a node's folder to an engine at the ledger's tip: the newest good checkpoint, then the blocks
-//! after it.
+//! From the files of a node's folder to an executor at the ledger's tip: the newest good checkpoint, then the blocks
+//! after it. Here it is decided what executes blocks; the pipeline knows no more than [`ExecuteBlock`].
 
-use crate::NodeError;
 use crate::attesting::OwnOutcome;
 use crate::charters;
+use crate::faults::FaultyEngine;
+use crate::pipeline::ExecuteBlock;
 use crate::row_history::KeptRows;
+use crate::{Faults, NodeError};
 use crypto::Digest;
 use engine::{Engine, EngineError, Verifier};
 use ledger::{BlockOutcome, BlockRecord, CheckpointStore, Ledger, LedgerError};
-use state::{CheckpointHeader, StateTree, write_checkpoint};
+use state::{Checkpoint, CheckpointHeader, StateTree, write_checkpoint};
 use std::sync::Arc;
 use types::{Charter, KnownVersions, OutcomeHeader, Pipeline};
 
-/// An engine at the ledger's tip, and how it got there.
+/// An executor at the ledger's tip, and how it got there.
 pub(crate) struct Recovered {
-    /// The engine.
-    pub(crate) engine: Engine,
+    /// Executes the blocks that come.
+    pub(crate) executor: Box<dyn ExecuteBlock>,
     /// Height of the checkpoint that was loaded; 0 where everything was replayed.
     pub(crate) checkpoint: u64,
     /// Blocks executed again.
@@ -43,34 +45,53 @@ impl Known {
 const UNCERTIFIED_BLOCKS_MAX: usize = 10_000;
 
 /// What recovery works with.
-#[derive(Clone, Copy)]
-pub(crate) struct Recovery<'a> {
-    pub(crate) charter: &'a Arc<Charter>,
+pub(crate) struct Recovery {
+    /// The founding charter.
+    pub(crate) charter: Arc<Charter>,
     /// How validation is scheduled.
     pub(crate) pipeline: Pipeline,
-    pub(crate) verifier: &'a Verifier,
-    pub(crate) ledger: &'a Ledger,
-    pub(crate) checkpoints: &'a CheckpointStore,
+    pub(crate) verifier: Arc<Verifier>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) checkpoints: Arc<CheckpointStore>,
     /// The history of rows, where it is kept.
-    pub(crate) rows: Option<&'a KeptRows>,
+    pub(crate) rows: Option<Arc<KeptRows>>,
+    /// Threads of the deterministic core.
+    pub(crate) pool: Arc<rayon::ThreadPool>,
+    /// What a test makes go wrong.
+    pub(crate) faults: Option<Arc<Faults>>,
     /// The rules of execution that this program has.
     pub(crate) known_versions: KnownVersions,
 }
 
-impl Recovery<'_> {
+impl Recovery {
+    /// The ledger's newest height; 0 where it is empty.
+    pub(crate) fn tip(&self) -> u64 {
+        self.ledger.tip().map_or(0, |(height, _)| height)
+    }
+
+    /// What has come from this checkpoint, or from the first block, to where the engine stands.
+    fn recovered(&self, engine: Engine, checkpoint: u64, replayed: u64) -> Recovered {
+        let executor: Box<dyn ExecuteBlock> = match &self.faults {
+            None => Box::new(engine),
+            Some(faults) => Box::new(FaultyEngine::new(engine, faults.clone(), self.charter.clone())),
+        };
+        Recovered { executor, checkpoint, replayed, refused: Vec::new() }
+    }
+
     /// Loads the newest checkpoint that is whole and whose replay agrees with the ledger; falls back to older ones and at
     /// last to replaying every block. Where nothing agrees, outcomes that nobody has certified are recorded anew.
     ///
     /// # Errors
     /// [`NodeError::Diverged`] where even full replay differs from what is certified;
     /// [`NodeError::NoState`] where the ledger does not have every block; errors of the ledger's files.
-    pub(crate) fn recover(self) -> Result<Recovered, NodeError> {
+    pub(crate) fn recover(&self) -> Result<Recovered, NodeError> {
         self.check_versions()?;
         let mut refused = Vec::new();
         let recovered = match self.begin_anywhere(&mut refused) {
             Ok(recovered) => recovered,
             Err(error) => {
-                let Some(repair) = self.record_outcomes_again()? else { return Err(error) };
+                let repair = self.pool.install(|| self.record_outcomes_again())?;
+                let Some(repair) = repair else { return Err(error) };
                 refused.push(repair);
                 self.begin_anywhere(&mut refused)?
             }
@@ -83,16 +104,16 @@ impl Recovery<'_> {
     ///
     /// # Errors
     /// [`EngineError::UnknownVersion`].
-    fn check_versions(self) -> Result<(), NodeError> {
-        let charters = charters::named(self.ledger, self.charter)?;
-        let next = self.ledger.tip().map_or(0, |(height, _)| height) + 1;
+    fn check_versions(&self) -> Result<(), NodeError> {
+        let charters = charters::named(&self.ledger, &self.charter)?;
+        let next = self.tip() + 1;
         match self.known_versions.unknown(&charters).filter(|unknown| unknown.first <= next) {
             Some(unknown) => Err(EngineError::UnknownVersion(unknown).into()),
             None => Ok(()),
         }
     }
 
-    fn begin_anywhere(self, refused: &mut Vec<String>) -> Result<Recovered, NodeError> {
+    fn begin_anywhere(&self, refused: &mut Vec<String>) -> Result<Recovered, NodeError> {
         match self.begin_at_checkpoint(&Known::NOTHING, refused) {
             Some(recovered) => Ok(recovered),
             None => self.begin_at_start(&Known::NOTHING),
@@ -107,7 +128,7 @@ impl Recovery<'_> {
     /// # Errors
     /// [`NodeError::Diverged`] where a quorum has certified something else: then this program is another one, or the blocks
     /// are.
-    fn record_outcomes_again(self) -> Result<Option<String>, NodeError> {
+    fn record_outcomes_again(&self) -> Result<Option<String>, NodeError> {
         let first = self.ledger.first_height();
         let mut engine = match (first, self.checkpoints.newest().last()) {
             (1, _) => Engine::founded(self.charter.clone(), self.known_versions)?,
@@ -118,7 +139,7 @@ impl Recovery<'_> {
                 Err(_) => return Ok(None),
             },
         };
-        let charters = charters::named(self.ledger, self.charter)?;
+        let charters = charters::named(&self.ledger, &self.charter)?;
         let mut anew: Vec<BlockRecord> = Vec::new();
         for record in self.ledger.blocks_from(engine.height() + 1) {
             let BlockRecord { block, certificate, outcome } = record?;
@@ -157,7 +178,7 @@ impl Recovery<'_> {
         let (from, to) = (from.block.header.height, to.block.header.height);
         self.ledger.truncate_after(from - 1)?;
         self.checkpoints.remove_after(from - 1)?;
-        if let Some(rows) = self.rows {
+        if let Some(rows) = &self.rows {
             rows.take_back(from - 1)?;
         }
         anew.iter().try_for_each(|record| self.ledger.append(record))?;
@@ -170,28 +191,26 @@ impl Recovery<'_> {
 
     /// From the newest checkpoint that may be good, is whole, and whose replay agrees with the ledger and with what is
     /// known. `refused`: why others do not.
-    pub(crate) fn begin_at_checkpoint(self, known: &Known, refused: &mut Vec<String>) -> Option<Recovered> {
-        let tip = self.ledger.tip().map_or(0, |(height, _)| height);
+    pub(crate) fn begin_at_checkpoint(&self, known: &Known, refused: &mut Vec<String>) -> Option<Recovered> {
+        let tip = self.tip();
         for height in self.checkpoints.newest().into_iter().filter(|height| *height < known.below) {
             if height > tip {
                 refused.push(format!("checkpoint {height} lies above the ledger's tip {tip}"));
                 continue;
             }
-            if let Some(rows) = self.rows.filter(|rows| rows.tip() < height) {
+            if let Some(rows) = self.rows.as_ref().filter(|rows| rows.tip() < height) {
                 let known = rows.tip();
                 refused.push(format!(
                     "checkpoint {height} lies above height {known}, where the history of rows ends"
                 ));
                 continue;
             }
-            let engine = self.load(height);
-            let attempt = engine
-                .and_then(|engine| engine.with_pipeline(self.pipeline).map_err(|error| error.to_string()))
-                .and_then(|engine| self.replay(engine, known).map_err(|error| error.to_string()));
+            let attempt = self.pool.install(|| {
+                let engine = self.load(height)?;
+                self.replay(engine, known).map_err(|error| error.to_string())
+            });
             match attempt {
-                Ok((engine, replayed)) => {
-                    return Some(Recovered { engine, checkpoint: height, replayed, refused: Vec::new() });
-                }
+                Ok((engine, replayed)) => return Some(self.recovered(engine, height, replayed)),
                 Err(reason) => refused.push(format!("checkpoint {height}: {reason}")),
             }
         }
@@ -202,46 +221,29 @@ impl Recovery<'_> {
     ///
     /// # Errors
     /// As [`Recovery::recover`].
-    pub(crate) fn begin_at_start(self, known: &Known) -> Result<Recovered, NodeError> {
+    pub(crate) fn begin_at_start(&self, known: &Known) -> Result<Recovered, NodeError> {
         let first = self.ledger.first_height();
         if first > 1 {
             return Err(NodeError::NoState { first });
         }
         let engine = Engine::founded(self.charter.clone(), self.known_versions)?;
-        let engine = engine.with_pipeline(self.pipeline)?;
-        let (engine, replayed) = self.replay(engine, known)?;
-        Ok(Recovered { engine, checkpoint: 0, replayed, refused: Vec::new() })
+        let (engine, replayed) = self.pool.install(|| self.replay(engine, known))?;
+        Ok(self.recovered(engine, 0, replayed))
     }
 
-    /// Executes the blocks that the ledger has above the engine's height and compares every state digest.
+    /// From the state of a checkpoint of other nodes.
     ///
     /// # Errors
-    /// As [`Recovery::recover`], and [`NodeError::State`] where the state is not the one that is known.
-    pub(crate) fn replay(self, engine: Engine, known: &Known) -> Result<(Engine, u64), NodeError> {
-        let mut engine = if self.rows.is_some() { engine.noting_row_history() } else { engine };
-        let charters = charters::named(self.ledger, self.charter)?;
-        let mut replayed = 0;
-        for record in self.ledger.blocks_from(engine.height() + 1) {
-            let record = record?;
-            let block = self.verifier.trust_block(&charters, &record.block, &record.outcome.receipts);
-            let executed = engine.execute(&block)?;
-            if record.outcome.header != executed.outcome {
-                let (expected, found) = (record.outcome.header.state_digest, executed.outcome.state_digest);
-                return Err(NodeError::Diverged { height: block.header.height, expected, found });
-            }
-            if let (Some(rows), Some(history)) = (self.rows, engine.take_row_history()) {
-                rows.record(block.header.height, &history)?;
-            }
-            if let Some((_, root)) = known.state.filter(|(height, _)| *height == engine.height()) {
-                check_state(&engine, root, self.checkpoints)?;
-            }
-            replayed += 1;
-        }
-        Ok((engine, replayed))
+    /// As [`Recovery::recover`].
+    pub(crate) fn begin_with(&self, checkpoint: Checkpoint) -> Result<Recovered, NodeError> {
+        let Checkpoint { header, state, live } = checkpoint;
+        let engine = Engine::continued(self.charter.clone(), &header, (Arc::new(state), live), self.known_versions)?;
+        let (engine, replayed) = self.pool.install(|| self.replay(engine, &Known::NOTHING))?;
+        Ok(self.recovered(engine, header.height, replayed))
     }
 
-    /// An engine with the state of an own checkpoint.
-    fn load(self, height: u64) -> Result<Engine, String> {
+    /// The state of an own checkpoint; or why it cannot be used.
+    fn load(&self, height: u64) -> Result<Engine, String> {
         let mut reader = self.checkpoints.read(height).map_err(|error| error.to_string())?;
         let checkpoint = state::read_checkpoint(&mut reader).map_err(|error| error.to_string())?;
         reader.finish().map_err(|error| error.to_string())?;
@@ -258,7 +260,34 @@ impl Recovery<'_> {
         Engine::continued(self.charter.clone(), &expected, state, self.known_versions)
             .map_err(|error| error.to_string())
     }
-}
+
+    /// Executes the blocks that the ledger has above the engine's height and compares every state digest.
+    ///
+    /// # Errors
+    /// As [`Recovery::recover`], and [`NodeError::State`] where the state is not the one that is known.
+    fn replay(&self, engine: Engine, known: &Known) -> Result<(Engine, u64), NodeError> {
+        let engine = engine.with_pipeline(self.pipeline)?;
+        let mut engine = if self.rows.is_some() { engine.noting_row_history() } else { engine };
+        let charters = charters::named(&self.ledger, &self.charter)?;
+        let mut replayed = 0;
+        for record in self.ledger.blocks_from(engine.height() + 1) {
+            let record = record?;
+            let block = self.verifier.trust_block(&charters, &record.block, &record.outcome.receipts);
+            let executed = engine.execute(&block)?;
+            if record.outcome.header != executed.outcome {
+                let (expected, found) = (record.outcome.header.state_digest, executed.outcome.state_digest);
+                return Err(NodeError::Diverged { height: block.header.height, expected, found });
+            }
+            if let (Some(rows), Some(history)) = (&self.rows, &executed.row_history) {
+                rows.record(block.header.height, history)?;
+            }
+            if let Some((_, root)) = known.state.filter(|(height, _)| *height == engine.height()) {
+                check_state(&engine, root, &self.checkpoints)?;
+            }
+            replayed += 1;
+        }
+        Ok((engine, replayed))
+    }
 
 /// Compares the root of the state, and writes the checkpoint.
 fn check_state(

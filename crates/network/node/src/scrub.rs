@@ -27,6 +27,7 @@ const PIECE_BYTES: usize = 256 << 10;
 const ROUND_MIN: Duration = Duration::from_millis(500);
 
 /// What reading again needs.
+#[derive(Clone)]
 pub(crate) struct Scrub {
     pub(crate) charter: Arc<Charter>,
     pub(crate) ledger: Arc<Ledger>,
@@ -36,8 +37,13 @@ pub(crate) struct Scrub {
     pub(crate) heal: Sender<Heal>,
     /// What `node.toml` says.
     pub(crate) bytes_per_second: Option<u64>,
+}
+
+/// Reads again until it is stopped.
+pub(crate) struct Scrubbing {
+    stage: Scrub,
     /// It ends when this disconnects.
-    pub(crate) stopped: Receiver<()>,
+    stopped: Receiver<()>,
 }
 
 /// The node ends, or its files change.
@@ -68,6 +74,12 @@ fn sleep(stopped: &Receiver<()>, time: Duration) -> Result<(), Stopped> {
 }
 
 impl Scrub {
+    pub(crate) fn until(&self, stopped: Receiver<()>) -> Scrubbing {
+        Scrubbing { stage: self.clone(), stopped }
+    }
+}
+
+impl Scrubbing {
     /// Reads everything again and again, until it is stopped.
     pub(crate) fn run(&self) {
         // A block that nobody can give again is told once.
@@ -77,11 +89,11 @@ impl Scrub {
 
     fn round(&self, told: &mut Option<u64>) -> Result<(), Stopped> {
         let (began, time) = (Instant::now(), self.interval().mul_f64(0.8).max(ROUND_MIN));
-        let bytes = self.ledger.bytes().unwrap_or(0) + self.parts.store.bytes();
+        let bytes = self.stage.ledger.bytes().unwrap_or(0) + self.stage.parts.store.bytes();
         let needed = (bytes as f64 / time.as_secs_f64()) as u64;
-        let bytes_per_second = self.bytes_per_second.unwrap_or(needed.clamp(RATE_MIN, RATE_MAX));
+        let bytes_per_second = self.stage.bytes_per_second.unwrap_or(needed.clamp(RATE_MIN, RATE_MAX));
         let mut pace = Pace { stopped: &self.stopped, bytes_per_second, began, read: 0 };
-        for height in self.parts.store.newest() {
+        for height in self.stage.parts.store.newest() {
             self.read_checkpoint(height, &mut pace)?;
         }
         self.read_blocks(&mut pace, told)?;
@@ -90,11 +102,11 @@ impl Scrub {
 
     /// How long the last blocks from one checkpoint to the next have taken.
     fn interval(&self) -> Duration {
-        let blocks = u64::from(self.charter.checkpoint_blocks);
-        let idle = Duration::from_millis(blocks * u64::from(self.charter.block.idle_ms));
-        let newest = self.ledger.tip().map_or(0, |(height, _)| height);
+        let blocks = u64::from(self.stage.charter.checkpoint_blocks);
+        let idle = Duration::from_millis(blocks * u64::from(self.stage.charter.block.idle_ms));
+        let newest = self.stage.ledger.tip().map_or(0, |(height, _)| height);
         let first = newest.saturating_sub(blocks).max(1);
-        let time = |height| Some(self.ledger.header(height).ok()??.timestamp_ms);
+        let time = |height| Some(self.stage.ledger.header(height).ok()??.timestamp_ms);
         match (time(first), time(newest)) {
             (Some(first_ms), Some(newest_ms)) if newest > first => {
                 let one = (newest_ms.saturating_sub(first_ms)) / (newest - first);
@@ -108,9 +120,9 @@ impl Scrub {
         let damaged = |error: LedgerError| match error {
             // It has made room for a newer one meanwhile.
             LedgerError::NoCheckpoint { .. } => {}
-            error => self.parts.remove_damaged(height, &error.to_string()),
+            error => self.stage.parts.remove_damaged(height, &error.to_string()),
         };
-        let mut reader = match self.parts.store.read(height) {
+        let mut reader = match self.stage.parts.store.read(height) {
             Ok(reader) => reader,
             Err(error) => {
                 damaged(error);
@@ -122,11 +134,11 @@ impl Scrub {
             match reader.read(&mut piece) {
                 Ok(0) => break,
                 Ok(read) => {
-                    self.parts.metrics.scrubbed(read as u64);
+                    self.stage.parts.metrics.scrubbed(read as u64);
                     pace.rest(read as u64)?;
                 }
                 Err(error) => {
-                    self.parts.remove_damaged(height, &error.to_string());
+                    self.stage.parts.remove_damaged(height, &error.to_string());
                     return Ok(());
                 }
             }
@@ -138,7 +150,7 @@ impl Scrub {
     }
 
     fn read_blocks(&self, pace: &mut Pace<'_>, told: &mut Option<u64>) -> Result<(), Stopped> {
-        let files = match LedgerFiles::open(self.ledger.folder(), self.charter.ledger()) {
+        let files = match LedgerFiles::open(self.stage.ledger.folder(), self.stage.charter.ledger()) {
             Ok(files) => files,
             Err(error) => {
                 tracing::error!(%error, "the ledger cannot be read again");
@@ -148,7 +160,7 @@ impl Scrub {
         for record in files.records() {
             match record {
                 Ok(record) => {
-                    self.parts.metrics.scrubbed(record.bytes());
+                    self.stage.parts.metrics.scrubbed(record.bytes());
                     pace.rest(record.bytes())?;
                 }
                 Err(LedgerError::Damaged { height, path, what, .. }) => {
@@ -172,15 +184,15 @@ impl Scrub {
 
     /// A block is not what was written. Ordering has all blocks still, unless it is that of a network of one.
     fn found(&self, height: u64, text: String) {
-        self.parts.metrics.scrub_found("block");
-        let newest = self.ledger.tip().map_or(0, |(height, _)| height);
-        let certified = self.parts.published.certified();
-        if (height..=newest).all(|height| self.ordering.read(height).is_some()) {
+        self.stage.parts.metrics.scrub_found("block");
+        let newest = self.stage.ledger.tip().map_or(0, |(height, _)| height);
+        let certified = self.stage.parts.published.certified();
+        if (height..=newest).all(|height| self.stage.ordering.read(height).is_some()) {
             tracing::error!(height, text, "the block and those behind it are fetched again from ordering");
             certified.diverge(Some(Divergence { height, text: text.clone() }));
-            self.parts.published.suspend(text);
+            self.stage.parts.published.suspend(text);
             // One that waits already does the same, or more.
-            let _ = self.heal.try_send(Heal::Blocks(height));
+            let _ = self.stage.heal.try_send(Heal::Blocks(height));
         } else {
             tracing::error!(
                 height,

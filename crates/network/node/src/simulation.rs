@@ -2,8 +2,8 @@
 //! scrubbing.
 
 use crate::attesting::Message;
-use crate::core::{self, Core, Member, Standing};
-use crate::pipeline::{Inline, Shared};
+use crate::core::{self, Core, Member, NodeParts, OrderingStart};
+use crate::pipeline::Inline;
 use crate::submission::{Submitted, Submitter};
 use crate::{Faults, Join, NodeConfig, NodeError, NodeOptions};
 use bytes::Bytes;
@@ -45,7 +45,7 @@ pub struct SimulatedMember {
 /// A node that does nothing but when it is called.
 pub struct SimulatedNode {
     pipeline: Inline,
-    shared: Arc<Shared>,
+    parts: NodeParts,
     submitter: Arc<Submitter>,
     /// Why it stopped for good.
     stopped: Option<String>,
@@ -93,10 +93,11 @@ impl SimulatedNode {
             options,
             clock: clock.clone(),
         };
-        let join = |Standing { height, charters, .. }, admission| Ok(join(height, charters, admission));
-        let Core { shared, recovered, attest, exchange, joined, submitter, .. } = core::open(whose, join)?;
-        let pipeline = Inline::new(shared.clone(), recovered, attest, (exchange, joined), clock)?;
-        Ok(SimulatedNode { pipeline, shared, submitter, stopped: None })
+        let join = |OrderingStart { height, charters, .. }, admission| Ok(join(height, charters, admission));
+        let Core { parts, services, stages, recovered, attest, exchanging, submitter, .. } =
+            core::open(whose, join)?;
+        let pipeline = Inline::new(stages, recovered, attest, exchanging, services.messages, clock)?;
+        Ok(SimulatedNode { pipeline, parts, submitter, stopped: None })
     }
 
     /// Heights that ordering is to give before what it has delivered.
@@ -126,7 +127,7 @@ impl SimulatedNode {
 
     /// Why clients are not served, if so.
     pub fn not_serving(&self) -> Option<String> {
-        self.stopped.clone().or_else(|| self.shared.published.not_serving())
+        self.stopped.clone().or_else(|| self.parts.published.not_serving())
     }
 
     /// Submits transactions as the gateway does; replies come with [`SimulatedNode::turn`].
@@ -148,7 +149,7 @@ impl SimulatedNode {
     /// # Errors
     /// What is wrong with the query.
     pub fn query(&self, sql: &str) -> Result<(u64, Vec<Vec<Value>>), SqlError> {
-        let (library, snapshot) = self.shared.published.at_one_height();
+        let (library, snapshot) = self.parts.published.at_one_height();
         let prepared = sql::prepare(&library, sql, &[])?;
         let reader = sql::Reader {
             principal: types::Principal { organisation: 0, role: String::new() },
@@ -158,38 +159,38 @@ impl SimulatedNode {
             memory: None,
         };
         let height = snapshot.version().height();
-        let results = prepared.query_as(&reader, &self.shared.published.with_past(snapshot), &[])?;
+        let results = prepared.query_as(&reader, &self.parts.published.with_past(snapshot), &[])?;
         Ok((height, results.into_iter().next_back().unwrap_or_default().rows))
     }
 
     /// The blocks on this node's disk.
     pub fn ledger(&self) -> &Arc<Ledger> {
-        &self.shared.ledger
+        &self.parts.ledger
     }
 
     /// Height and state digest of the newest recorded block.
     pub fn newest(&self) -> (u64, Digest) {
-        self.shared.published.newest()
+        self.parts.published.newest()
     }
 
     /// The outcomes of this node up to here are those of a quorum, as far as it knows.
     pub fn certified_height(&self) -> u64 {
-        self.shared.published.certified().height()
+        self.parts.published.certified().height()
     }
 
     /// The charters that this node's blocks have decided on, in force or not yet.
     pub fn charters(&self) -> Charters {
-        self.shared.charters.all()
+        self.parts.charters.all()
     }
 
     /// The last time that this node's outcomes differed from those of a quorum.
     pub fn reported(&self) -> Option<String> {
-        self.shared.published.certified().reported()
+        self.parts.published.certified().reported()
     }
 
     /// Heights of the checkpoints on this node's disk, the newest first.
     pub fn checkpoints(&self) -> Vec<u64> {
-        self.shared.checkpoints.newest()
+        self.parts.checkpoints.newest()
     }
 }
 

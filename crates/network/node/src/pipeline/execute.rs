@@ -1,111 +1,326 @@
-//! Reads the queue of verified blocks; fills the queue of `record`. Owns the engine.
+//! Reads the queue of verified blocks; fills the queue of `record`. Owns what executes them.
 
+use super::execute_block::ExecuteBlock;
 use super::verify::Verified;
-use super::{Executed, QUEUE_BLOCKS, Shared};
+use super::{Executed, QUEUE_BLOCKS};
 use crate::NodeError;
 use crate::attesting::{Input, OwnOutcome};
-use crate::checkpoints::{CheckpointRequest, Checkpoints};
-use crate::metrics::{CHECKPOINT_SNAPSHOT, EXECUTE};
+use crate::charters::Amendments;
+use crate::checkpoints::Checkpoints;
+use crate::endorsing::{Proposer, RecentStates};
+use crate::key_watch::KeyWatch;
+use crate::metrics::{CHECKPOINT_SNAPSHOT, EXECUTE, NodeMetrics};
+use crate::published::Published;
 use crossbeam_channel::{Receiver, Sender};
-use engine::Engine;
+use engine::{ExecutedBlock, Verifier};
 use ledger::{BlockOutcome, BlockRecord};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
+/// What the stage needs.
+#[derive(Clone)]
+pub(crate) struct ExecuteStage {
+    /// Threads of the deterministic core.
+    pub(crate) pool: Arc<rayon::ThreadPool>,
+    pub(crate) verifier: Arc<Verifier>,
+    /// Who hears of amended charters.
+    pub(crate) amendments: Amendments,
+    /// Says when keys expire.
+    pub(crate) keys: Arc<KeyWatch>,
+    /// Where outcomes are attested; `None` where they are not, which is for measuring only.
+    pub(crate) attest: Option<Sender<Input>>,
+    pub(crate) published: Arc<Published>,
+    /// Where transactions are executed before they are ordered: the states that they are executed on.
+    pub(crate) states: Option<Arc<RecentStates>>,
+    /// What this node does as proposer, if not what everybody does.
+    pub(crate) proposer: Option<Arc<Proposer>>,
+    pub(crate) metrics: Arc<NodeMetrics>,
+}
+
 /// Executes blocks, and looks ahead at those that wait.
-pub(super) struct Execute {
-    engine: Engine,
+pub(super) struct Executing {
+    stage: ExecuteStage,
+    executor: Box<dyn ExecuteBlock>,
     checkpoints: Checkpoints,
     waiting: VecDeque<Verified>,
-    /// Of those that wait, how many the engine has seen.
+    /// Of those that wait, how many the executor has seen.
     foreseen: usize,
 }
 
-impl Execute {
-    pub(super) fn new(engine: Engine, checkpoints: Checkpoints) -> Execute {
-        Execute { engine, checkpoints, waiting: VecDeque::new(), foreseen: 0 }
+impl ExecuteStage {
+    pub(super) fn with(&self, executor: Box<dyn ExecuteBlock>, checkpoints: Checkpoints) -> Executing {
+        Executing { stage: self.clone(), executor, checkpoints, waiting: VecDeque::new(), foreseen: 0 }
     }
+}
 
+impl Executing {
     /// A block waits to be executed.
     pub(super) fn push(&mut self, verified: Verified) {
         self.waiting.push_back(verified);
     }
 
-    /// Blocks that wait.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
+    /// Executes the first block that waits, and hands to others what it came to.
+    pub(super) fn step(&mut self) -> Result<Option<Executed>, NodeError> {
+        let start = Instant::now();
+        self.foresee();
+        let Some(block) = self.waiting.pop_front() else {
+            return Ok(None);
+        };
+        self.foreseen = self.foreseen.saturating_sub(1);
+        let executed = self.stage.pool.install(|| self.executor.execute(&block.verified))?;
+        self.tell(&block, &executed);
+        self.stage.metrics.worked(EXECUTE, start.elapsed());
+        self.request_checkpoint();
+        let ExecutedBlock { receipts, digest, outcome: header, row_history, .. } = executed;
+        let Verified { block, certificate, .. } = block;
+        let outcome = BlockOutcome { receipts, digest, header };
+        Ok(Some(Executed { record: BlockRecord { block, certificate, outcome }, row_history }))
     }
 
-    /// Executes the first block that waits, and hands to others what it came to.
-    pub(super) fn step(&mut self, shared: &Shared) -> Result<Option<Executed>, NodeError> {
-        let Execute { engine, checkpoints, waiting, foreseen } = self;
-        let start = Instant::now();
-        shared.pool.install(|| {
-            while waiting.get(*foreseen).is_some_and(|next| engine.foresee(&next.verified)) {
+    /// Shows the executor as many of the blocks that wait as it likes to see.
+    fn foresee(&mut self) {
+        let Executing { stage, executor, waiting, foreseen, .. } = self;
+        stage.pool.install(|| {
+            while waiting.get(*foreseen).is_some_and(|next| executor.foresee(&next.verified)) {
                 *foreseen += 1;
             }
         });
-        let Some(Verified { block, certificate, verified: judged }) = waiting.pop_front() else {
-            return Ok(None);
-        };
-        *foreseen = foreseen.saturating_sub(1);
-        if let Some(faults) = &shared.faults {
-            faults.strike(&shared.charter, engine)?;
-        }
-        let result = shared.pool.install(|| engine.execute(&judged))?;
+    }
+
+    /// Everybody who waits for it hears what the block came to, and sees the state behind it.
+    fn tell(&self, Verified { block, verified, .. }: &Verified, executed: &ExecutedBlock) {
+        let ExecuteStage { verifier, amendments, keys, attest, published, states, proposer, metrics, .. } =
+            &self.stage;
+        let executor = &*self.executor;
         // Before the outcome that names them.
-        shared.follow_charters(engine);
-        shared.keys.executed(&block.header);
-        if let Some(attest) = &shared.attest {
+        amendments.tell(executor);
+        keys.executed(&block.header);
+        if let Some(attest) = attest {
             // First of all: the others wait for it, and it takes its time beside everything below.
-            let (outcome, digest) = (result.outcome.clone(), result.digest.clone());
+            let (outcome, digest) = (executed.outcome.clone(), executed.digest.clone());
             let attested = block.attested.clone();
             let _ = attest.send(Input::Executed(Box::new(OwnOutcome { outcome, digest, attested })));
         }
-        shared.verifier.forget(&judged);
-        shared.published.applied(engine.state().snapshot(), engine.library(), engine.height());
-        if let Some(proposer) = &shared.proposer {
-            proposer.validated(&judged, &result);
+        verifier.forget(verified);
+        published.applied(executor.snapshot(), executor.library(), executor.height());
+        if let Some(proposer) = proposer {
+            proposer.validated(verified, executed);
         }
-        if let Some(states) = &shared.states {
-            states.push(engine.endorsement_basis(block.header.timestamp_ms));
+        if let Some(states) = states {
+            states.push(executor.endorsement_basis(block.header.timestamp_ms));
         }
-        shared.metrics.executed(&result);
-        shared.metrics.worked(EXECUTE, start.elapsed());
-        if engine.is_at_checkpoint() {
-            let start = Instant::now();
-            checkpoints.request(CheckpointRequest {
-                header: engine.checkpoint_header(),
-                snapshot: engine.state().snapshot(),
-                live: engine.live().content(),
-            });
-            shared.metrics.worked(CHECKPOINT_SNAPSHOT, start.elapsed());
+        metrics.executed(executed);
+    }
+
+    fn request_checkpoint(&self) {
+        let start = Instant::now();
+        if let Some(request) = self.executor.checkpoint() {
+            self.checkpoints.request(request);
+            self.stage.metrics.worked(CHECKPOINT_SNAPSHOT, start.elapsed());
         }
-        let outcome =
-            BlockOutcome { receipts: result.receipts, digest: result.digest, header: result.outcome };
-        let record = BlockRecord { block, certificate, outcome };
-        Ok(Some(Executed { record, row_history: engine.take_row_history() }))
+    }
+
+    /// Works until the stage before or behind it has ended.
+    pub(super) fn run(
+        mut self,
+        verified: &Receiver<Verified>,
+        executed: &Sender<Executed>,
+    ) -> Result<(), NodeError> {
+        loop {
+            if self.waiting.is_empty() {
+                let Ok(next) = verified.recv() else { return Ok(()) };
+                self.push(next);
+            }
+            let room = QUEUE_BLOCKS.saturating_sub(self.waiting.len());
+            self.waiting.extend(verified.try_iter().take(room));
+            self.stage.metrics.waiting(EXECUTE, self.waiting.len() - 1 + verified.len());
+            let Some(done) = self.step()? else { continue };
+            if executed.send(done).is_err() {
+                return Ok(());
+            }
+        }
     }
 }
 
-/// Works until the stage before or behind it has ended.
-pub(super) fn run(
-    shared: &Shared,
-    mut execute: Execute,
-    verified: &Receiver<Verified>,
-    executed: &Sender<Executed>,
-) -> Result<(), NodeError> {
-    loop {
-        if execute.waiting() == 0 {
-            let Ok(next) = verified.recv() else { return Ok(()) };
-            execute.push(next);
+#[cfg(test)]
+mod tests {
+    use super::super::execute_block::ExecutedState;
+    use super::*;
+    use crate::attesting::Certified;
+    use crate::charters::DecidedCharters;
+    use crate::checkpoints::{CheckpointParts, CheckpointRequest};
+    use bytes::Bytes;
+    use crossbeam_channel::{bounded, never};
+    use crypto::Digest;
+    use engine::{BlockStatistics, EndorsementBasis, Engine, StageTimes, VerifiedBlock};
+    use ledger::{CheckpointStore, Ledger};
+    use ordering::CertifyOutcomes;
+    use parking_lot::Mutex;
+    use sql::Library;
+    use state::StateSnapshot;
+    use types::{
+        Attested, Block, BlockDigest, BlockHeader, Charter, Charters, CheckpointCertificate,
+        OutcomeCertificate, OutcomeHeader,
+    };
+
+    type Calls = Arc<Mutex<Vec<(&'static str, u64)>>>;
+
+    /// Nothing of Entente's executes here: outcomes are made up, as if somebody else's database had come to them.
+    struct Foreign {
+        calls: Calls,
+        height: u64,
+        foreseen: u64,
+        /// Shows an empty state.
+        shown: Engine,
+    }
+
+    impl ExecuteBlock for Foreign {
+        fn execute(&mut self, block: &VerifiedBlock) -> Result<ExecutedBlock, NodeError> {
+            let BlockHeader { ledger, height, .. } = block.header;
+            self.calls.lock().push(("execute", height));
+            self.height = height;
+            Ok(ExecutedBlock {
+                receipts: Vec::new(),
+                changes: Vec::new(),
+                digest: BlockDigest::default(),
+                outcome: OutcomeHeader {
+                    ledger,
+                    height,
+                    block: block.digest,
+                    previous: ledger,
+                    receipts_root: Digest::ZERO,
+                    state_digest: self.state_digest(),
+                    charters: ledger,
+                },
+                row_history: None,
+                statistics: BlockStatistics::default(),
+                times: StageTimes::default(),
+            })
         }
-        let room = QUEUE_BLOCKS.saturating_sub(execute.waiting());
-        verified.try_iter().take(room).for_each(|next| execute.push(next));
-        shared.metrics.waiting(EXECUTE, execute.waiting() - 1 + verified.len());
-        let Some(done) = execute.step(shared)? else { continue };
-        if executed.send(done).is_err() {
-            return Ok(());
+
+        fn foresee(&mut self, block: &VerifiedBlock) -> bool {
+            // One block ahead.
+            let next = self.foreseen + 1;
+            let may = block.header.height == next && next <= self.height + 1;
+            if may {
+                self.foreseen = next;
+                self.calls.lock().push(("foresee", next));
+            }
+            may
         }
+    }
+
+    impl ExecutedState for Foreign {
+        fn height(&self) -> u64 {
+            self.height
+        }
+
+        fn state_digest(&self) -> Digest {
+            Digest([self.height as u8; 32])
+        }
+
+        fn library(&self) -> &Arc<Library> {
+            self.shown.library()
+        }
+
+        fn snapshot(&self) -> Arc<StateSnapshot> {
+            self.shown.snapshot()
+        }
+
+        fn endorsement_basis(&self, timestamp_ms: u64) -> EndorsementBasis {
+            self.shown.endorsement_basis(timestamp_ms)
+        }
+
+        fn checkpoint(&self) -> Option<CheckpointRequest> {
+            self.calls.lock().push(("checkpoint?", self.height));
+            None
+        }
+    }
+
+    /// Nobody certifies anything.
+    struct Nobody(Charters);
+
+    impl CertifyOutcomes for Nobody {
+        fn certify(&self, _: OutcomeCertificate) {}
+
+        fn certify_checkpoint(&self, _: CheckpointCertificate) {}
+
+        fn decided(&self, _: Charters) {}
+
+        fn charters(&self) -> Charters {
+            self.0.clone()
+        }
+
+        fn follow(&self, _: &Charters) {}
+    }
+
+    fn block(charter: &Charter, height: u64) -> Verified {
+        let header = BlockHeader {
+            ledger: charter.ledger(),
+            height,
+            timestamp_ms: height,
+            previous: Digest::ZERO,
+            transactions_root: Digest::ZERO,
+            transactions: 0,
+            proposer: 0,
+            certified_height: 0,
+            attested: Attested::default().digest(),
+            charters: charter.ledger(),
+        };
+        let verified =
+            VerifiedBlock { digest: header.digest(), header: header.clone(), transactions: Vec::new() };
+        let block = Block { header, attested: Attested::default(), transactions: Vec::new() };
+        Verified { block, certificate: Bytes::from_static(b"final"), verified }
+    }
+
+    #[test]
+    fn whatever_executes_blocks_is_shown_those_that_wait_and_its_outcomes_are_attested_and_recorded() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let charter = Arc::new(Charter::with_defaults("test", 1));
+        let ledger = Arc::new(Ledger::open(folder.path().join("ledger"), charter.ledger()).expect("empty").0);
+        let shown = Engine::new(charter.clone()).expect("an engine");
+        let charters = Arc::new(DecidedCharters::of(&shown, Charters::new(charter.clone())));
+        let (attest, attested) = bounded(8);
+        let certified = Arc::new(Certified::new(0, 1));
+        let (snapshot, library) = (shown.snapshot(), shown.library().clone());
+        let published = Published::new(snapshot, library, (4, None), 0, Digest::ZERO, certified);
+        let published = Arc::new(published);
+        let metrics = Arc::new(NodeMetrics::new());
+        let stage = ExecuteStage {
+            pool: Arc::new(crate::core::threads("test", 1).expect("a thread")),
+            verifier: Arc::new(Verifier::new(&charter)),
+            amendments: Amendments {
+                decided: charters.clone(),
+                certifying: Arc::new(Nobody(Charters::new(charter.clone()))),
+                attest: None,
+            },
+            keys: Arc::new(KeyWatch::new(ledger, charters)),
+            attest: Some(attest),
+            published: published.clone(),
+            states: None,
+            proposer: None,
+            metrics: metrics.clone(),
+        };
+        let store = CheckpointStore::open(folder.path().join("checkpoints"), charter.ledger());
+        let store = Arc::new(store.expect("an empty folder"));
+        let parts = CheckpointParts { store, published, metrics, attest: None };
+        let (checkpoints, _writer) = Checkpoints::new(parts, never()).expect("a thread");
+        let calls = Calls::default();
+        let foreign = Foreign { calls: calls.clone(), height: 0, foreseen: 0, shown };
+        let mut executing = stage.with(Box::new(foreign), checkpoints);
+
+        (1..=3).for_each(|height| executing.push(block(&charter, height)));
+        for height in 1..=3 {
+            let Executed { record, .. } = executing.step().expect("it executes").expect("a block waits");
+            assert_eq!((record.block.header.height, &record.certificate[..]), (height, &b"final"[..]));
+            let Ok(Input::Executed(own)) = attested.try_recv() else { panic!("no outcome of {height}") };
+            assert_eq!(own.outcome, record.outcome.header);
+            assert_eq!(own.outcome.state_digest, Digest([height as u8; 32]));
+        }
+        assert!(executing.step().expect("nothing to do").is_none());
+        let each = |height| [("foresee", height), ("execute", height), ("checkpoint?", height)];
+        let expected: Vec<_> = (1..=3).flat_map(each).collect();
+        assert_eq!(*calls.lock(), expected, "each is shown once, before its turn");
     }
 }

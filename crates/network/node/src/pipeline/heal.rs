@@ -11,14 +11,15 @@
 //! when the replay comes past the height. That checkpoint is written anew, read, and agreed upon like any other.
 
 use super::answer::Answerable;
-use super::{Shared, join};
+use super::execute_block::ExecuteBlock;
+use super::join::Takeover;
 use crate::NodeError;
 use crate::attesting::{Divergence, Heal, Input};
 use crate::joining::{Fetched, Wanted};
-use crate::recovery::{Known, Recovered};
+use crate::published::Published;
+use crate::recovery::{Known, Recovered, Recovery};
 use crossbeam_channel::{Sender, bounded};
 use crypto::Digest;
-use engine::Engine;
 
 /// Where a state comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,173 +74,200 @@ impl Ladder {
     }
 }
 
-/// Makes again what is not that of a quorum. The pipeline goes on behind it.
-pub(super) fn heal(
-    shared: &Shared,
-    ladder: &mut Ladder,
-    wanted: &Heal,
-    answers: &Sender<Answerable>,
-) -> Result<Engine, NodeError> {
-    match wanted {
-        Heal::Blocks(height) => take_back(shared, ladder, *height, answers),
-        Heal::State { height, expected, agreed } => {
-            let root = expected.as_ref().map(|expected| expected.state_root);
-            make_state_again(shared, ladder, (*height, root), *agreed, answers)
-        }
-    }
+/// What healing needs.
+pub(crate) struct Restore {
+    /// Goes on from another node's checkpoint, and shows the state that was made.
+    pub(crate) takeover: Takeover,
+    /// Where another node's certified checkpoint is asked for; `None` where there is no other node.
+    pub(crate) wanted: Option<Sender<Wanted>>,
 }
 
-/// Takes back the blocks from `height` on. The pipeline goes on with the state behind the block before, or behind the
-/// checkpoint of another node: it fetches the blocks again from ordering and executes them.
-fn take_back(
-    shared: &Shared,
-    ladder: &mut Ladder,
+/// What of the state is known that is to be made again.
+#[derive(Clone, Copy)]
+struct HealTarget {
+    /// Only checkpoints below this height are tried, or at it where the state of this height is made again.
     height: u64,
-    answers: &Sender<Answerable>,
-) -> Result<Engine, NodeError> {
-    let certified = shared.published.certified();
-    let steps = climb(shared, ladder, height, certified.height())?;
-    if certified.divergence().is_none() {
-        // Whatever was found: nobody is served before these blocks are certified again.
-        let text = format!("the blocks from {height} on are fetched and executed again");
-        shared.published.suspend(text.clone());
-        certified.diverge(Some(Divergence { height, text: certified.reported().unwrap_or(text) }));
-    }
-    let last = height.saturating_sub(1);
-    shared.ledger.truncate_after(last)?;
-    shared.checkpoints.remove_after(last)?;
-    if let Some(rows) = &shared.rows {
-        rows.take_back(last)?;
-    }
-    let _ = answers.send(Answerable::TakenBack(height));
-    tell(shared, Input::TakenBack(height));
-    try_steps(shared, ladder, &steps, (height, None))
+    /// The root at that height, if it is known, where the state is to be made again; `None`: blocks are.
+    state: Option<Option<Digest>>,
 }
 
-/// Executes recorded blocks again, from a checkpoint below `height` on, and writes the checkpoint of that height again. Where
-/// the root of the state there is known, only what leads to it counts; otherwise an older checkpoint is tried each time.
-fn make_state_again(
-    shared: &Shared,
-    ladder: &mut Ladder,
-    (height, root): (u64, Option<Digest>),
-    agreed: u64,
-    answers: &Sender<Answerable>,
-) -> Result<Engine, NodeError> {
-    let steps = match root {
-        Some(_) => vec![Step::Own(height), Step::Others, Step::Start],
-        None => climb(shared, ladder, height, agreed)?,
-    };
-    // The wrong state may have come to wrong outcomes already, which are recorded and which no quorum has: those blocks are
-    // fetched again.
-    let certified = shared.published.certified().height();
-    if shared.ledger.tip().is_some_and(|(tip, _)| tip > certified) {
-        shared.ledger.truncate_after(certified)?;
-        if let Some(rows) = &shared.rows {
-            rows.take_back(certified)?;
+impl Restore {
+    /// Makes again what is not that of a quorum. The pipeline goes on behind it.
+    pub(super) fn heal(
+        &self,
+        ladder: &mut Ladder,
+        wanted: &Heal,
+        answers: &Sender<Answerable>,
+    ) -> Result<Box<dyn ExecuteBlock>, NodeError> {
+        match wanted {
+            Heal::Blocks(height) => self.take_back(ladder, *height, answers),
+            Heal::State { height, expected, agreed } => {
+                let root = expected.as_ref().map(|expected| expected.state_root);
+                self.make_state_again(ladder, (*height, root), *agreed, answers)
+            }
         }
-        let _ = answers.send(Answerable::TakenBack(certified + 1));
-        tell(shared, Input::TakenBack(certified + 1));
     }
-    shared.checkpoints.remove_after(height.saturating_sub(1))?;
-    tell(shared, Input::StateReplaced(height));
-    try_steps(shared, ladder, &steps, (height, Some(root)))
-}
 
-/// Nobody else listens, where outcomes are not attested.
-fn tell(shared: &Shared, input: Input) {
-    if let Some(attest) = &shared.attest {
-        // It ends after the pipeline only.
-        let _ = attest.send(input);
+    /// Takes back the blocks from `height` on. The pipeline goes on with the state behind the block before, or behind the
+    /// checkpoint of another node: it fetches the blocks again from ordering and executes them.
+    fn take_back(
+        &self,
+        ladder: &mut Ladder,
+        height: u64,
+        answers: &Sender<Answerable>,
+    ) -> Result<Box<dyn ExecuteBlock>, NodeError> {
+        let published = self.published();
+        let certified = published.certified();
+        let steps = self.climb(ladder, height, certified.height())?;
+        if certified.divergence().is_none() {
+            // Whatever was found: nobody is served before these blocks are certified again.
+            let text = format!("the blocks from {height} on are fetched and executed again");
+            published.suspend(text.clone());
+            certified.diverge(Some(Divergence { height, text: certified.reported().unwrap_or(text) }));
+        }
+        let Recovery { ledger, checkpoints, rows, .. } = &self.takeover.recovery;
+        let last = height.saturating_sub(1);
+        ledger.truncate_after(last)?;
+        checkpoints.remove_after(last)?;
+        if let Some(rows) = rows {
+            rows.take_back(last)?;
+        }
+        let _ = answers.send(Answerable::TakenBack(height));
+        self.tell(Input::TakenBack(height));
+        self.try_steps(ladder, &steps, HealTarget { height, state: None })
     }
-}
 
-fn climb(shared: &Shared, ladder: &mut Ladder, height: u64, agreed: u64) -> Result<Vec<Step>, NodeError> {
-    let steps = ladder.climb(height, agreed);
-    if steps.is_empty() { Err(not_healed(shared, height)) } else { Ok(steps) }
-}
+    /// Executes recorded blocks again, from a checkpoint below `height` on, and writes the checkpoint of that height again.
+    /// Where the root of the state there is known, only what leads to it counts; otherwise an older checkpoint is tried each
+    /// time.
+    fn make_state_again(
+        &self,
+        ladder: &mut Ladder,
+        (height, root): (u64, Option<Digest>),
+        agreed: u64,
+        answers: &Sender<Answerable>,
+    ) -> Result<Box<dyn ExecuteBlock>, NodeError> {
+        let steps = match root {
+            Some(_) => vec![Step::Own(height), Step::Others, Step::Start],
+            None => self.climb(ladder, height, agreed)?,
+        };
+        let Recovery { ledger, checkpoints, rows, .. } = &self.takeover.recovery;
+        // The wrong state may have come to wrong outcomes already, which are recorded and which no quorum has: those blocks
+        // are fetched again.
+        let certified = self.published().certified().height();
+        if self.takeover.recovery.tip() > certified {
+            ledger.truncate_after(certified)?;
+            if let Some(rows) = rows {
+                rows.take_back(certified)?;
+            }
+            let _ = answers.send(Answerable::TakenBack(certified + 1));
+            self.tell(Input::TakenBack(certified + 1));
+        }
+        checkpoints.remove_after(height.saturating_sub(1))?;
+        self.tell(Input::StateReplaced(height));
+        self.try_steps(ladder, &steps, HealTarget { height, state: Some(root) })
+    }
 
-fn not_healed(shared: &Shared, height: u64) -> NodeError {
-    let divergence = shared.published.certified().divergence();
-    NodeError::NotHealed { height, found: divergence.map_or_else(String::new, |divergence| divergence.text) }
-}
+    fn published(&self) -> &Published {
+        &self.takeover.audience.published
+    }
 
-/// The first step that leads to a state. `state`: its height and root are to be this, if they are to be made again.
-fn try_steps(
-    shared: &Shared,
-    ladder: &mut Ladder,
-    steps: &[Step],
-    (height, state): (u64, Option<Option<Digest>>),
-) -> Result<Engine, NodeError> {
-    let mut refused = Vec::new();
-    for step in steps {
-        let state = state.map(|root| (height, root));
-        let Some(recovered) = take(shared, *step, (height, state), &mut refused)? else { continue };
-        let Recovered { engine, checkpoint, replayed, .. } = recovered;
-        tracing::warn!(
+    /// Nobody else listens, where outcomes are not attested.
+    fn tell(&self, input: Input) {
+        if let Some(attest) = &self.takeover.attest {
+            // It ends after the pipeline only.
+            let _ = attest.send(input);
+        }
+    }
+
+    fn climb(&self, ladder: &mut Ladder, height: u64, agreed: u64) -> Result<Vec<Step>, NodeError> {
+        let steps = ladder.climb(height, agreed);
+        if steps.is_empty() { Err(self.not_healed(height)) } else { Ok(steps) }
+    }
+
+    fn not_healed(&self, height: u64) -> NodeError {
+        let divergence = self.published().certified().divergence();
+        NodeError::NotHealed {
             height,
-            checkpoint,
-            replayed,
-            ?step,
-            ?refused,
-            "the state is made again from the checkpoint and the blocks behind it"
-        );
-        ladder.from = if *step == Step::Others { Rung::Others } else { Ladder::own(checkpoint) };
-        return Ok(engine);
+            found: divergence.map_or_else(String::new, |divergence| divergence.text),
+        }
     }
-    tracing::error!(height, ?refused, "nothing leads to a state that a quorum agrees with");
-    Err(not_healed(shared, height))
-}
 
-/// The state that a step leads to, if it leads anywhere.
-fn take(
-    shared: &Shared,
-    step: Step,
-    (height, state): (u64, Option<(u64, Option<Digest>)>),
-    refused: &mut Vec<String>,
-) -> Result<Option<Recovered>, NodeError> {
-    let recovery = shared.recovery();
-    let recovered = match step {
-        Step::Own(_) if shared.faults.as_ref().is_some_and(|faults| faults.checkpoints_lost()) => {
-            refused.push("own checkpoints are lost".to_string());
-            None
+    /// The first step that leads to a state.
+    fn try_steps(
+        &self,
+        ladder: &mut Ladder,
+        steps: &[Step],
+        target: HealTarget,
+    ) -> Result<Box<dyn ExecuteBlock>, NodeError> {
+        let (height, mut refused) = (target.height, Vec::new());
+        for step in steps {
+            let Some(recovered) = self.take(*step, target, &mut refused)? else { continue };
+            let Recovered { executor, checkpoint, replayed, .. } = recovered;
+            tracing::warn!(
+                height,
+                checkpoint,
+                replayed,
+                ?step,
+                ?refused,
+                "the state is made again from the checkpoint and the blocks behind it"
+            );
+            ladder.from = if *step == Step::Others { Rung::Others } else { Ladder::own(checkpoint) };
+            return Ok(executor);
         }
-        Step::Own(below) => {
-            let below = if state.is_some() { below.min(height) } else { below };
-            shared.pool.install(|| recovery.begin_at_checkpoint(&Known { below, state }, refused))
-        }
-        Step::Others => {
-            let Some(fetched) = fetch(shared) else {
-                refused.push("no other node had a certified checkpoint".to_string());
-                return Ok(None);
-            };
-            let tip = shared.ledger.tip().map_or(0, |(height, _)| height);
-            return join::take_over(shared, fetched, tip).map(Some);
-        }
-        // The blocks in front of the first are not here.
-        Step::Start if shared.ledger.first_height() > 1 => None,
-        Step::Start => {
-            let started = shared.pool.install(|| recovery.begin_at_start(&Known { below: height, state }));
-            match started {
+        tracing::error!(height, ?refused, "nothing leads to a state that a quorum agrees with");
+        Err(self.not_healed(height))
+    }
+
+    /// The state that a step leads to, if it leads anywhere.
+    fn take(
+        &self,
+        step: Step,
+        target: HealTarget,
+        refused: &mut Vec<String>,
+    ) -> Result<Option<Recovered>, NodeError> {
+        let HealTarget { height, state } = target;
+        let recovery = &self.takeover.recovery;
+        let state = state.map(|root| (height, root));
+        let recovered = match step {
+            Step::Own(_) if recovery.faults.as_ref().is_some_and(|faults| faults.checkpoints_lost()) => {
+                refused.push("own checkpoints are lost".to_string());
+                None
+            }
+            Step::Own(below) => {
+                let below = if state.is_some() { below.min(height) } else { below };
+                recovery.begin_at_checkpoint(&Known { below, state }, refused)
+            }
+            Step::Others => {
+                let Some(fetched) = self.fetch() else {
+                    refused.push("no other node had a certified checkpoint".to_string());
+                    return Ok(None);
+                };
+                return self.takeover.take_over(fetched, recovery.tip()).map(Some);
+            }
+            // The blocks in front of the first are not here.
+            Step::Start if recovery.ledger.first_height() > 1 => None,
+            Step::Start => match recovery.begin_at_start(&Known { below: height, state }) {
                 Err(error @ NodeError::State { .. }) => {
                     refused.push(error.to_string());
                     None
                 }
                 started => Some(started?),
-            }
+            },
+        };
+        if let Some(recovered) = &recovered {
+            self.takeover.show(&*recovered.executor)?;
         }
-    };
-    if let Some(recovered) = &recovered {
-        join::follow(shared, &recovered.engine)?;
+        Ok(recovered)
     }
-    Ok(recovered)
-}
 
-/// A certified checkpoint of another node. Everything stands still meanwhile: nothing that this node could do is right.
-fn fetch(shared: &Shared) -> Option<Fetched> {
-    let (answer, fetched) = bounded(1);
-    shared.wanted.as_ref()?.send(Wanted(answer)).ok()?;
-    // It gives up when nothing comes any more.
-    fetched.recv().ok().flatten().map(|fetched| *fetched)
+    /// A certified checkpoint of another node. Everything stands still meanwhile: nothing that this node could do is right.
+    fn fetch(&self) -> Option<Fetched> {
+        let (answer, fetched) = bounded(1);
+        self.wanted.as_ref()?.send(Wanted(answer)).ok()?;
+        // It gives up when nothing comes any more.
+        fetched.recv().ok().flatten().map(|fetched| *fetched)
+    }
 }
 
 #[cfg(test)]

@@ -1,92 +1,142 @@
 //! Going on from a certified checkpoint that was fetched from other nodes, instead of executing the blocks up to there.
 
-use super::Shared;
 use super::answer::Answerable;
+use super::execute_block::ExecutedState;
 use crate::NodeError;
 use crate::attesting::Input;
+use crate::charters::Amendments;
+use crate::endorsing::RecentStates;
 use crate::joining::{Fetched, Staging};
-use crate::recovery::{Known, Recovered};
+use crate::published::Published;
+use crate::receipts::Receipts;
+use crate::recovery::{Recovered, Recovery};
 use crossbeam_channel::Sender;
-use engine::{Engine, EngineError};
+use engine::EngineError;
 use ledger::Anchor;
-use ordering::Ordering;
+use ordering::{CertificateVerifier, CertifyOutcomes, Ordering};
+use parking_lot::Mutex;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering as Atomic;
+use std::sync::atomic::{AtomicBool, Ordering as Atomic};
 use types::encode;
 
-/// Makes the fetched state this node's: the checkpoint's file first, then the ledger, which makes it count. A crash
-/// leaves the node where it was or where it is to be. Where the ledger goes further than the checkpoint, the blocks behind
-/// it are executed again and nothing else changes.
-fn install(shared: &Shared, fetched: Fetched) -> Result<Recovered, NodeError> {
-    let Fetched { anchor, checkpoint } = fetched;
-    let (header, height) = (checkpoint.header, anchor.height());
-    let known_versions = shared.charters.known_versions();
-    let refused = |reason| NodeError::Certificate { height, reason };
-    let charters = anchor.charters(&shared.charter).map_err(refused)?;
-    if let Some(unknown) = known_versions.unknown(&charters).filter(|unknown| unknown.first <= height + 1) {
-        // Before anything is written: a newer program begins where this one stood.
-        return Err(EngineError::UnknownVersion(unknown).into());
-    }
-    let content = checkpoint.live.content();
-    shared.checkpoints.write(height, |writer| {
-        state::write_checkpoint(&header, checkpoint.state.snapshot().as_ref(), &content, writer)
-    })?;
-    shared.checkpoints.certify(height, &encode(&anchor.checkpoint))?;
-    let tip = shared.ledger.tip().map_or(0, |(height, _)| height);
-    if tip < height {
-        shared.ledger.begin_behind(anchor)?;
-    }
-    if let Some(rows) = &shared.rows {
-        rows.reach(height)?;
-    }
-    let state = (Arc::new(checkpoint.state), checkpoint.live);
-    let engine = Engine::continued(shared.charter.clone(), &header, state, known_versions)?;
-    let engine = engine.with_pipeline(shared.pipeline)?;
-    let (engine, replayed) = shared.pool.install(|| shared.recovery().replay(engine, &Known::NOTHING))?;
-    Staging::remove(&shared.staging)?;
-    Ok(Recovered { engine, checkpoint: height, replayed, refused: Vec::new() })
+/// What joining needs.
+pub(crate) struct Takeover {
+    pub(crate) recovery: Recovery,
+    pub(crate) audience: Audience,
+    pub(crate) ordering: Arc<dyn Ordering>,
+    pub(crate) certifying: Arc<dyn CertifyOutcomes>,
+    /// With the charters that verified blocks name.
+    pub(crate) certificates: Arc<Mutex<CertificateVerifier>>,
+    pub(crate) receipts: Arc<Receipts>,
+    /// Where outcomes are attested; `None` where they are not.
+    pub(crate) attest: Option<Sender<Input>>,
+    /// Set where blocks are missing that only a checkpoint makes up for; `None` where the node does not join by itself.
+    pub(crate) gap: Option<Arc<AtomicBool>>,
+    /// Where pieces of a checkpoint are kept until all are there.
+    pub(crate) staging: PathBuf,
 }
 
-/// Joins: the node was behind, the stages are stopped, and the state is further than the ledger.
-pub(super) fn join(
-    shared: &Shared,
-    fetched: Fetched,
-    answers: &Sender<Answerable>,
-) -> Result<Recovered, NodeError> {
-    let (anchor, behind) = (fetched.anchor.clone(), shared.ledger.tip().map_or(0, |(height, _)| height));
-    tracing::info!(
-        height = anchor.height(),
-        behind,
-        "the node goes on from another node's certified checkpoint"
-    );
-    // What was executed and not recorded: blocks in front of the checkpoint never will be.
-    let _ = answers.send(Answerable::TakenBack(behind + 1));
-    let recovered = take_over(shared, fetched, behind)?;
-    if let Some(gap) = &shared.gap {
-        gap.store(false, Atomic::Release);
-    }
-    Ok(recovered)
+/// Who sees the state that a node stands on.
+pub(crate) struct Audience {
+    pub(crate) amendments: Amendments,
+    pub(crate) published: Arc<Published>,
+    /// Where transactions are executed before they are ordered: the states that they are executed on.
+    pub(crate) states: Option<Arc<RecentStates>>,
 }
 
-/// Installs the state and tells everybody who has to know.
-pub(super) fn take_over(shared: &Shared, fetched: Fetched, tip: u64) -> Result<Recovered, NodeError> {
-    let anchor = fetched.anchor.clone();
-    let recovered = install(shared, fetched)?;
-    follow(shared, &recovered.engine)?;
-    if anchor.height() > tip {
-        shared.receipts.give_up();
-        let refused = |reason| NodeError::Certificate { height: anchor.height(), reason };
-        let charters = anchor.charters(&shared.charter).map_err(refused)?;
-        let adopted = shared.certificates.lock().adopt(&charters);
-        adopted.map_err(|error| refused(error.to_string()))?;
-        shared.certifying.follow(&charters);
-        skip(shared.ordering.as_ref(), &anchor)?;
-        if let Some(attest) = &shared.attest {
-            // It ends after the pipeline only.
-            let _ = attest.send(Input::Joined(Box::new(anchor)));
+impl Audience {
+    /// Shows a state that was made anew. `timestamp_ms`: time of the last block.
+    pub(super) fn show(&self, state: &dyn ExecutedState, timestamp_ms: u64) {
+        self.amendments.tell(state);
+        let (snapshot, library) = (state.snapshot(), state.library().clone());
+        self.published.replace(snapshot, library, state.height(), state.state_digest());
+        if let Some(states) = &self.states {
+            states.replace(state.endorsement_basis(timestamp_ms));
         }
     }
-    Ok(recovered)
+}
+
+impl Takeover {
+    /// Joins: the node was behind, the stages are stopped, and the state is further than the ledger.
+    pub(super) fn join(
+        &self,
+        fetched: Fetched,
+        answers: &Sender<Answerable>,
+    ) -> Result<Recovered, NodeError> {
+        let (height, behind) = (fetched.anchor.height(), self.recovery.tip());
+        tracing::info!(height, behind, "the node goes on from another node's certified checkpoint");
+        // What was executed and not recorded: blocks in front of the checkpoint never will be.
+        let _ = answers.send(Answerable::TakenBack(behind + 1));
+        let recovered = self.take_over(fetched, behind)?;
+        if let Some(gap) = &self.gap {
+            gap.store(false, Atomic::Release);
+        }
+        Ok(recovered)
+    }
+
+    /// Installs the state and tells everybody who has to know.
+    pub(super) fn take_over(&self, fetched: Fetched, tip: u64) -> Result<Recovered, NodeError> {
+        let anchor = fetched.anchor.clone();
+        let recovered = self.install(fetched)?;
+        self.show(&*recovered.executor)?;
+        if anchor.height() > tip {
+            self.receipts.give_up();
+            let refused = |reason| NodeError::Certificate { height: anchor.height(), reason };
+            let charters = anchor.charters(&self.recovery.charter).map_err(refused)?;
+            let adopted = self.certificates.lock().adopt(&charters);
+            adopted.map_err(|error| refused(error.to_string()))?;
+            self.certifying.follow(&charters);
+            skip(&*self.ordering, &anchor)?;
+            if let Some(attest) = &self.attest {
+                // It ends after the pipeline only.
+                let _ = attest.send(Input::Joined(Box::new(anchor)));
+            }
+        }
+        Ok(recovered)
+    }
+
+    /// Makes the fetched state this node's: the checkpoint's file first, then the ledger, which makes it count. A crash
+    /// leaves the node where it was or where it is to be. Where the ledger goes further than the checkpoint, the blocks behind
+    /// it are executed again and nothing else changes.
+    fn install(&self, fetched: Fetched) -> Result<Recovered, NodeError> {
+        let Recovery { ledger, checkpoints, rows, .. } = &self.recovery;
+        let Fetched { anchor, checkpoint } = fetched;
+        let height = anchor.height();
+        let known_versions = self.recovery.known_versions;
+        let refused = |reason| NodeError::Certificate { height, reason };
+        let charters = anchor.charters(&self.recovery.charter).map_err(refused)?;
+        if let Some(unknown) = known_versions.unknown(&charters).filter(|unknown| unknown.first <= height + 1) {
+            // Before anything is written: a newer program begins where this one stood.
+            return Err(EngineError::UnknownVersion(unknown).into());
+        }
+        let content = checkpoint.live.content();
+        checkpoints.write(height, |writer| {
+            state::write_checkpoint(
+                &checkpoint.header,
+                checkpoint.state.snapshot().as_ref(),
+                &content,
+                writer,
+            )
+        })?;
+        checkpoints.certify(height, &encode(&anchor.checkpoint))?;
+        if self.recovery.tip() < height {
+            ledger.begin_behind(anchor)?;
+        }
+        if let Some(rows) = rows {
+            rows.reach(height)?;
+        }
+        let recovered = self.recovery.begin_with(checkpoint)?;
+        Staging::remove(&self.staging)?;
+        Ok(recovered)
+    }
+
+    /// Shows the state that was made anew to everybody.
+    pub(super) fn show(&self, state: &dyn ExecutedState) -> Result<(), NodeError> {
+        let header = self.recovery.ledger.header(state.height())?;
+        self.audience.show(state, header.map_or(0, |header| header.timestamp_ms));
+        Ok(())
+    }
 }
 
 /// Blocks up to the anchor are not needed from ordering.
@@ -95,16 +145,4 @@ pub(crate) fn skip(ordering: &dyn Ordering, anchor: &Anchor) -> Result<(), NodeE
     ordering.acknowledge(height);
     let skipped = ordering.skip_to(&anchor.header, &anchor.certificate);
     skipped.map_err(|error| NodeError::Certificate { height, reason: error.to_string() })
-}
-
-/// Shows the state that was made anew to everybody.
-pub(super) fn follow(shared: &Shared, engine: &Engine) -> Result<(), NodeError> {
-    shared.follow_charters(engine);
-    let (snapshot, library) = (engine.state().snapshot(), engine.library().clone());
-    shared.published.replace(snapshot, library, engine.height(), engine.state_digest());
-    if let Some(states) = &shared.states {
-        let header = shared.ledger.header(engine.height())?;
-        states.replace(engine.endorsement_basis(header.map_or(0, |header| header.timestamp_ms)));
-    }
-    Ok(())
 }

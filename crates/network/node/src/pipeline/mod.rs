@@ -7,12 +7,16 @@
 //!                                                        └──── certified heights ──┘
 //! ```
 //!
+//! Each stage is a struct with what it needs and nothing else ([`VerifyStage`], [`ExecuteStage`], [`RecordStage`],
+//! [`AnswerStage`]); [`Stages`] has them together. What executes blocks stands behind a trait: file `execute_block`.
+//!
 //! A stage that fails says why in [`Published::stop_serving`] and ends; its neighbours end with their queues. What was
 //! recorded stays readable. The first three stages and the thread that writes checkpoints are started again when blocks
 //! have to be taken back, or the state to be made again, because they are not those of a quorum: file `heal`.
 
 mod answer;
 mod execute;
+mod execute_block;
 mod heal;
 #[cfg(feature = "simulation")]
 mod inline;
@@ -20,148 +24,50 @@ mod join;
 mod record;
 mod verify;
 
-use crate::attesting::{Attester, Heal, Input};
-use crate::charters::DecidedCharters;
-use crate::checkpoints::{CheckpointParts, Checkpoints};
-use crate::endorsing::{Proposer, RecentStates};
-use crate::joining::{Exchange, Fetched, Wanted};
-use crate::key_watch::KeyWatch;
-use crate::metrics::NodeMetrics;
-use crate::published::Published;
-use crate::receipts::Receipts;
-use crate::recovery::{Recovered, Recovery};
-use crate::row_history::KeptRows;
-use crate::scrub::Scrub;
-use crate::{Defence, Faults, NodeError};
-use answer::Answerable;
-use crossbeam_channel::{Receiver, Sender, bounded, never, select};
-use engine::{Engine, RowHistory, Verifier};
-use execute::Execute;
-use heal::Ladder;
+pub(crate) use answer::AnswerStage;
+pub(crate) use execute::ExecuteStage;
+pub(crate) use execute_block::{ExecuteBlock, ExecutedState};
+pub(crate) use heal::Restore;
 #[cfg(feature = "simulation")]
 pub(crate) use inline::Inline;
-pub(crate) use join::skip;
-use ledger::{BlockRecord, CheckpointStore, Ledger};
-use ordering::{CertificateVerifier, CertifyOutcomes, ExchangeMessages, Ordering};
-use parking_lot::Mutex;
-use std::path::PathBuf;
+pub(crate) use join::{Audience, Takeover, skip};
+pub(crate) use record::RecordStage;
+pub(crate) use verify::VerifyStage;
+
+use crate::NodeError;
+use crate::attesting::{Attester, Heal, Input};
+use crate::checkpoints::{CheckpointParts, Checkpoints};
+use crate::joining::{Exchange, Fetched};
+use crate::published::Published;
+use crate::recovery::Recovered;
+use crate::scrub::Scrub;
+use answer::Answerable;
+use crossbeam_channel::{Receiver, Sender, bounded, never, select};
+use engine::RowHistory;
+use heal::Ladder;
+use ledger::BlockRecord;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
-use types::{Charter, Pipeline};
 
 /// Blocks that may wait between two stages.
 const QUEUE_BLOCKS: usize = 8;
 /// Outcomes that may wait to be attested.
 pub(crate) const QUEUE_OUTCOMES: usize = 256;
 
-/// What the stages share.
-pub(crate) struct Shared {
-    /// The founding charter.
-    pub(crate) charter: Arc<Charter>,
-    /// Those that the state has decided on.
-    pub(crate) charters: Arc<DecidedCharters>,
-    /// Says when keys expire.
-    pub(crate) keys: Arc<KeyWatch>,
-    /// How validation is scheduled.
-    pub(crate) pipeline: Pipeline,
-    pub(crate) ordering: Arc<dyn Ordering>,
-    pub(crate) certifying: Arc<dyn CertifyOutcomes>,
-    pub(crate) messages: Arc<dyn ExchangeMessages>,
-    pub(crate) ledger: Arc<Ledger>,
-    pub(crate) checkpoints: Arc<CheckpointStore>,
-    pub(crate) verifier: Arc<Verifier>,
-    /// With the charters that verified blocks name.
-    pub(crate) certificates: Mutex<CertificateVerifier>,
+/// The stages of a node, each with what it needs. Nothing runs.
+pub(crate) struct Stages {
+    pub(crate) verify: VerifyStage,
+    pub(crate) execute: ExecuteStage,
+    pub(crate) record: RecordStage,
+    pub(crate) answer: AnswerStage,
+    /// Writes checkpoints beside them.
+    pub(crate) checkpoints: CheckpointParts,
+    /// Reads files again beside them, where that is done.
+    pub(crate) scrub: Option<Scrub>,
+    /// Makes the state again between two runs of them.
+    pub(crate) restore: Restore,
+    /// Where a stage says why it has failed.
     pub(crate) published: Arc<Published>,
-    pub(crate) receipts: Arc<Receipts>,
-    /// Where transactions are executed before they are ordered: the states that they are executed on.
-    pub(crate) states: Option<Arc<RecentStates>>,
-    /// What this node does as proposer, if not what everybody does.
-    pub(crate) proposer: Option<Arc<Proposer>>,
-    /// The history of rows, where it is kept.
-    pub(crate) rows: Option<Arc<KeptRows>>,
-    pub(crate) metrics: Arc<NodeMetrics>,
-    /// Threads of the deterministic core.
-    pub(crate) pool: rayon::ThreadPool,
-    /// Who else than attesting asks for blocks to be taken back; `None` where outcomes are not attested.
-    pub(crate) heal: Option<Sender<Heal>>,
-    /// How quickly files are read again; `None`: as quickly as need be.
-    pub(crate) scrub_bytes_per_second: Option<u64>,
-    /// What a test makes go wrong.
-    pub(crate) faults: Option<Arc<Faults>>,
-    /// Where outcomes are attested; `None` where they are not, which is for measuring only.
-    pub(crate) attest: Option<Sender<Input>>,
-    /// Where another node's certified checkpoint is asked for; `None` where there is no other node.
-    pub(crate) wanted: Option<Sender<Wanted>>,
-    /// Set where blocks are missing that only a checkpoint makes up for; `None` where the node does not join by itself.
-    pub(crate) gap: Option<Arc<AtomicBool>>,
-    /// Where pieces of one are kept until all are there.
-    pub(crate) staging: PathBuf,
-}
-
-impl Shared {
-    /// What making a state again needs.
-    pub(crate) fn recovery(&self) -> Recovery<'_> {
-        Recovery {
-            charter: &self.charter,
-            pipeline: self.pipeline,
-            verifier: &self.verifier,
-            ledger: &self.ledger,
-            checkpoints: &self.checkpoints,
-            rows: self.rows.as_deref(),
-            known_versions: self.charters.known_versions(),
-        }
-    }
-
-    /// What reading files again needs, where that is done.
-    fn scrub(&self, stopped: &Receiver<()>) -> Option<Scrub> {
-        let heal = self.heal.clone().filter(|_| self.scrub_bytes_per_second != Some(0))?;
-        Some(Scrub {
-            charter: self.charter.clone(),
-            ledger: self.ledger.clone(),
-            ordering: self.ordering.clone(),
-            parts: self.checkpoint_parts(),
-            heal,
-            bytes_per_second: self.scrub_bytes_per_second,
-            stopped: stopped.clone(),
-        })
-    }
-
-    /// What writing checkpoints needs.
-    fn checkpoint_parts(&self) -> CheckpointParts {
-        CheckpointParts {
-            store: self.checkpoints.clone(),
-            published: self.published.clone(),
-            metrics: self.metrics.clone(),
-            attest: self.attest.clone(),
-        }
-    }
-}
-
-impl Shared {
-    /// The engine stands at another height: whoever needs the charters that its state has decided on hears of new ones.
-    pub(crate) fn follow_charters(&self, engine: &Engine) {
-        let Some(charters) = self.charters.follow(engine) else { return };
-        let newest = charters.newest();
-        tracing::info!(
-            version = newest.charter.version,
-            from = newest.first,
-            "an amendment of the charter is decided"
-        );
-        self.certifying.decided(charters.clone());
-        if let Some(attest) = &self.attest {
-            // It ends after the pipeline only.
-            let _ = attest.send(Input::Decided(charters));
-        }
-    }
-}
-
-impl Shared {
-    /// Whether a test has switched this off.
-    fn lacks(&self, defence: Defence) -> bool {
-        self.faults.as_ref().is_some_and(|faults| faults.lacks(defence))
-    }
 }
 
 /// A block that is executed and waits to be recorded.
@@ -181,16 +87,23 @@ pub(crate) struct Attest {
     pub(crate) heal: Receiver<Heal>,
 }
 
-/// Starts the stages behind ordering. They end when ordering's deliveries do. `joined`: checkpoints of other nodes that are
-/// ahead of this one, as `exchange` fetches them.
+/// Fetches checkpoints of other members that are ahead of this one, and hands out this node's.
+pub(crate) struct Exchanging {
+    /// `None` where there are no others.
+    pub(crate) exchange: Option<Exchange>,
+    /// What it has fetched.
+    pub(crate) joined: Receiver<Box<Fetched>>,
+}
+
+/// Starts the stages behind ordering. They end when ordering's deliveries do.
 pub(crate) fn start(
-    shared: Arc<Shared>,
+    stages: Stages,
     recovered: Recovered,
     attest: Option<Attest>,
-    (exchange, joined): (Option<Exchange>, Receiver<Box<Fetched>>),
+    Exchanging { exchange, joined }: Exchanging,
 ) -> Result<Vec<JoinHandle<()>>, NodeError> {
     let (answers, to_answer) = bounded(QUEUE_BLOCKS);
-    let published = shared.published.clone();
+    let published = stages.published.clone();
     let mut threads = Vec::new();
     let (certified, heal) = match attest {
         None => (never(), never()),
@@ -202,13 +115,13 @@ pub(crate) fn start(
             (certified, heal)
         }
     };
-    let answering = shared.clone();
+    let answer = stages.answer.clone();
     threads.push(stage("answer", &published, move || {
-        answer::run(&answering, &to_answer, &certified);
+        answer.at_start().run(&to_answer, &certified);
         Ok(())
     })?);
     threads.push(stage("pipeline", &published, move || {
-        supervise(&shared, recovered, (&heal, &joined), &answers)
+        supervise(&stages, recovered, (&heal, &joined), &answers)
     })?);
     if let Some(exchange) = exchange {
         // It ends when the pipeline has.
@@ -229,26 +142,26 @@ enum Pause {
 
 /// Runs the stages, and heals or joins between two runs of them.
 fn supervise(
-    shared: &Arc<Shared>,
+    stages: &Stages,
     recovered: Recovered,
     (heal, joined): (&Receiver<Heal>, &Receiver<Box<Fetched>>),
     answers: &Sender<Answerable>,
 ) -> Result<(), NodeError> {
     let mut ladder = Ladder::at(recovered.checkpoint);
-    let mut engine = recovered.engine;
+    let mut executor = recovered.executor;
     let mut joined = joined.clone();
     loop {
         let (stop, stopped) = bounded::<()>(0);
         // Disconnects when the last of the stages has ended.
         let (alive, ended) = bounded::<()>(0);
-        let stages = run_stages(shared, engine, &stopped, &alive, answers)?;
+        let threads = run_stages(stages, executor, &stopped, &alive, answers)?;
         drop(alive);
         let pause = loop {
             break select! {
                 recv(heal) -> wanted => wanted.map_or(Pause::End, Pause::Heal),
                 recv(joined) -> fetched => match fetched {
                     // Executing blocks was quicker, or their outcomes are being looked into.
-                    Ok(fetched) if !is_ahead(shared, &fetched) => continue,
+                    Ok(fetched) if !is_ahead(&stages.published, &fetched) => continue,
                     Ok(fetched) => Pause::Join(fetched),
                     Err(_) => {
                         joined = never();
@@ -259,77 +172,72 @@ fn supervise(
             };
         };
         drop(stop);
-        for stage in stages {
+        for thread in threads {
             // A stage that panicked has said so in `not_serving`.
-            let _ = stage.join();
+            let _ = thread.join();
         }
-        engine = match pause {
+        executor = match pause {
             Pause::End => return Ok(()),
             Pause::Heal(wanted) => {
-                let engine = heal::heal(shared, &mut ladder, &wanted, answers)?;
+                let executor = stages.restore.heal(&mut ladder, &wanted, answers)?;
                 // What was asked for meanwhile is what was done.
                 heal.try_iter().for_each(drop);
-                engine
+                executor
             }
             // The stages have gone on until they were stopped.
             Pause::Join(fetched) => {
                 let height = fetched.anchor.height();
-                let recovered = join::join(shared, *fetched, answers)?;
+                let recovered = stages.restore.takeover.join(*fetched, answers)?;
                 ladder = Ladder::at(height);
-                recovered.engine
+                recovered.executor
             }
         };
     }
 }
 
 /// Whether a checkpoint saves this node the execution of blocks.
-fn is_ahead(shared: &Shared, fetched: &Fetched) -> bool {
-    let recorded = shared.published.newest().0;
-    fetched.anchor.height() > recorded && shared.published.certified().divergence().is_none()
+fn is_ahead(published: &Published, fetched: &Fetched) -> bool {
+    fetched.anchor.height() > published.newest().0 && published.certified().divergence().is_none()
 }
 
+/// The stages that are stopped and started again, with those beside them.
 fn run_stages(
-    shared: &Arc<Shared>,
-    engine: Engine,
+    stages: &Stages,
+    executor: Box<dyn ExecuteBlock>,
     stopped: &Receiver<()>,
     alive: &Sender<()>,
     answers: &Sender<Answerable>,
 ) -> Result<Vec<JoinHandle<()>>, NodeError> {
+    let Stages { published, record, .. } = stages;
     let (verified, to_execute) = bounded(QUEUE_BLOCKS);
     let (executed, to_record) = bounded(QUEUE_BLOCKS);
-    let (checkpoints, writing) = Checkpoints::start(shared.checkpoint_parts(), stopped.clone())?;
-    let next_height = engine.height() + 1;
-    let execute = Execute::new(engine, checkpoints);
-    let published = &shared.published;
-    let verifying = {
-        let (shared, stopped, alive) = (shared.clone(), stopped.clone(), alive.clone());
-        stage("verify", published, move || {
-            let _alive = alive;
-            verify::run(&shared, next_height, &stopped, &verified)
-        })?
-    };
-    let executing = {
-        let (shared, alive) = (shared.clone(), alive.clone());
-        stage("execute", published, move || {
-            let _alive = alive;
-            execute::run(&shared, execute, &to_execute, &executed)
-        })?
-    };
-    let recording = {
-        let (shared, alive, answers) = (shared.clone(), alive.clone(), answers.clone());
-        stage("record", published, move || {
-            let _alive = alive;
-            record::run(&shared, &to_record, &answers)
-        })?
-    };
-    let mut threads = vec![verifying, executing, recording, writing];
-    if let Some(scrub) = shared.scrub(stopped) {
+    let (checkpoints, writing) = Checkpoints::start(stages.checkpoints.clone(), stopped.clone())?;
+    let verifying = stages.verify.from(executor.height() + 1);
+    let executing = stages.execute.with(executor, checkpoints);
+    let (record, answers, stop) = (record.clone(), answers.clone(), stopped.clone());
+    let alive = || alive.clone();
+    let mut threads = vec![
+        stage("verify", published, while_alive(alive(), move || verifying.run(&stop, &verified)))?,
+        stage("execute", published, while_alive(alive(), move || executing.run(&to_execute, &executed)))?,
+        stage("record", published, while_alive(alive(), move || record.run(&to_record, &answers)))?,
+        writing,
+    ];
+    if let Some(scrub) = &stages.scrub {
+        let scrubbing = scrub.until(stopped.clone());
         threads.push(stage("scrub", published, move || {
-            scrub.run();
+            scrubbing.run();
             Ok(())
         })?);
     }
     Ok(threads)
+}
+
+/// The same work, which lets go of `alive` when it ends.
+fn while_alive<T>(alive: Sender<()>, run: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    move || {
+        let _alive = alive;
+        run()
+    }
 }
 
 fn stage(

@@ -1,54 +1,74 @@
 //! Reads the queue of executed blocks; writes the ledger, acknowledges to ordering, fills the queue of `answer`.
 
+use super::Executed;
 use super::answer::Answerable;
-use super::{Executed, Shared};
-use crate::metrics::RECORD;
-use crate::{Defence, NodeError};
+use crate::metrics::{NodeMetrics, RECORD};
+use crate::published::Published;
+use crate::row_history::KeptRows;
+use crate::{Defence, Faults, NodeError};
 use crossbeam_channel::{Receiver, Sender};
+use ledger::Ledger;
+use ordering::Ordering;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Blocks that share one flush.
 const GROUP_BLOCKS: usize = 64;
 
-/// Appends a group of blocks, flushes once, and only then tells anybody: a receipt is sent when its block is final and on
-/// this node's disk, at the earliest.
-pub(super) fn step(shared: &Shared, mut group: Vec<Executed>) -> Result<Answerable, NodeError> {
-    let start = Instant::now();
-    for Executed { record, row_history } in &mut group {
-        // Before the block, so that whatever the ledger has, the history has too.
-        if let (Some(rows), Some(row_history)) = (&shared.rows, row_history.take()) {
-            rows.record(record.block.header.height, &row_history)?;
-        }
-        shared.ledger.append(record)?;
-    }
-    if !shared.lacks(Defence::FlushBeforeAnswer) {
-        shared.ledger.flush()?;
-    }
-    shared.metrics.worked(RECORD, start.elapsed());
-    for Executed { record, .. } in &group {
-        shared.published.recorded(record.block.header.height, record.outcome.header.state_digest);
-    }
-    if let Some(last) = group.last() {
-        let height = last.record.block.header.height;
-        shared.metrics.recorded(group.len() as u64, height);
-        shared.ordering.acknowledge(height);
-    }
-    Ok(Answerable::Recorded(group.into_iter().map(|executed| executed.record).collect()))
+/// What the stage needs.
+#[derive(Clone)]
+pub(crate) struct RecordStage {
+    pub(crate) ledger: Arc<Ledger>,
+    /// The history of rows, where it is kept.
+    pub(crate) rows: Option<Arc<KeptRows>>,
+    pub(crate) ordering: Arc<dyn Ordering>,
+    pub(crate) published: Arc<Published>,
+    pub(crate) metrics: Arc<NodeMetrics>,
+    /// What a test makes go wrong.
+    pub(crate) faults: Option<Arc<Faults>>,
 }
 
-/// Works until the stage before it has ended.
-pub(super) fn run(
-    shared: &Shared,
-    executed: &Receiver<Executed>,
-    answers: &Sender<Answerable>,
-) -> Result<(), NodeError> {
-    while let Ok(first) = executed.recv() {
-        let mut group = vec![first];
-        group.extend(executed.try_iter().take(GROUP_BLOCKS - 1));
-        shared.metrics.waiting(RECORD, executed.len());
-        let recorded = step(shared, group)?;
-        // Nobody answers clients any more only when the node stops.
-        let _ = answers.send(recorded);
+impl RecordStage {
+    /// Appends a group of blocks, flushes once, and only then tells anybody: a receipt is sent when its block is final and on
+    /// this node's disk, at the earliest.
+    pub(super) fn step(&self, mut group: Vec<Executed>) -> Result<Answerable, NodeError> {
+        let start = Instant::now();
+        for Executed { record, row_history } in &mut group {
+            // Before the block, so that whatever the ledger has, the history has too.
+            if let (Some(rows), Some(row_history)) = (&self.rows, row_history.take()) {
+                rows.record(record.block.header.height, &row_history)?;
+            }
+            self.ledger.append(record)?;
+        }
+        if !Faults::lack(self.faults.as_deref(), Defence::FlushBeforeAnswer) {
+            self.ledger.flush()?;
+        }
+        self.metrics.worked(RECORD, start.elapsed());
+        for Executed { record, .. } in &group {
+            self.published.recorded(record.block.header.height, record.outcome.header.state_digest);
+        }
+        if let Some(last) = group.last() {
+            let height = last.record.block.header.height;
+            self.metrics.recorded(group.len() as u64, height);
+            self.ordering.acknowledge(height);
+        }
+        Ok(Answerable::Recorded(group.into_iter().map(|executed| executed.record).collect()))
     }
-    Ok(())
+
+    /// Works until the stage before it has ended.
+    pub(super) fn run(
+        &self,
+        executed: &Receiver<Executed>,
+        answers: &Sender<Answerable>,
+    ) -> Result<(), NodeError> {
+        while let Ok(first) = executed.recv() {
+            let mut group = vec![first];
+            group.extend(executed.try_iter().take(GROUP_BLOCKS - 1));
+            self.metrics.waiting(RECORD, executed.len());
+            let recorded = self.step(group)?;
+            // Nobody answers clients any more only when the node stops.
+            let _ = answers.send(recorded);
+        }
+        Ok(())
+    }
 }

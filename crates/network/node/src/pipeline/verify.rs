@@ -1,14 +1,15 @@
 //! Reads ordering's deliveries; fills the queue of `execute`.
 
-use super::Shared;
 use crate::NodeError;
-use crate::metrics::VERIFY;
+use crate::metrics::{NodeMetrics, VERIFY};
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, select};
-use engine::VerifiedBlock;
-use ordering::Delivery;
+use engine::{VerifiedBlock, Verifier};
+use ordering::{CertificateVerifier, Delivery, Ordering};
+use parking_lot::Mutex;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering as Atomic};
 use std::time::Instant;
 use types::Block;
 
@@ -19,28 +20,47 @@ pub(super) struct Verified {
     pub(super) verified: VerifiedBlock,
 }
 
+/// What the stage needs.
+#[derive(Clone)]
+pub(crate) struct VerifyStage {
+    pub(crate) ordering: Arc<dyn Ordering>,
+    /// With the charters that verified blocks name.
+    pub(crate) certificates: Arc<Mutex<CertificateVerifier>>,
+    pub(crate) verifier: Arc<Verifier>,
+    pub(crate) pool: Arc<rayon::ThreadPool>,
+    pub(crate) metrics: Arc<NodeMetrics>,
+    /// Set where blocks are missing that only a checkpoint makes up for; `None` where the node does not join by itself.
+    pub(crate) gap: Option<Arc<AtomicBool>>,
+}
+
 /// Takes blocks in height order, each once: ordering delivers at least once, and may start above the ledger's tip if
 /// the ledger lost its tail, or if blocks were taken back; what lies between ordering still has.
-pub(super) struct Verify {
+pub(super) struct Verifying {
+    stage: VerifyStage,
     next_height: u64,
 }
 
-impl Verify {
-    pub(super) fn new(next_height: u64) -> Verify {
-        Verify { next_height }
+impl VerifyStage {
+    /// The block of this height is the next one.
+    pub(super) fn from(&self, next_height: u64) -> Verifying {
+        Verifying { stage: self.clone(), next_height }
     }
 
+    /// Blocks are missing that ordering does not have: the node joins, where it does so by itself.
+    pub(super) fn tell_gap(&self) -> bool {
+        self.gap.as_ref().inspect(|gap| gap.store(true, Atomic::Release)).is_some()
+    }
+}
+
+impl Verifying {
     /// Heights that must come before what was delivered.
     pub(super) fn missing(&self, delivered: u64) -> Range<u64> {
         self.next_height..delivered
     }
 
     /// Judges the next block; nothing comes of one that was taken before.
-    pub(super) fn step(
-        &mut self,
-        shared: &Shared,
-        delivery: Delivery,
-    ) -> Result<Option<Verified>, NodeError> {
+    pub(super) fn step(&mut self, delivery: Delivery) -> Result<Option<Verified>, NodeError> {
+        let VerifyStage { certificates, verifier, pool, metrics, .. } = &self.stage;
         let start = Instant::now();
         let Delivery { block, certificate } = delivery;
         let height = block.header.height;
@@ -50,79 +70,73 @@ impl Verify {
         if height > self.next_height {
             return Err(NodeError::Gap { ledger: self.next_height - 1, delivered: height });
         }
-        let mut certificates = shared.certificates.lock();
+        let mut certificates = certificates.lock();
         let checked = certificates.verify(&block.header, &certificate);
         let followed = checked.and_then(|()| certificates.follow(&block.attested));
         followed.map_err(|error| NodeError::Certificate { height, reason: error.to_string() })?;
         let charters = certificates.charters().clone();
         drop(certificates);
-        let verified = shared.pool.install(|| shared.verifier.verify_block(&charters, &block));
-        shared.metrics.worked(VERIFY, start.elapsed());
+        let verified = pool.install(|| verifier.verify_block(&charters, &block));
+        metrics.worked(VERIFY, start.elapsed());
         self.next_height += 1;
         Ok(Some(Verified { block, certificate, verified }))
     }
-}
 
-/// Works until ordering or the next stage has ended, or until `stopped` disconnects. Ordering ends by itself only where
-/// something failed.
-pub(super) fn run(
-    shared: &Shared,
-    next_height: u64,
-    stopped: &Receiver<()>,
-    verified: &Sender<Verified>,
-) -> Result<(), NodeError> {
-    let mut verify = Verify::new(next_height);
-    loop {
-        let delivery = select! {
-            recv(stopped) -> _ => return Ok(()),
-            recv(shared.ordering.deliveries()) -> delivery => match delivery {
-                Ok(delivery) => delivery,
-                Err(_) => return Err(NodeError::OrderingEnded),
-            },
-        };
-        shared.metrics.waiting(VERIFY, shared.ordering.deliveries().len());
-        let missing = verify.missing(delivery.block.header.height);
-        let read = missing.map_while(|height| shared.ordering.read(height));
-        for delivery in read.chain([delivery]) {
-            // There may be many.
-            if stopped.try_recv() == Err(TryRecvError::Disconnected) {
-                return Ok(());
-            }
-            let next = match verify.step(shared, delivery) {
-                Err(NodeError::Gap { ledger, delivered }) if shared.gap.is_some() => {
-                    return wait_for_join(shared, stopped, (ledger, delivered));
-                }
-                step => step?,
+    /// Works until ordering or the next stage has ended, or until `stopped` disconnects. Ordering ends by itself only where
+    /// something failed.
+    pub(super) fn run(
+        mut self,
+        stopped: &Receiver<()>,
+        verified: &Sender<Verified>,
+    ) -> Result<(), NodeError> {
+        let VerifyStage { ordering, metrics, .. } = self.stage.clone();
+        loop {
+            let delivery = select! {
+                recv(stopped) -> _ => return Ok(()),
+                recv(ordering.deliveries()) -> delivery => match delivery {
+                    Ok(delivery) => delivery,
+                    Err(_) => return Err(NodeError::OrderingEnded),
+                },
             };
-            let Some(next) = next else { continue };
-            if verified.send(next).is_err() {
-                return Ok(());
+            metrics.waiting(VERIFY, ordering.deliveries().len());
+            let missing = self.missing(delivery.block.header.height);
+            let read = missing.map_while(|height| ordering.read(height));
+            for delivery in read.chain([delivery]) {
+                // There may be many.
+                if stopped.try_recv() == Err(TryRecvError::Disconnected) {
+                    return Ok(());
+                }
+                let next = match self.step(delivery) {
+                    Err(NodeError::Gap { ledger, delivered }) if self.stage.gap.is_some() => {
+                        self.wait_for_join(stopped, (ledger, delivered));
+                        return Ok(());
+                    }
+                    step => step?,
+                };
+                let Some(next) = next else { continue };
+                if verified.send(next).is_err() {
+                    return Ok(());
+                }
             }
         }
     }
-}
 
-/// Ordering has no longer, or never had, the blocks behind the ledger's tip: it began at a checkpoint, and the ledger was
-/// lost. The node joins anew; blocks that come meanwhile ordering has.
-fn wait_for_join(
-    shared: &Shared,
-    stopped: &Receiver<()>,
-    (ledger, delivered): (u64, u64),
-) -> Result<(), NodeError> {
-    tracing::warn!(
-        ledger,
-        delivered,
-        "blocks between these heights are not here: the node joins from a checkpoint"
-    );
-    if let Some(gap) = &shared.gap {
-        gap.store(true, Ordering::Release);
-    }
-    loop {
-        select! {
-            recv(stopped) -> _ => return Ok(()),
-            recv(shared.ordering.deliveries()) -> delivery => if delivery.is_err() {
-                return Ok(());
-            },
+    /// Ordering has no longer, or never had, the blocks behind the ledger's tip: it began at a checkpoint, and the ledger was
+    /// lost. The node joins anew; blocks that come meanwhile ordering has.
+    fn wait_for_join(&self, stopped: &Receiver<()>, (ledger, delivered): (u64, u64)) {
+        tracing::warn!(
+            ledger,
+            delivered,
+            "blocks between these heights are not here: the node joins from a checkpoint"
+        );
+        self.stage.tell_gap();
+        loop {
+            select! {
+                recv(stopped) -> _ => return,
+                recv(self.stage.ordering.deliveries()) -> delivery => if delivery.is_err() {
+                    return;
+                },
+            }
         }
     }
 }
