@@ -2,7 +2,6 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::Digest;
 use serde::Serialize;
-use std::any::Any;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +15,7 @@ use types::{
 /// What a statement does with the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementKind {
-    /// It reads: [`Database::query`] answers it.
+    /// It reads: [`BoundQuery::run`] answers it.
     Read,
     /// It writes (INSERT, UPDATE, DELETE, CALL, CREATE, DROP): it becomes a transaction, [`Payload::Script`].
     Write,
@@ -35,8 +34,38 @@ pub struct Prepared {
     pub temporary: bool,
     /// [`Catalog::version`] that it was bound to. The gateway prepares again when the catalog has changed.
     pub catalog_version: u64,
-    /// Whatever the database needs to run it; the gateway hands it back unread.
-    pub plan: Arc<dyn Any + Send + Sync>,
+    /// Runs it, where it is a [`StatementKind::Read`] outside of a transaction block.
+    pub query: Arc<dyn BoundQuery>,
+}
+
+/// A statement that reads, bound and ready to run on the newest applied snapshot. In both methods `parameters` has one value,
+/// of the right type or NULL, for each of [`Prepared::parameters`], and the run ends soon after `interrupt` is set: nobody
+/// waits any more. `None`, and nothing is run, where the catalog is no longer the one that it was bound to: it is to be
+/// prepared again.
+pub trait BoundQuery: Send + Sync {
+    /// All rows.
+    ///
+    /// # Errors
+    /// As PostgreSQL's Execute message.
+    fn run(
+        &self,
+        role: &str,
+        parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<Option<StatementResult>, SqlError>;
+
+    /// Hands out each row as it is found, until `visit` says that it is enough: what is large is nowhere in memory as a whole,
+    /// unless the query needs that itself.
+    ///
+    /// # Errors
+    /// As [`BoundQuery::run`]; rows may have been handed out before.
+    fn visit_rows(
+        &self,
+        role: &str,
+        parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
+        visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
+    ) -> Result<Option<()>, SqlError>;
 }
 
 /// Rows of the history are asked for by these; everything that is set must hold.
@@ -246,7 +275,7 @@ pub struct FinishedBlock {
 }
 
 /// The temporary tables of one session. What concerns them runs at the gateway's node alone, and nothing of it is ordered.
-pub trait TemporaryTables: Any + Send {
+pub trait TemporaryTables: Send {
     /// Binds a statement where they are known; `None` where it does not concern them.
     ///
     /// # Errors
@@ -264,6 +293,12 @@ pub trait TemporaryTables: Any + Send {
 
     /// Runs what concerns them, in the name of `role`, and ends its transaction; `None` where the ledger has to run it.
     fn run(&mut self, role: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>>;
+
+    /// A transaction block begins on the newest applied snapshot, with a copy of these tables.
+    ///
+    /// # Errors
+    /// The node does not serve now.
+    fn begin(&self, role: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError>;
 
     /// Drops them all.
     fn clear(&mut self);
@@ -294,34 +329,6 @@ pub trait Database: Send + Sync + 'static {
     /// What all queries of this node have together, with their results as long as clients have not got them.
     fn query_memory(&self) -> Arc<MemoryPool>;
 
-    /// Runs a [`StatementKind::Read`] on the newest applied snapshot. `parameters` has one value, of the right type or
-    /// NULL, for each of [`Prepared::parameters`]. It ends soon after `interrupt` is set: nobody waits any more. `None`,
-    /// and nothing is run, where the catalog is no longer the one that it was prepared for: it is to be prepared again.
-    ///
-    /// # Errors
-    /// As PostgreSQL's Execute message.
-    fn query(
-        &self,
-        role: &str,
-        prepared: &Prepared,
-        parameters: &[Value],
-        interrupt: &Arc<AtomicBool>,
-    ) -> Result<Option<StatementResult>, SqlError>;
-
-    /// As [`Database::query`], but hands out each row as it is found, until `visit` says that it is enough: what is large is
-    /// nowhere in memory as a whole, unless the query needs that itself.
-    ///
-    /// # Errors
-    /// As [`Database::query`]; rows may have been handed out before.
-    fn query_rows(
-        &self,
-        role: &str,
-        prepared: &Prepared,
-        parameters: &[Value],
-        interrupt: &Arc<AtomicBool>,
-        visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
-    ) -> Result<Option<()>, SqlError>;
-
     /// Signs with the session's key, orders, and waits until the transaction is final and what `answer_at` says. The
     /// result has one entry per statement; [`Payload::Insert`] gives one.
     ///
@@ -340,21 +347,10 @@ pub trait Database: Send + Sync + 'static {
     /// `57P03` and why not.
     fn serving(&self) -> Result<(), SqlError>;
 
-    /// A transaction block begins on the newest applied snapshot, with a copy of the session's temporary tables.
-    ///
-    /// # Errors
-    /// The node does not serve now.
-    fn begin(
-        &self,
-        role: &str,
-        read_only: bool,
-        temporary: &dyn TemporaryTables,
-    ) -> Result<Box<dyn TransactionBlock>, SqlError>;
-
     /// A session's temporary tables: none yet.
     fn temporary_tables(&self) -> Box<dyn TemporaryTables>;
 
-    /// The newest height whose effects [`Database::query`] and [`Database::begin`] see for sure.
+    /// The newest height whose effects [`BoundQuery::run`] and [`TemporaryTables::begin`] see for sure.
     fn height(&self) -> u64;
 
     /// Waits until [`Database::height`] is at least `height`.

@@ -6,7 +6,7 @@
 //! ```text
 //! psql, drivers ──▶ serve_postgres ─┬─ SET, SHOW, …                ▶ the session's settings
 //!                                   ├─ pg_catalog, entente.blocks  ▶ the catalogue, which is read like tables
-//!                                   ├─ SELECT                      ▶ Database::prepare, Database::query
+//!                                   ├─ SELECT                      ▶ Database::prepare, BoundQuery::run
 //!                                   └─ INSERT, CALL, DDL, COPY     ▶ Database::prepare, Database::execute
 //! client keys ────▶ serve_http ─────┬─ POST /v1/transactions       ▶ Database::submit
 //! monitoring ─────▶                 └─ /health /status /metrics    ▶ Database::status, Database::metrics
@@ -44,8 +44,8 @@ mod postgres;
 
 pub use access::{Access, Authentication, Certificate, CertificateError, PasswordError, Passwords, Verifier};
 pub use database::{
-    BlockRow, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt, StatementKind,
-    TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
+    BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt,
+    StatementKind, TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
 };
 pub use error::{GatewayError, bind};
 pub use http::serve_http;

@@ -4,8 +4,8 @@ use crate::charters::DecidedCharters;
 use crate::endorsing::{Collector, Endorser};
 use crate::history;
 use crate::key_watch::KeyWatch;
+use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
-use crate::past::WithPast;
 use crate::proving;
 use crate::proving_rows;
 use crate::published::Published;
@@ -13,22 +13,19 @@ use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gateway::{
-    BlockRow, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt, StatementKind,
-    TemporaryTables, TransactionBlock, TransactionFilter, TransactionRow,
+    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, TemporaryTables, TransactionFilter,
+    TransactionRow,
 };
 use ledger::Ledger;
 use ordering::Ordering;
-use state::Snapshot;
-use std::any::Any;
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::{self, AtomicBool, AtomicU64};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, Charter, DataType, Identity, MemoryPool, MemoryShare, Outcome, Payload, Principal,
-    ProposalReply, ProposalRequest, Receipt, SessionStep, SignedTransaction, SqlError, SqlState,
-    StatementResult, SubmissionRefusal, SubmissionReply, TransactionId, Value,
+    AnswerAt, Catalog, Charter, DataType, Identity, MemoryPool, Outcome, Payload, ProposalReply,
+    ProposalRequest, Receipt, SignedTransaction, SqlError, SqlState, SubmissionRefusal, SubmissionReply,
+    TransactionId,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -37,17 +34,6 @@ const SESSION_EXPIRY_BLOCKS: u64 = 2_000;
 const SESSION_WAIT: Duration = Duration::from_secs(60);
 /// Who connects under this name, or that of the organisation, is its administrator.
 const ADMINISTRATOR: &str = "entente";
-/// Steps that a plain SELECT may take; it runs on this node alone.
-const QUERY_STEPS_MAX: u64 = 100_000_000;
-
-/// Megabytes that all queries have together where `node.toml` says nothing.
-const QUERY_MEMORY_MEGABYTES: u64 = 1024;
-
-/// What all queries of a node have together.
-pub(crate) fn query_memory(megabytes: Option<u64>) -> Arc<MemoryPool> {
-    MemoryPool::new(megabytes.unwrap_or(QUERY_MEMORY_MEGABYTES).saturating_mul(1 << 20))
-}
-
 /// The parts of a node that answer clients.
 pub(crate) struct NodeDatabase {
     pub(crate) charters: Arc<DecidedCharters>,
@@ -65,10 +51,8 @@ pub(crate) struct NodeDatabase {
     /// When clients are answered who do not say when.
     pub(crate) answer_at: AnswerAt,
     pub(crate) started: Instant,
-    /// The time of the newest transaction block of a session, in milliseconds since 1970-01-01 00:00 UTC.
-    pub(crate) newest_block_ms: AtomicU64,
-    /// What the queries of all sessions have together.
-    pub(crate) query_memory: Arc<MemoryPool>,
+    /// Runs what nobody else has to run.
+    pub(crate) local: Arc<LocalExecution>,
 }
 
 /// What a node does for endorsements.
@@ -89,16 +73,6 @@ impl NodeDatabase {
     fn organisation_name(&self) -> String {
         let charter = self.charters.newest();
         charter.organisations.get(self.organisation).map_or_else(String::new, |own| own.name.clone())
-    }
-
-    /// The time of a transaction block: now, and later than that of every other one, because it tells the values of
-    /// sequences apart that blocks draw.
-    fn next_block_ms(&self) -> u64 {
-        let now = now_ms();
-        let later = |newest: u64| Some(now.max(newest + 1));
-        let newest =
-            self.newest_block_ms.fetch_update(atomic::Ordering::Relaxed, atomic::Ordering::Relaxed, later);
-        newest.map_or(now, |newest| now.max(newest + 1))
     }
 
     /// Has transactions ordered; endorsed first, if they must be and are not. Verifies signatures, so it is called on a
@@ -126,29 +100,6 @@ impl NodeDatabase {
         if !ready.is_empty() {
             self.submitter.submit(ready);
         }
-    }
-
-    /// Somebody of this organisation; an empty role is its administrator.
-    fn reader(&self, role: &str, interrupt: &Arc<AtomicBool>) -> sql::Reader {
-        let interrupt = Arc::clone(interrupt);
-        let (principal, timestamp_ms) = (self.principal(role), now_ms());
-        let memory = Some(Arc::clone(&self.query_memory));
-        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt, memory }
-    }
-
-    fn principal(&self, role: &str) -> Principal {
-        Principal { organisation: self.organisation as u16, role: role.to_string() }
-    }
-
-    /// A query and the newest snapshot; `None` where the query was bound to another catalog.
-    fn to_run<'p>(&self, prepared: &'p Prepared) -> Result<Option<(&'p sql::Prepared, WithPast)>, SqlError> {
-        self.serving()?;
-        let plan = prepared.plan.downcast_ref::<sql::Prepared>().ok_or_else(|| {
-            SqlError::new(SqlState::INTERNAL_ERROR, "the statement was prepared by another database")
-        })?;
-        let (library, snapshot) = self.published.at_one_height();
-        let is_current = library.catalog().version == prepared.catalog_version;
-        Ok(is_current.then(|| (plan, self.published.with_past(snapshot))))
     }
 
     fn logged<T: Default>(&self, result: Result<T, ledger::LedgerError>) -> T {
@@ -189,107 +140,6 @@ fn refused(refusal: SubmissionRefusal) -> SqlError {
     }
 }
 
-/// This node's clock, in milliseconds since 1970-01-01 00:00 UTC.
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
-}
-
-/// A transaction block of a session, on a snapshot of this node.
-struct NodeBlock {
-    session: sql::Session,
-    published: Arc<Published>,
-    organisation: u16,
-}
-
-impl TransactionBlock for NodeBlock {
-    fn catalog_version(&self) -> u64 {
-        self.session.catalog_version()
-    }
-
-    fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError> {
-        let (prepared, temporary) = self.session.prepare(sql, parameter_types)?;
-        Ok(Prepared { temporary, ..described(prepared, self.session.catalog_version()) })
-    }
-
-    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
-        self.session.catalog()
-    }
-
-    fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
-        self.session.set_read_only(read_only)
-    }
-
-    fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
-        self.session.run(step)
-    }
-
-    fn interrupt(&self) -> Arc<AtomicBool> {
-        self.session.interrupt()
-    }
-
-    fn finish(self: Box<Self>) -> FinishedBlock {
-        let sql::Finished { payload, temporary } = self.session.finish();
-        let (published, organisation) = (self.published, self.organisation);
-        let temporary = NodeTemporaryTables { published, organisation, tables: temporary };
-        FinishedBlock { payload, temporary: Box::new(temporary) }
-    }
-}
-
-/// A session's temporary tables, beside this node's newest state.
-struct NodeTemporaryTables {
-    published: Arc<Published>,
-    organisation: u16,
-    tables: sql::TemporaryTables,
-}
-
-impl TemporaryTables for NodeTemporaryTables {
-    fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<Option<Prepared>, SqlError> {
-        let library = self.published.library();
-        let prepared = self.tables.prepare(&library, sql, parameter_types)?;
-        let version = library.catalog().version;
-        Ok(prepared.map(|prepared| Prepared { temporary: true, ..described(prepared, version) }))
-    }
-
-    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
-        self.tables.visible(&self.published.library())
-    }
-
-    fn interrupt(&mut self) -> Arc<AtomicBool> {
-        self.tables.interrupt()
-    }
-
-    fn run(&mut self, role: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
-        let principal = Principal { organisation: self.organisation, role: role.to_string() };
-        let (library, snapshot) = self.published.at_one_height();
-        let results =
-            self.tables.run(&principal, &library, snapshot.as_ref(), payload, QUERY_STEPS_MAX, now_ms())?;
-        if results.is_ok() {
-            self.tables.commit();
-        }
-        Some(results.map(|local| local.results))
-    }
-
-    fn clear(&mut self) {
-        self.tables.clear();
-    }
-}
-
-/// What the gateway is told of a statement.
-fn described(prepared: sql::Prepared, catalog_version: u64) -> Prepared {
-    let kind = match prepared.kind() {
-        sql::StatementKind::Read | sql::StatementKind::Empty => StatementKind::Read,
-        _ => StatementKind::Write,
-    };
-    Prepared {
-        parameters: prepared.parameters().to_vec(),
-        columns: prepared.columns().to_vec(),
-        kind,
-        temporary: false,
-        catalog_version,
-        plan: Arc::new(prepared),
-    }
-}
-
 #[async_trait]
 impl Database for NodeDatabase {
     fn catalog(&self) -> Arc<Catalog> {
@@ -299,35 +149,11 @@ impl Database for NodeDatabase {
     fn prepare(&self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError> {
         let library = self.published.library();
         let prepared = sql::prepare(&library, sql, parameter_types)?;
-        Ok(described(prepared, library.catalog().version))
+        Ok(local::described(&self.local, prepared, library.catalog().version))
     }
 
     fn query_memory(&self) -> Arc<MemoryPool> {
-        Arc::clone(&self.query_memory)
-    }
-
-    fn query(
-        &self,
-        role: &str,
-        prepared: &Prepared,
-        parameters: &[Value],
-        interrupt: &Arc<AtomicBool>,
-    ) -> Result<Option<StatementResult>, SqlError> {
-        let Some((plan, snapshot)) = self.to_run(prepared)? else { return Ok(None) };
-        let results = plan.query_as(&self.reader(role, interrupt), &snapshot, parameters)?;
-        Ok(Some(results.into_iter().next_back().unwrap_or_default()))
-    }
-
-    fn query_rows(
-        &self,
-        role: &str,
-        prepared: &Prepared,
-        parameters: &[Value],
-        interrupt: &Arc<AtomicBool>,
-        visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
-    ) -> Result<Option<()>, SqlError> {
-        let Some((plan, snapshot)) = self.to_run(prepared)? else { return Ok(None) };
-        plan.query_each(&self.reader(role, interrupt), &snapshot, parameters, visit).map(Some)
+        Arc::clone(&self.local.query_memory)
     }
 
     fn answer_at(&self) -> AnswerAt {
@@ -335,14 +161,7 @@ impl Database for NodeDatabase {
     }
 
     fn serving(&self) -> Result<(), SqlError> {
-        match self.published.not_serving() {
-            None => Ok(()),
-            Some(reason) => Err(SqlError::new(
-                SqlState::CANNOT_CONNECT_NOW,
-                format!("this node does not serve: {reason}"),
-            )
-            .hint("Connect to another organisation's node.")),
-        }
+        self.local.serving()
     }
 
     async fn execute(&self, role: &str, payload: Payload, answer_at: AnswerAt) -> Result<Executed, SqlError> {
@@ -374,41 +193,6 @@ impl Database for NodeDatabase {
         }
     }
 
-    fn begin(
-        &self,
-        role: &str,
-        read_only: bool,
-        temporary: &dyn TemporaryTables,
-    ) -> Result<Box<dyn TransactionBlock>, SqlError> {
-        self.serving()?;
-        let temporary = (temporary as &dyn Any).downcast_ref::<NodeTemporaryTables>().ok_or_else(|| {
-            let message = "the session's temporary tables are those of another database";
-            SqlError::new(SqlState::INTERNAL_ERROR, message)
-        })?;
-        let (library, snapshot) = self.published.at_one_height();
-        // What nobody runs again may read what other nodes do not keep.
-        let snapshot: Arc<dyn Snapshot> = match read_only {
-            true => Arc::new(self.published.with_past(snapshot)),
-            false => snapshot,
-        };
-        // Rows without a primary key come last, as they will at the transaction's place.
-        let context = sql::Context {
-            height: u64::MAX,
-            timestamp_ms: self.next_block_ms(),
-            index: u32::MAX,
-            transaction: TransactionId::default(),
-            step_limit: self.charter().meter.transaction_steps,
-        };
-        let (principal, read_limit) = (self.principal(role), QUERY_STEPS_MAX);
-        let tables = temporary.tables.clone();
-        let memory = MemoryShare::of(&self.query_memory);
-        let session =
-            sql::Session::begin(library, snapshot, context, principal, read_limit, read_only, tables)
-                .sharing(memory);
-        let (published, organisation) = (self.published.clone(), self.organisation as u16);
-        Ok(Box::new(NodeBlock { session, published, organisation }))
-    }
-
     fn role_of(&self, user: &str) -> Result<String, SqlError> {
         if user == ADMINISTRATOR || user == self.organisation_name() {
             return Ok(String::new());
@@ -430,11 +214,7 @@ impl Database for NodeDatabase {
     }
 
     fn temporary_tables(&self) -> Box<dyn TemporaryTables> {
-        Box::new(NodeTemporaryTables {
-            published: self.published.clone(),
-            organisation: self.organisation as u16,
-            tables: sql::TemporaryTables::default().sharing(&self.query_memory),
-        })
+        Box::new(NodeTemporaryTables::none(self.local.clone()))
     }
 
     fn height(&self) -> u64 {
@@ -482,7 +262,7 @@ impl Database for NodeDatabase {
         key: &[String],
     ) -> Result<String, SqlError> {
         self.serving()?;
-        let reader = self.reader(role, &Arc::default());
+        let reader = self.local.reader(role, &Arc::default());
         proving_rows::row_proof((&self.published, &self.ledger), &reader, (table, path), key)
     }
 

@@ -29,6 +29,7 @@ mod folder;
 mod history;
 pub mod joining;
 mod key_watch;
+mod local;
 mod metrics;
 mod node;
 mod past;

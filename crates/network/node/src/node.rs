@@ -1,19 +1,21 @@
-use crate::Faults;
-use crate::core::{self, Core, Member, Standing};
-use crate::database::{Endorsing, NodeDatabase, query_memory};
-use crate::endorsing::{Collector, Endorser, OracleSources, Peers};
+use crate::core::{self, Core, Member, NodeParts, OrderingStart};
+use crate::database::{Endorsing, NodeDatabase};
+use crate::endorsing::{Collector, Endorser, OracleSources, Peers, RecentStates};
+use crate::local::LocalExecution;
 use crate::pipeline;
 use crate::published::Published;
-use crate::{NodeError, NodeFolder, access};
+use crate::submission::Submitter;
+use crate::{Faults, NodeConfig, NodeError, NodeFolder, access};
+use crypto::SecretKey;
 use gateway::{Access, Database};
 use ordering::bft::{self, BftConfig};
 use ordering::solo::{self, SoloConfig};
-use ordering::{MempoolLimits, Ordering, Services};
+use ordering::{Admission, MempoolLimits, Ordering, Services};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use types::{CheckpointCertificate, KnownVersions, OutcomeCertificate};
+use types::{Charter, CheckpointCertificate, KnownVersions, OutcomeCertificate};
 
 /// Threads that serve clients.
 const GATEWAY_THREADS: usize = 2;
@@ -94,68 +96,42 @@ impl Node {
             options,
             clock: Arc::new(move || began.elapsed()),
         };
-        let join = |Standing { height, last, charters }, admission| {
-            Ok(match charter.ordering.as_str() {
-                "solo" => {
-                    let mempool = MempoolLimits::default();
-                    let config = SoloConfig { charters, node_key: member_key, last, mempool };
-                    Services::of(solo::start(config, admission)?)
-                }
-                _ => Services::of(bft::start(
-                    BftConfig {
-                        charters,
-                        node_key: member_key,
-                        storage: path.join("ordering"),
-                        listen: config.listen,
-                        start: height,
-                        mempool: MempoolLimits::default(),
-                        worker_threads: 2,
-                    },
-                    admission,
-                )?),
-            })
-        };
-        let Core { shared, recovered, attest, exchange, joined, submitter, repairs } =
-            core::open(member, join)?;
+        let join = |start, admission| start_services(start, admission, &charter, member_key, &path, &config);
+        let core = core::open(member, join)?;
+        let Core { parts, services, stages, recovered, attest, exchanging, submitter, repairs } = core;
         let (checkpoint, replayed, height) =
-            (recovered.checkpoint, recovered.replayed, recovered.engine.height());
-        let (ordering, ledger, published) =
-            (shared.ordering.clone(), shared.ledger.clone(), shared.published.clone());
-        let (verifier, metrics) = (shared.verifier.clone(), shared.metrics.clone());
-        let (states, proposer) = (shared.states.clone(), shared.proposer.clone());
-        let (charters, keys) = (shared.charters.clone(), shared.keys.clone());
-        let stages = pipeline::start(shared, recovered, attest, (exchange, joined))?;
-        let endorsing = match states {
+            (recovered.checkpoint, recovered.replayed, recovered.executor.height());
+        let (ordering, published) = (services.ordering, parts.published.clone());
+        let stages = pipeline::start(stages, recovered, attest, exchanging)?;
+        let endorsing = match parts.states.clone() {
             None => None,
             Some(states) => {
-                let position = organisation as u16;
                 let oracles = OracleSources::new(&config.oracles, &path, gateway.handle().clone())?;
-                let (oracles, pool) = (Arc::new(oracles), core::threads("endorse", config.threads)?);
-                let (own_key, key, asked) = (node_key.public_key(), node_key, verifier);
-                let endorser = Endorser::new(position, key, charters.clone(), asked, states, oracles, pool);
-                let endorser = Arc::new(endorser);
-                let peers = Peers::new(charters.clone(), (position, own_key), published.newest().0);
-                let (runtime, asked) = (gateway.handle(), endorser.clone());
-                let (submitter, metrics) = (submitter.clone(), metrics.clone());
-                let collector = Collector::start(runtime, asked, peers, submitter, proposer, metrics);
-                Some(Endorsing { endorser, collector })
+                let pool = core::threads("endorse", config.threads)?;
+                let whose = (organisation as u16, node_key);
+                Some(endorsing(&parts, whose, states, (oracles, pool), &submitter, gateway.handle()))
             }
         };
+        let local = LocalExecution::new(
+            organisation,
+            parts.charters.clone(),
+            published.clone(),
+            config.query_memory_megabytes,
+        );
         let database = Arc::new(NodeDatabase {
-            charters,
-            keys,
+            charters: parts.charters,
+            keys: parts.keys,
             organisation,
             session,
             ordering: ordering.clone(),
-            ledger,
+            ledger: parts.ledger,
             published: published.clone(),
             submitter,
             endorsing,
-            metrics,
+            metrics: parts.metrics,
             answer_at: config.answer_at,
             started: Instant::now(),
-            newest_block_ms: AtomicU64::new(0),
-            query_memory: query_memory(config.query_memory_megabytes),
+            local: Arc::new(local),
         });
         serve(&gateway, &database, postgres, access, http);
         let report = StartReport { checkpoint, replayed, height, repairs, time: start.elapsed() };
@@ -200,6 +176,52 @@ impl Node {
             let _ = stage.join();
         }
     }
+}
+
+/// Starts what the charter's ordering names; it gives everything that a node needs of the network.
+fn start_services(
+    OrderingStart { height, last, charters }: OrderingStart,
+    admission: Arc<dyn Admission>,
+    charter: &Charter,
+    node_key: SecretKey,
+    folder: &Path,
+    config: &NodeConfig,
+) -> Result<Services, NodeError> {
+    let mempool = MempoolLimits::default();
+    if charter.ordering == "solo" {
+        let config = SoloConfig { charters, node_key, last, mempool };
+        return Ok(Services::of(solo::start(config, admission)?));
+    }
+    let config = BftConfig {
+        charters,
+        node_key,
+        storage: folder.join("ordering"),
+        listen: config.listen,
+        start: height,
+        mempool,
+        worker_threads: 2,
+    };
+    Ok(Services::of(bft::start(config, admission)?))
+}
+
+/// What endorses for others, and collects endorsements for this node's clients.
+fn endorsing(
+    parts: &NodeParts,
+    (organisation, key): (u16, SecretKey),
+    states: Arc<RecentStates>,
+    (oracles, pool): (OracleSources, rayon::ThreadPool),
+    submitter: &Arc<Submitter>,
+    runtime: &tokio::runtime::Handle,
+) -> Endorsing {
+    let NodeParts { charters, verifier, published, proposer, metrics, .. } = parts;
+    let own_key = key.public_key();
+    let (verifier, oracles) = (verifier.clone(), Arc::new(oracles));
+    let endorser = Endorser::new(organisation, key, charters.clone(), verifier, states, oracles, pool);
+    let endorser = Arc::new(endorser);
+    let peers = Peers::new(charters.clone(), (organisation, own_key), published.newest().0);
+    let (asked, submitter) = (endorser.clone(), submitter.clone());
+    let collector = Collector::start(runtime, asked, peers, submitter, proposer.clone(), metrics.clone());
+    Endorsing { endorser, collector }
 }
 
 fn serve(

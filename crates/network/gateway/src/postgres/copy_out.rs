@@ -119,12 +119,12 @@ impl Session {
         mut writer: CopyWriter,
     ) -> Result<(bool, CopyWriter), Failure> {
         let (sender, mut parts) = mpsc::channel::<BytesMut>(PARTS_WAITING);
-        let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
+        let role = self.identity.role.clone();
         let interest = Interest::default();
         let interrupt = interest.interrupt();
         let running = tokio::spawn(blocking(move || {
             let mut part = BytesMut::new();
-            let ran = database.query_rows(&role, &prepared, &[], &interrupt, &mut |row| {
+            let ran = prepared.query.visit_rows(&role, &[], &interrupt, &mut |row| {
                 writer.row(&mut part, &row);
                 if part.len() < PART_BYTES {
                     return ControlFlow::Continue(());

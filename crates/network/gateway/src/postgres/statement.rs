@@ -305,11 +305,11 @@ impl Session {
     ) -> Result<StatementResult, SqlError> {
         self.wait_for_min_height().await?;
         loop {
-            let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
+            let role = self.identity.role.clone();
             let interest = Interest::default();
             let interrupt = interest.interrupt();
             let work = blocking(move || {
-                let result = database.query(&role, &prepared, &parameters, &interrupt)?;
+                let result = prepared.query.run(&role, &parameters, &interrupt)?;
                 Ok((result, parameters))
             });
             match self.wait(work, false).await? {

@@ -201,7 +201,7 @@ impl Session {
             Some(Block { run: Run::NotBegun, read_only, .. }) => *read_only,
         };
         self.wait_for_min_height().await?;
-        let begun = self.database.begin(&self.identity.role, read_only, self.temporary()?.as_ref())?;
+        let begun = self.temporary()?.begin(&self.identity.role, read_only)?;
         let running = Arc::new(Mutex::new(Some(begun)));
         if let Some(block) = &mut self.block {
             block.run = Run::Running(Arc::clone(&running));

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::{Digest, sha256};
 use gateway::{
-    Access, BlockRow, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt,
+    Access, BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt,
     StatementKind, TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
 };
 use std::ops::{ControlFlow, RangeInclusive};
@@ -40,19 +40,19 @@ pub struct Fake {
     /// The height that the node has come to.
     pub height: AtomicU64,
     /// The catalog changes before so many of the next queries run.
-    pub changes: AtomicUsize,
+    pub changes: Arc<AtomicUsize>,
     /// Blocks that were begun.
-    pub begun: AtomicUsize,
+    pub begun: Arc<AtomicUsize>,
     pub not_serving: Mutex<Option<String>>,
     /// When the last submission wanted to be answered.
     pub asked_for: Mutex<Option<AnswerAt>>,
     pub pages: AtomicUsize,
     /// Queries that were ended early.
-    pub interrupted: AtomicUsize,
+    pub interrupted: Arc<AtomicUsize>,
     /// What all queries have together.
     pub memory: Arc<MemoryPool>,
     /// Somebody who was handed rows one by one had enough of them.
-    pub stopped: AtomicBool,
+    pub stopped: Arc<AtomicBool>,
     /// What is slow on temporary tables may come to its end.
     pub released: Arc<AtomicBool>,
 }
@@ -148,14 +148,14 @@ impl Default for Fake {
             failing_insert: AtomicUsize::new(usize::MAX),
             conflicting: AtomicBool::new(false),
             height: AtomicU64::new(7),
-            changes: AtomicUsize::new(0),
-            begun: AtomicUsize::new(0),
+            changes: Arc::default(),
+            begun: Arc::default(),
             not_serving: Mutex::default(),
             asked_for: Mutex::default(),
             pages: AtomicUsize::new(0),
-            interrupted: AtomicUsize::default(),
+            interrupted: Arc::default(),
             memory: MemoryPool::new(64 << 20),
-            stopped: AtomicBool::new(false),
+            stopped: Arc::default(),
             released: Arc::default(),
         }
     }
@@ -217,6 +217,84 @@ pub fn every_type() -> (Vec<OutputColumn>, Vec<Vec<Value>>) {
     (columns, vec![values, nulls])
 }
 
+/// What queries, blocks and temporary tables have of the database.
+#[derive(Clone)]
+struct Inside {
+    catalog: Arc<Mutex<Arc<Catalog>>>,
+    changes: Arc<AtomicUsize>,
+    begun: Arc<AtomicUsize>,
+    interrupted: Arc<AtomicUsize>,
+    stopped: Arc<AtomicBool>,
+    released: Arc<AtomicBool>,
+}
+
+impl Inside {
+    fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.lock().unwrap().clone()
+    }
+}
+
+struct FakeQuery {
+    inside: Inside,
+    plan: Plan,
+    columns: Vec<OutputColumn>,
+    catalog_version: u64,
+}
+
+impl BoundQuery for FakeQuery {
+    fn run(
+        &self,
+        _: &str,
+        parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<Option<StatementResult>, SqlError> {
+        let Inside { catalog, changes, interrupted, .. } = &self.inside;
+        if changes.load(Ordering::SeqCst) > 0 {
+            changes.fetch_sub(1, Ordering::SeqCst);
+            let mut catalog = catalog.lock().unwrap();
+            *catalog = Arc::new(Catalog { version: catalog.version + 1, ..(**catalog).clone() });
+        }
+        if self.catalog_version != self.inside.catalog().version {
+            return Ok(None);
+        }
+        let rows = match &self.plan {
+            Plan::EveryType => every_type().1,
+            Plan::Echo => vec![parameters.to_vec()],
+            Plan::Series(count) => (1..=*count).map(|n| vec![Value::Integer(n)]).collect(),
+            Plan::Slow => {
+                for _ in 0..6_000 {
+                    if interrupt.load(Ordering::Relaxed) {
+                        interrupted.fetch_add(1, Ordering::Relaxed);
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Vec::new()
+            }
+            Plan::Write => panic!("a write was given to query"),
+        };
+        let (tag, columns) = (format!("SELECT {}", rows.len()), self.columns.clone());
+        Ok(Some(StatementResult { tag, columns, rows, notices: Vec::new() }))
+    }
+
+    fn visit_rows(
+        &self,
+        role: &str,
+        parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
+        visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
+    ) -> Result<Option<()>, SqlError> {
+        let Some(result) = self.run(role, parameters, interrupt)? else { return Ok(None) };
+        for row in result.rows {
+            if visit(row).is_break() {
+                self.inside.stopped.store(true, Ordering::SeqCst);
+                break;
+            }
+        }
+        Ok(Some(()))
+    }
+}
+
 enum Plan {
     EveryType,
     Echo,
@@ -238,6 +316,17 @@ fn tag(sql: &str) -> String {
 }
 
 impl Fake {
+    fn inside(&self) -> Inside {
+        Inside {
+            catalog: self.catalog.clone(),
+            changes: self.changes.clone(),
+            begun: self.begun.clone(),
+            interrupted: self.interrupted.clone(),
+            stopped: self.stopped.clone(),
+            released: self.released.clone(),
+        }
+    }
+
     fn result_of(&self, sql: &str) -> Result<StatementResult, SqlError> {
         let lower = sql.to_lowercase();
         if lower.contains("fail") {
@@ -273,8 +362,7 @@ impl Fake {
 
 /// A block that remembers what was done in it. Its statements give what those of transactions give.
 struct FakeBlock {
-    catalog: Arc<Mutex<Arc<Catalog>>>,
-    released: Arc<AtomicBool>,
+    inside: Inside,
     version: u64,
     read_only: bool,
     writes: bool,
@@ -288,11 +376,11 @@ impl TransactionBlock for FakeBlock {
     }
 
     fn prepare(&mut self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
-        prepare(self.version, sql, types)
+        prepare(&self.inside, self.version, sql, types)
     }
 
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
-        Ok(self.catalog.lock().unwrap().clone())
+        Ok(self.inside.catalog())
     }
 
     fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
@@ -363,32 +451,25 @@ impl TransactionBlock for FakeBlock {
     fn finish(self: Box<Self>) -> FinishedBlock {
         let (now_ms, results) = (0, Digest::ZERO);
         let payload = self.writes.then_some(Payload::Session { steps: self.steps, now_ms, results });
-        let temporary = SlowTemporaryTables { catalog: self.catalog, released: self.released };
-        FinishedBlock { payload, temporary: Box::new(temporary) }
+        FinishedBlock { payload, temporary: Box::new(SlowTemporaryTables(self.inside)) }
     }
 }
 
 /// Knows one statement, `temp slow`, which goes on until it is released, or for a minute, whether anybody waits for it or not.
-struct SlowTemporaryTables {
-    catalog: Arc<Mutex<Arc<Catalog>>>,
-    released: Arc<AtomicBool>,
-}
+struct SlowTemporaryTables(Inside);
 
 impl TemporaryTables for SlowTemporaryTables {
     fn prepare(&mut self, sql: &str, _: &[DataType]) -> Result<Option<Prepared>, SqlError> {
-        let prepared = || Prepared {
-            parameters: Vec::new(),
-            columns: Vec::new(),
-            kind: StatementKind::Write,
-            temporary: true,
-            catalog_version: catalog().version,
-            plan: Arc::new(Plan::Slow),
+        let prepared = || {
+            let (kind, version) = (StatementKind::Write, catalog().version);
+            let prepared = describe(&self.0, version, Vec::new(), (kind, Vec::new(), Plan::Slow));
+            Prepared { temporary: true, ..prepared }
         };
         Ok((sql == "temp slow").then(prepared))
     }
 
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
-        Ok(self.catalog.lock().unwrap().clone())
+        Ok(self.0.catalog())
     }
 
     fn interrupt(&mut self) -> Arc<AtomicBool> {
@@ -397,7 +478,7 @@ impl TemporaryTables for SlowTemporaryTables {
 
     fn run(&mut self, _: &str, _: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
         for _ in 0..6_000 {
-            if self.released.load(Ordering::SeqCst) {
+            if self.0.released.load(Ordering::SeqCst) {
                 break;
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -405,16 +486,38 @@ impl TemporaryTables for SlowTemporaryTables {
         Some(Ok(vec![StatementResult { tag: "SLOW".into(), ..StatementResult::default() }]))
     }
 
+    fn begin(&self, _: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
+        let inside = self.0.clone();
+        inside.begun.fetch_add(1, Ordering::SeqCst);
+        let (version, steps, savepoints) = (inside.catalog().version, Vec::new(), Vec::new());
+        Ok(Box::new(FakeBlock { inside, version, read_only, writes: false, steps, savepoints }))
+    }
+
     fn clear(&mut self) {}
 }
 
-fn prepare(catalog_version: u64, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+fn describe(
+    inside: &Inside,
+    catalog_version: u64,
+    parameters: Vec<DataType>,
+    (kind, columns, plan): (StatementKind, Vec<OutputColumn>, Plan),
+) -> Prepared {
+    let query = FakeQuery { inside: inside.clone(), plan, columns: columns.clone(), catalog_version };
+    Prepared { parameters, columns, kind, temporary: false, catalog_version, query: Arc::new(query) }
+}
+
+fn prepare(
+    inside: &Inside,
+    catalog_version: u64,
+    sql: &str,
+    types: &[DataType],
+) -> Result<Prepared, SqlError> {
     let lower = sql.to_lowercase();
     let number = OutputColumn { name: "n".into(), data_type: DataType::Integer };
     let holes = (1..).take_while(|n| sql.contains(&format!("${n}"))).count().max(types.len());
     let parameters: Vec<DataType> =
         (0..holes).map(|n| types.get(n).copied().unwrap_or(DataType::Unknown)).collect();
-    let (kind, columns, plan) = match lower.as_str() {
+    let statement = match lower.as_str() {
         "select every_type" => (StatementKind::Read, every_type().0, Plan::EveryType),
         "select version" => {
             let column = OutputColumn { name: format!("v{catalog_version}"), ..number };
@@ -448,7 +551,7 @@ fn prepare(catalog_version: u64, sql: &str, types: &[DataType]) -> Result<Prepar
             }
         },
     };
-    Ok(Prepared { parameters, columns, kind, temporary: false, catalog_version, plan: Arc::new(plan) })
+    Ok(describe(inside, catalog_version, parameters, statement))
 }
 
 #[async_trait]
@@ -461,7 +564,7 @@ impl Database for Fake {
         if sql == "select created at 9" && self.height() < 9 {
             return Err(SqlError::new(SqlState::UNDEFINED_TABLE, "relation \"created\" does not exist"));
         }
-        prepare(self.catalog().version, sql, types)
+        prepare(&self.inside(), self.catalog().version, sql, types)
     }
 
     fn role_of(&self, user: &str) -> Result<String, SqlError> {
@@ -473,61 +576,6 @@ impl Database for Fake {
 
     fn query_memory(&self) -> Arc<MemoryPool> {
         Arc::clone(&self.memory)
-    }
-
-    fn query(
-        &self,
-        _: &str,
-        prepared: &Prepared,
-        parameters: &[Value],
-        interrupt: &Arc<AtomicBool>,
-    ) -> Result<Option<StatementResult>, SqlError> {
-        if self.changes.load(Ordering::SeqCst) > 0 {
-            self.changes.fetch_sub(1, Ordering::SeqCst);
-            let mut catalog = self.catalog.lock().unwrap();
-            *catalog = Arc::new(Catalog { version: catalog.version + 1, ..(**catalog).clone() });
-        }
-        if prepared.catalog_version != self.catalog().version {
-            return Ok(None);
-        }
-        let plan = prepared.plan.downcast_ref::<Plan>().expect("our own plan");
-        let rows = match plan {
-            Plan::EveryType => every_type().1,
-            Plan::Echo => vec![parameters.to_vec()],
-            Plan::Series(count) => (1..=*count).map(|n| vec![Value::Integer(n)]).collect(),
-            Plan::Slow => {
-                for _ in 0..6_000 {
-                    if interrupt.load(Ordering::Relaxed) {
-                        self.interrupted.fetch_add(1, Ordering::Relaxed);
-                        break;
-                    }
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                Vec::new()
-            }
-            Plan::Write => panic!("a write was given to query"),
-        };
-        let columns = prepared.columns.clone();
-        let tag = format!("SELECT {}", rows.len());
-        Ok(Some(StatementResult { tag, columns, rows, notices: Vec::new() }))
-    }
-
-    fn query_rows(
-        &self,
-        role: &str,
-        prepared: &Prepared,
-        parameters: &[Value],
-        interrupt: &Arc<AtomicBool>,
-        visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
-    ) -> Result<Option<()>, SqlError> {
-        let Some(result) = self.query(role, prepared, parameters, interrupt)? else { return Ok(None) };
-        for row in result.rows {
-            if visit(row).is_break() {
-                self.stopped.store(true, Ordering::SeqCst);
-                break;
-            }
-        }
-        Ok(Some(()))
     }
 
     fn answer_at(&self) -> AnswerAt {
@@ -565,21 +613,8 @@ impl Database for Fake {
         Ok(Executed { results: results?, height: self.height.fetch_add(1, Ordering::SeqCst) + 1 })
     }
 
-    fn begin(
-        &self,
-        _: &str,
-        read_only: bool,
-        _: &dyn TemporaryTables,
-    ) -> Result<Box<dyn TransactionBlock>, SqlError> {
-        self.begun.fetch_add(1, Ordering::SeqCst);
-        let (version, steps, savepoints) = (self.catalog().version, Vec::new(), Vec::new());
-        let catalog = self.catalog.clone();
-        let released = self.released.clone();
-        Ok(Box::new(FakeBlock { catalog, released, version, read_only, writes: false, steps, savepoints }))
-    }
-
     fn temporary_tables(&self) -> Box<dyn TemporaryTables> {
-        Box::new(SlowTemporaryTables { catalog: self.catalog.clone(), released: self.released.clone() })
+        Box::new(SlowTemporaryTables(self.inside()))
     }
 
     fn height(&self) -> u64 {

@@ -1,0 +1,264 @@
+//! What a node runs for one session alone: queries, the steps of transaction blocks before they are ordered, and temporary
+//! tables. Nobody else runs any of it.
+
+use crate::charters::DecidedCharters;
+use crate::past::WithPast;
+use crate::published::Published;
+use gateway::{BoundQuery, FinishedBlock, Prepared, StatementKind, TemporaryTables, TransactionBlock};
+use state::Snapshot;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicBool, AtomicU64};
+use std::time::SystemTime;
+use types::{
+    Catalog, DataType, MemoryPool, MemoryShare, Payload, Principal, SessionStep, SqlError, SqlState,
+    StatementResult, TransactionId, Value,
+};
+
+/// Steps that a plain SELECT may take; it runs on this node alone.
+const QUERY_STEPS_MAX: u64 = 100_000_000;
+
+/// Megabytes that all queries have together where `node.toml` says nothing.
+const QUERY_MEMORY_MEGABYTES: u64 = 1024;
+
+/// What all sessions' own statements run with.
+pub(crate) struct LocalExecution {
+    organisation: u16,
+    charters: Arc<DecidedCharters>,
+    published: Arc<Published>,
+    /// What the queries of all sessions have together.
+    pub(crate) query_memory: Arc<MemoryPool>,
+    /// The time of the newest transaction block of a session, in milliseconds since 1970-01-01 00:00 UTC.
+    newest_block_ms: AtomicU64,
+}
+
+impl LocalExecution {
+    /// `query_memory_megabytes`: what all queries have together, if `node.toml` says so.
+    pub(crate) fn new(
+        organisation: usize,
+        charters: Arc<DecidedCharters>,
+        published: Arc<Published>,
+        query_memory_megabytes: Option<u64>,
+    ) -> LocalExecution {
+        let bytes = query_memory_megabytes.unwrap_or(QUERY_MEMORY_MEGABYTES).saturating_mul(1 << 20);
+        let (organisation, query_memory) = (organisation as u16, MemoryPool::new(bytes));
+        LocalExecution { organisation, charters, published, query_memory, newest_block_ms: AtomicU64::new(0) }
+    }
+
+    /// Whether the node serves clients now.
+    ///
+    /// # Errors
+    /// `57P03` and why not.
+    pub(crate) fn serving(&self) -> Result<(), SqlError> {
+        match self.published.not_serving() {
+            None => Ok(()),
+            Some(reason) => Err(SqlError::new(
+                SqlState::CANNOT_CONNECT_NOW,
+                format!("this node does not serve: {reason}"),
+            )
+            .hint("Connect to another organisation's node.")),
+        }
+    }
+
+    /// Somebody of this organisation; an empty role is its administrator.
+    pub(crate) fn reader(&self, role: &str, interrupt: &Arc<AtomicBool>) -> sql::Reader {
+        let interrupt = Arc::clone(interrupt);
+        let (principal, timestamp_ms) = (self.principal(role), now_ms());
+        let memory = Some(Arc::clone(&self.query_memory));
+        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt, memory }
+    }
+
+    fn principal(&self, role: &str) -> Principal {
+        Principal { organisation: self.organisation, role: role.to_string() }
+    }
+
+    /// The time of a transaction block: now, and later than that of every other one, because it tells the values of
+    /// sequences apart that blocks draw.
+    fn next_block_ms(&self) -> u64 {
+        let now = now_ms();
+        let later = |newest: u64| Some(now.max(newest + 1));
+        let newest =
+            self.newest_block_ms.fetch_update(atomic::Ordering::Relaxed, atomic::Ordering::Relaxed, later);
+        newest.map_or(now, |newest| now.max(newest + 1))
+    }
+}
+
+/// This node's clock, in milliseconds since 1970-01-01 00:00 UTC.
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+}
+
+/// A statement, bound, to be run on the newest state.
+struct NodeQuery {
+    local: Arc<LocalExecution>,
+    prepared: sql::Prepared,
+    /// Of the catalog that it is bound to.
+    catalog_version: u64,
+}
+
+impl NodeQuery {
+    /// The newest snapshot; `None` where the catalog is another one.
+    fn snapshot(&self) -> Result<Option<WithPast>, SqlError> {
+        self.local.serving()?;
+        let published = &self.local.published;
+        let (library, snapshot) = published.at_one_height();
+        let is_current = library.catalog().version == self.catalog_version;
+        Ok(is_current.then(|| published.with_past(snapshot)))
+    }
+}
+
+impl BoundQuery for NodeQuery {
+    fn run(
+        &self,
+        role: &str,
+        parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<Option<StatementResult>, SqlError> {
+        let Some(snapshot) = self.snapshot()? else { return Ok(None) };
+        let results = self.prepared.query_as(&self.local.reader(role, interrupt), &snapshot, parameters)?;
+        Ok(Some(results.into_iter().next_back().unwrap_or_default()))
+    }
+
+    fn visit_rows(
+        &self,
+        role: &str,
+        parameters: &[Value],
+        interrupt: &Arc<AtomicBool>,
+        visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
+    ) -> Result<Option<()>, SqlError> {
+        let Some(snapshot) = self.snapshot()? else { return Ok(None) };
+        let reader = self.local.reader(role, interrupt);
+        self.prepared.query_each(&reader, &snapshot, parameters, visit).map(Some)
+    }
+}
+
+/// What the gateway is told of a statement.
+pub(crate) fn described(
+    local: &Arc<LocalExecution>,
+    prepared: sql::Prepared,
+    catalog_version: u64,
+) -> Prepared {
+    let kind = match prepared.kind() {
+        sql::StatementKind::Read | sql::StatementKind::Empty => StatementKind::Read,
+        _ => StatementKind::Write,
+    };
+    Prepared {
+        parameters: prepared.parameters().to_vec(),
+        columns: prepared.columns().to_vec(),
+        kind,
+        temporary: false,
+        catalog_version,
+        query: Arc::new(NodeQuery { local: local.clone(), prepared, catalog_version }),
+    }
+}
+
+/// A transaction block of a session, on a snapshot of this node.
+struct NodeBlock {
+    session: sql::Session,
+    local: Arc<LocalExecution>,
+}
+
+impl TransactionBlock for NodeBlock {
+    fn catalog_version(&self) -> u64 {
+        self.session.catalog_version()
+    }
+
+    fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError> {
+        let (prepared, temporary) = self.session.prepare(sql, parameter_types)?;
+        Ok(Prepared { temporary, ..described(&self.local, prepared, self.session.catalog_version()) })
+    }
+
+    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
+        self.session.catalog()
+    }
+
+    fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
+        self.session.set_read_only(read_only)
+    }
+
+    fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
+        self.session.run(step)
+    }
+
+    fn interrupt(&self) -> Arc<AtomicBool> {
+        self.session.interrupt()
+    }
+
+    fn finish(self: Box<Self>) -> FinishedBlock {
+        let sql::Finished { payload, temporary: tables } = self.session.finish();
+        FinishedBlock { payload, temporary: Box::new(NodeTemporaryTables { local: self.local, tables }) }
+    }
+}
+
+/// A session's temporary tables, beside this node's newest state.
+pub(crate) struct NodeTemporaryTables {
+    local: Arc<LocalExecution>,
+    tables: sql::TemporaryTables,
+}
+
+impl NodeTemporaryTables {
+    /// Of a session that has none yet.
+    pub(crate) fn none(local: Arc<LocalExecution>) -> NodeTemporaryTables {
+        let tables = sql::TemporaryTables::default().sharing(&local.query_memory);
+        NodeTemporaryTables { local, tables }
+    }
+}
+
+impl TemporaryTables for NodeTemporaryTables {
+    fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<Option<Prepared>, SqlError> {
+        let library = self.local.published.library();
+        let prepared = self.tables.prepare(&library, sql, parameter_types)?;
+        let version = library.catalog().version;
+        let local = &self.local;
+        Ok(prepared.map(|prepared| Prepared { temporary: true, ..described(local, prepared, version) }))
+    }
+
+    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
+        self.tables.visible(&self.local.published.library())
+    }
+
+    fn interrupt(&mut self) -> Arc<AtomicBool> {
+        self.tables.interrupt()
+    }
+
+    fn run(&mut self, role: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
+        let principal = self.local.principal(role);
+        let (library, snapshot) = self.local.published.at_one_height();
+        let results =
+            self.tables.run(&principal, &library, snapshot.as_ref(), payload, QUERY_STEPS_MAX, now_ms())?;
+        if results.is_ok() {
+            self.tables.commit();
+        }
+        Some(results.map(|local| local.results))
+    }
+
+    fn begin(&self, role: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
+        let LocalExecution { charters, published, query_memory, .. } = &*self.local;
+        self.local.serving()?;
+        let (library, snapshot) = published.at_one_height();
+        // What nobody runs again may read what other nodes do not keep.
+        let snapshot: Arc<dyn Snapshot> = match read_only {
+            true => Arc::new(published.with_past(snapshot)),
+            false => snapshot,
+        };
+        // Rows without a primary key come last, as they will at the transaction's place.
+        let context = sql::Context {
+            height: u64::MAX,
+            timestamp_ms: self.local.next_block_ms(),
+            index: u32::MAX,
+            transaction: TransactionId::default(),
+            step_limit: charters.at(published.newest().0 + 1).meter.transaction_steps,
+        };
+        let (principal, read_limit) = (self.local.principal(role), QUERY_STEPS_MAX);
+        let tables = self.tables.clone();
+        let memory = MemoryShare::of(query_memory);
+        let session =
+            sql::Session::begin(library, snapshot, context, principal, read_limit, read_only, tables)
+                .sharing(memory);
+        Ok(Box::new(NodeBlock { session, local: self.local.clone() }))
+    }
+
+    fn clear(&mut self) {
+        self.tables.clear();
+    }
+}
