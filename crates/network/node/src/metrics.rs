@@ -1,6 +1,6 @@
 //! One registry; names are `entente_<stage>_<what>_<unit>`.
 
-use crate::joining::Progress;
+use crate::joining::FetchProgress;
 use engine::ExecutedBlock;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -92,96 +92,116 @@ impl NodeMetrics {
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
             registry: Registry::default(),
         };
-        let transactions = metrics.transactions.clone();
+        metrics.register_blocks(&mut registry);
+        metrics.register_heights(&mut registry);
+        metrics.register_joining(&mut registry);
+        metrics.register_files_and_stages(&mut registry);
+        NodeMetrics { registry, ..metrics }
+    }
+
+    /// What became of transactions and blocks.
+    fn register_blocks(&self, registry: &mut Registry) {
+        let transactions = self.transactions.clone();
         registry.register("entente_execute_transactions", "Transactions by outcome", transactions);
         registry.register(
             "entente_execute_executions",
             "Simulations, repeated included",
-            metrics.executions.clone(),
+            self.executions.clone(),
         );
         registry.register(
             "entente_execute_reexecuted",
             "Transactions that ran twice",
-            metrics.reexecuted.clone(),
+            self.reexecuted.clone(),
         );
-        registry.register("entente_record_blocks", "Blocks recorded", metrics.blocks.clone());
-        registry.register("entente_record_flushes", "Flushes of the ledger's files", metrics.flushes.clone());
+        registry.register("entente_record_blocks", "Blocks recorded", self.blocks.clone());
+        registry.register("entente_record_flushes", "Flushes of the ledger's files", self.flushes.clone());
         registry.register(
             "entente_endorse_transactions",
             "Transactions of this node's clients by what became of their endorsement",
-            metrics.collected.clone(),
+            self.collected.clone(),
         );
         registry.register(
             "entente_endorse_diverging",
             "Answers of other endorsers that were not what this node found",
-            metrics.diverging.clone(),
+            self.diverging.clone(),
         );
+    }
+
+    /// How far the node is, and whether others agree.
+    fn register_heights(&self, registry: &mut Registry) {
         registry.register(
             "entente_record_height",
             "Height of the newest recorded block",
-            metrics.height.clone(),
+            self.height.clone(),
         );
         registry.register(
             "entente_attest_height",
             "Up to here this node's outcomes are those of a quorum",
-            metrics.certified.clone(),
+            self.certified.clone(),
         );
         registry.register(
             "entente_attest_diverged",
             "How often a quorum came to another outcome than this node",
-            metrics.diverged.clone(),
+            self.diverged.clone(),
         );
         registry.register(
             "entente_attest_contradictions",
             "Members that have attested two different outcomes of one block",
-            metrics.contradicted.clone(),
+            self.contradicted.clone(),
         );
+    }
+
+    /// Checkpoints that go from node to node.
+    fn register_joining(&self, registry: &mut Registry) {
         let joining = [
             (
                 "entente_join_height",
                 "Height of the checkpoint that is, or was last, fetched",
-                &metrics.join_height,
+                &self.join_height,
             ),
             (
                 "entente_join_offered_height",
                 "Height of the certified checkpoint that others can fetch from this node; 0 where there is none",
-                &metrics.join_offered,
+                &self.join_offered,
             ),
-            ("entente_join_pieces", "Pieces of its state", &metrics.join_pieces),
-            ("entente_join_checked", "Pieces that are here and checked", &metrics.join_checked),
-            ("entente_join_bytes", "Bytes that came", &metrics.join_bytes),
-            ("entente_join_liars", "Members that have sent something wrong", &metrics.join_liars),
+            ("entente_join_pieces", "Pieces of its state", &self.join_pieces),
+            ("entente_join_checked", "Pieces that are here and checked", &self.join_checked),
+            ("entente_join_bytes", "Bytes that came", &self.join_bytes),
+            ("entente_join_liars", "Members that have sent something wrong", &self.join_liars),
         ];
         for (name, help, gauge) in joining {
             registry.register(name, help, gauge.clone());
         }
+    }
+
+    /// What is on the disk, and how long the stages take.
+    fn register_files_and_stages(&self, registry: &mut Registry) {
         registry.register(
             "entente_attest_checkpoint_height",
             "Height of the newest checkpoint whose root is certified and this node's",
-            metrics.checkpoint.clone(),
+            self.checkpoint.clone(),
         );
         registry.register(
             "entente_scrub_bytes",
             "Bytes of files that were read again and compared with their checksums",
-            metrics.scrubbed.clone(),
+            self.scrubbed.clone(),
         );
         registry.register(
             "entente_scrub_found",
             "Damage that reading again has found, by what is damaged",
-            metrics.scrub_found.clone(),
+            self.scrub_found.clone(),
         );
         registry.register(
             "entente_pipeline_queue_blocks",
             "Blocks that wait for a stage",
-            metrics.queue.clone(),
+            self.queue.clone(),
         );
         registry.register_with_unit(
             "entente_pipeline_stage",
             "Time that a stage or a part of it works on one block",
             Unit::Seconds,
-            metrics.latency.clone(),
+            self.latency.clone(),
         );
-        NodeMetrics { registry, ..metrics }
     }
 
     pub(crate) fn waiting(&self, stage: &'static str, blocks: usize) {
@@ -262,8 +282,8 @@ impl NodeMetrics {
         self.join_offered.set(height.unwrap_or(0) as i64);
     }
 
-    pub(crate) fn joining(&self, progress: &Progress) {
-        let Progress { height, pieces, checked, bytes, liars, .. } = *progress;
+    pub(crate) fn joining(&self, progress: &FetchProgress) {
+        let FetchProgress { height, pieces, checked, bytes, liars, .. } = *progress;
         self.join_height.set(height as i64);
         self.join_pieces.set(pieces as i64);
         self.join_checked.set(checked as i64);

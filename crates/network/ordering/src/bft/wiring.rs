@@ -15,8 +15,9 @@ use super::application::{Application, Shared};
 use super::block::{BlockRules, OrderedBlock};
 use super::config::{Timing, channel, memory};
 use super::delivery::{self, Acknowledgements, Sink};
+use super::epochs::Epochs;
 use super::reigns::Reigns;
-use super::work::Progress;
+use super::work::KnownEpochs;
 use super::{messages, work};
 use commonware_broadcast::buffered;
 use commonware_consensus::marshal::standard::{Inline, Standard};
@@ -24,7 +25,7 @@ use commonware_consensus::marshal::{self, core::Actor as Marshal, resolver::p2p 
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_consensus::types::{Height, ViewDelta};
 use commonware_cryptography::certificate::Verifier as _;
-use commonware_cryptography::{Digestible as _, ed25519::PublicKey};
+use commonware_cryptography::{Digested, Digestible as _, ed25519::PublicKey};
 use commonware_p2p::{Blocker, Provider, Receiver, Sender};
 use commonware_parallel::Sequential;
 use commonware_runtime::buffer::paged::CacheRef;
@@ -90,38 +91,14 @@ where
 {
     let Parts { shared, blocker, peers, tracked, channels, acknowledgements, start } = parts;
     let [votes, certificates, resolver, backfill, broadcast, work_channel, to_all, to_one] = channels;
-    let me = shared.epochs.own_key().clone();
-    let timing = Timing::of(&shared.epochs.charter_at(start + 1).block);
     let rules = BlockRules::of(shared.ledger);
     let genesis = OrderedBlock::genesis(shared.ledger);
     let page_cache = CacheRef::new(NZU16!(4096), memory::CACHE_PAGES);
 
-    let backfill = marshal_resolver::init(
-        context.child("backfill"),
-        marshal_resolver::Config {
-            public_key: me.clone(),
-            peer_provider: peers.clone(),
-            blocker: blocker.clone(),
-            mailbox_size: memory::MAILBOX,
-            fetch_timeout: NonZeroDuration::new_panic(timing.fetch),
-            fetch_retry_delay: timing.fetch_retry,
-            priority_requests: false,
-            priority_responses: false,
-        },
-        backfill,
-    );
-    let (engine, buffer) = buffered::Engine::new(
-        context.child("broadcast"),
-        buffered::Config {
-            public_key: me,
-            mailbox_size: memory::MAILBOX,
-            deque_size: memory::BUFFERED_BLOCKS,
-            priority: false,
-            codec_config: rules.clone(),
-            peer_provider: peers,
-            strategy: Sequential,
-        },
-    );
+    let fetching = backfill_config(&shared, start, peers.clone(), blocker.clone());
+    let backfill = marshal_resolver::init(context.child("backfill"), fetching, backfill);
+    let sending = broadcast_config(&shared, peers);
+    let (engine, buffer) = buffered::Engine::new(context.child("broadcast"), sending);
     let broadcasting = engine.start(broadcast);
 
     let certificate_codec = Scheme::certificate_codec_config_unbounded();
@@ -129,7 +106,7 @@ where
     let finalizations = immutable::Archive::init(context.child("finalizations"), finalizations)
         .await
         .expect("the archive of finalizations opens; what is damaged on disk cannot be used");
-    let blocks = archive(prefix, "blocks", &page_cache, rules.clone());
+    let blocks = archive(prefix, "blocks", &page_cache, rules);
     let blocks = immutable::Archive::init(context.child("blocks"), blocks)
         .await
         .expect("the archive of blocks opens; what is damaged on disk cannot be used");
@@ -139,23 +116,7 @@ where
         context.child("marshal"),
         finalizations,
         blocks,
-        marshal::Config {
-            provider: shared.epochs.clone(),
-            epocher: shared.epochs.clone(),
-            start: marshal::Start::Genesis(genesis.clone().digested()),
-            partition_prefix: format!("{prefix}-marshal"),
-            mailbox_size: memory::MAILBOX,
-            view_retention: ViewDelta::new(64),
-            prunable_items_per_section: NZU64!(256),
-            page_cache: page_cache.clone(),
-            replay_buffer: memory::FILE_BUFFER,
-            key_write_buffer: memory::FILE_BUFFER,
-            value_write_buffer: memory::FILE_BUFFER,
-            block_codec_config: rules,
-            max_repair: NZUsize!(32),
-            max_pending_acks: memory::PENDING_BLOCKS,
-            strategy: Sequential,
-        },
+        marshal_config(&shared, prefix, &page_cache),
     )
     .await;
 
@@ -196,7 +157,7 @@ struct Reached {
     marshal: MarshalMailbox,
 }
 
-impl Progress<PublicKey> for Reached {
+impl KnownEpochs<PublicKey> for Reached {
     fn member(&self, peer: &PublicKey) -> Option<usize> {
         self.shared.epochs.member(peer)
     }
@@ -215,6 +176,72 @@ impl Progress<PublicKey> for Reached {
         }
     }
 }
+
+/// How blocks that are missing are fetched. `start`: everything up to there is here.
+fn backfill_config<B, P>(
+    shared: &Shared,
+    start: u64,
+    peers: P,
+    blocker: B,
+) -> marshal_resolver::Config<PublicKey, P, B>
+where
+    B: Blocker<PublicKey = PublicKey>,
+    P: Provider<PublicKey = PublicKey>,
+{
+    let timing = Timing::of(&shared.epochs.charter_at(start + 1).block);
+    marshal_resolver::Config {
+        public_key: shared.epochs.own_key().clone(),
+        peer_provider: peers,
+        blocker,
+        mailbox_size: memory::MAILBOX,
+        fetch_timeout: NonZeroDuration::new_panic(timing.fetch),
+        fetch_retry_delay: timing.fetch_retry,
+        priority_requests: false,
+        priority_responses: false,
+    }
+}
+
+/// How proposed blocks are sent to everybody.
+fn broadcast_config<P>(shared: &Shared, peers: P) -> buffered::Config<PublicKey, BlockRules, P, Sequential>
+where
+    P: Provider<PublicKey = PublicKey>,
+{
+    buffered::Config {
+        public_key: shared.epochs.own_key().clone(),
+        mailbox_size: memory::MAILBOX,
+        deque_size: memory::BUFFERED_BLOCKS,
+        priority: false,
+        codec_config: BlockRules::of(shared.ledger),
+        peer_provider: peers,
+        strategy: Sequential,
+    }
+}
+
+/// How final blocks are stored and put into their order.
+fn marshal_config(
+    shared: &Shared,
+    prefix: &str,
+    page_cache: &CacheRef,
+) -> marshal::Config<Epochs, Epochs, Sequential, OrderedBlock, Digested<OrderedBlock>> {
+    marshal::Config {
+        provider: shared.epochs.clone(),
+        epocher: shared.epochs.clone(),
+        start: marshal::Start::Genesis(OrderedBlock::genesis(shared.ledger).digested()),
+        partition_prefix: format!("{prefix}-marshal"),
+        mailbox_size: memory::MAILBOX,
+        view_retention: ViewDelta::new(64),
+        prunable_items_per_section: NZU64!(256),
+        page_cache: page_cache.clone(),
+        replay_buffer: memory::FILE_BUFFER,
+        key_write_buffer: memory::FILE_BUFFER,
+        value_write_buffer: memory::FILE_BUFFER,
+        block_codec_config: BlockRules::of(shared.ledger),
+        max_repair: NZUsize!(32),
+        max_pending_acks: memory::PENDING_BLOCKS,
+        strategy: Sequential,
+    }
+}
+
 fn archive<C>(prefix: &str, name: &str, page_cache: &CacheRef, codec_config: C) -> immutable::Config<C> {
     immutable::Config {
         metadata_partition: format!("{prefix}-{name}-metadata"),
