@@ -10,12 +10,12 @@ use types::{Outcome, Payload, Receipt, Value};
 
 /// What loads and the test tell one another.
 #[derive(Default)]
-struct Progress {
+struct CrashProgress {
     stop: AtomicBool,
     receipts: AtomicUsize,
 }
 
-impl Progress {
+impl CrashProgress {
     /// Waits until so many receipts have come.
     async fn wait_for(&self, receipts: usize) {
         let start = std::time::Instant::now();
@@ -28,7 +28,7 @@ impl Progress {
 
 /// Submits inserts of the numbers `first`, `first + step`, … until told to stop or the node is gone; gives back every
 /// receipt.
-async fn insert_until(client: Client, first: i64, progress: Arc<Progress>) -> Vec<(i64, Receipt)> {
+async fn insert_until(client: Client, first: i64, progress: Arc<CrashProgress>) -> Vec<(i64, Receipt)> {
     let mut receipts = Vec::new();
     let mut next = first;
     while !progress.stop.load(Ordering::Relaxed) {
@@ -74,7 +74,7 @@ async fn three_nodes_go_on_without_the_fourth_which_catches_up() {
         .await
         .expect("created");
 
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(CrashProgress::default());
     let load = tokio::spawn(insert_until(network.client(0), 0, progress.clone()));
     progress.wait_for(60).await;
     network.kill(3);
@@ -103,7 +103,7 @@ async fn no_acknowledged_receipt_is_lost_when_all_nodes_are_killed() {
         .batch_execute("CREATE TABLE numbers (n bigint PRIMARY KEY)")
         .await
         .expect("created");
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(CrashProgress::default());
     let loads: Vec<_> = (0..4)
         .map(|node| {
             let client = network.client(node);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// Where a record stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct RecordLocation {
     /// The file.
     pub path: PathBuf,
     /// Where in it the record begins.
@@ -13,7 +13,7 @@ pub struct Place {
     pub height: u64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RecordLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, byte {}, height {}", self.path.display(), self.offset, self.height)
     }
@@ -83,7 +83,7 @@ pub enum AuditError {
     #[error("{place}: {part}: {what}")]
     Wrong {
         /// Which record.
-        place: Place,
+        place: RecordLocation,
         /// What of it.
         part: Part,
         /// What was expected and what came.

@@ -30,5 +30,5 @@ mod error;
 mod pipeline;
 mod signatures;
 
-pub use error::{AuditError, Part, Place};
-pub use pipeline::{Options, Progress, Replay, Report, audit};
+pub use error::{AuditError, Part, RecordLocation};
+pub use pipeline::{AuditProgress, Options, Replay, Report, audit};

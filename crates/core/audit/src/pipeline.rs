@@ -1,6 +1,6 @@
 use crate::chain::Chain;
 use crate::content::ContentRules;
-use crate::error::{AuditError, Fault, Part, Place, differs, equal};
+use crate::error::{AuditError, Fault, Part, RecordLocation, differs, equal};
 use crate::signatures::SignatureRules;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use ledger::{Anchor, BlockOutcome, BlockRecord, LedgerError, LedgerFiles, Records, StoredRecord, TornEnd};
@@ -45,7 +45,7 @@ impl Default for Options<'_> {
 
 /// How far it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Progress {
+pub struct AuditProgress {
     /// Bytes checked.
     pub bytes: u64,
     /// Bytes of all files.
@@ -60,7 +60,7 @@ pub struct Progress {
 #[derive(Debug, Default)]
 pub struct Report {
     /// How far everything is right.
-    pub checked: Progress,
+    pub checked: AuditProgress,
     /// Height of the first block: 1, or the one behind the certified checkpoint that the ledger's node joined from.
     pub first_height: u64,
     /// The highest height whose outcome a certificate in the ledger proves; those above are not certified yet.
@@ -80,7 +80,7 @@ pub fn audit(
     charter: &Charter,
     folder: impl AsRef<Path>,
     options: Options<'_>,
-    progress: &mut dyn FnMut(&Progress),
+    progress: &mut dyn FnMut(&AuditProgress),
 ) -> Result<Report, ordering::CertificateError> {
     let founding = Arc::new(charter.clone());
     let files = match LedgerFiles::open(folder, charter.ledger()) {
@@ -90,7 +90,7 @@ pub fn audit(
     let anchor = files.anchor();
     let first_height = anchor.map_or(1, |anchor| anchor.height() + 1);
     let wrong = |anchor: &Anchor, (part, what)| {
-        let place = Place { path: files.anchor_path(), offset: 0, height: anchor.height() };
+        let place = RecordLocation { path: files.anchor_path(), offset: 0, height: anchor.height() };
         AuditError::Wrong { place, part, what }
     };
     let charters = match anchor.map(|anchor| (anchor, anchor.charters(&founding))) {
@@ -113,7 +113,11 @@ pub fn audit(
     let mut consumer = Consumer {
         chain: Chain::new(charters.clone(), anchor),
         replay: options.replay,
-        checked: Progress { bytes_total: files.bytes(), height: first_height - 1, ..Progress::default() },
+        checked: AuditProgress {
+            bytes_total: files.bytes(),
+            height: first_height - 1,
+            ..AuditProgress::default()
+        },
         progress,
     };
     let threads = options.threads.max(1);
@@ -244,7 +248,7 @@ impl Reader {
 
 fn wrong(stored: &StoredRecord, (part, what): Fault) -> AuditError {
     let (path, height) = (stored.path().to_path_buf(), stored.summary().header.height);
-    AuditError::Wrong { place: Place { path, offset: stored.offset(), height }, part, what }
+    AuditError::Wrong { place: RecordLocation { path, offset: stored.offset(), height }, part, what }
 }
 
 impl Rules {
@@ -281,8 +285,8 @@ impl Rules {
 struct Consumer<'r, 'p> {
     chain: Chain,
     replay: Option<&'r mut dyn Replay>,
-    checked: Progress,
-    progress: &'p mut dyn FnMut(&Progress),
+    checked: AuditProgress,
+    progress: &'p mut dyn FnMut(&AuditProgress),
 }
 
 impl Consumer<'_, '_> {

@@ -229,7 +229,8 @@ impl Ledger {
         let mut found = None;
         for segment in self.segments().iter().rev() {
             let Some(place) = segment.find(&self.disk, id)? else { continue };
-            let preferred = found.map_or(place, |known: crate::transaction_index::Place| known.prefer(place));
+            let preferred = found
+                .map_or(place, |known: crate::transaction_index::TransactionLocation| known.prefer(place));
             found = Some(preferred);
             if preferred.is_final() {
                 break;

@@ -5,7 +5,7 @@ use crate::file_head::{FILE_HEAD_BYTES, FileHead};
 use crate::record::{
     BlockRecord, HEAD_BYTES, Part, RecordHead, RecordPlace, decode_block, decode_outcome, decode_receipt,
 };
-use crate::transaction_index::{IndexFile, IndexedSegment, Place, TransactionMap};
+use crate::transaction_index::{IndexFile, IndexedSegment, TransactionLocation, TransactionMap};
 use crate::{LedgerError, height_index};
 use bytes::Bytes;
 use crypto::Digest;
@@ -204,7 +204,11 @@ impl Segment {
 /// Finding transactions.
 impl Segment {
     /// Where this segment holds a transaction.
-    pub(crate) fn find(&self, disk: &Disk, id: &TransactionId) -> Result<Option<Place>, LedgerError> {
+    pub(crate) fn find(
+        &self,
+        disk: &Disk,
+        id: &TransactionId,
+    ) -> Result<Option<TransactionLocation>, LedgerError> {
         loop {
             match &*self.places.read() {
                 TransactionPlaces::Memory(map) => return Ok(map.get(id)),
@@ -221,7 +225,11 @@ impl Segment {
     }
 
     /// The candidate whose receipt has the whole id.
-    fn confirm(&self, id: &TransactionId, candidates: Vec<Place>) -> Result<Option<Place>, LedgerError> {
+    fn confirm(
+        &self,
+        id: &TransactionId,
+        candidates: Vec<TransactionLocation>,
+    ) -> Result<Option<TransactionLocation>, LedgerError> {
         for place in candidates {
             let receipt = self.receipt(place.height, place.index)?;
             if receipt.is_some_and(|receipt| receipt.transaction == *id) {

@@ -23,27 +23,29 @@ const REJECTED_BIT: u32 = 1 << 31;
 
 /// Where a transaction stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct TransactionLocation {
     pub(crate) height: u64,
     pub(crate) index: u32,
     rejected: bool,
 }
 
-impl Place {
+impl TransactionLocation {
     /// The place that a receipt gives its transaction; a duplicate has its place where the first one stands.
-    pub(crate) fn of(receipt: &Receipt) -> Option<Place> {
+    pub(crate) fn of(receipt: &Receipt) -> Option<TransactionLocation> {
         let rejected = match &receipt.outcome {
             Outcome::Rejected(RejectReason::Duplicate { .. }) => return None,
             Outcome::Rejected(_) => true,
             Outcome::Committed(_) | Outcome::Aborted(_) | Outcome::Conflict => false,
         };
-        Some(Place { height: receipt.height, index: receipt.index, rejected })
+        Some(TransactionLocation { height: receipt.height, index: receipt.index, rejected })
     }
 
     /// Which of two places of one transaction its client asks for: where it was executed, which it is once;
     /// otherwise where it was rejected last.
-    pub(crate) fn prefer(self, other: Place) -> Place {
-        let rank = |place: &Place| if place.rejected { (0, place.height, place.index) } else { (1, 0, 0) };
+    pub(crate) fn prefer(self, other: TransactionLocation) -> TransactionLocation {
+        let rank = |place: &TransactionLocation| {
+            if place.rejected { (0, place.height, place.index) } else { (1, 0, 0) }
+        };
         if rank(&other) > rank(&self) { other } else { self }
     }
 
@@ -55,12 +57,12 @@ impl Place {
 
 /// Places by id. Keyed hashing, because clients can choose among ids.
 #[derive(Default, Debug)]
-pub(crate) struct TransactionMap(HashMap<TransactionId, Place>);
+pub(crate) struct TransactionMap(HashMap<TransactionId, TransactionLocation>);
 
 impl TransactionMap {
     pub(crate) fn insert(&mut self, receipts: &[Receipt]) {
         for receipt in receipts {
-            let Some(place) = Place::of(receipt) else { continue };
+            let Some(place) = TransactionLocation::of(receipt) else { continue };
             self.0
                 .entry(receipt.transaction)
                 .and_modify(|known| *known = known.prefer(place))
@@ -68,7 +70,7 @@ impl TransactionMap {
         }
     }
 
-    pub(crate) fn get(&self, id: &TransactionId) -> Option<Place> {
+    pub(crate) fn get(&self, id: &TransactionId) -> Option<TransactionLocation> {
         self.0.get(id).copied()
     }
 }
@@ -100,7 +102,7 @@ impl IndexFile {
         segment: &IndexedSegment,
         map: &TransactionMap,
     ) -> Result<IndexFile, LedgerError> {
-        let mut entries: Vec<([u8; 16], Place)> =
+        let mut entries: Vec<([u8; 16], TransactionLocation)> =
             map.0.iter().map(|(id, place)| (prefix(id), *place)).collect();
         entries.sort_unstable_by_key(|(key, place)| (*key, place.height, place.index));
         let pages = entries.len().div_ceil(PAGE_ENTRIES);
@@ -158,7 +160,7 @@ impl IndexFile {
     ///
     /// # Errors
     /// A damaged page: the index must be made again.
-    pub(crate) fn candidates(&self, id: &TransactionId) -> Result<Vec<Place>, LedgerError> {
+    pub(crate) fn candidates(&self, id: &TransactionId) -> Result<Vec<TransactionLocation>, LedgerError> {
         let (key, directory_key) = (prefix(id), directory_key(&prefix(id)));
         let mut places = Vec::new();
         let first = self.directory.partition_point(|page| *page < directory_key).saturating_sub(1);
@@ -171,7 +173,12 @@ impl IndexFile {
         Ok(places)
     }
 
-    fn search_page(&self, page: usize, key: &[u8; 16], places: &mut Vec<Place>) -> Result<(), LedgerError> {
+    fn search_page(
+        &self,
+        page: usize,
+        key: &[u8; 16],
+        places: &mut Vec<TransactionLocation>,
+    ) -> Result<(), LedgerError> {
         let offset = (HEAD_BYTES + 8 * self.directory.len() + page * PAGE_BYTES) as u64;
         let damaged = |what: &str| LedgerError::damaged(&self.path, offset, self.first_height, what);
         let mut bytes = [0; PAGE_BYTES];
@@ -187,13 +194,17 @@ impl IndexFile {
         for entry in entries.filter(|entry| &entry[..16] == key) {
             let mut fields = Fields(&entry[16..]);
             let (height, index) = (fields.u64(), fields.u32());
-            places.push(Place { height, index: index & !REJECTED_BIT, rejected: index & REJECTED_BIT != 0 });
+            places.push(TransactionLocation {
+                height,
+                index: index & !REJECTED_BIT,
+                rejected: index & REJECTED_BIT != 0,
+            });
         }
         Ok(())
     }
 }
 
-fn append_page(bytes: &mut Vec<u8>, number: u64, entries: &[([u8; 16], Place)]) {
+fn append_page(bytes: &mut Vec<u8>, number: u64, entries: &[([u8; 16], TransactionLocation)]) {
     let start = bytes.len();
     bytes.extend_from_slice(&[0; 4]);
     bytes.extend_from_slice(&(entries.len() as u32).to_le_bytes());

@@ -26,7 +26,7 @@ pub fn variable(name: &str, default: u64) -> u64 {
 
 /// What the loads and the test tell one another.
 #[derive(Default)]
-struct Progress {
+struct LoadProgress {
     stop: AtomicBool,
     receipts: AtomicUsize,
 }
@@ -41,7 +41,7 @@ pub struct Told {
 
 /// A client per node that submits without end.
 pub struct Load {
-    progress: Arc<Progress>,
+    progress: Arc<LoadProgress>,
     clients: Vec<JoinHandle<Told>>,
 }
 
@@ -49,7 +49,7 @@ impl Load {
     /// Makes the tables and begins.
     pub async fn start(network: &TestNetwork) -> Load {
         network.session(0).await.batch_execute(TABLES).await.expect("created");
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(LoadProgress::default());
         let clients: Vec<_> = (0..NODES).map(|node| network.client(node)).collect();
         let start = |home| tokio::spawn(insert_until(clients.clone(), home, progress.clone()));
         Load { clients: (0..NODES).map(start).collect(), progress }
@@ -98,7 +98,7 @@ impl Load {
 
 /// Inserts numbers until told to stop. What gets no answer, because its node is gone, is submitted again
 /// as it is, at this node or another one, until there is an answer.
-async fn insert_until(clients: Vec<Client>, home: usize, progress: Arc<Progress>) -> Told {
+async fn insert_until(clients: Vec<Client>, home: usize, progress: Arc<LoadProgress>) -> Told {
     let mut told = Told::default();
     let mut next = home as i64 * 1_000_000_000;
     let mut at = home;
@@ -142,7 +142,7 @@ async fn submit(
     client: &Client,
     open: &mut HashMap<TransactionId, SignedTransaction>,
     receipts: &mut Vec<Receipt>,
-    progress: &Progress,
+    progress: &LoadProgress,
 ) {
     let signed: Vec<_> = open.values().cloned().collect();
     let Ok(mut replies) = client.submit(&signed).await else { return };

@@ -43,13 +43,13 @@ struct Client {
     identity: Identity,
     chance: Chance,
     done: usize,
-    current: Option<Waiting>,
+    current: Option<TransactionUnderWay>,
     /// It does nothing until then.
     pause: Duration,
 }
 
 /// A transaction that is under way.
-struct Waiting {
+struct TransactionUnderWay {
     id: TransactionId,
     bytes: Bytes,
     answer_at: AnswerAt,
@@ -187,7 +187,7 @@ impl Client {
         let answer_at =
             if self.chance.percent(35) && !is_setup { AnswerAt::Recorded } else { AnswerAt::Attested };
         let bytes = Bytes::from(signed.to_bytes());
-        self.current = Some(Waiting { id, bytes, answer_at, asked: Vec::new(), patience: now });
+        self.current = Some(TransactionUnderWay { id, bytes, answer_at, asked: Vec::new(), patience: now });
         let submitted = Submitted { operation, at: now, answers: Vec::new(), refused: false };
         history.submitted.insert(id, submitted);
         self.submit(now, nodes, among.clone());

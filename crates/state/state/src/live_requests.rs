@@ -43,7 +43,7 @@ pub struct LiveRequests {
     /// The block that is being admitted.
     height: u64,
     content: LiveContent,
-    places: HashTable<Place>,
+    places: HashTable<RecordPosition>,
     numbers: HashTable<u32>,
     /// Numbers of clients without live ids.
     free: Vec<u32>,
@@ -74,7 +74,7 @@ struct Record {
 
 /// Where a record lies. Live expiry heights are less than 2³² apart, so their lower half names them.
 #[derive(Clone, Copy)]
-struct Place {
+struct RecordPosition {
     expires_at_low: u32,
     position: u32,
 }
@@ -110,7 +110,10 @@ impl LiveRequests {
         let expired = std::mem::replace(&mut self.content.lists, live);
         for (expires_at, list) in expired {
             for (position, record) in list.iter().enumerate() {
-                self.forget(Place { expires_at_low: expires_at as u32, position: position as u32 }, record);
+                self.forget(
+                    RecordPosition { expires_at_low: expires_at as u32, position: position as u32 },
+                    record,
+                );
             }
         }
         if self.places.len() < self.places.capacity() / 4 {
@@ -225,7 +228,7 @@ impl LiveRequests {
         list.push(Record { request: client.request, id, client: number, index, ahead });
         self.content.count += 1;
         let hash = request_hash(&self.hasher, &client.key, &client.request);
-        let place = Place { expires_at_low: expires_at as u32, position };
+        let place = RecordPosition { expires_at_low: expires_at as u32, position };
         let (hasher, content, height) = (&self.hasher, &self.content, self.height);
         self.places
             .insert_unique(hash, place, |place| content.hash(hasher, content.record(height, *place).1));
@@ -253,9 +256,9 @@ impl LiveRequests {
         number
     }
 
-    fn forget(&mut self, expired: Place, record: &Record) {
+    fn forget(&mut self, expired: RecordPosition, record: &Record) {
         self.content.count -= 1;
-        let same = |place: &Place| {
+        let same = |place: &RecordPosition| {
             place.position == expired.position && place.expires_at_low == expired.expires_at_low
         };
         if let Ok(entry) = self.places.find_entry(self.content.hash(&self.hasher, record), same) {
@@ -305,7 +308,7 @@ impl LiveContent {
         })
     }
 
-    fn record(&self, height: u64, place: Place) -> (u64, &Record) {
+    fn record(&self, height: u64, place: RecordPosition) -> (u64, &Record) {
         let expires_at = height + u64::from(place.expires_at_low.wrapping_sub(height as u32));
         let list = self.lists.get(&expires_at).expect("a place names a live list");
         (expires_at, &list[place.position as usize])

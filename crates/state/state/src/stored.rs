@@ -1,7 +1,7 @@
 //! The state in a checkpoint that is read where it is needed: its tree in memory, its rows where they were written.
 
 use crate::checkpoint::{Source, read_begin, read_live_requests, read_rows, read_tables};
-use crate::tree::{GrowingTree, Place, hash_rows};
+use crate::tree::{GrowingTree, TreePosition, hash_rows};
 use crate::{
     CheckpointError, CheckpointHeader, KeyRange, LiveRequests, Snapshot, StateNode, StateOutline, StatePiece,
     StateTree,
@@ -182,7 +182,7 @@ impl Snapshot for Reading<'_> {
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
     ) {
         let nodes = self.stored.tree.nodes();
-        let before = |place: Place<'_>| nodes.partition_point(|node| node.place() <= place);
+        let before = |place: TreePosition<'_>| nodes.partition_point(|node| node.place() <= place);
         let start = match &range.start {
             Bound::Included(key) | Bound::Excluded(key) => before((table, Some(key))).saturating_sub(1),
             Bound::Unbounded => before((table, None)).saturating_sub(1),

@@ -45,10 +45,10 @@ pub struct StateTree {
 }
 
 /// Where a node stands in the order of all: a table's definition before its ranges.
-pub(crate) type Place<'a> = (TableId, Option<&'a Key>);
+pub(crate) type TreePosition<'a> = (TableId, Option<&'a Key>);
 
 impl StateNode {
-    pub(crate) fn place(&self) -> Place<'_> {
+    pub(crate) fn place(&self) -> TreePosition<'_> {
         match self {
             StateNode::Table(table) => (table.id, None),
             StateNode::Range { table, first, .. } => (*table, Some(first)),

@@ -43,6 +43,6 @@ mod validation;
 mod validators;
 mod waiting_graph;
 
-pub use orderer::{Cut, EarlyAbort, Orderer, OrdererOptions, Waiting, key_sets};
+pub use orderer::{Cut, EarlyAbort, Orderer, OrdererOptions, PendingTransaction, key_sets};
 pub use reorder::{KeySets, Reordering, reorder};
 pub(crate) use validation::Validation;

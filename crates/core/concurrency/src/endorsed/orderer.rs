@@ -69,7 +69,7 @@ pub enum EarlyAbort {
 
 /// A transaction that waits: its effects, and the height of the block after which they were found.
 #[derive(Clone, Copy)]
-pub struct Waiting<'a> {
+pub struct PendingTransaction<'a> {
     /// What was endorsed.
     pub effects: &'a Effects,
     /// On which state.
@@ -105,7 +105,11 @@ impl Orderer {
     }
 
     /// A block of this height has been validated: these of it have committed, in its order.
-    pub fn validated<'a>(&mut self, height: u64, committed: impl IntoIterator<Item = Waiting<'a>>) {
+    pub fn validated<'a>(
+        &mut self,
+        height: u64,
+        committed: impl IntoIterator<Item = PendingTransaction<'a>>,
+    ) {
         self.height = height;
         if self.options.serializability {
             self.graph.begin(height);
@@ -121,7 +125,7 @@ impl Orderer {
     }
 
     /// Makes a block of Fabric#: who closes a cycle is dropped.
-    fn cut_serializable(&mut self, waiting: &[Waiting<'_>], most: usize) -> Cut {
+    fn cut_serializable(&mut self, waiting: &[PendingTransaction<'_>], most: usize) -> Cut {
         let height = self.height + 1;
         self.graph.try_out(|graph| {
             let mut cut = Cut::default();
@@ -149,18 +153,18 @@ impl Orderer {
     }
 
     /// Whether a transaction that waits is dropped at once, because what it read is old.
-    pub fn drops(&self, one: &Waiting<'_>) -> bool {
+    pub fn drops(&self, one: &PendingTransaction<'_>) -> bool {
         self.drops_within(one, &mut Search::of_block(self.recent.oldest()))
     }
 
-    fn drops_within(&self, one: &Waiting<'_>, search: &mut Search) -> bool {
+    fn drops_within(&self, one: &PendingTransaction<'_>, search: &mut Search) -> bool {
         let recent = &self.recent;
         self.options.early_abort
             && (recent.is_outdated(one.snapshot) || recent.is_stale(one.effects, one.snapshot, search))
     }
 
     /// Makes a block of at most `most` transactions.
-    pub fn cut(&mut self, waiting: &[Waiting<'_>], most: usize) -> Cut {
+    pub fn cut(&mut self, waiting: &[PendingTransaction<'_>], most: usize) -> Cut {
         if self.options.serializability {
             return self.cut_serializable(waiting, most);
         }

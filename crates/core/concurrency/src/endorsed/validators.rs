@@ -26,7 +26,7 @@ pub(super) struct Proposed {
 
 /// Judges the transactions of all batches that wait.
 pub(super) struct Validators {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingBatches>,
     /// Something became ready, or a batch is judged.
     changed: Condvar,
     recent: RwLock<RecentWrites>,
@@ -34,7 +34,7 @@ pub(super) struct Validators {
 
 /// Which batches wait, and how far they are.
 #[derive(Default)]
-struct Waiting {
+struct WaitingBatches {
     graph: WaitingGraph,
     batches: VecDeque<JudgedBatch>,
     /// Taken and not finished.
@@ -62,7 +62,7 @@ struct Task {
     writes: Vec<Arc<Effects>>,
 }
 
-impl Waiting {
+impl WaitingBatches {
     fn batch_of(&mut self, number: Number) -> &mut JudgedBatch {
         let behind = self.batches.partition_point(|batch| batch.first <= number);
         &mut self.batches[behind - 1]
@@ -108,7 +108,7 @@ impl Validators {
 
     /// Adds a batch behind those that wait.
     pub(super) fn offer(&mut self, height: u64, search: Search, proposed: Vec<Proposed>) {
-        let Waiting { graph, batches, .. } = self.waiting.get_mut();
+        let WaitingBatches { graph, batches, .. } = self.waiting.get_mut();
         graph.begin_batch();
         let (first, count) = (graph.next(), proposed.len());
         let mut run_again = Vec::new();

@@ -1,6 +1,6 @@
 //! Rows on which nothing can fail: their commands in one go.
 
-use super::{Verdict, Waiting};
+use super::{QueuedCommand, Verdict};
 use crate::execution::{Step, step};
 use smallvec::SmallVec;
 use state::Command;
@@ -21,10 +21,10 @@ struct Sum {
 ///
 /// True for commands without guards that cannot fail, and for additions whose columns nothing else on the row writes
 /// and whose sums stay in range.
-pub(super) fn cannot_fail(row: Option<&Row>, queue: &[Waiting<'_>]) -> bool {
+pub(super) fn cannot_fail(row: Option<&Row>, queue: &[QueuedCommand<'_>]) -> bool {
     let mut sums: SmallVec<[Sum; 2]> = SmallVec::new();
     let mut others = ColumnSet::EMPTY;
-    for Waiting { command, .. } in queue {
+    for QueuedCommand { command, .. } in queue {
         if command.unchecked_addition().is_some() {
             // Existence changes by inserts, which can fail, and by deletes, which write the added column.
             if command.guard.is_some_and(|seen| seen != row.is_some()) || !add_to(&mut sums, command) {
@@ -77,10 +77,10 @@ fn stays_in_range(row: &Row, sum: &Sum) -> bool {
 }
 
 /// The row after those of the commands whose transactions applied; [`cannot_fail`] holds for all.
-pub(super) fn fold(row: Option<Row>, queue: &[Waiting<'_>], verdicts: &[Verdict]) -> Option<Row> {
+pub(super) fn fold(row: Option<Row>, queue: &[QueuedCommand<'_>], verdicts: &[Verdict]) -> Option<Row> {
     let mut row = row;
     let mut amounts: SmallVec<[(u16, i128); 2]> = SmallVec::new();
-    for Waiting { place, command } in queue {
+    for QueuedCommand { place, command } in queue {
         if verdicts[*place as usize] != Verdict::Applied {
             continue;
         }

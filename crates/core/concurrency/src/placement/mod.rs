@@ -48,7 +48,7 @@ pub(crate) struct Placement {
 
 /// A command that waits for its turn on a row.
 #[derive(Clone, Copy)]
-struct Waiting<'a> {
+struct QueuedCommand<'a> {
     /// Place of its transaction in the order.
     place: u32,
     command: &'a Command,
@@ -60,7 +60,7 @@ struct Queues<'a> {
     rows: &'a WrittenRows<'a>,
     order: &'a [u32],
     /// Row by row, each by place and position in the program.
-    waiting: Vec<Waiting<'a>>,
+    waiting: Vec<QueuedCommand<'a>>,
     /// Where a row's part of `waiting` begins; one more entry than rows.
     first: Vec<u32>,
 }
@@ -110,9 +110,9 @@ impl<'a> Queues<'a> {
             order.iter().enumerate().flat_map(|(place, transaction)| {
                 let commands = effects[*transaction as usize].iter().flat_map(|effects| &effects.commands);
                 let rows = rows.of_transaction(*transaction as usize);
-                commands
-                    .zip(rows)
-                    .map(move |(command, row)| (*row as usize, Waiting { place: place as u32, command }))
+                commands.zip(rows).map(move |(command, row)| {
+                    (*row as usize, QueuedCommand { place: place as u32, command })
+                })
             })
         };
         let mut first = vec![0u32; rows.len() + 2];
@@ -134,7 +134,7 @@ impl<'a> Queues<'a> {
         Queues { effects, rows, order, waiting, first }
     }
 
-    fn of_row(&self, row: u32) -> &[Waiting<'a>] {
+    fn of_row(&self, row: u32) -> &[QueuedCommand<'a>] {
         &self.waiting[self.first[row as usize] as usize..self.first[row as usize + 1] as usize]
     }
 

@@ -67,7 +67,7 @@ struct Column {
 
 /// What is known of a transaction.
 #[derive(Clone, Copy, Default)]
-struct Progress {
+struct TransactionFacts {
     /// It will not commit.
     given_up: bool,
     /// It read a before-image of what a smaller number that has committed wrote.
@@ -85,7 +85,7 @@ struct Commits<'a> {
     scanners: Vec<Vec<ReaderList>>,
     readers: ReaderLists,
     /// By transaction.
-    progress: Vec<Progress>,
+    progress: Vec<TransactionFacts>,
 }
 
 fn decide(batch: &Simulated<'_>, scans: ScannedRows<'_, ReaderList>) -> Decision {
@@ -100,8 +100,8 @@ fn decide(batch: &Simulated<'_>, scans: ScannedRows<'_, ReaderList>) -> Decision
         } else {
             commits.commit(number);
             match commits.progress[number as usize] {
-                Progress { untested: true, .. } if effects.commands.is_empty() => &mut before_all,
-                Progress { backward: true, .. } => &mut backward,
+                TransactionFacts { untested: true, .. } if effects.commands.is_empty() => &mut before_all,
+                TransactionFacts { backward: true, .. } => &mut backward,
                 _ => &mut forward,
             }
         };
@@ -120,7 +120,7 @@ impl<'a> Commits<'a> {
             rows: vec![ColumnClasses::new(Column::default()); batch.rows.len()],
             scanners: vec![Vec::new(); count],
             readers: ReaderLists::default(),
-            progress: vec![Progress::default(); count],
+            progress: vec![TransactionFacts::default(); count],
         };
         commits.add_readers(scans);
         // Number 0 must commit. If nobody knows who writes what its scans would have found, nobody else may write.

@@ -3,7 +3,7 @@
 use crate::program::{A, B, Operation, Program, add, program, read, row_id, rows, set, table};
 use crate::random_histories::{Mix, random_program};
 use concurrency::checker::{CheckedBatch, RecordingTransaction, Violation, check};
-use concurrency::endorsed::{Cut, EarlyAbort, Orderer, OrdererOptions, Waiting};
+use concurrency::endorsed::{Cut, EarlyAbort, Orderer, OrdererOptions, PendingTransaction};
 use concurrency::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots, TransactionOutcome, validation};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -248,7 +248,8 @@ fn who_is_too_old_or_from_the_future_or_without_endorsement_does_not_hold() {
 /// What a fresh orderer makes of effects that were all found on one state.
 fn cut(effects: &[Effects], protocol: &str) -> Cut {
     let options = OrdererOptions::of_protocol(protocol);
-    let waiting: Vec<Waiting<'_>> = effects.iter().map(|effects| Waiting { effects, snapshot: 0 }).collect();
+    let waiting: Vec<PendingTransaction<'_>> =
+        effects.iter().map(|effects| PendingTransaction { effects, snapshot: 0 }).collect();
     Orderer::new(options, 8).cut(&waiting, usize::MAX)
 }
 
@@ -305,7 +306,7 @@ fn an_orderer_drops_what_is_old_and_cuts_at_its_bounds() {
     let (writer, reader) = (endorse(&[set(0, A, 2)]), endorse(&[read(0, A)]));
     let options = OrdererOptions { early_abort: true, unique_rows_max: 3, ..OrdererOptions::FABRIC };
     let mut orderer = Orderer::new(options, 8);
-    let at = |effects, snapshot| Waiting { effects, snapshot };
+    let at = |effects, snapshot| PendingTransaction { effects, snapshot };
     orderer.validated(5, [at(&writer, 4)]);
     let cut = orderer.cut(&[at(&reader, 4), at(&reader, 5), at(&writer, 4)], 9);
     assert_eq!((cut.order, cut.dropped), (vec![1, 2], vec![(0, EarlyAbort::Stale)]));

@@ -3,7 +3,7 @@ mod proof;
 mod replay;
 
 use crate::CommandError;
-use audit::{Options, Progress, Replay, Report};
+use audit::{AuditProgress, Options, Replay, Report};
 use bench::grouped;
 use clap::Args;
 use folder::LedgerFolder;
@@ -122,7 +122,7 @@ fn check(
         "{wide_bar} {bytes}/{total_bytes}  {msg}  {elapsed} of {duration}",
     )?);
     bar.enable_steady_tick(Duration::from_millis(200));
-    let report = audit::audit(charter, blocks, options, &mut |progress: &Progress| {
+    let report = audit::audit(charter, blocks, options, &mut |progress: &AuditProgress| {
         bar.set_length(progress.bytes_total);
         bar.set_position(progress.bytes);
         let (height, transactions) = (grouped(progress.height), grouped(progress.transactions));

@@ -10,7 +10,7 @@
 use super::system::System;
 use crate::EngineBenchError;
 use bytes::Bytes;
-use concurrency::endorsed::{EarlyAbort, Orderer, Waiting};
+use concurrency::endorsed::{EarlyAbort, Orderer, PendingTransaction};
 use crypto::{Digest, SecretKey};
 use engine::{BlockStatistics, EndorsementBasis, Engine, ExecutedBlock, Judged, VerifiedBlock, Verifier};
 use hdrhistogram::Histogram;
@@ -375,7 +375,7 @@ impl Network {
         let held = endorsed.iter().zip(&executed.receipts);
         let held = held
             .filter(|(_, receipt)| committed(&receipt.outcome))
-            .map(|(one, _)| Waiting { effects: &one.effects, snapshot: one.snapshot });
+            .map(|(one, _)| PendingTransaction { effects: &one.effects, snapshot: one.snapshot });
         lock(&shared.orderer).validated(block.header.height, held);
         *lock(&shared.basis) = self.basis();
         shared.validated.store(block.header.height, Ordering::Release);
@@ -540,7 +540,9 @@ fn order(shared: &Shared, options: &RunOptions, blocks: &SyncSender<Vec<Endorsed
         if std::mem::replace(&mut judged, validated) != validated {
             let orderer = lock(&shared.orderer);
             let before = own.len();
-            own.retain(|one| !orderer.drops(&Waiting { effects: &one.effects, snapshot: one.snapshot }));
+            own.retain(|one| {
+                !orderer.drops(&PendingTransaction { effects: &one.effects, snapshot: one.snapshot })
+            });
             let dropped = before - own.len();
             shared.under_way.fetch_sub(dropped, Ordering::Relaxed);
             lock(&shared.dropped).extend(std::iter::repeat_n(EarlyAbort::Stale, dropped));
@@ -555,8 +557,10 @@ fn order(shared: &Shared, options: &RunOptions, blocks: &SyncSender<Vec<Endorsed
             continue;
         }
         let start = Instant::now();
-        let waiting: Vec<Waiting<'_>> =
-            own.iter().map(|one| Waiting { effects: &one.effects, snapshot: one.snapshot }).collect();
+        let waiting: Vec<PendingTransaction<'_>> = own
+            .iter()
+            .map(|one| PendingTransaction { effects: &one.effects, snapshot: one.snapshot })
+            .collect();
         let cut = lock(&shared.orderer).cut(&waiting, options.block_transactions);
         lock(&shared.cut_ms).push(start.elapsed().as_secs_f64() * 1_000.0);
         let mut taken: Vec<Option<Endorsed>> = own.drain(..cut.taken).map(Some).collect();

@@ -25,7 +25,7 @@ struct Sent {
 }
 
 /// Rows that wait to be sent and chunks that wait to be final.
-struct Progress {
+struct RunningCopy {
     statement: Arc<CopyStatement>,
     rows: Vec<Vec<Value>>,
     /// Those of a step of a transaction block.
@@ -52,7 +52,7 @@ impl Session {
         let columns = statement.columns.len();
         self.connection.put(&CopyInResponse::new(0, columns as i16, vec![0; columns]));
         self.connection.flush().await?;
-        let mut progress = Progress {
+        let mut progress = RunningCopy {
             statement: Arc::clone(&statement),
             rows: Vec::new(),
             packed: PackedRows::default(),
@@ -95,7 +95,7 @@ impl Session {
     }
 
     /// All rows at once.
-    async fn insert_whole(&mut self, progress: &mut Progress) -> Result<(), Failure> {
+    async fn insert_whole(&mut self, progress: &mut RunningCopy) -> Result<(), Failure> {
         let (rows, (first, last)) = (std::mem::take(&mut progress.rows), progress.lines);
         let packed = std::mem::take(&mut progress.packed);
         let count = rows.len().max(packed.len()) as u64;
@@ -117,7 +117,7 @@ impl Session {
     }
 
     /// Takes data until the client says that it is all, and sends full chunks.
-    async fn receive(&mut self, progress: &mut Progress) -> Result<(), Failure> {
+    async fn receive(&mut self, progress: &mut RunningCopy) -> Result<(), Failure> {
         let mut reader = CopyReader::new(Arc::clone(&progress.statement));
         let mut rows = Vec::new();
         loop {
@@ -172,7 +172,11 @@ impl Session {
     }
 
     /// Adds rows to the chunk; sends it when it is full, and waits while enough are under way.
-    async fn take_rows(&mut self, progress: &mut Progress, rows: &mut Vec<CopyRow>) -> Result<(), Failure> {
+    async fn take_rows(
+        &mut self,
+        progress: &mut RunningCopy,
+        rows: &mut Vec<CopyRow>,
+    ) -> Result<(), Failure> {
         for row in rows.drain(..) {
             if progress.whole {
                 progress.add(row)?;
@@ -207,7 +211,7 @@ impl Session {
         Ok(())
     }
 
-    fn send_chunk(&self, progress: &mut Progress) {
+    fn send_chunk(&self, progress: &mut RunningCopy) {
         let rows = std::mem::take(&mut progress.rows);
         progress.bytes = 0;
         if rows.is_empty() {
@@ -225,7 +229,7 @@ impl Session {
     }
 }
 
-impl Progress {
+impl RunningCopy {
     fn add(&mut self, row: CopyRow) -> Result<(), SqlError> {
         let is_first = self.rows.is_empty() && self.packed.is_empty();
         self.lines = (if is_first { row.line } else { self.lines.0 }, row.line);

@@ -22,7 +22,7 @@ const DUPLICATE_STATEMENT: SqlState = SqlState(*b"42P05");
 const NOT_IN_PREREQUISITE_STATE: SqlState = SqlState(*b"55000");
 
 /// How far a portal is.
-enum Progress {
+enum PortalState {
     Ready,
     /// The result, what it takes, and how many of its rows were sent.
     Rows(StatementResult, MemoryShare, usize),
@@ -34,7 +34,7 @@ pub(super) struct Portal {
     statement: Arc<ParsedStatement>,
     parameters: Vec<Value>,
     formats: Vec<i16>,
-    progress: Progress,
+    progress: PortalState,
 }
 
 impl Session {
@@ -143,7 +143,7 @@ impl Session {
             });
         }
         self.portals
-            .insert(name, Portal { statement, parameters, formats: results, progress: Progress::Ready });
+            .insert(name, Portal { statement, parameters, formats: results, progress: PortalState::Ready });
         self.connection.put(&BindComplete::new());
         Ok(())
     }
@@ -203,16 +203,16 @@ impl Session {
             }
             _ => {}
         }
-        let (result, memory, sent) = match std::mem::replace(&mut portal.progress, Progress::Done) {
-            Progress::Ready => {
+        let (result, memory, sent) = match std::mem::replace(&mut portal.progress, PortalState::Done) {
+            PortalState::Ready => {
                 let parameters = std::mem::take(&mut portal.parameters);
                 let result = self.execute_statement(&portal.statement, parameters).await?;
                 self.connection.put_notices(&result.notices);
                 let memory = self.share_of(&result)?;
                 (result, memory, 0)
             }
-            Progress::Rows(result, memory, sent) => (result, memory, sent),
-            Progress::Done => {
+            PortalState::Rows(result, memory, sent) => (result, memory, sent),
+            PortalState::Done => {
                 return Err(problem(NOT_IN_PREREQUISITE_STATE, format!("portal \"{name}\" cannot be run")));
             }
         };
@@ -232,7 +232,7 @@ impl Session {
         // As PostgreSQL: a portal that gave as many rows as asked is suspended, even if none are left.
         if rows_max > 0 && end - sent == rows_max {
             self.connection.put(&PortalSuspended::new());
-            portal.progress = Progress::Rows(result, memory, end);
+            portal.progress = PortalState::Rows(result, memory, end);
             return Ok(());
         }
         // A query says how many rows this message has given, a change how many it has changed.
@@ -241,7 +241,7 @@ impl Session {
             false => result.tag.clone(),
         };
         self.connection.put(&CommandComplete::new(tag));
-        portal.progress = Progress::Rows(result, memory, end);
+        portal.progress = PortalState::Rows(result, memory, end);
         Ok(())
     }
 }

@@ -8,17 +8,17 @@ use tokio::sync::Notify;
 /// The connections, by age.
 #[derive(Default)]
 pub(super) struct Starting {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<ConnectionsByAge>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct ConnectionsByAge {
     next: u64,
     by_age: BTreeMap<u64, Arc<Notify>>,
 }
 
 /// The place of one connection, until it is dropped.
-pub(super) struct Place<'a> {
+pub(super) struct StartingConnection<'a> {
     starting: &'a Starting,
     number: u64,
     goes: Arc<Notify>,
@@ -26,7 +26,7 @@ pub(super) struct Place<'a> {
 
 impl Starting {
     /// A connection comes; where there are more than `most` the oldest has to go.
-    pub fn enter(&self, most: usize) -> Place<'_> {
+    pub fn enter(&self, most: usize) -> StartingConnection<'_> {
         let goes = Arc::new(Notify::new());
         let mut waiting = self.waiting.lock();
         let number = waiting.next;
@@ -37,18 +37,18 @@ impl Starting {
         {
             oldest.notify_one();
         }
-        Place { starting: self, number, goes }
+        StartingConnection { starting: self, number, goes }
     }
 }
 
-impl Place<'_> {
+impl StartingConnection<'_> {
     /// Comes to an end when the connection has to go.
     pub async fn lost(&self) {
         self.goes.notified().await;
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for StartingConnection<'_> {
     fn drop(&mut self) {
         self.starting.waiting.lock().by_age.remove(&self.number);
     }

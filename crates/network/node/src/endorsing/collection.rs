@@ -24,13 +24,13 @@ pub(super) struct Collection<'a, T> {
     /// Who is asked first.
     preference: Vec<u16>,
     policies: Vec<Policy>,
-    waiting: Vec<Waiting<T>>,
+    waiting: Vec<PendingProposal<T>>,
     /// Who does not answer at all, and why.
     unavailable: BTreeMap<u16, String>,
     ended: Vec<(T, Result<Bytes, SqlError>)>,
 }
 
-struct Waiting<T> {
+struct PendingProposal<T> {
     subject: T,
     bytes: Bytes,
     simulated: Simulated,
@@ -94,7 +94,8 @@ impl<'a, T> Collection<'a, T> {
                 },
             };
             let (endorsements, refusals, diverging) = (Vec::new(), BTreeMap::new(), false);
-            let waiting = Waiting { subject, bytes, simulated, policy, endorsements, refusals, diverging };
+            let waiting =
+                PendingProposal { subject, bytes, simulated, policy, endorsements, refusals, diverging };
             collection.waiting.push(waiting);
         }
         collection
@@ -242,7 +243,7 @@ impl<'a, T> Collection<'a, T> {
 
     /// What is endorsed enough, when there are no more questions: by position, ready to be verified.
     pub(super) fn endorsed(&self) -> Vec<Result<Bytes, SqlError>> {
-        self.waiting.iter().map(Waiting::endorsed).collect()
+        self.waiting.iter().map(PendingProposal::endorsed).collect()
     }
 
     /// An organisation's endorsement of this transaction is forged.
@@ -261,7 +262,7 @@ impl<'a, T> Collection<'a, T> {
         self.ended.into_iter().chain(endorsed).collect()
     }
 
-    fn not_enough(&self, one: &Waiting<T>) -> SqlError {
+    fn not_enough(&self, one: &PendingProposal<T>) -> SqlError {
         let name = |position: &u16| self.names[usize::from(*position)].as_str();
         let by: Vec<&str> =
             one.endorsements.iter().map(|endorsement| name(&endorsement.organisation)).collect();
@@ -282,7 +283,7 @@ impl<'a, T> Collection<'a, T> {
     }
 }
 
-impl<T> Waiting<T> {
+impl<T> PendingProposal<T> {
     fn endorsed(&self) -> Result<Bytes, SqlError> {
         let mut signed = SignedTransaction::from_bytes(&self.bytes)
             .map_err(|error| SqlError::new(SqlState::PROTOCOL_VIOLATION, error.to_string()))?;

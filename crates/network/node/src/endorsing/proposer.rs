@@ -3,7 +3,7 @@ use crate::admission::ordering_name;
 use crate::charters::DecidedCharters;
 use crate::receipts::Receipts;
 use bytes::Bytes;
-use concurrency::endorsed::{EarlyAbort, Orderer, OrdererOptions, Waiting};
+use concurrency::endorsed::{EarlyAbort, Orderer, OrdererOptions, PendingTransaction};
 use engine::{ExecutedBlock, VerifiedBlock, VerifiedEndorsement, Verifier};
 use ordering::Arrangement;
 use parking_lot::Mutex;
@@ -57,7 +57,8 @@ impl Proposer {
             .filter_map(|(judged, _)| judged.as_ref().ok()?.endorsed.as_ref())
             .map(|endorsed| (effects_of(endorsed), endorsed.snapshot))
             .collect();
-        let committed = committed.iter().map(|(effects, snapshot)| Waiting { effects, snapshot: *snapshot });
+        let committed =
+            committed.iter().map(|(effects, snapshot)| PendingTransaction { effects, snapshot: *snapshot });
         let decided = executed.receipts.iter().filter(|one| !matches!(one.outcome, Outcome::Rejected(_)));
         let decided: Vec<TransactionId> = decided.map(|receipt| receipt.transaction).collect();
         let mut inner = self.inner.lock();
@@ -76,7 +77,8 @@ impl Proposer {
         let effects = plain(effects);
         let inner = self.inner.lock();
         // Its own effects make what was executed stale.
-        !inner.executed.contains(id) && inner.orderer.drops(&Waiting { effects: &effects, snapshot })
+        !inner.executed.contains(id)
+            && inner.orderer.drops(&PendingTransaction { effects: &effects, snapshot })
     }
 
     /// What goes into the block that this node proposes, in which order.
@@ -111,9 +113,9 @@ impl Proposer {
                 _ => last.push(position),
             }
         }
-        let waiting: Vec<Waiting<'_>> = candidates
+        let waiting: Vec<PendingTransaction<'_>> = candidates
             .iter()
-            .map(|(_, _, effects, snapshot)| Waiting { effects, snapshot: *snapshot })
+            .map(|(_, _, effects, snapshot)| PendingTransaction { effects, snapshot: *snapshot })
             .collect();
         let most = place.charter().block.transactions_max as usize;
         let cut = inner.orderer.cut(&waiting, most);

@@ -50,7 +50,7 @@ pub(crate) const GIVE_UP: Duration = Duration::from_secs(30);
 
 /// How far it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Progress {
+pub struct FetchProgress {
     /// Height of the checkpoint; 0 before one is chosen.
     pub height: u64,
     /// Pieces of its state.
@@ -122,7 +122,7 @@ pub struct Fetch {
     phase: Phase,
     first_offer: Option<Duration>,
     progressed: Duration,
-    progress: Progress,
+    progress: FetchProgress,
 }
 
 impl Fetch {
@@ -148,12 +148,12 @@ impl Fetch {
             phase: Phase::Choosing,
             first_offer: None,
             progressed: now,
-            progress: Progress::default(),
+            progress: FetchProgress::default(),
         })
     }
 
     /// How far it is.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> FetchProgress {
         self.progress
     }
 

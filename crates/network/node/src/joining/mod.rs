@@ -41,7 +41,7 @@ mod message;
 mod serve;
 mod staging;
 
-pub use fetch::{Fetch, Progress};
+pub use fetch::{Fetch, FetchProgress};
 pub use message::{Item, Message};
 pub use serve::{Served, Server, Shelf, StoredCheckpoint};
 pub use staging::Staging;
@@ -261,7 +261,7 @@ impl Exchange {
         self.metrics.joining(&progress);
         if now >= *told + TELL && progress.height > 0 {
             *told = now;
-            let Progress { height, pieces, checked, staged, bytes, liars } = progress;
+            let FetchProgress { height, pieces, checked, staged, bytes, liars } = progress;
             tracing::info!(height, pieces, checked, staged, bytes, liars, "a checkpoint is being fetched");
         }
         if fetch.has_failed(now) {

@@ -119,7 +119,7 @@ impl Word {
 }
 
 /// What is known of epochs, for those who hear words of them.
-pub(crate) trait Progress<P>: Send + 'static {
+pub(crate) trait KnownEpochs<P>: Send + 'static {
     /// A peer's position in the charter, if it has one.
     fn member(&self, peer: &P) -> Option<usize>;
     /// The epoch in which this node is.
@@ -136,7 +136,7 @@ pub(crate) fn start<E, S, R>(
     (mut sender, mut receiver): (S, R),
     work: Arc<Work>,
     mempool: Arc<Mempool>,
-    progress: impl Progress<S::PublicKey>,
+    progress: impl KnownEpochs<S::PublicKey>,
 ) -> Handle<()>
 where
     E: Spawner + Metrics + commonware_runtime::Clock,
@@ -173,7 +173,7 @@ where
 }
 
 /// Takes a word; gives the answer to one that is behind.
-fn hear<P>(work: &Work, progress: &impl Progress<P>, peer: &P, message: &[u8]) -> Option<Word> {
+fn hear<P>(work: &Work, progress: &impl KnownEpochs<P>, peer: &P, message: &[u8]) -> Option<Word> {
     match (progress.member(peer), Word::from_bytes(message)) {
         (member, Some(Word::Here { has_work, epoch })) => {
             if let Some(member) = member {
@@ -201,7 +201,7 @@ mod tests {
     #[derive(Default)]
     struct Known(Mutex<Vec<u64>>);
 
-    impl Progress<usize> for Known {
+    impl KnownEpochs<usize> for Known {
         fn member(&self, peer: &usize) -> Option<usize> {
             (*peer < 9).then_some(*peer)
         }

@@ -1,6 +1,6 @@
 //! What members offer: which of it is true, and which is the one to fetch.
 
-use super::{ASK_OFFER_AGAIN, Fetch, Member, OFFERS_AGAIN, OFFERS_WAIT, Phase, Progress, root_of};
+use super::{ASK_OFFER_AGAIN, Fetch, FetchProgress, Member, OFFERS_AGAIN, OFFERS_WAIT, Phase, root_of};
 use crate::joining::message::{Item, Message};
 use ledger::{Anchor, prove_charters};
 use std::sync::Arc;
@@ -57,11 +57,11 @@ impl Fetch {
         if self.all_have_answered() || now >= first + OFFERS_WAIT {
             let height = best.height();
             tracing::info!(height, "joining from this certified checkpoint");
-            self.progress = Progress {
+            self.progress = FetchProgress {
                 height,
                 bytes: self.progress.bytes,
                 liars: self.progress.liars,
-                ..Progress::default()
+                ..FetchProgress::default()
             };
             self.phase = Phase::Outline(best);
             for member in &mut self.members {
