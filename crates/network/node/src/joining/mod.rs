@@ -20,7 +20,7 @@
 //!   outcome header, the checkpoint's certificate, and the handovers from the founding charter to the charters that
 //!   the block names.
 //! - **Handovers may be longer than a message.** They are an item of their own, asked for before the offer is judged,
-//!   from one member at a time. What they prove, ordering is told at once (`Ordering::follow`).
+//!   from one member at a time. What they prove, ordering is told at once (`CertifyOutcomes::follow`).
 //! - **Ordering starts from a block that was finalized by itself.** Its floor must be a finalization of that very
 //!   block. So a checkpoint whose block became final with a later one is not offered.
 //! - **Sizes are limits, not claims.** Parts come in order and memory grows with them: at most 1 GiB for an outline
