@@ -41,8 +41,15 @@ async fn a_table_waits_for_the_majority() {
     for node in 0..4 {
         sessions.push(network.session(node).await);
     }
-    let [first, second, third, fourth] = sessions.as_slice() else { panic!("four") };
+    proposed_with_psql(&network, &sessions[0]).await;
+    approved_by_administrators(&network, &sessions).await;
+    refused_where_nobody_may_wait(&sessions).await;
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+    a_newcomer_is_a_member_from_a_height_on(&network, &sessions).await;
+}
 
+/// The statement waits, and changes nothing.
+async fn proposed_with_psql(network: &TestNetwork, first: &Client) {
     // psql shows what has become of the statement, and who is asked.
     let psql = Command::new("psql")
         .args([
@@ -67,7 +74,10 @@ async fn a_table_waits_for_the_majority() {
     );
     let missing = first.batch_execute("INSERT INTO t VALUES (1)").await.expect_err("there is no table");
     assert_eq!(error(&missing).0, "42P01");
+}
 
+async fn approved_by_administrators(network: &TestNetwork, sessions: &[Client]) {
+    let [first, second, third, fourth] = sessions else { panic!("four") };
     // A role of an organisation does not speak for it, whatever it has been granted.
     second.batch_execute("CREATE ROLE clerk LOGIN").await.expect("its own affair");
     let mut config = tokio_postgres::Config::new();
@@ -106,7 +116,11 @@ async fn a_table_waits_for_the_majority() {
         follow(session, third).await;
         assert_eq!(value(session, "SELECT sum(id) FROM t").await, "7");
     }
+}
 
+/// Also what is withdrawn and rejected.
+async fn refused_where_nobody_may_wait(sessions: &[Client]) {
+    let [first, _, third, fourth] = sessions else { panic!("four") };
     // A transaction block tells its client that the table is there, so it cannot wait.
     first.batch_execute("BEGIN").await.expect("BEGIN");
     let refused = first.batch_execute("CREATE TABLE u (id bigint)").await.expect_err("it would have to wait");
@@ -127,8 +141,10 @@ async fn a_table_waits_for_the_majority() {
     let charters =
         value(third, "SELECT count(*) || governance FROM entente.charters GROUP BY governance").await;
     assert_eq!(charters, "1majority");
-    network.assert_agreement(&[0, 1, 2, 3]).await;
+}
 
+async fn a_newcomer_is_a_member_from_a_height_on(network: &TestNetwork, sessions: &[Client]) {
+    let [first, second, third, _] = sessions else { panic!("four") };
     // A newcomer accepts, a member proposes, and everybody knows from when on it is one.
     let folder = tempfile::tempdir().expect("a temporary folder");
     let accepted = Command::new(ENTENTE)

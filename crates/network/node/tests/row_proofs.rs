@@ -2,11 +2,14 @@
 
 mod network;
 
+use client::Client;
+use gateway::Database;
 use network::{PATIENCE, TestNetwork};
 use node::NodeOptions;
 use proofs::RowProof;
+use std::sync::Arc;
 use std::time::Instant;
-use types::SqlState;
+use types::{Charter, SqlError, SqlState};
 
 const NOT_CERTIFIED: SqlState = SqlState(*b"55000");
 
@@ -33,46 +36,68 @@ async fn rows_are_proved_at_checkpoints() {
         network.run(&client, sql).await;
     }
     let database = network.nodes[1].as_ref().expect("it runs").database();
-    let path = ["public".to_string()];
-    let ask = |role: &str, table: &str, key: &[&str]| {
-        let key: Vec<String> = key.iter().map(|value| value.to_string()).collect();
-        tokio::task::block_in_place(|| database.row_proof(role, table, &path, &key))
-    };
-    let refused = |role: &str, table: &str, key: &[&str]| ask(role, table, key).expect_err("refused");
+    let asked = Asked(database);
+    let height = proved_at_the_first_checkpoint(&network, &client, &asked).await;
+    refused_to_who_may_not_read_and_where_nothing_can_be_asked_for(&asked);
+    granted_to_everybody(&network, &client, &asked, height).await;
+    proved_under_amended_charters(&mut network, &client, &asked).await;
+    network.stop_all();
+}
 
-    let error = refused("", "accounts", &["O'Neil", "7"]);
+/// A node that is asked for proofs.
+struct Asked(Arc<dyn Database>);
+
+impl Asked {
+    fn proof(&self, role: &str, table: &str, key: &[&str]) -> Result<String, SqlError> {
+        let key: Vec<String> = key.iter().map(|value| value.to_string()).collect();
+        let path = ["public".to_string()];
+        tokio::task::block_in_place(|| self.0.row_proof(role, table, &path, &key))
+    }
+
+    fn refused(&self, role: &str, table: &str, key: &[&str]) -> SqlError {
+        self.proof(role, table, key).expect_err("refused")
+    }
+}
+
+/// The values of a row that a good proof of this height proves; `None` where it proves that there is none.
+fn proved(charter: &Charter, height: u64, text: &str) -> Option<Vec<String>> {
+    let proof = RowProof::from_json(text).expect("a proof");
+    assert_eq!(proof.certificate.statement.height, height);
+    let found = proof.verify(charter).expect("a good one").is_some();
+    let named = proof
+        .named_values()
+        .map(|values| values.into_iter().map(|(_, value)| value.unwrap_or_default()).collect::<Vec<_>>());
+    assert_eq!(found, named.is_some());
+    named
+}
+
+/// The checkpoint's height.
+async fn proved_at_the_first_checkpoint(network: &TestNetwork, client: &Client, asked: &Asked) -> u64 {
+    let error = asked.refused("", "accounts", &["O'Neil", "7"]);
     assert_eq!(error.state, NOT_CERTIFIED);
     assert!(error.hint.is_some_and(|hint| hint.contains("CHECKPOINT")));
-    let receipt = network.run(&client, "CHECKPOINT").await;
+    let receipt = network.run(client, "CHECKPOINT").await;
     let start = Instant::now();
     let first = loop {
-        match ask("", "accounts", &["O'Neil", "7"]) {
+        match asked.proof("", "accounts", &["O'Neil", "7"]) {
             Ok(proof) => break proof,
             Err(error) => assert!(error.state == NOT_CERTIFIED && start.elapsed() < PATIENCE, "{error}"),
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     };
-    let charter = &network.network.charter;
-    let proved = |text: &str| {
-        let proof = RowProof::from_json(text).expect("a proof");
-        assert_eq!(proof.certificate.statement.height, receipt.height);
-        let found = proof.verify(charter).expect("a good one").is_some();
-        let named = proof
-            .named_values()
-            .map(|values| values.into_iter().map(|(_, value)| value.unwrap_or_default()).collect::<Vec<_>>());
-        assert_eq!(found, named.is_some());
-        named
-    };
+    let proved = |text: &str| proved(&network.network.charter, receipt.height, text);
     assert_eq!(proved(&first), Some(vec!["7".to_string(), "O'Neil".to_string(), "7.00".to_string()]));
     for (table, key) in
         [("accounts", ["O'Neil", "1000"]), ("Accounts", ["", "0"]), ("public.accounts", ["zzz", "-1"])]
     {
-        assert_eq!(proved(&ask("reader", table, &key).expect("nothing is proved")), None, "{key:?}");
+        assert_eq!(proved(&asked.proof("reader", table, &key).expect("nothing is proved")), None, "{key:?}");
     }
-    let order = ask("", "Sales.orders", &["1"]).expect("a proof");
+    let order = asked.proof("", "Sales.orders", &["1"]).expect("a proof");
     assert_eq!(proved(&order), Some(vec!["1".to_string(), "2024-02-29".to_string()]));
+    receipt.height
+}
 
-    // Who may not read it, and what nobody can ask for.
+fn refused_to_who_may_not_read_and_where_nothing_can_be_asked_for(asked: &Asked) {
     for (role, table, key, state) in [
         ("reader", "sales.orders", &["1"][..], SqlState::INSUFFICIENT_PRIVILEGE),
         ("public", "accounts", &["a", "1"], SqlState::INSUFFICIENT_PRIVILEGE),
@@ -83,32 +108,35 @@ async fn rows_are_proved_at_checkpoints() {
         ("", "accounts", &["1"], SqlState::INVALID_PARAMETER_VALUE),
         ("", "accounts", &["a", "b"], SqlState::INVALID_TEXT_REPRESENTATION),
     ] {
-        let error = refused(role, table, key);
+        let error = asked.refused(role, table, key);
         assert_eq!(error.state, state, "{role} {table} {key:?}: {error}");
     }
-    network.run(&client, "GRANT SELECT ON accounts TO PUBLIC").await;
-    network.run(&client, "CREATE TABLE newer (id int PRIMARY KEY)").await;
-    network.run(&network.client(1), "INSERT INTO newer VALUES (1)").await;
-    assert_eq!(
-        proved(&ask("public", "accounts", &["O'Neil", "8"]).expect("everybody may"))
-            .map(|values| values[0].clone()),
-        Some("8".to_string())
-    );
-    let error = refused("", "newer", &["1"]);
-    assert!(error.state == NOT_CERTIFIED && error.message.contains("newer than"), "{error}");
+}
 
-    // Under amended charters, with another node key: the founding charter is enough all the same.
+async fn granted_to_everybody(network: &TestNetwork, client: &Client, asked: &Asked, height: u64) {
+    network.run(client, "GRANT SELECT ON accounts TO PUBLIC").await;
+    network.run(client, "CREATE TABLE newer (id int PRIMARY KEY)").await;
+    network.run(&network.client(1), "INSERT INTO newer VALUES (1)").await;
+    let everybodys = asked.proof("public", "accounts", &["O'Neil", "8"]).expect("everybody may");
+    let values = proved(&network.network.charter, height, &everybodys);
+    assert_eq!(values.map(|values| values[0].clone()), Some("8".to_string()));
+    let error = asked.refused("", "newer", &["1"]);
+    assert!(error.state == NOT_CERTIFIED && error.message.contains("newer than"), "{error}");
+}
+
+/// With another node key: the founding charter is enough all the same.
+async fn proved_under_amended_charters(network: &mut TestNetwork, client: &Client, asked: &Asked) {
     let replaced = network.replace_key(2, None);
-    network.run(&client, &replaced.statement).await;
+    network.run(client, &replaced.statement).await;
     let height = network.status(0).await.height + 60;
     network.wait(0, "the amendment holds", |status| status.height >= height).await;
     network.stop(2);
     replaced.take();
     network.start(2, NodeOptions::default());
-    let receipt = network.run(&client, "CHECKPOINT").await;
+    let receipt = network.run(client, "CHECKPOINT").await;
     let start = Instant::now();
     let proof = loop {
-        let text = ask("", "newer", &["1"]).unwrap_or_default();
+        let text = asked.proof("", "newer", &["1"]).unwrap_or_default();
         match RowProof::from_json(&text).ok().filter(|one| one.certificate.statement.height == receipt.height)
         {
             Some(proof) => break proof,
@@ -126,5 +154,4 @@ async fn rows_are_proved_at_checkpoints() {
     let told = without.verify(charter);
     assert_eq!(matches!(told, Err(proofs::ProofError::Certificate(_))), signed_anew, "{told:?}");
     assert_eq!(told.is_ok(), !signed_anew, "{told:?}");
-    network.stop_all();
 }
