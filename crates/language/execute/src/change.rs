@@ -200,7 +200,7 @@ impl Execution<'_> {
         };
         self.apply(insert_command(table, key.clone(), row.clone()))?;
         if !table.constrained.is_empty() {
-            self.row_changed(table, None, Some(&row))?;
+            self.row_changed(table, &key, None, Some(&row))?;
         }
         self.after_insert(table, &row)?;
         Ok(key)

@@ -5,18 +5,18 @@ use crate::moving::Updated;
 use crate::trigger::{Event, Firing};
 use plan::command::{DeletePlan, UpdatePlan};
 use plan::constraint::{ForeignKeyPlan, free_key, take_key};
-use plan::expression::Environment;
+use plan::expression::{Environment, is_same};
 use plan::statement::resolve_key;
 use plan::table::TablePlan;
 use state::{Command, KeyRange};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{ColumnSet, Index, Key, ReferentialAction, Row, SqlError, Value};
+use types::{ColumnSet, Index, Key, ReferentialAction, Row, SqlError, TableId, Value};
 
 /// What remains to be done about references when a statement ends.
 pub(super) enum Unsettled {
-    /// A row references this key.
-    References(Arc<ForeignKeyPlan>, Vec<Value>),
+    /// The row with this key of its own references this one.
+    References(Arc<ForeignKeyPlan>, Key, Vec<Value>),
     /// An AFTER trigger is to fire.
     Fires(Box<Firing>),
     /// A key that may be referenced has gone (`None`), or its row has another one now.
@@ -56,13 +56,43 @@ impl Execution<'_> {
         let matched = self.apply(command)?;
         if matched {
             let after = self.current(table.id, &key);
-            self.row_changed(table, before.as_ref(), after.as_ref())?;
+            self.row_changed(table, &key, before.as_ref(), after.as_ref())?;
         }
         Ok(matched)
     }
 
-    /// A row has changed: takes and frees keys of unique indexes, and notes what references are to be looked at.
+    /// A row has changed, and has this primary key now or had it last: takes and frees keys of unique indexes, and notes
+    /// what references are to be looked at. As in PostgreSQL what is done about a key that has gone comes in front of the
+    /// row's own references: the action may make the key that these need.
     pub(super) fn row_changed(
+        &mut self,
+        table: &Arc<TablePlan>,
+        key: &Key,
+        before: Option<&Row>,
+        after: Option<&Row>,
+    ) -> Result<(), SqlError> {
+        self.change_unique_entries(table, before, after)?;
+        let foreign_keys = self.programs.tables().foreign_keys();
+        for foreign_key in foreign_keys.of_parent(table.id) {
+            let Some(old) = before.and_then(|row| values_of(row, &foreign_key.referenced)) else { continue };
+            let new = after.map(|row| row_values(row, &foreign_key.referenced));
+            // Equal is not enough: rows that reference 1.0 follow to 1.00.
+            let same = |new: &Vec<Value>| old.iter().zip(new).all(|(old, new)| is_same(old, new));
+            if !new.as_ref().is_some_and(same) {
+                self.remaining.unsettled.push_back(Unsettled::Gone(foreign_key.clone(), old, new));
+            }
+        }
+        for foreign_key in foreign_keys.of_child(table.id) {
+            let Some(values) = after.and_then(|row| values_of(row, &foreign_key.columns)) else { continue };
+            if before.and_then(|row| values_of(row, &foreign_key.columns)).as_ref() != Some(&values) {
+                let references = Unsettled::References(foreign_key.clone(), key.clone(), values);
+                self.remaining.unsettled.push_back(references);
+            }
+        }
+        Ok(())
+    }
+
+    fn change_unique_entries(
         &mut self,
         table: &Arc<TablePlan>,
         before: Option<&Row>,
@@ -81,26 +111,19 @@ impl Execution<'_> {
                 self.apply(take_key(table, index, new, row.clone()))?;
             }
         }
-        let foreign_keys = self.programs.tables().foreign_keys();
-        for foreign_key in foreign_keys.of_child(table.id) {
-            let Some(values) = after.and_then(|row| values_of(row, &foreign_key.columns)) else { continue };
-            if before.and_then(|row| values_of(row, &foreign_key.columns)).as_ref() != Some(&values) {
-                self.remaining.unsettled.push_back(Unsettled::References(foreign_key.clone(), values));
-            }
-        }
-        for foreign_key in foreign_keys.of_parent(table.id) {
-            let Some(old) = before.and_then(|row| values_of(row, &foreign_key.referenced)) else { continue };
-            let new = after.map(|row| row_values(row, &foreign_key.referenced));
-            if new.as_ref() == Some(&old) {
-                continue;
-            }
-            let action = if new.is_some() { foreign_key.on_update } else { foreign_key.on_delete };
-            match action {
-                ReferentialAction::Restrict => self.refuse_referenced(foreign_key, &old)?,
-                _ => self.remaining.unsettled.push_back(Unsettled::Gone(foreign_key.clone(), old, new)),
-            }
-        }
         Ok(())
+    }
+
+    /// A row has another primary key now: what was noted of it is to be looked at there.
+    pub(super) fn move_noted(&mut self, table: TableId, old_key: &Key, new_key: &Key) {
+        for noted in &mut self.remaining.unsettled {
+            if let Unsettled::References(foreign_key, key, _) = noted
+                && foreign_key.child.id == table
+                && key == old_key
+            {
+                *key = new_key.clone();
+            }
+        }
     }
 
     /// The end of a statement: every reference must have its key, and AFTER triggers fire, in the order of the rows that they
@@ -112,8 +135,8 @@ impl Execution<'_> {
         while let Some(next) = self.remaining.unsettled.pop_front() {
             self.charge(1)?;
             match next {
-                Unsettled::References(foreign_key, values) => {
-                    if !self.has_key(&foreign_key, &values)? {
+                Unsettled::References(foreign_key, key, values) => {
+                    if self.still_has(&foreign_key, &key, &values) && !self.has_key(&foreign_key, &values)? {
                         return Err(foreign_key.not_present(&values));
                     }
                 }
@@ -133,7 +156,8 @@ impl Execution<'_> {
     ) -> Result<(), SqlError> {
         let action = if new.is_some() { foreign_key.on_update } else { foreign_key.on_delete };
         let values = match (action, new) {
-            (ReferentialAction::NoAction | ReferentialAction::Restrict, _) => {
+            (ReferentialAction::Restrict, _) => return self.refuse_referenced(foreign_key, old),
+            (ReferentialAction::NoAction, _) => {
                 // Another row may have the key now.
                 if self.has_key(foreign_key, old)? {
                     return Ok(());
@@ -188,6 +212,13 @@ impl Execution<'_> {
             self.refuse_referenced(foreign_key, old)?;
         }
         Ok(())
+    }
+
+    /// Whether the row that these values were noted of has them still. What has changed it since then has noted its new
+    /// values.
+    fn still_has(&self, foreign_key: &ForeignKeyPlan, key: &Key, values: &[Value]) -> bool {
+        let row = self.current(foreign_key.child.id, key);
+        row.is_some_and(|row| row_values(&row, &foreign_key.columns) == values)
     }
 
     /// Whether the key is there that these values reference.

@@ -26,6 +26,7 @@ pub(super) enum Updated {
 /// A row without a place: its new key was taken when its turn came.
 pub(super) struct WaitingRow {
     plan: Arc<UpdatePlan>,
+    old_key: Key,
     key: Key,
     old: Row,
     new: Row,
@@ -53,7 +54,8 @@ impl Execution<'_> {
         delete.guard = Some(true);
         self.apply(delete)?;
         self.register_read(table.id, &new_key, ColumnSet::EXISTS);
-        let row = WaitingRow { plan: plan.clone(), key: new_key, old: old.clone(), new };
+        let row =
+            WaitingRow { plan: plan.clone(), old_key: key.clone(), key: new_key, old: old.clone(), new };
         if self.current(table.id, &row.key).is_some() && self.may_wait(table) {
             return Ok(Updated::Waits(Box::new(row)));
         }
@@ -74,7 +76,11 @@ impl Execution<'_> {
         let table = &row.plan.table;
         self.apply(insert_command(table, row.key.clone(), row.new.clone()))?;
         if !table.constrained.is_empty() {
-            self.row_changed(table, Some(&row.old), Some(&row.new))?;
+            // Its removal is one change: with others before that, references of it may wait for the end.
+            if self.seen(table, &row.old_key) > 1 {
+                self.move_noted(table.id, &row.old_key, &row.key);
+            }
+            self.row_changed(table, &row.key, Some(&row.old), Some(&row.new))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use crate::own::{SCAN_BYTES, key_space};
 use crate::select::Given;
 use plan::expression::broken;
 use plan::predicate::{CapturedCondition, Condition, EntryPredicate};
-use plan::statement::{Access, BoundSelect, From, Scanned, resolve_key};
+use plan::statement::{Access, BoundSelect, From, KeyPart, Scanned, resolve_key};
 use plan::table::TablePlan;
 use state::{KeyRange, RowPredicate, Scan};
 use std::cmp::Ordering;
@@ -99,16 +99,8 @@ impl Execution<'_> {
             return self.visit_past(scanned, height, given, reverse, visit);
         }
         if let Access::Key(parts) = &scanned.access {
-            let key = self.with_subqueries(&[], given, |environment| resolve_key(parts, environment))?;
-            let Some(key) = key else { return Ok(()) };
-            self.charge(1)?;
-            self.register_read(scanned.table.id, &key, scanned.columns);
-            let Some(row) = self.current(scanned.table.id, &key) else { return Ok(()) };
-            if let Some(filter) = &scanned.filter
-                && !self.with_subqueries(&row, given, |environment| filter.is_true_in(environment))?
-            {
-                return Ok(());
-            }
+            let found = self.row_by_key(&scanned.table, parts, &scanned.filter, scanned.columns, given)?;
+            let Some((key, row)) = found else { return Ok(()) };
             return visit(&key, &row).map(drop);
         }
         let Some(place) = self.place(&scanned.access, given)? else { return Ok(()) };
@@ -129,7 +121,30 @@ impl Execution<'_> {
         self.search(search, visit)
     }
 
-    /// Keys of the rows that the filter is true for: what UPDATE and DELETE change.
+    /// The row with this key, where the filter is true for it. `columns`: what is looked at.
+    fn row_by_key(
+        &mut self,
+        table: &TablePlan,
+        parts: &[KeyPart],
+        filter: &Option<Condition>,
+        columns: ColumnSet,
+        given: Given<'_>,
+    ) -> Result<Option<(Key, Row)>, SqlError> {
+        let key = self.with_subqueries(&[], given, |environment| resolve_key(parts, environment))?;
+        let Some(key) = key else { return Ok(None) };
+        self.charge(1)?;
+        self.register_read(table.id, &key, columns);
+        let Some(row) = self.current(table.id, &key) else { return Ok(None) };
+        let matches = match filter {
+            Some(filter) => {
+                self.with_subqueries(&row, given, |environment| filter.is_true_in(environment))?
+            }
+            None => true,
+        };
+        Ok(matches.then_some((key, row)))
+    }
+
+    /// Keys of the rows that the filter is true for: what UPDATE and DELETE change, and what references a key.
     pub(super) fn matching_keys(
         &mut self,
         table: &TablePlan,
@@ -138,11 +153,15 @@ impl Execution<'_> {
         filter_columns: ColumnSet,
         frame: &[Value],
     ) -> Result<Vec<Key>, SqlError> {
+        let columns = filter_columns | ColumnSet::EXISTS;
         let given = Given { frame, arguments: &[], left: &[] };
+        if let Access::Key(parts) = access {
+            let scanned = self.row_by_key(table, parts, filter, columns, given)?;
+            return Ok(scanned.map(|(key, _)| key).into_iter().collect());
+        }
         let Some(place) = self.place(access, given)? else { return Ok(Vec::new()) };
         let environment = self.environment(&[], frame);
         let filter = filter.as_ref().map(|filter| filter.with_values(&environment)).transpose()?;
-        let columns = filter_columns | ColumnSet::EXISTS;
         let search = Search { table, place, reverse: false, columns, filter_columns, filter };
         let mut keys = Vec::new();
         self.search(search, &mut |key, _| {

@@ -9,7 +9,7 @@
 //! | FOREIGN KEY, a row that references | a read of whether the key exists that it references |
 //! | FOREIGN KEY, a key that goes | a scan for rows that reference it |
 //!
-//! So an UPDATE of such a column is not fused. References are looked at when the statement ends, RESTRICT at once.
+//! So an UPDATE of such a column is not fused. References and RESTRICT are looked at when the statement ends.
 //!
 //! ```text
 //!  rows of a table ──entry_changes──▶ entries of its ordered indexes      follow from the rows; never written, stored or digested

@@ -114,6 +114,11 @@ fn keyless_changes() {
 }
 
 #[test]
+fn foreign_keys_of_keys() {
+    run("foreign_keys_of_keys");
+}
+
+#[test]
 fn primary_keys() {
     run("primary_keys");
 }
