@@ -70,6 +70,8 @@ pub fn comparison_type(left: DataType, right: DataType) -> Option<DataType> {
         (Real, Real) => Some(Real),
         // There are operators of real among themselves and with double precision, and the latter is preferred.
         (Real, other) | (other, Real) if number_rank(other).is_some() => Some(Double),
+        // There are operators of text and of bpchar; what varchar is compared with decides.
+        (Char(_), Text(Some(_))) | (Text(Some(_)), Char(_)) => Some(Char(None)),
         (Char(_), Text(_)) | (Text(_), Char(_)) => Some(Text(None)),
         (Time, Interval) | (Interval, Time) => Some(Interval),
         _ => common_type([left, right]),

@@ -114,6 +114,11 @@ fn keyless_changes() {
 }
 
 #[test]
+fn mixed_types() {
+    run("mixed_types");
+}
+
+#[test]
 fn foreign_keys_of_keys() {
     run("foreign_keys_of_keys");
 }

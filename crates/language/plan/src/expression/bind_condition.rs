@@ -70,12 +70,11 @@ impl Binder<'_> {
             let list = operands.into_iter().map(like_it).collect::<Result<Vec<_>, _>>()?;
             return self.row_in_list(&operand, list, negated);
         }
-        let Some(common) = common_type(operands.iter().map(Expression::data_type)) else {
-            let other =
-                operands.iter().find(|other| common_type([operands[0].data_type, other.data_type]).is_none());
-            let other = other.map_or(DataType::Unknown, Expression::data_type);
-            return Err(no_operator(&format!("{} = {other}", operands[0].data_type)));
-        };
+        if !are_alike(&operands) {
+            let operand = operands.remove(0);
+            return self.in_mixed_list(operand, operands, negated);
+        }
+        let common = common_type(operands.iter().map(Expression::data_type)).unwrap_or(operands[0].data_type);
         let operands = operands.into_iter().map(|operand| self.number_operand(operand, common));
         let mut operands = operands.collect::<Result<Vec<_>, _>>()?;
         if let [_, _] = operands.as_slice()
@@ -85,6 +84,37 @@ impl Binder<'_> {
             return Ok(boolean(Kind::Compare(comparison, Box::new([left, right]))));
         }
         Ok(boolean(Kind::InList(!negated, operands)))
+    }
+
+    /// A list of several types. As in PostgreSQL what looks at no column has one type together with the operand; what looks at
+    /// columns is compared by itself.
+    fn in_mixed_list(
+        &self,
+        operand: Expression,
+        list: Vec<Expression>,
+        negated: bool,
+    ) -> Result<Expression, SqlError> {
+        let looks = |element: &Expression| {
+            element.any(&mut |inner| {
+                matches!(inner.kind, Kind::Column(_) | Kind::Left(_) | Kind::Aggregate(_) | Kind::Window(_))
+            })
+        };
+        let (mut alone, together): (Vec<_>, Vec<_>) = list.into_iter().partition(looks);
+        let types = together.iter().map(Expression::data_type);
+        let mut found = Vec::new();
+        match common_type([operand.data_type].into_iter().chain(types)) {
+            Some(common) if together.len() > 1 => {
+                let operands = [operand.clone()].into_iter().chain(together);
+                let operands = operands.map(|operand| self.number_operand(operand, common));
+                found.push(boolean(Kind::InList(true, operands.collect::<Result<_, _>>()?)));
+            }
+            _ => alone.splice(0..0, together).for_each(drop),
+        }
+        for element in alone {
+            found.push(self.compare(Comparison::Equal, operand.clone(), element)?);
+        }
+        let found = boolean(Kind::Or(found));
+        Ok(if negated { boolean(Kind::Not(Box::new(found))) } else { found })
     }
 
     pub(super) fn bind_like(
@@ -153,7 +183,15 @@ impl Binder<'_> {
         for when in conditions {
             branches.push(match &operand {
                 Some(operand) => {
-                    self.compare(Comparison::Equal, operand.clone(), self.bind(&when.condition)?)?
+                    let value = self.bind(&when.condition)?;
+                    let operand = match (operand.data_type, value.data_type) {
+                        // The literal is a text before anything is compared with it.
+                        (DataType::Unknown, DataType::Char(_)) => {
+                            self.cast_to(operand.clone(), DataType::Text(None))?
+                        }
+                        _ => operand.clone(),
+                    };
+                    self.compare(Comparison::Equal, operand, value)?
                 }
                 None => self.bind_condition(&when.condition, "CASE/WHEN")?,
             });
@@ -168,4 +206,12 @@ impl Binder<'_> {
         let branches = branches.into_iter().zip(results).collect();
         Ok(Expression { kind: Kind::Case(branches, otherwise), data_type })
     }
+}
+
+/// Whether values of a list compare without a cast, but for literals.
+fn are_alike(operands: &[Expression]) -> bool {
+    let families = || operands.iter().map(|operand| operand.data_type.family());
+    let mut known = families().filter(|family| *family != DataType::Unknown);
+    let Some(first) = known.next() else { return true };
+    known.all(|family| family == first || (family.is_integer() && first.is_integer()))
 }

@@ -97,6 +97,9 @@ impl Binder<'_> {
                 .compare_rows(comparison, left_row, right_row)
                 .map_err(|error| self.at(error, left.span()));
         }
+        if let Some(compared) = self.row_and_query(left, comparison, right)? {
+            return Ok(compared);
+        }
         let (left_bound, right_bound) = (self.bind(left)?, self.bind(right)?);
         self.compare(comparison, left_bound, right_bound).map_err(|error| self.at(error, left.span()))
     }

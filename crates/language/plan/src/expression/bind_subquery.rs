@@ -7,7 +7,7 @@ use crate::expression::{Binder, Comparison, Expression, Kind, Subquery, Subquery
 use crate::statement::bind_nested;
 use sqlparser::ast::{self, BinaryOperator, Expr, Spanned};
 use std::sync::Arc;
-use types::{DataType, ElementType, SqlError, SqlState, common_type};
+use types::{DataType, ElementType, SqlError, SqlState, comparison_type};
 
 impl Binder<'_> {
     /// A scalar subquery, EXISTS, IN, ANY or ALL.
@@ -83,15 +83,38 @@ impl Binder<'_> {
         all: bool,
         query: &ast::Query,
     ) -> Result<Expression, SqlError> {
-        let operands = match operand {
-            Expr::Tuple(parts) => parts.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>, _>>()?,
-            one => match constructor_parts(one) {
-                Some(parts) => parts.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>, _>>()?,
-                None => vec![self.bind(one)?],
-            },
+        let operands = match parts_of(operand) {
+            Some(parts) => parts.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>, _>>()?,
+            None => vec![self.bind(operand)?],
         };
         let form = if all { SubqueryForm::All(comparison) } else { SubqueryForm::Any(comparison) };
-        let mut bound = self.subquery(query, operands, form)?;
+        let bound = self.subquery(query, operands, form)?;
+        self.comparable_columns(bound, comparison, query)
+    }
+
+    /// `(a, b) op (query)`, where the query has a column for each value; `None` where it has one.
+    pub(super) fn row_and_query(
+        &self,
+        left: &Expr,
+        comparison: Comparison,
+        right: &Expr,
+    ) -> Result<Option<Expression>, SqlError> {
+        let (Some(parts), Expr::Subquery(query)) = (parts_of(left), right) else { return Ok(None) };
+        let operands = parts.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>, _>>()?;
+        let bound = self.subquery(query, operands, SubqueryForm::Row(comparison))?;
+        match &bound.kind {
+            Kind::Subquery(subquery) if subquery.query.columns.len() == 1 => Ok(None),
+            _ => self.comparable_columns(bound, comparison, query).map(Some),
+        }
+    }
+
+    /// Operands and columns in the types in which they compare.
+    fn comparable_columns(
+        &self,
+        mut bound: Expression,
+        comparison: Comparison,
+        query: &ast::Query,
+    ) -> Result<Expression, SqlError> {
         let Kind::Subquery(subquery) = &mut bound.kind else { return Ok(bound) };
         let columns = subquery.query.columns.clone();
         if columns.len() != subquery.operands.len() {
@@ -100,21 +123,22 @@ impl Binder<'_> {
             return Err(self.at(SqlError::new(SqlState::SYNTAX_ERROR, message), query.span()));
         }
         for (operand, column) in subquery.operands.iter_mut().zip(columns.iter()) {
-            let Some(common) = common_type([operand.data_type, column.data_type]) else {
-                let form = format!("{} {} {}", operand.data_type, comparison.symbol(), column.data_type);
+            let Some(common) = comparison_type(operand.data_type, column.data_type) else {
+                let form = format!(
+                    "{} {} {}",
+                    operand.data_type.family(),
+                    comparison.symbol(),
+                    column.data_type.family()
+                );
                 return Err(self.at(no_operator(&form), query.span()));
             };
-            let same_family = common.family() == column.data_type.family();
-            let numbers = operand.data_type.family() != column.data_type.family();
-            // Values of exact numbers compare across their types; a double must meet a double.
-            if common == DataType::Double && !same_family {
-                let error =
-                    SqlError::unsupported("a double precision value compared with a query of exact numbers");
-                return Err(error.hint("Cast the column of the query to double precision."));
-            }
-            if operand.data_type == DataType::Unknown || (numbers && common == DataType::Double) {
+            // Rows compare field by field, integers of all widths as they are.
+            let integers = column.data_type.is_integer() && common.is_integer();
+            let as_it_is = integers || common.is_composite() || column.data_type.family() == common.family();
+            subquery.compared_as.push((!as_it_is).then(|| common.family()));
+            if !common.is_composite() {
                 let taken = std::mem::replace(operand, Expression::constant(types::Value::Null, common));
-                *operand = self.cast_to(taken, common)?;
+                *operand = self.number_operand(taken, common)?;
             }
         }
         Ok(bound)
@@ -134,8 +158,17 @@ impl Binder<'_> {
         let nested = bind_nested(scope, query, Some(self));
         self.no_aggregates_in.set(clause);
         let (select, arguments) = nested?;
-        let subquery = Subquery { query: Arc::new(select), arguments, operands, form };
+        let subquery =
+            Subquery { query: Arc::new(select), arguments, operands, compared_as: Vec::new(), form };
         Ok(boolean(Kind::Subquery(Box::new(subquery))))
+    }
+}
+
+/// The values of a row that is written out.
+fn parts_of(expr: &Expr) -> Option<Vec<Expr>> {
+    match expr {
+        Expr::Tuple(parts) => Some(parts.clone()),
+        one => constructor_parts(one),
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::expression::evaluate::broken;
 use crate::expression::{Comparison, Environment, Expression};
 use crate::statement::BoundSelect;
+use std::cmp::Ordering;
 use std::sync::Arc;
-use types::{Array, ElementType, SqlError, SqlState, Value};
+use types::{Array, DataType, ElementType, SqlError, SqlState, Value, cast};
 
 /// A query inside of an expression. It is run when its value is asked for, so what is not reached costs nothing.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub struct Subquery {
     pub arguments: Vec<Expression>,
     /// What its rows are compared with, one per column; empty for the forms that compare nothing.
     pub operands: Vec<Expression>,
+    /// What the values of each column are cast to before they are compared; `None`: they compare as they are.
+    pub compared_as: Vec<Option<DataType>>,
     /// What is asked of it.
     pub form: SubqueryForm,
 }
@@ -28,6 +31,8 @@ pub enum SubqueryForm {
     Array(ElementType),
     /// Whether it has a row.
     Exists,
+    /// Whether the comparison is true for its only row; NULL where there is none.
+    Row(Comparison),
     /// Whether the comparison is true for one of its rows: `IN`, `= ANY`.
     Any(Comparison),
     /// Whether the comparison is true for all of its rows.
@@ -41,6 +46,7 @@ impl PartialEq for Subquery {
             && self.form == other.form
             && self.arguments == other.arguments
             && self.operands == other.operands
+            && self.compared_as == other.compared_as
     }
 }
 
@@ -65,10 +71,7 @@ impl Subquery {
         match rows.as_slice() {
             [] => Ok(Value::Null),
             [row] => Ok(row.first().cloned().unwrap_or_default()),
-            _ => {
-                let message = "more than one row returned by a subquery used as an expression";
-                Err(SqlError::new(SqlState(*b"21000"), message))
-            }
+            _ => Err(more_than_one_row()),
         }
     }
 
@@ -89,6 +92,15 @@ impl Subquery {
     pub fn truth(&self, environment: &Environment<'_>) -> Result<Option<bool>, SqlError> {
         let (comparison, all) = match self.form {
             SubqueryForm::Exists => return Ok(Some(!self.rows(environment, Some(1))?.is_empty())),
+            SubqueryForm::Row(comparison) => {
+                let operands = self.operands.iter().map(|operand| operand.evaluate(environment));
+                let operands = operands.collect::<Result<Vec<Value>, SqlError>>()?;
+                return match self.rows(environment, Some(2))?.as_slice() {
+                    [] => Ok(None),
+                    [row] => self.compare_row(comparison, &operands, row),
+                    _ => Err(more_than_one_row()),
+                };
+            }
             SubqueryForm::Any(comparison) => (comparison, false),
             SubqueryForm::All(comparison) => (comparison, true),
             SubqueryForm::Scalar | SubqueryForm::Array(_) => {
@@ -100,7 +112,7 @@ impl Subquery {
         let operands = operands.collect::<Result<Vec<Value>, SqlError>>()?;
         let mut result = Some(all);
         for row in rows.iter() {
-            match compare_rows(comparison, &operands, row) {
+            match self.compare_row(comparison, &operands, row)? {
                 Some(truth) if truth != all => return Ok(Some(!all)),
                 Some(_) => {}
                 None => result = None,
@@ -108,27 +120,35 @@ impl Subquery {
         }
         Ok(result)
     }
+
+    /// Compares as rows do: `=` is true if all columns are equal, `<>` if one differs; other comparisons look at the first
+    /// columns that differ.
+    fn compare_row(
+        &self,
+        comparison: Comparison,
+        operands: &[Value],
+        row: &[Value],
+    ) -> Result<Option<bool>, SqlError> {
+        let by_equality = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
+        let mut unknown = false;
+        for ((operand, value), compared_as) in operands.iter().zip(row).zip(&self.compared_as) {
+            let order = match compared_as {
+                Some(data_type) => operand.compare(&cast(value.clone(), *data_type)?),
+                None => operand.compare(value),
+            };
+            match order {
+                Some(Ordering::Equal) => {}
+                Some(order) => return Ok(Some(comparison.holds(order))),
+                None if by_equality => unknown = true,
+                None => return Ok(None),
+            }
+        }
+        Ok(if unknown { None } else { Some(comparison.holds(Ordering::Equal)) })
+    }
 }
 
-/// Compares as rows do: `=` is true if all columns are equal, `<>` if one differs; other comparisons look at the first
-/// columns that differ.
-fn compare_rows(comparison: Comparison, left: &[Value], right: &[Value]) -> Option<bool> {
-    let mut pairs = left.iter().zip(right).map(|(left, right)| left.compare(right));
-    match comparison {
-        Comparison::Equal | Comparison::NotEqual => {
-            let mut equal = Some(true);
-            for order in pairs {
-                match order {
-                    Some(order) if order.is_ne() => return Some(comparison == Comparison::NotEqual),
-                    Some(_) => {}
-                    None => equal = None,
-                }
-            }
-            equal.map(|equal| equal == (comparison == Comparison::Equal))
-        }
-        _ => {
-            let order = pairs.find(|order| order.is_none_or(|order| order.is_ne()));
-            order.unwrap_or(Some(std::cmp::Ordering::Equal)).map(|order| comparison.holds(order))
-        }
-    }
+#[cold]
+fn more_than_one_row() -> SqlError {
+    let message = "more than one row returned by a subquery used as an expression";
+    SqlError::new(SqlState(*b"21000"), message)
 }

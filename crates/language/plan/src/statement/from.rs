@@ -27,7 +27,8 @@ use syntax::names::{name_of, table_name};
 use syntax::parse::parse_plain_statements;
 use syntax::rewrite::JOIN_NAME;
 use types::{
-    ColumnSet, DataType, Function, FunctionResult, Privileges, SqlError, SqlState, object_name, schema_of,
+    ColumnSet, DataType, Function, FunctionResult, Privileges, SqlError, SqlState, common_type, object_name,
+    schema_of,
 };
 
 /// Relations that one FROM may join.
@@ -287,14 +288,7 @@ fn merge(
         };
         let binder = Binder::new(query.variables, Source::Nothing);
         on.push(binder.compare(Comparison::Equal, left.clone(), right.clone())?);
-        let expression = match kind {
-            JoinKind::Inner | JoinKind::Left => left.clone(),
-            JoinKind::Right => right.clone(),
-            JoinKind::Full => Expression {
-                kind: Kind::Coalesce(vec![left.clone(), right.clone()]),
-                data_type: left.data_type,
-            },
-        };
+        let expression = merged_value(&binder, kind, left, right)?;
         merged.push(Merged { name: name.clone(), expression, entry });
         names.hide(name, entry);
     }
@@ -302,6 +296,32 @@ fn merge(
     merged.append(&mut names.merged);
     names.merged = merged;
     Ok(on)
+}
+
+/// The value of two columns that USING has made one of, in the type that both have together.
+fn merged_value(
+    binder: &Binder<'_>,
+    kind: JoinKind,
+    left: &Expression,
+    right: &Expression,
+) -> Result<Expression, SqlError> {
+    let common = common_type([left.data_type, right.data_type]).unwrap_or(left.data_type);
+    let has_it = |side: &Expression| side.data_type.family() == common.family();
+    let side = |side: &Expression| match has_it(side) {
+        true => Ok(side.clone()),
+        false => binder.cast_to(side.clone(), common.family()),
+    };
+    match kind {
+        // They are equal. As in PostgreSQL the one is shown that needs no cast.
+        JoinKind::Inner if !has_it(left) && has_it(right) => side(right),
+        JoinKind::Inner | JoinKind::Left => side(left),
+        JoinKind::Right => side(right),
+        JoinKind::Full => {
+            let (left, right) = (side(left)?, side(right)?);
+            let data_type = left.data_type;
+            Ok(Expression { kind: Kind::Coalesce(vec![left, right]), data_type })
+        }
+    }
 }
 
 fn bind_factor(

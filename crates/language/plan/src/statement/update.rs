@@ -101,6 +101,10 @@ pub(super) fn holds_query(scope: &VariableScope, expr: &Expr) -> bool {
     };
     let flow = ast::visit_expressions(expr, |inner| match inner {
         Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => std::ops::ControlFlow::Break(()),
+        // ARRAY(SELECT …)
+        Expr::Function(ast::Function { args: ast::FunctionArguments::Subquery(_), .. }) => {
+            std::ops::ControlFlow::Break(())
+        }
         Expr::Function(function) if is_routine(function) => std::ops::ControlFlow::Break(()),
         _ => std::ops::ControlFlow::Continue(()),
     });
