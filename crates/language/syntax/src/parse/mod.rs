@@ -3,6 +3,8 @@
 pub mod aggregate;
 pub mod comment;
 pub mod create_as;
+mod dialect;
+mod dialect;
 pub mod governance;
 pub mod refused;
 pub mod role;
@@ -17,6 +19,7 @@ use crate::parse::aggregate::{
 };
 use crate::parse::comment::{CommentOn, parse_comment};
 use crate::parse::create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
+use crate::parse::dialect::Grammar;
 use crate::parse::governance::{GovernanceCall, governance_function, parse_governance};
 use crate::parse::refused::refused;
 use crate::parse::role::{RoleStatement, changes_owner, is_about_roles, parse_role};
@@ -38,7 +41,7 @@ const PARSER_DEPTH_MAX: usize = 2 * limits::NESTING_MAX;
 /// Bytes of a script: more than a transaction can carry.
 const SCRIPT_BYTES_MAX: usize = limits::TRANSACTION_BYTES_MAX;
 
-static DIALECT: PostgreSqlDialect = PostgreSqlDialect {};
+static DIALECT: Grammar = Grammar(PostgreSqlDialect {});
 
 /// A statement of a script.
 #[derive(Clone, Debug)]

@@ -1,0 +1,112 @@
+//! The grammar that scripts are read in: sqlparser's of PostgreSQL, and what that reads otherwise than PostgreSQL.
+
+use sqlparser::ast::Expr;
+use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use std::any::TypeId;
+
+/// PostgreSQL's grammar.
+///
+/// `a IS DISTINCT FROM b AND c` is read as `(a IS DISTINCT FROM b) AND c`, where sqlparser takes everything behind FROM
+/// for one operand.
+#[derive(Debug)]
+pub(crate) struct Grammar(pub PostgreSqlDialect);
+
+/// What is as in sqlparser.
+macro_rules! as_it_is {
+    ($($name:ident),* $(,)?) => {
+        $(fn $name(&self) -> bool {
+            self.0.$name()
+        })*
+    };
+}
+
+impl Dialect for Grammar {
+    fn dialect(&self) -> TypeId {
+        self.0.dialect()
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        expr: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        use Keyword::{DISTINCT, FROM, IS, NOT};
+        let form = if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
+            Expr::IsDistinctFrom
+        } else if parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]) {
+            Expr::IsNotDistinctFrom
+        } else {
+            return None;
+        };
+        let right = parser.parse_subexpr(precedence);
+        Some(right.map(|right| form(Box::new(expr.clone()), Box::new(right))))
+    }
+
+    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
+        self.0.identifier_quote_style(identifier)
+    }
+
+    fn is_delimited_identifier_start(&self, character: char) -> bool {
+        self.0.is_delimited_identifier_start(character)
+    }
+
+    fn is_identifier_start(&self, character: char) -> bool {
+        self.0.is_identifier_start(character)
+    }
+
+    fn is_identifier_part(&self, character: char) -> bool {
+        self.0.is_identifier_part(character)
+    }
+
+    fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
+        self.0.is_reserved_for_identifier(keyword)
+    }
+
+    fn is_custom_operator_part(&self, character: char) -> bool {
+        self.0.is_custom_operator_part(character)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        self.0.get_next_precedence(parser)
+    }
+
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        self.0.prec_value(precedence)
+    }
+
+    as_it_is!(
+        supports_unicode_string_literal,
+        supports_filter_during_aggregation,
+        supports_group_by_expr,
+        allow_extract_custom,
+        allow_extract_single_quotes,
+        supports_create_index_with_clause,
+        supports_explain_with_utility_options,
+        supports_listen_notify,
+        supports_factorial_operator,
+        supports_bitwise_shift_operators,
+        supports_comment_on,
+        supports_load_extension,
+        supports_named_fn_args_with_colon_operator,
+        supports_named_fn_args_with_expr_name,
+        supports_empty_projections,
+        supports_nested_comments,
+        supports_string_escape_constant,
+        supports_numeric_literal_underscores,
+        supports_array_typedef_with_brackets,
+        supports_geometric_types,
+        supports_set_names,
+        supports_alter_column_type_using,
+        supports_notnull_operator,
+        supports_interval_options,
+        supports_insert_table_alias,
+        supports_create_table_like_parenthesized,
+        supports_select_wildcard_with_alias,
+        supports_comma_separated_trim,
+        supports_xml_expressions,
+        supports_comment_optimizer_hint,
+    );
+}
