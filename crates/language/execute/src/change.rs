@@ -51,6 +51,7 @@ impl Execution<'_> {
             }
         }
         self.begin_change();
+        self.begin_commands();
         let updates = match &insert.on_conflict {
             Some(OnConflict { action: ConflictAction::Update { plan, .. }, .. }) => Some(Event::Update(plan)),
             _ => None,
@@ -136,7 +137,7 @@ impl Execution<'_> {
         let ConflictAction::Update { plan, values, condition, uses: _ } = &on_conflict.action else {
             return Ok(None);
         };
-        if touched.contains(&key) {
+        if touched.contains(&key) || self.is_left_out(table.id, &key, "updated")? {
             let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
             return Err(SqlError::new(SqlState(*b"21000"), message).hint(
                 "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
@@ -158,6 +159,7 @@ impl Execution<'_> {
         })?;
         let Some(assigned) = assigned else { return Ok(None) };
         touched.insert(key.clone());
+        self.note_changed(table.id, &key);
         let environment = self.environment(&[], &assigned);
         let known = plan.known_values(&environment);
         let planned = plan.planned(key.clone(), &known, &environment)?;
@@ -199,6 +201,7 @@ impl Execution<'_> {
             key => Key::encode(key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?,
         };
         self.apply(insert_command(table, key.clone(), row.clone()))?;
+        self.note_changed(table.id, &key);
         if !table.constrained.is_empty() {
             self.row_changed(table, &key, None, Some(&row))?;
         }
@@ -236,11 +239,14 @@ impl Execution<'_> {
             };
             let known = update.plan.known_values(&environment);
             let command = update.plan.command(key, &known, &environment)?;
+            self.begin_commands();
             self.update_row(update, command, &[], &mut output)?;
             return self.finish_change(&update.returning, output, frame);
         }
         if let Access::Found(select) = &update.access {
-            for (key, row) in self.found(select, frame)? {
+            let rows = self.found(select, frame)?;
+            self.begin_commands();
+            for (key, row) in rows {
                 // The values to assign stand in the row that was found.
                 let environment = self.environment(&[], &row);
                 let known = update.plan.known_values(&environment);
@@ -252,6 +258,7 @@ impl Execution<'_> {
         // All found before the first is changed.
         let keys = self.matching_keys(table, &update.access, &update.filter, update.filter_columns, frame)?;
         let known = update.plan.known_values(&environment);
+        self.begin_commands();
         for key in keys {
             let command = update.plan.command(key, &known, &environment)?;
             self.update_row(update, command, &[], &mut output)?;
@@ -304,13 +311,23 @@ impl Execution<'_> {
         output: &mut StatementOutput,
     ) -> Result<(), SqlError> {
         self.charge(1)?;
-        let Some(returning) = &update.returning else {
+        let table = &update.plan.table;
+        if self.is_left_out(table.id, &command.row.key, "updated")? {
+            return Ok(());
+        }
+        if update.returning.is_none() && self.remaining.parts.is_none() {
             output.affected += u64::from(self.apply_update(&update.plan, command)?);
             return Ok(());
-        };
+        }
         let key = command.row.key.clone();
         let matched = self.apply_update(&update.plan, command)?;
-        let table = &update.plan.table;
+        if matched {
+            self.note_changed(table.id, &key);
+        }
+        let Some(returning) = &update.returning else {
+            output.affected += u64::from(matched);
+            return Ok(());
+        };
         self.register_read(table.id, &key, returning.uses);
         if let Some(row) = self.current(table.id, &key).filter(|_| matched) {
             output.affected += 1;
@@ -340,18 +357,25 @@ impl Execution<'_> {
         }
         let mut output = StatementOutput::default();
         let environment = self.environment(&[], frame);
-        for (key, found) in self.rows_to_delete(delete, frame)? {
+        let rows = self.rows_to_delete(delete, frame)?;
+        self.begin_commands();
+        for (key, found) in rows {
             self.charge(1)?;
-            let command = delete.plan.command(key.clone(), &environment)?;
-            let Some(returning) = &delete.returning else {
-                output.affected += u64::from(self.apply_delete(&delete.plan, command)?);
+            if self.is_left_out(table.id, &key, "deleted")? {
                 continue;
-            };
-            self.register_read(table.id, &key, returning.uses | delete.plan.uses);
-            let row = self.current(table.id, &key);
-            let matched = self.apply_delete(&delete.plan, command)?;
-            if let Some(row) = row.filter(|_| matched) {
-                output.affected += 1;
+            }
+            let command = delete.plan.command(key.clone(), &environment)?;
+            let mut row = None;
+            if let Some(returning) = &delete.returning {
+                self.register_read(table.id, &key, returning.uses | delete.plan.uses);
+                row = self.current(table.id, &key);
+            }
+            if !self.apply_delete(&delete.plan, command)? {
+                continue;
+            }
+            self.note_changed(table.id, &key);
+            output.affected += 1;
+            if let (Some(returning), Some(row)) = (&delete.returning, row) {
                 output.rows.push(returning.row(&row, &found));
             }
         }

@@ -57,14 +57,19 @@ impl Execution<'_> {
         }
         let mut output = StatementOutput::default();
         let mut waiting = Vec::new();
+        self.begin_commands();
         self.begin_statement(table, Event::Update(plan))?;
         for (planned, seen, found) in found {
             self.charge(1)?;
             let key = planned.command.row.key.clone();
+            if self.is_left_out(table.id, &key, "updated")? {
+                continue;
+            }
             let updated = self.update_found(plan, planned, seen)?;
             if let Updated::Left = updated {
                 continue;
             }
+            self.note_changed(table.id, &key);
             output.affected += 1;
             let position = output.rows.len();
             if let Some(returning) = &update.returning {
@@ -112,14 +117,19 @@ impl Execution<'_> {
             found.push((command, seen, row));
         }
         let mut output = StatementOutput::default();
+        self.begin_commands();
         self.begin_statement(table, Event::Delete)?;
         for (command, seen, found) in found {
             self.charge(1)?;
             let key = command.row.key.clone();
+            if self.is_left_out(table.id, &key, "deleted")? {
+                continue;
+            }
             if let Some(returning) = &delete.returning {
                 self.register_read(table.id, &key, returning.uses);
             }
             let Some(row) = self.delete_found(plan, command, seen)? else { continue };
+            self.note_changed(table.id, &key);
             output.affected += 1;
             if let Some(returning) = &delete.returning {
                 output.rows.push(returning.row(&row, &found));

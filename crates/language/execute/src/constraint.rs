@@ -132,6 +132,10 @@ impl Execution<'_> {
     /// # Errors
     /// `23503`; what cascaded changes and triggers end with.
     pub fn settle(&mut self) -> Result<(), SqlError> {
+        if self.remaining.parts.is_some() {
+            // There is one end for all of them.
+            return Ok(());
+        }
         while let Some(next) = self.remaining.unsettled.pop_front() {
             self.charge(1)?;
             match next {

@@ -365,7 +365,7 @@ impl<'a> Execution<'a> {
         self.measured(|execution| execution.run_measured(statement, frame))
     }
 
-    fn run_measured(
+    pub(crate) fn run_measured(
         &mut self,
         statement: &BoundStatement,
         frame: &[Value],
@@ -383,6 +383,7 @@ impl<'a> Execution<'a> {
             BoundStatement::Insert(insert) => self.insert(insert, frame),
             BoundStatement::Update(update) => self.update(update, frame),
             BoundStatement::Delete(delete) => self.delete(delete, frame),
+            BoundStatement::With(with) => self.run_with(with, frame),
             BoundStatement::Call(call) => self.call_bound(call, frame),
             BoundStatement::Explain(explain) => {
                 let rows: Vec<Vec<Value>> =

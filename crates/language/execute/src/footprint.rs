@@ -185,6 +185,9 @@ impl<'a> Analysis<'a> {
             BoundStatement::Insert(insert) => self.insert(insert, frame)?,
             BoundStatement::Update(update) => self.update(update, frame)?,
             BoundStatement::Delete(delete) => self.delete(delete, frame)?,
+            BoundStatement::With(with) => {
+                with.statements().try_for_each(|part| self.statement(part, frame))?;
+            }
             BoundStatement::Call(call) => return self.call_bound(call, frame),
             // It shows a procedure, which changes only alone in a batch.
             BoundStatement::Explain(_) => {}

@@ -37,6 +37,7 @@ mod sorting;
 mod suspend;
 mod trigger;
 mod window;
+mod with;
 
 pub use authority::refuse_schema_change;
 pub use change::{check_row_bytes, row_bytes};

@@ -75,6 +75,7 @@ impl Execution<'_> {
     fn insert_moved(&mut self, row: &WaitingRow) -> Result<(), SqlError> {
         let table = &row.plan.table;
         self.apply(insert_command(table, row.key.clone(), row.new.clone()))?;
+        self.note_changed(table.id, &row.key);
         if !table.constrained.is_empty() {
             // Its removal is one change: with others before that, references of it may wait for the end.
             if self.seen(table, &row.old_key) > 1 {

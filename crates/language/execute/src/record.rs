@@ -42,8 +42,16 @@ impl Execution<'_> {
 
     /// A new data-changing statement begins.
     pub fn begin_change(&mut self) {
-        self.see_newer();
+        if self.remaining.parts.is_none() {
+            self.see_newer();
+        }
         self.last_matched.clear();
+    }
+
+    /// It has found its rows: what it does with them stands on what functions, and other parts of the same statement, have
+    /// written in the meantime.
+    pub(super) fn begin_commands(&mut self) {
+        self.see_newer();
     }
 
     /// Applies a command to the row as it stands and records it. Gives whether it matched.

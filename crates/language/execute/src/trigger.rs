@@ -25,6 +25,7 @@
 use crate::Execution;
 use crate::constraint::Unsettled;
 use crate::moving::Updated;
+use crate::with::Parts;
 use plan::command::{DeletePlan, PlannedUpdate, UpdatePlan};
 use plan::expression::{Environment, Expression, is_same, row_space};
 use plan::table::TablePlan;
@@ -84,6 +85,8 @@ pub(super) struct Remaining {
     pub unsettled: VecDeque<Unsettled>,
     /// The tables with triggers that it changes.
     begun: Vec<Begun>,
+    /// Where it has WITH queries that change rows: what these know of one another.
+    pub parts: Option<Parts>,
 }
 
 impl Remaining {
@@ -91,6 +94,7 @@ impl Remaining {
     pub fn clear(&mut self) {
         self.unsettled.clear();
         self.begun.clear();
+        self.parts = None;
     }
 
     fn begun(&self, table: TableId, event: TriggerEvent) -> Option<&Gathered> {
@@ -296,7 +300,7 @@ impl Execution<'_> {
 
     /// Refuses to change a row that triggers of the same statement have changed. `seen`: how often it had been changed when
     /// the statement found it.
-    fn refuse_changed(&self, row: &RowId, seen: u32, what: &str) -> Result<(), SqlError> {
+    pub(super) fn refuse_changed(&self, row: &RowId, seen: u32, what: &str) -> Result<(), SqlError> {
         if self.changes_of(row.table, &row.key) == seen {
             return Ok(());
         }

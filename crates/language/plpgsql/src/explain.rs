@@ -202,11 +202,26 @@ impl Explained<'_> {
                 let where_clause = self.conditions(table, &delete.access, asked.or(filter));
                 format!("DELETE FROM {}{where_clause}", table.name)
             }
+            BoundStatement::With(with) => {
+                let texts: Vec<String> = with.statements().map(|part| self.change_text(part)).collect();
+                texts
+                    .iter()
+                    .filter(|text| !text.is_empty())
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .join("; ")
+            }
             BoundStatement::Select(_) | BoundStatement::Call(_) | BoundStatement::Explain(_) => String::new(),
         }
     }
 
     fn change(&mut self, address: usize, statement: &BoundStatement) {
+        if let BoundStatement::With(with) = statement {
+            return with.statements().for_each(|part| match part {
+                BoundStatement::Select(select) => self.read_with(select, "its rows are asked for"),
+                part => self.change(address, part),
+            });
+        }
         self.lines.push(format!("Command: {}", self.change_text(statement)));
         if let Some((table, event)) = statement.change() {
             let described = table.triggers.described(event);

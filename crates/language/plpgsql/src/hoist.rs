@@ -95,7 +95,11 @@ impl Compiler<'_> {
     fn bound_query(&mut self, query: &sql::Query) -> Result<BoundSelect, SqlError> {
         match self.statement_of_sql(&sql::Statement::Query(Box::new(query.clone())))? {
             BoundStatement::Select(select) => Ok(select),
-            _ => Err(SqlError::unsupported("a subquery that is no SELECT")),
+            // What is hoisted is a part of an expression.
+            _ => {
+                let message = "WITH clause containing a data-modifying statement must be at the top level";
+                Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
         }
     }
 

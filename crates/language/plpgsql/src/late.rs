@@ -270,7 +270,7 @@ impl Activation<'_> {
             self.look_at_unseen(execution);
         }
         let (bound, frame) = self.bind_late(&late.statement, execution)?;
-        let is_select = matches!(bound.statement, BoundStatement::Select(_));
+        let is_select = bound.statement.is_query();
         let output = match &bound.statement {
             BoundStatement::Select(query) => {
                 // A second row is looked for only where it would be an error.
@@ -306,7 +306,7 @@ impl Activation<'_> {
         if !is_select {
             execution.look_at_matched();
         }
-        if target.strict || output.rows.len() > 1 {
+        if target.strict || (output.rows.len() > 1 && !is_select) {
             check_single(output.rows.len())?;
         }
         self.set_row_count(output.affected, false);

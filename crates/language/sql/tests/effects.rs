@@ -513,3 +513,29 @@ fn a_polymorphic_function_registers_what_it_reads() {
     let rows: Vec<Key> = effects.reads.iter().map(|read| read.row.key.clone()).collect();
     assert_eq!(rows, [key(1), key(2)]);
 }
+
+#[test]
+fn with_queries_that_change_rows_are_commands_with_guards() {
+    let database = accounts();
+    let sql = "WITH a AS (UPDATE account SET balance = 0 WHERE id = 1), \
+               b AS (DELETE FROM account WHERE id = 9) SELECT name FROM account WHERE id = 2";
+    let effects = database.script_effects(sql);
+    // Nobody reads their rows: they run behind the main statement, the last one first.
+    let commands: Vec<_> = effects.commands.iter().map(|command| (&command.row.key, command.guard)).collect();
+    assert_eq!(commands, [(&key(9), Some(false)), (&key(1), Some(true))]);
+    let read = only_read(&effects);
+    assert_eq!((&read.row.key, read.columns), (&key(2), columns(&[NAME])));
+
+    // Each part sees the rows that were there before: what it reads is read in the snapshot.
+    let insert = "WITH a AS (INSERT INTO account VALUES (4, 1) RETURNING id)";
+    let effects = database.script_effects(&format!("{insert} UPDATE account SET balance = 5 WHERE id = 4"));
+    let guards: Vec<_> = effects.commands.iter().map(|command| command.guard).collect();
+    assert_eq!(guards, [Some(false), Some(true)], "the UPDATE and then the INSERT");
+    assert_eq!(effects.result.expect("a result")[0].tag, "UPDATE 0");
+    // A row that another part has changed is left out, and no command says anything of it.
+    let sql = "WITH a AS (UPDATE account SET balance = 1 WHERE id = 1 RETURNING id) \
+               UPDATE account SET balance = 5 FROM a WHERE account.id = a.id";
+    let effects = database.script_effects(sql);
+    assert_eq!(effects.result.as_ref().expect("a result")[0].tag, "UPDATE 0");
+    assert_eq!(only_command(&effects).kind, CommandKind::Update { known: vec![(1, Value::BigInt(1))] });
+}

@@ -26,6 +26,8 @@ fn scripts_are_told_apart_by_what_they_do() {
     assert_eq!(kind(" ; -- nothing\n;"), StatementKind::Empty);
     assert_eq!(kind("SELECT 1; SELECT 2"), StatementKind::Read);
     assert_eq!(kind("SELECT 1; DELETE FROM account"), StatementKind::Write);
+    assert_eq!(kind("WITH a AS (DELETE FROM account) SELECT 1"), StatementKind::Write);
+    assert_eq!(kind("WITH a AS (SELECT 1) DELETE FROM account"), StatementKind::Write);
     assert_eq!(kind("CALL p(1, 'x', NULL)"), StatementKind::Write);
     assert_eq!(kind("CREATE TABLE t (a integer); DROP TABLE t"), StatementKind::SchemaChange);
     let StatementKind::Copy { table, columns } = kind("COPY account (name, id) FROM STDIN") else {
@@ -55,6 +57,13 @@ fn types_of_parameters_are_inferred_from_their_use() {
     const TEXT: DataType = DataType::Text(None);
     assert_eq!(inferred("SELECT name FROM account WHERE id = $1", &[]), [DataType::BigInt]);
     assert_eq!(inferred("INSERT INTO account VALUES ($1, $2, $3)", &[]), [DataType::BigInt, NUMERIC, TEXT]);
+    assert_eq!(
+        inferred(
+            "WITH a AS (UPDATE account SET balance = $2 WHERE id = $1 RETURNING name) SELECT 1 FROM a WHERE name = $3",
+            &[]
+        ),
+        [DataType::BigInt, NUMERIC, TEXT]
+    );
     assert_eq!(
         inferred("UPDATE account SET balance = balance + $2 WHERE id = $1", &[]),
         [DataType::BigInt, NUMERIC]

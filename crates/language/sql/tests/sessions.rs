@@ -545,3 +545,38 @@ fn checkpoint_stands_alone() {
     let mut session = begin(&database);
     assert_eq!(run(&mut session, "CHECKPOINT"), "25001");
 }
+
+#[test]
+fn with_queries_that_change_rows_run_in_blocks() {
+    let mut database = database();
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            (
+                "WITH a AS (UPDATE account SET balance = balance + 5 WHERE id = 1 RETURNING balance) SELECT balance FROM a",
+                "105",
+            ),
+            ("WITH a AS (INSERT INTO log (line) VALUES ('unread')) SELECT count(*) FROM log", "0"),
+            (
+                "WITH a AS (DELETE FROM account WHERE id = 2 RETURNING name) INSERT INTO log (line) SELECT name FROM a",
+                "INSERT 0 1",
+            ),
+            ("SAVEPOINT s", "SAVEPOINT"),
+            ("WITH a AS (INSERT INTO account VALUES (1)) SELECT 1", "23505"),
+            ("ROLLBACK TO s", "ROLLBACK"),
+            ("SELECT line FROM log ORDER BY line", "b;unread"),
+            ("SELECT id, balance FROM account", "1,105"),
+        ],
+    );
+    commits(&mut database, session);
+    assert_eq!(database.rows("SELECT id, balance FROM account"), [["1", "105"]]);
+    assert_eq!(database.rows("SELECT line FROM log ORDER BY line"), [["b"], ["unread"]]);
+
+    // What it returns was seen.
+    let mut session = begin(&database);
+    let text = "WITH a AS (UPDATE account SET step = 1 RETURNING balance) SELECT balance FROM a";
+    steps(&mut session, &[(text, "105")]);
+    database.run("UPDATE account SET balance = 106 WHERE id = 1").expect("a change");
+    conflicts(&mut database, session);
+}

@@ -119,6 +119,11 @@ fn mixed_types() {
 }
 
 #[test]
+fn with_changes() {
+    run("with_changes");
+}
+
+#[test]
 fn foreign_keys_of_keys() {
     run("foreign_keys_of_keys");
 }

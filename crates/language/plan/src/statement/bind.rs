@@ -6,9 +6,10 @@ use crate::statement::BoundStatement;
 use crate::statement::call::bind_call;
 use crate::statement::delete::bind_delete;
 use crate::statement::insert::bind_insert;
-use crate::statement::query::bind_query;
+use crate::statement::query::in_statement;
 use crate::statement::truncate::bind_truncate;
 use crate::statement::update::bind_update;
+use crate::statement::with::bind_whole;
 use crate::table::{TablePlan, Tables};
 use crate::trigger::wrong_target;
 use sqlparser::ast::{Expr, ObjectName, Spanned, Statement, TableFactor, TableWithJoins};
@@ -26,10 +27,16 @@ pub fn bind_statement(
     statement: &Statement,
 ) -> Result<BoundStatement, SqlError> {
     match statement {
-        Statement::Query(query) => Ok(BoundStatement::Select(bind_query(tables, scope, query)?)),
-        Statement::Insert(insert) => bind_insert(tables, scope, insert).map(BoundStatement::Insert),
-        Statement::Update(update) => bind_update(tables, scope, update).map(BoundStatement::Update),
-        Statement::Delete(delete) => bind_delete(tables, scope, delete).map(BoundStatement::Delete),
+        Statement::Query(query) => bind_whole(tables, scope, query),
+        Statement::Insert(insert) => {
+            in_statement(tables, scope, |scope, _| bind_insert(scope, insert)).map(BoundStatement::Insert)
+        }
+        Statement::Update(update) => {
+            in_statement(tables, scope, |scope, _| bind_update(scope, update)).map(BoundStatement::Update)
+        }
+        Statement::Delete(delete) => {
+            in_statement(tables, scope, |scope, _| bind_delete(scope, delete)).map(BoundStatement::Delete)
+        }
         Statement::Truncate(truncate) => bind_truncate(tables, scope, truncate).map(BoundStatement::Delete),
         Statement::Call(call) => bind_call(scope, call).map(BoundStatement::Call),
         other => Err(unsupported_statement(other)),

@@ -3,26 +3,21 @@
 use crate::command::DeletePlan;
 use crate::expression::{Binder, Source};
 use crate::predicate::Condition;
-use crate::scope::VariableScope;
 use crate::statement::Access;
 use crate::statement::bind::{bind_where, columns_of, single_table};
 use crate::statement::change::BoundDelete;
 use crate::statement::from::bind_from_target;
 use crate::statement::output::{bind_returning, bind_returning_beside};
-use crate::statement::query::{finding, in_statement};
+use crate::statement::query::{QueryScope, finding};
 use crate::statement::update::holds_query;
 use crate::statement::view_target::{Change, ViewTarget};
-use crate::table::Tables;
 use sqlparser::ast::{self, FromTable, TableFactor};
 use std::convert::identity;
 use std::sync::Arc;
 use types::{ColumnSet, Privileges, SqlError, SqlState};
 
-pub(super) fn bind_delete(
-    tables: &Tables,
-    scope: &VariableScope,
-    delete: &ast::Delete,
-) -> Result<BoundDelete, SqlError> {
+pub(super) fn bind_delete(outer: QueryScope<'_>, delete: &ast::Delete) -> Result<BoundDelete, SqlError> {
+    let (tables, scope) = (outer.tables, outer.variables);
     if !delete.tables.is_empty()
         || delete.output.is_some()
         || !delete.order_by.is_empty()
@@ -39,7 +34,7 @@ pub(super) fn bind_delete(
     if let TableFactor::Table { name, .. } = &from.relation
         && let Some(view) = ViewTarget::find(tables, scope, name, Change::Delete)?
     {
-        return view.bind_delete(tables, scope, from, delete);
+        return view.bind_delete(outer, from, delete);
     }
     let (table, known_as) = single_table(tables, scope, from)?;
     scope.note_use(&table.relation, Privileges::DELETE);
@@ -49,7 +44,7 @@ pub(super) fn bind_delete(
     }
     let others = delete.using.as_deref().unwrap_or_default();
     if !others.is_empty() || delete.selection.iter().any(|part| holds_query(scope, part)) {
-        return in_statement(tables, scope, |query, level| {
+        return outer.beside(|query, level| {
             let (item, names, key) = bind_from_target(query, level, (&from.relation, table), others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let conditions = bind_where(&binder, delete.selection.as_ref())?;

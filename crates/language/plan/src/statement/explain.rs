@@ -11,58 +11,76 @@ use types::{ColumnSet, TriggerEvent};
 
 /// The lines of EXPLAIN; `None` for what is explained otherwise.
 pub fn explain(statement: &BoundStatement) -> Option<Vec<String>> {
-    let mut plan = Plan { lines: Vec::new(), depth: 0 };
-    match statement {
-        BoundStatement::Select(select) => plan.select(select),
-        BoundStatement::Insert(insert) => {
-            plan.line(format!("Insert into {}", insert.table.name));
-            plan.depth += 1;
-            match &insert.on_conflict {
-                None => {}
-                Some(OnConflict { action: ConflictAction::Nothing, .. }) => {
-                    plan.line("a row whose key exists is left out: reads existence")
-                }
-                Some(OnConflict { action: ConflictAction::Update { uses, .. }, .. }) => {
-                    let uses = columns(&insert.table, *uses);
-                    plan.line(format!("a row whose key exists is changed: reads {uses} of it"));
-                }
-            }
-            match &insert.source {
-                InsertSource::Rows(rows) => plan.line(format!("{} given", counted(rows.len(), "row"))),
-                InsertSource::Select(select, _) => plan.select(select),
-            }
-            let mut events = vec![TriggerEvent::Insert];
-            if let Some(OnConflict { action: ConflictAction::Update { .. }, .. }) = &insert.on_conflict {
-                events.push(TriggerEvent::Update);
-            }
-            plan.triggers(&insert.table, &events);
-        }
-        BoundStatement::Update(update) => {
-            let table = &update.plan.table;
-            let writes = columns(table, update.plan.writes);
-            let moves = if update.plan.moves { ", and move the row to another key" } else { "" };
-            plan.line(format!("Update {}: commands that write {writes}{moves}", table.name));
-            plan.change(table, &update.access, update.filter.as_ref(), TriggerEvent::Update);
-        }
-        BoundStatement::Delete(delete) => {
-            let table = &delete.plan.table;
-            plan.line(format!("Delete from {}: commands", table.name));
-            let event =
-                if delete.truncation.is_some() { TriggerEvent::Truncate } else { TriggerEvent::Delete };
-            plan.change(table, &delete.access, delete.filter.as_ref(), event);
-        }
-        BoundStatement::Call(_) | BoundStatement::Explain(_) => return None,
-    }
-    Some(plan.lines)
+    let mut plan = Plan { lines: Vec::new(), depth: 0, kept: Vec::new() };
+    plan.statement(statement).then_some(plan.lines)
 }
 
 /// The lines so far.
 struct Plan {
     lines: Vec<String>,
     depth: usize,
+    /// Numbers and names of the WITH queries whose rows are kept.
+    kept: Vec<(usize, String)>,
 }
 
 impl Plan {
+    /// Adds the lines of a statement. False: it is explained otherwise.
+    fn statement(&mut self, statement: &BoundStatement) -> bool {
+        match statement {
+            BoundStatement::Select(select) => self.select(select),
+            BoundStatement::Insert(insert) => {
+                self.line(format!("Insert into {}", insert.table.name));
+                self.depth += 1;
+                match &insert.on_conflict {
+                    None => {}
+                    Some(OnConflict { action: ConflictAction::Nothing, .. }) => {
+                        self.line("a row whose key exists is left out: reads existence")
+                    }
+                    Some(OnConflict { action: ConflictAction::Update { uses, .. }, .. }) => {
+                        let uses = columns(&insert.table, *uses);
+                        self.line(format!("a row whose key exists is changed: reads {uses} of it"));
+                    }
+                }
+                match &insert.source {
+                    InsertSource::Rows(rows) => self.line(format!("{} given", counted(rows.len(), "row"))),
+                    InsertSource::Select(select, _) => self.select(select),
+                }
+                let mut events = vec![TriggerEvent::Insert];
+                if let Some(OnConflict { action: ConflictAction::Update { .. }, .. }) = &insert.on_conflict {
+                    events.push(TriggerEvent::Update);
+                }
+                self.triggers(&insert.table, &events);
+            }
+            BoundStatement::Update(update) => {
+                let table = &update.plan.table;
+                let writes = columns(table, update.plan.writes);
+                let moves = if update.plan.moves { ", and move the row to another key" } else { "" };
+                self.line(format!("Update {}: commands that write {writes}{moves}", table.name));
+                self.change(table, &update.access, update.filter.as_ref(), TriggerEvent::Update);
+            }
+            BoundStatement::Delete(delete) => {
+                let table = &delete.plan.table;
+                self.line(format!("Delete from {}: commands", table.name));
+                let event =
+                    if delete.truncation.is_some() { TriggerEvent::Truncate } else { TriggerEvent::Delete };
+                self.change(table, &delete.access, delete.filter.as_ref(), event);
+            }
+            BoundStatement::With(with) => {
+                let depth = self.depth;
+                for change in &with.changes {
+                    self.line(format!("With {}, once", change.name));
+                    self.depth = depth + 1;
+                    self.statement(&change.statement);
+                    self.depth = depth;
+                    self.kept.push((change.number, change.name.clone()));
+                }
+                self.statement(&with.main);
+            }
+            BoundStatement::Call(_) | BoundStatement::Explain(_) => return false,
+        }
+        true
+    }
+
     fn line(&mut self, text: impl AsRef<str>) {
         self.lines.push(format!("{}{}", "  ".repeat(self.depth), text.as_ref()));
     }
@@ -148,7 +166,12 @@ impl Plan {
                 sides.iter().for_each(|side| self.select(side));
                 self.depth -= 1;
             }
-            Relation::Working(_) => self.line("Rows that were found last"),
+            Relation::Working(number) => {
+                match self.kept.iter().find(|(known, _)| known == number).map(|(_, name)| name.clone()) {
+                    Some(name) => self.line(format!("Rows that {name} returns")),
+                    None => self.line("Rows that were found last"),
+                }
+            }
             Relation::Join(join) => {
                 let kind = match join.kind {
                     JoinKind::Inner => "Join",

@@ -356,7 +356,8 @@ fn bind_factor(
                 && let Some(common) = query.common(&name_of(ident)?)
             {
                 let known_as = name_of(ident)?;
-                if let Some((number, columns)) = common.working() {
+                let kept = common.kept_rows().map_err(|error| query.variables.located(error, name.span()))?;
+                if let Some((number, columns)) = kept {
                     let named =
                         columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
                     add_relation(query, names, &known_as, alias.as_ref(), named)?;

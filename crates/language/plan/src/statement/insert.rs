@@ -8,9 +8,9 @@ use crate::statement::bind::find_table;
 use crate::statement::change::{Arbiter, BoundInsert, ConflictAction, InsertSource, OnConflict};
 use crate::statement::fields::{InsertFields, insert_fields, written_out};
 use crate::statement::output::bind_returning;
-use crate::statement::query::{bind_query, close_literals, in_statement};
+use crate::statement::query::{QueryScope, bind_nested, close_literals};
 use crate::statement::view_target::{Change, ViewTarget};
-use crate::table::{TablePlan, Tables};
+use crate::table::TablePlan;
 use sqlparser::ast::{
     self, ConflictTarget, Expr, ObjectName, OnConflictAction, SetExpr, Spanned, TableAlias, TableObject,
 };
@@ -19,11 +19,8 @@ use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use types::{ColumnSet, DataType, Index, Privileges, SqlError, SqlState, Value, object_name, schema_of};
 
-pub(super) fn bind_insert(
-    tables: &Tables,
-    scope: &VariableScope,
-    insert: &ast::Insert,
-) -> Result<BoundInsert, SqlError> {
+pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result<BoundInsert, SqlError> {
+    let (tables, scope) = (outer.tables, outer.variables);
     refuse_insert_forms(insert)?;
     let TableObject::TableName(name) = &insert.table else {
         return Err(SqlError::unsupported("INSERT into this target"));
@@ -57,9 +54,9 @@ pub(super) fn bind_insert(
     let source = match &insert.source {
         None => InsertSource::Rows(vec![default_row(table)]),
         Some(query) => match query.body.as_ref() {
-            SetExpr::Values(values) if query.order_by.is_none() && query.limit_clause.is_none() => {
+            SetExpr::Values(values) if is_plain(query) => {
                 let explicit = !insert.columns.is_empty();
-                let rows = in_statement(tables, scope, |query, level| {
+                let rows = outer.beside(|query, level| {
                     let binder = query.binder(level, Source::Nothing);
                     let row = |row: &ast::Parens<Vec<Expr>>| {
                         insert_row(table, &binder, &targets, explicit, &written_out(&binder, &row.content)?)
@@ -68,13 +65,13 @@ pub(super) fn bind_insert(
                 });
                 InsertSource::Rows(rows?)
             }
-            _ => insert_select(tables, table, scope, &targets, query)?,
+            _ => insert_select(outer, table, &targets, query)?,
         },
     };
     let on_conflict = match &insert.on {
         None => None,
         Some(ast::OnInsert::OnConflict(on_conflict)) => {
-            Some(bind_on_conflict(tables, (table, view.as_ref()), &known_as, scope, on_conflict)?)
+            Some(bind_on_conflict(outer, (table, view.as_ref()), &known_as, on_conflict)?)
         }
         Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY").hint("Use ON CONFLICT.")),
     };
@@ -101,6 +98,11 @@ pub(super) fn bind_insert(
     Ok(BoundInsert { table: table.clone(), source, on_conflict, returning })
 }
 
+/// VALUES and nothing around it.
+fn is_plain(query: &ast::Query) -> bool {
+    query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none()
+}
+
 /// As PostgreSQL: what is looked at must be readable as well.
 fn insert_privileges(insert: &ast::Insert) -> Privileges {
     let mut privileges = Privileges::INSERT;
@@ -116,10 +118,9 @@ fn insert_privileges(insert: &ast::Insert) -> Privileges {
 }
 
 fn bind_on_conflict(
-    tables: &Tables,
+    outer: QueryScope<'_>,
     (table, view): (&Arc<TablePlan>, Option<&ViewTarget>),
     known_as: &str,
-    scope: &VariableScope,
     on_conflict: &ast::OnConflict,
 ) -> Result<OnConflict, SqlError> {
     let arbiters = match &on_conflict.conflict_target {
@@ -159,14 +160,14 @@ fn bind_on_conflict(
         hidden: Vec::new(),
         keyed: false,
         may_be_missing: false,
-        row_type: tables.routines().types().named(catalogued).map(|known| known.data_type()),
+        row_type: outer.tables.routines().types().named(catalogued).map(|known| known.data_type()),
         records: Vec::new(),
     };
     // The columns of a view are none of the rows, and stand behind them.
     let first = if view.is_some() { 2 * width } else { 0 };
     let relations = vec![relation(known_as, first), relation("excluded", first + columns.len())];
     let names = Relations { relations, merged: Vec::new(), joins: Vec::new() };
-    in_statement(tables, scope, |query, level| {
+    outer.beside(|query, level| {
         let binder = query.binder(level, Source::Relations(&names));
         let list = match view {
             Some(view) => view.base_assignments(&update.assignments, Change::Insert)?,
@@ -363,13 +364,13 @@ pub(super) fn is_default(value: &Expr) -> bool {
 }
 
 fn insert_select(
-    tables: &Tables,
+    outer: QueryScope<'_>,
     table: &TablePlan,
-    scope: &VariableScope,
     targets: &[usize],
     query: &ast::Query,
 ) -> Result<InsertSource, SqlError> {
-    let mut select = bind_query(tables, scope, query)?;
+    let scope = outer.variables;
+    let (mut select, _) = bind_nested(outer, query, None)?;
     if select.columns.len() > targets.len() {
         return Err(count_mismatch(true));
     }

@@ -48,6 +48,7 @@ mod truncate;
 mod update;
 mod view_conflict;
 mod view_target;
+mod with;
 
 use crate::expression::Expression;
 use crate::table::TablePlan;
@@ -66,6 +67,7 @@ pub use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
 pub use slots::VisitSlot;
 use std::sync::Arc;
 use types::{OutputColumn, TriggerEvent, Value};
+pub use with::{BoundWith, WithChange, changes_rows};
 
 /// A statement that [`execute::Execution::run`] runs.
 #[derive(Debug)]
@@ -79,6 +81,8 @@ pub enum BoundStatement {
     Update(BoundUpdate),
     /// DELETE
     Delete(BoundDelete),
+    /// Any of these behind WITH queries of which some change rows.
+    With(Box<BoundWith>),
     /// CALL
     Call(BoundCall),
     /// EXPLAIN, already explained: one text per row.
@@ -124,6 +128,7 @@ impl BoundStatement {
             BoundStatement::Insert(insert) => returned(&insert.returning),
             BoundStatement::Update(update) => returned(&update.returning),
             BoundStatement::Delete(delete) => returned(&delete.returning),
+            BoundStatement::With(with) => with.main.columns(),
             BoundStatement::Call(_) => &[],
             BoundStatement::Explain(explain) => &explain.columns,
         }
@@ -136,6 +141,7 @@ impl BoundStatement {
             BoundStatement::Insert(insert) => insert.returning.is_some(),
             BoundStatement::Update(update) => update.returning.is_some(),
             BoundStatement::Delete(delete) => delete.returning.is_some(),
+            BoundStatement::With(with) => with.main.returns_rows(),
             BoundStatement::Call(_) => false,
         }
     }
@@ -143,6 +149,14 @@ impl BoundStatement {
     /// True where it changes nothing.
     pub fn is_read(&self) -> bool {
         matches!(self, BoundStatement::Select(_) | BoundStatement::Explain(_))
+    }
+
+    /// True where its rows are those of a query, whatever else it does.
+    pub fn is_query(&self) -> bool {
+        match self {
+            BoundStatement::With(with) => with.main.is_query(),
+            other => matches!(other, BoundStatement::Select(_)),
+        }
     }
 
     /// The table that it changes, and what triggers fire at.
@@ -154,7 +168,10 @@ impl BoundStatement {
                 Some((&delete.plan.table, TriggerEvent::Truncate))
             }
             BoundStatement::Delete(delete) => Some((&delete.plan.table, TriggerEvent::Delete)),
-            BoundStatement::Select(_) | BoundStatement::Call(_) | BoundStatement::Explain(_) => None,
+            BoundStatement::Select(_)
+            | BoundStatement::With(_)
+            | BoundStatement::Call(_)
+            | BoundStatement::Explain(_) => None,
         }
     }
 
@@ -166,6 +183,7 @@ impl BoundStatement {
             BoundStatement::Update(_) => format!("UPDATE {affected}"),
             BoundStatement::Delete(delete) if delete.truncation.is_some() => "TRUNCATE TABLE".to_string(),
             BoundStatement::Delete(_) => format!("DELETE {affected}"),
+            BoundStatement::With(with) => with.main.tag(affected),
             BoundStatement::Call(_) => "CALL".to_string(),
             BoundStatement::Explain(_) => "EXPLAIN".to_string(),
         }

@@ -1,6 +1,6 @@
 //! Queries inside of one another: scopes, WITH, set operations, VALUES, and what a query needs of the one around it.
 
-use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
+use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source, broken};
 use crate::predicate::conjunction;
 use crate::scope::VariableScope;
 use crate::statement::from::plan_from;
@@ -8,6 +8,7 @@ use crate::statement::output::check_list;
 use crate::statement::relation::{Relation, SetOperation};
 use crate::statement::select::{BoundSelect, Distinctness, From};
 use crate::statement::select_query::{Outputs, bind_limit, bind_order, bind_select};
+use crate::statement::with::refuse_change;
 use crate::table::Tables;
 use crate::view::ViewPlan;
 use sqlparser::ast::{self, Cte, Query, SetExpr, SetOperator, SetQuantifier, Spanned};
@@ -31,19 +32,27 @@ pub struct QueryScope<'a> {
     common: Option<&'a CommonTable<'a>>,
     /// Queries bound so far.
     queries: &'a Cell<usize>,
+    /// Numbers of the WITH queries whose rows were named that are kept while the statement runs.
+    kept: &'a RefCell<Vec<usize>>,
 }
 
-/// A WITH query: bound where it is used, every time.
+/// A WITH query.
 pub(super) struct CommonTable<'a> {
     name: String,
     columns: Vec<String>,
-    query: &'a Query,
-    /// It may name itself.
-    recursive: bool,
-    /// Inside of it: its number, and the columns of the rows that it has found.
-    working: Option<(usize, &'a [OutputColumn])>,
+    source: CommonSource<'a>,
     /// Those before it.
     scope: QueryScope<'a>,
+}
+
+/// Where the rows of a WITH query come from.
+#[derive(Clone, Copy)]
+pub(super) enum CommonSource<'a> {
+    /// A query, bound where it is used, every time. The flag: it may name itself.
+    Query(&'a Query, bool),
+    /// They are kept while the statement runs, under this number: those that a recursive query has found last, inside of
+    /// it, and those that a change of rows returns. Their columns; none where it returns none.
+    Kept(usize, Option<&'a [OutputColumn]>),
 }
 
 /// One query among nested ones: what it needs of the query around it.
@@ -96,6 +105,25 @@ impl<'a> Level<'a> {
 }
 
 impl<'a> QueryScope<'a> {
+    /// What stands beside this one in a statement.
+    pub(super) fn beside<R>(
+        self,
+        bind: impl FnOnce(QueryScope<'a>, &Level<'_>) -> Result<R, SqlError>,
+    ) -> Result<R, SqlError> {
+        bind(self, &Level::new(None))
+    }
+
+    /// A number that no other query of the statement has.
+    pub(super) fn next_number(self) -> usize {
+        self.queries.set(self.queries.get() + 1);
+        self.queries.get()
+    }
+
+    /// Numbers of the WITH queries whose rows were named since this was asked last.
+    pub(super) fn take_kept(self) -> Vec<usize> {
+        self.kept.take()
+    }
+
     /// A binder for the expressions of a query.
     pub fn binder<'b>(self, level: &'b Level<'b>, source: Source<'b>) -> Binder<'b>
     where
@@ -117,10 +145,52 @@ impl<'a> QueryScope<'a> {
     }
 }
 
-impl CommonTable<'_> {
-    /// Inside of a recursive query: its number, and the columns of the rows that it has found.
-    pub fn working(&self) -> Option<(usize, &[OutputColumn])> {
-        self.working
+impl<'a> CommonTable<'a> {
+    /// A query of WITH, after those that `scope` knows.
+    pub fn new(cte: &'a Cte, recursive: bool, scope: QueryScope<'a>) -> Result<CommonTable<'a>, SqlError> {
+        let Cte { alias, query, from: None, materialized: _, closing_paren_token: _ } = cte else {
+            return Err(SqlError::unsupported("this form of WITH"));
+        };
+        let name = name_of(&alias.name)?;
+        let columns = alias.columns.iter().map(|column| name_of(&column.name)).collect::<Result<_, _>>()?;
+        Ok(CommonTable { name, columns, source: CommonSource::Query(query, recursive), scope })
+    }
+
+    /// The same, whose rows are kept.
+    pub fn kept<'k>(&self, number: usize, columns: Option<&'k [OutputColumn]>) -> CommonTable<'k>
+    where
+        'a: 'k,
+    {
+        let (name, scope) = (self.name.clone(), self.scope);
+        CommonTable { name, columns: Vec::new(), source: CommonSource::Kept(number, columns), scope }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is bound behind it, and knows it.
+    pub fn behind(&'a self) -> QueryScope<'a> {
+        QueryScope { common: Some(self), ..self.scope }
+    }
+
+    /// The number and the columns of rows that are kept; `None`: the query is bound for each use.
+    ///
+    /// # Errors
+    /// `0A000` where it returns none.
+    pub fn kept_rows(&self) -> Result<Option<(usize, &'a [OutputColumn])>, SqlError> {
+        match self.source {
+            CommonSource::Query(..) => Ok(None),
+            CommonSource::Kept(number, Some(columns)) => {
+                self.scope.kept.borrow_mut().push(number);
+                Ok(Some((number, columns)))
+            }
+            CommonSource::Kept(_, None) => {
+                let message = format!("WITH query \"{}\" does not have a RETURNING clause", self.name);
+                Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
+        }
     }
 
     /// Binds the query for one use.
@@ -128,31 +198,42 @@ impl CommonTable<'_> {
     /// # Errors
     /// As [`bind_query`].
     pub fn bind(&self) -> Result<BoundSelect, SqlError> {
-        let mut select = match self.bind_recursive()? {
-            Some(select) => select,
-            None => bind_nested(self.scope, self.query, None)?.0,
+        let CommonSource::Query(query, recursive) = self.source else {
+            return Err(broken("a WITH query whose rows are kept"));
         };
-        if self.columns.len() > select.columns.len() {
+        let mut select = match self.bind_recursive(query, recursive)? {
+            Some(select) => select,
+            None => bind_nested(self.scope, query, None)?.0,
+        };
+        select.columns = self.renamed(&select.columns)?;
+        Ok(select)
+    }
+
+    /// Its columns, with the names that WITH gives them.
+    ///
+    /// # Errors
+    /// `42P10` where there are more names.
+    pub fn renamed(&self, columns: &[OutputColumn]) -> Result<Arc<[OutputColumn]>, SqlError> {
+        if self.columns.len() > columns.len() {
             let message = format!(
                 "WITH query \"{}\" has {} columns available but {} columns specified",
                 self.name,
-                select.columns.len(),
+                columns.len(),
                 self.columns.len()
             );
             return Err(SqlError::new(SqlState(*b"42P10"), message));
         }
-        let mut columns = select.columns.to_vec();
+        let mut columns = columns.to_vec();
         for (column, name) in columns.iter_mut().zip(&self.columns) {
             column.name.clone_from(name);
         }
-        select.columns = columns.into();
-        Ok(select)
+        Ok(columns.into())
     }
 
     /// `first UNION [ALL] then`, where the second side names the query itself; `None` where it is none of these.
-    fn bind_recursive(&self) -> Result<Option<BoundSelect>, SqlError> {
+    fn bind_recursive(&self, query: &Query, recursive: bool) -> Result<Option<BoundSelect>, SqlError> {
         let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } =
-            self.query.body.as_ref()
+            query.body.as_ref()
         else {
             return Ok(None);
         };
@@ -161,7 +242,7 @@ impl CommonTable<'_> {
             SetQuantifier::None | SetQuantifier::Distinct => false,
             _ => return Ok(None),
         };
-        if !self.recursive || has_order_or_limit(self.query) || self.query.with.is_some() {
+        if !recursive || has_order_or_limit(query) || query.with.is_some() {
             return Ok(None);
         }
         let level = Level::new(None);
@@ -171,15 +252,8 @@ impl CommonTable<'_> {
             column.name.clone_from(name);
         }
         let number = self.scope.queries.get();
-        let itself = CommonTable {
-            name: self.name.clone(),
-            columns: Vec::new(),
-            query: self.query,
-            recursive: false,
-            working: Some((number, &columns)),
-            scope: self.scope,
-        };
-        let then = bind_side(QueryScope { common: Some(&itself), ..self.scope }, &level, right)?;
+        let itself = self.kept(number, Some(&columns));
+        let then = bind_side(itself.behind(), &level, right)?;
         if then.columns.len() != first.columns.len() {
             let message = "each UNION query must have the same number of columns";
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
@@ -248,7 +322,7 @@ pub(super) fn bind_view(scope: QueryScope<'_>, view: &ViewPlan) -> Result<BoundS
     // Its text has the names of the catalog.
     let tables = scope.tables.with_search_path(&SearchPath::default());
     let variables = VariableScope::for_procedure(None).with_routines(tables.routines());
-    let inside = QueryScope { tables: &tables, variables: &variables, common: None, queries: scope.queries };
+    let inside = QueryScope { tables: &tables, variables: &variables, common: None, ..scope };
     let (mut select, _) = bind_nested(inside, &view.query, None)?;
     variables.called().iter().for_each(|called| scope.variables.note_call(called));
     let types: Vec<DataType> = view.columns.iter().map(|column| column.data_type).collect();
@@ -287,8 +361,9 @@ pub(super) fn in_statement<R>(
     variables: &VariableScope,
     bind: impl FnOnce(QueryScope<'_>, &Level<'_>) -> Result<R, SqlError>,
 ) -> Result<R, SqlError> {
-    let queries = Cell::new(0);
-    bind(QueryScope { tables, variables, common: None, queries: &queries }, &Level::new(None))
+    let (queries, kept) = Default::default();
+    let scope = QueryScope { tables, variables, common: None, queries: &queries, kept: &kept };
+    bind(scope, &Level::new(None))
 }
 
 /// The query that finds what an UPDATE or DELETE changes: these outputs over FROM under these conditions.
@@ -344,16 +419,16 @@ fn with_common(
 ) -> Result<BoundSelect, SqlError> {
     let Some((next, rest)) = rest.split_first() else { return bind_body(scope, level, query) };
     let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
-    let Cte { alias, query: inner, from: None, materialized: _, closing_paren_token: _ } = next else {
-        return Err(SqlError::unsupported("this form of WITH"));
-    };
-    let name = name_of(&alias.name)?;
-    let columns = alias.columns.iter().map(|column| name_of(&column.name)).collect::<Result<_, _>>()?;
-    let common = CommonTable { name, columns, query: inner, recursive, working: None, scope };
-    with_common(QueryScope { common: Some(&common), ..scope }, level, query, rest)
+    refuse_change(scope, next)?;
+    let common = CommonTable::new(next, recursive, scope)?;
+    with_common(common.behind(), level, query, rest)
 }
 
-fn bind_body(scope: QueryScope<'_>, level: &Level<'_>, query: &Query) -> Result<BoundSelect, SqlError> {
+pub(super) fn bind_body(
+    scope: QueryScope<'_>,
+    level: &Level<'_>,
+    query: &Query,
+) -> Result<BoundSelect, SqlError> {
     refuse_query_forms(scope.variables, query)?;
     match query.body.as_ref() {
         SetExpr::Select(select) => bind_select(scope, level, query, select),

@@ -19,6 +19,7 @@ impl BoundStatement {
             BoundStatement::Insert(insert) => insert.visit_slots(visit),
             BoundStatement::Update(update) => update.visit_slots(visit),
             BoundStatement::Delete(delete) => delete.visit_slots(visit),
+            BoundStatement::With(with) => with.statements().for_each(|part| part.visit_slots(visit)),
             BoundStatement::Call(call) => visit_all(&call.arguments, visit),
             BoundStatement::Explain(_) => {}
         }

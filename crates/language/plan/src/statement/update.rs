@@ -11,20 +11,16 @@ use crate::statement::bind::{bind_where, columns_of, single_table};
 use crate::statement::change::BoundUpdate;
 use crate::statement::from::bind_from_target;
 use crate::statement::output::{bind_returning, bind_returning_beside};
-use crate::statement::query::{finding, in_statement};
+use crate::statement::query::{QueryScope, finding};
 use crate::statement::view_target::{Change, ViewTarget};
-use crate::table::Tables;
 use sqlparser::ast::{self, Expr, TableFactor, UpdateTableFromKind};
 use std::convert::identity;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use types::{ColumnSet, Privileges, SqlError};
 
-pub(super) fn bind_update(
-    tables: &Tables,
-    scope: &VariableScope,
-    update: &ast::Update,
-) -> Result<BoundUpdate, SqlError> {
+pub(super) fn bind_update(outer: QueryScope<'_>, update: &ast::Update) -> Result<BoundUpdate, SqlError> {
+    let (tables, scope) = (outer.tables, outer.variables);
     if update.output.is_some() || update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some()
     {
         return Err(SqlError::unsupported("this form of UPDATE"));
@@ -39,7 +35,7 @@ pub(super) fn bind_update(
     if let TableFactor::Table { name, .. } = &update.table.relation
         && let Some(view) = ViewTarget::find(tables, scope, name, Change::Update)?
     {
-        return view.bind_update(tables, scope, update, others);
+        return view.bind_update(outer, update, others);
     }
     let (table, known_as) = single_table(tables, scope, &update.table)?;
     scope.note_use(&table.relation, Privileges::UPDATE);
@@ -48,7 +44,7 @@ pub(super) fn bind_update(
     let runs = parts.into_iter().any(|part| holds_query(scope, part))
         || sets_running_default(table, &update.assignments);
     if !others.is_empty() || runs {
-        return in_statement(tables, scope, |query, level| {
+        return outer.beside(|query, level| {
             let (item, names, key) = bind_from_target(query, level, (&update.table.relation, table), others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let assignments = bind_assignments(table, &binder, &update.assignments)?;

@@ -298,15 +298,15 @@ impl ViewTarget {
     /// What is wrong in it.
     pub fn bind_update(
         &self,
-        tables: &Tables,
-        scope: &VariableScope,
+        outer: QueryScope<'_>,
         update: &ast::Update,
         others: &[TableWithJoins],
     ) -> Result<BoundUpdate, SqlError> {
+        let (tables, scope) = (outer.tables, outer.variables);
         let alias = only_table(&update.table)?;
         self.note(tables, scope, Privileges::UPDATE | Privileges::SELECT);
         let list = self.base_assignments(&update.assignments, Change::Update)?;
-        in_statement(tables, scope, |query, level| {
+        outer.beside(|query, level| {
             let (item, names, key, first) = self.beside(query, level, alias, others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let assignments = bind_assignments(&self.table, &binder, &list)?;
@@ -342,15 +342,15 @@ impl ViewTarget {
     /// What is wrong in it.
     pub fn bind_delete(
         &self,
-        tables: &Tables,
-        scope: &VariableScope,
+        outer: QueryScope<'_>,
         from: &TableWithJoins,
         delete: &ast::Delete,
     ) -> Result<BoundDelete, SqlError> {
+        let (tables, scope) = (outer.tables, outer.variables);
         let alias = only_table(from)?;
         self.note(tables, scope, Privileges::DELETE | Privileges::SELECT);
         let others = delete.using.as_deref().unwrap_or_default();
-        in_statement(tables, scope, |query, level| {
+        outer.beside(|query, level| {
             let (item, names, key, first) = self.beside(query, level, alias, others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let mut conditions = self.over_table(first, bind_where(&binder, delete.selection.as_ref())?);

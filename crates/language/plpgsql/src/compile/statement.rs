@@ -73,7 +73,7 @@ impl Compiler<'_> {
         let bound = self.statement_of_sql(statement)?;
         let Some(into) = into else {
             if bound.returns_rows() {
-                let select = matches!(bound, BoundStatement::Select(_));
+                let select = bound.is_query();
                 let error = SqlError::new(SqlState::SYNTAX_ERROR, "query has no destination for result data");
                 return Err(match select {
                     true => {

@@ -257,6 +257,9 @@ pub(crate) fn changed_table(statement: &BoundStatement) -> String {
         BoundStatement::Insert(insert) => insert.table.name.clone(),
         BoundStatement::Update(update) => update.plan.table.name.clone(),
         BoundStatement::Delete(delete) => delete.plan.table.name.clone(),
+        BoundStatement::With(with) => {
+            with.statements().map(changed_table).find(|table| !table.is_empty()).unwrap_or_default()
+        }
         BoundStatement::Select(_) | BoundStatement::Call(_) | BoundStatement::Explain(_) => String::new(),
     }
 }

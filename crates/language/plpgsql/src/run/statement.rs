@@ -225,6 +225,7 @@ impl Activation<'_> {
         match output.rows.len() {
             1 => {}
             0 if !change.target.strict => {}
+            _ if !change.target.strict && change.statement.is_query() => {}
             several => check_single(several)
                 .map_err(|error| self.with_variables(error, |visit| change.statement.visit_slots(visit)))?,
         }

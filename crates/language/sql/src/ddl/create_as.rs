@@ -6,7 +6,7 @@
 use crate::ddl::tables::{TableDraft, create_table, table_endorsement};
 use crate::ddl::{Rows, SchemaChange, relation_exists};
 use plan::scope::VariableScope;
-use plan::statement::{BoundStatement, bind_query};
+use plan::statement::{BoundStatement, bind_query, changes_rows};
 use sqlparser::ast::Query;
 use std::collections::BTreeSet;
 use syntax::names::{name_of, table_name};
@@ -72,6 +72,10 @@ pub(super) fn create_table_as(
     }
     let tables = &rows.execution.programs().tables().with_search_path(&draft.search_path);
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
+    if changes_rows(&draft.query) {
+        return Err(SqlError::unsupported("a WITH query that changes rows in CREATE TABLE AS")
+            .hint("Create the table first, and insert what the query returns."));
+    }
     let select = bind_query(tables, &scope, &draft.query)?;
     rows.execution.authorise(&scope.needs())?;
     let mut columns = select.columns.to_vec();

@@ -9,7 +9,7 @@
 use crate::ddl::names::{Qualify, rename_in_query, written};
 use crate::ddl::{SchemaChange, relation_exists};
 use plan::scope::VariableScope;
-use plan::statement::{BoundSelect, bind_query};
+use plan::statement::{BoundSelect, bind_query, changes_rows};
 use plan::table::Tables;
 use plan::view::Noted;
 use sqlparser::ast::{
@@ -117,6 +117,10 @@ fn define(catalog: &Catalog, draft: &ViewDraft) -> Result<View, SqlError> {
     let stored = Tables::new(catalog)?;
     let tables = stored.with_search_path(&draft.search_path);
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines()).noting();
+    if changes_rows(&draft.query) {
+        let message = "views must not contain data-modifying statements in WITH";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
     let mut columns = bind_query(&tables, &scope, &draft.query)?.columns.to_vec();
     if draft.columns.len() > columns.len() {
         let message = "CREATE VIEW specifies more column names than columns";
