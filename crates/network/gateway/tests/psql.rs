@@ -8,6 +8,11 @@ use std::sync::Arc;
 
 /// What psql prints for `commands`, each given with `-c`.
 fn psql(port: u16, commands: &[&str]) -> String {
+    psql_with("", port, commands)
+}
+
+/// The same with these `PGOPTIONS`.
+fn psql_with(options: &str, port: u16, commands: &[&str]) -> String {
     let mut psql = Command::new("psql");
     psql.args([
         "-X",
@@ -23,7 +28,10 @@ fn psql(port: u16, commands: &[&str]) -> String {
         "-d",
         "any",
     ]);
-    psql.env("PGCONNECT_TIMEOUT", "10").env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
+    psql.env("PGOPTIONS", options)
+        .env("PGCONNECT_TIMEOUT", "10")
+        .env("LC_ALL", "C.UTF-8")
+        .stdin(Stdio::null());
     commands.iter().for_each(|command| {
         psql.args(["-c", command]);
     });
@@ -221,4 +229,32 @@ LINE 1: select * from entente.nothing
         ),
     ])
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn options_of_the_start_are_set_or_refused() {
+    const CASES: [(&str, &str, &str); 9] = [
+        ("-c search_path=a,b", "SHOW search_path", "a,b"),
+        ("--search-path=a", "SHOW search_path", "a"),
+        (r"-csearch_path=a,\ b -c lock_timeout=5", "SHOW search_path", "a, b"),
+        ("-c my.own=1", "SHOW my.own", "1"),
+        ("-c TimeZone=Asia/Tokyo", "SHOW TimeZone", "WARNING:  parameter \"TimeZone\" stays \"UTC\""),
+        ("-c nonsense=1", "SELECT 1", "FATAL:  unrecognized configuration parameter \"nonsense\""),
+        ("-c search_path", "SELECT 1", "FATAL:  -c search_path requires a value"),
+        ("-B 100", "SELECT 1", "FATAL:  invalid command-line argument for server process: -B"),
+        (
+            "-c lock_timeout=1 -c server_version=16",
+            "SELECT 1",
+            "FATAL:  parameter \"server_version\" cannot be changed",
+        ),
+    ];
+    if !test_programs::required("psql") {
+        return;
+    }
+    let (port, _) = serve(Arc::new(Fake::default())).await;
+    let run = move || CASES.map(|(options, command, _)| psql_with(options, port, &[command]));
+    let outputs = tokio::task::spawn_blocking(run).await.expect("no panic");
+    for ((options, _, expected), output) in CASES.into_iter().zip(outputs) {
+        assert!(output.contains(expected), "{options}: {output}");
+    }
 }

@@ -4,7 +4,6 @@ pub mod aggregate;
 pub mod comment;
 pub mod create_as;
 mod dialect;
-mod dialect;
 pub mod governance;
 pub mod refused;
 pub mod role;

@@ -26,6 +26,7 @@ mod decode;
 pub(crate) mod encode;
 mod extended;
 mod message;
+mod options;
 mod password;
 pub(crate) mod script;
 mod session;
@@ -47,7 +48,7 @@ use pgwire::messages::startup::{
     Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey,
 };
 use session::{Identity, Session};
-use settings::Settings;
+use settings::{Settings, WARNING};
 use starting::Starting;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
@@ -272,7 +273,10 @@ impl PostgresServer {
         (user, role): (String, String),
         parameters: &[(String, String)],
     ) {
-        let settings = Settings::new(&user, parameters, self.database.answer_at());
+        let (settings, warnings) = match Settings::new(&user, parameters, self.database.answer_at()) {
+            Ok(settings) => settings,
+            Err(error) => return connection.close_with(&error).await,
+        };
         let process = self.next_process.fetch_add(1, Ordering::Relaxed) & i32::MAX;
         let (secret, cancel) = (random(), Arc::new(Notify::new()));
         self.cancels.lock().insert(process, (secret, Arc::clone(&cancel)));
@@ -291,6 +295,7 @@ impl PostgresServer {
             connection.put(&ParameterStatus::new(name.to_string(), value));
         }
         connection.put(&BackendKeyData::new(process, SecretKey::I32(secret)));
+        warnings.iter().for_each(|warning| connection.put_warning(WARNING, warning));
         let identity = Identity { user, process, role };
         let (database, catalogue) = (Arc::clone(&self.database), Arc::clone(&self.catalogue));
         let passwords = Arc::clone(&self.access.passwords);

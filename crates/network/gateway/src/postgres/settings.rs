@@ -1,5 +1,6 @@
 //! The settings of a session.
 
+use super::options::settings_of;
 use crate::limits::{IDLE_IN_TRANSACTION_MAX, SETTING_BYTES_MAX};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -144,20 +145,39 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// The settings that a startup message asks for. What cannot be is left at its default: a driver that names its
-    /// time zone must still be able to connect. `answer_at` is the node's default.
-    pub(super) fn new(user: &str, parameters: &[(String, String)], answer_at: AnswerAt) -> Settings {
-        let mut settings = Settings::default();
+    /// The settings that a startup message asks for, and what the client is to be warned of. `answer_at` is the node's
+    /// default. Those of `options` are set as SET does; the message's own parameters come behind them. Where one of these
+    /// has a value that cannot be, the setting stays at its default, which ParameterStatus tells the client: a driver that
+    /// names its time zone must still be able to connect.
+    ///
+    /// # Errors
+    /// `42704` for a setting that there is not; what SET says to those of `options`, and `42601` where they cannot be read.
+    pub(super) fn new(
+        user: &str,
+        parameters: &[(String, String)],
+        answer_at: AnswerAt,
+    ) -> Result<(Settings, Vec<String>), SqlError> {
+        let (mut settings, mut warnings) = (Settings::default(), Vec::new());
         settings.changed.insert(ANSWER_AT.to_string(), answer_at.name().to_string());
         settings.changed.insert("session_authorization".to_string(), user.to_string());
+        for (_, options) in parameters.iter().filter(|(name, _)| name == "options") {
+            for (name, value) in settings_of(options)? {
+                warnings.extend(settings.set(&name, Some(&value))?.warning);
+            }
+        }
         for (name, value) in parameters {
-            if let Some(known) = find(name) {
-                // A refusal leaves the default in place, which ParameterStatus tells the client.
-                let _ = settings.set(known.name, Some(value));
+            if is_of_the_protocol(name) {
+                continue;
+            }
+            match find(name) {
+                Some(known) => {
+                    let _ = settings.set(known.name, Some(value));
+                }
+                None => drop(settings.set_custom(name, Some(value))?),
             }
         }
         settings.initial = settings.changed.clone();
-        settings
+        Ok((settings, warnings))
     }
 
     /// The value of a setting.
@@ -321,6 +341,11 @@ impl Settings {
     }
 }
 
+/// Whether a parameter of a startup message is no setting.
+fn is_of_the_protocol(name: &str) -> bool {
+    matches!(name, "user" | "database" | "options" | "replication") || name.starts_with("_pq_.")
+}
+
 fn check_length(name: &str, value: &str) -> Result<(), SqlError> {
     if value.len() > SETTING_BYTES_MAX || name.len() > SETTING_BYTES_MAX {
         let message = format!("a setting has at most {SETTING_BYTES_MAX} bytes (SETTING_BYTES_MAX)");
@@ -398,10 +423,46 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
 mod tests {
     use super::*;
 
+    fn started(parameters: &[(&str, &str)]) -> Result<(Settings, Vec<String>), SqlError> {
+        let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+        let parameters: Vec<_> = parameters.iter().map(owned).collect();
+        Settings::new("ada", &parameters, AnswerAt::Attested)
+    }
+
+    #[test]
+    fn a_startup_message_sets_what_its_options_and_its_parameters_say() {
+        let options = "-c search_path=a,b --application-name=x -c my.own=1 -c TimeZone=Asia/Tokyo";
+        let parameters = [("user", "ada"), ("application_name", "y"), ("options", options), ("_pq_.z", "1")];
+        let (mut settings, warnings) = started(&parameters).expect("known settings");
+        assert_eq!(settings.get("search_path").as_deref(), Some("a,b"));
+        assert_eq!(settings.get("my.own").as_deref(), Some("1"));
+        assert_eq!(settings.get("application_name").as_deref(), Some("y"), "said outside of options");
+        assert_eq!(warnings.len(), 1, "the time zone stays: {warnings:?}");
+        settings.set("search_path", Some("c")).expect("a list");
+        settings.set("search_path", None).expect("back to what the startup said");
+        assert_eq!(settings.get("search_path").as_deref(), Some("a,b"));
+        // A driver's time zone, and a value that cannot be.
+        let parameters = [("TimeZone", "Asia/Tokyo"), ("client_encoding", "LATIN1")];
+        assert_eq!(started(&parameters).expect("left alone").0.get("TimeZone").as_deref(), Some("UTC"));
+    }
+
+    #[test]
+    fn a_startup_message_with_what_cannot_be_set_is_refused() {
+        for (name, value, state) in [
+            ("options", "-c nonsense=1", UNDEFINED_OBJECT),
+            ("nonsense", "1", UNDEFINED_OBJECT),
+            ("options", "-c statement_timeout=soon", SqlState::INVALID_PARAMETER_VALUE),
+            ("options", "-c server_version=16", CANT_CHANGE_RUNTIME_PARAM),
+            ("options", "-c search_path", SqlState::SYNTAX_ERROR),
+            ("options", "-B 100", SqlState::SYNTAX_ERROR),
+        ] {
+            assert_eq!(started(&[(name, value)]).expect_err(value).state, state, "{value}");
+        }
+    }
+
     #[test]
     fn settings_change_warn_or_refuse() {
-        let mut settings =
-            Settings::new("ada", &[("application_name".into(), "psql".into())], AnswerAt::Attested);
+        let mut settings = started(&[("application_name", "psql")]).expect("a known setting").0;
         assert_eq!(settings.get("APPLICATION_NAME").as_deref(), Some("psql"));
         let changed = settings.set("application_name", Some("other")).expect("free text");
         assert_eq!(changed.report, Some(("application_name", "other".to_string())));
@@ -434,7 +495,7 @@ mod tests {
 
     #[test]
     fn commits_are_answered_when_the_session_or_the_node_says() {
-        let mut settings = Settings::new("ada", &[], AnswerAt::Recorded);
+        let (mut settings, _) = Settings::new("ada", &[], AnswerAt::Recorded).expect("no parameters");
         assert_eq!(settings.answer_at(), AnswerAt::Recorded);
         settings.set("entente.answer_at", Some("Attested")).expect("a moment");
         assert_eq!(settings.answer_at(), AnswerAt::Attested);
