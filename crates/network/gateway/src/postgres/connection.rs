@@ -1,5 +1,6 @@
 //! A socket as a sequence of messages.
 
+use super::about::About;
 use super::message::{Malformed, Message, Startup, decode, decode_startup};
 use crate::limits;
 use bytes::{Buf, Bytes, BytesMut};
@@ -32,15 +33,6 @@ impl From<std::io::Error> for Closed {
     fn from(_: std::io::Error) -> Closed {
         Closed
     }
-}
-
-/// How bad an error is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Severity {
-    /// The statement failed.
-    Error,
-    /// The session ends.
-    Fatal,
 }
 
 /// What bytes come from and go to: a socket, or TLS over one.
@@ -149,10 +141,12 @@ impl Connection {
         &mut self.output
     }
 
-    /// Appends an error.
-    pub(super) fn put_error(&mut self, severity: Severity, error: &SqlError, context: Option<String>) {
-        let severity = if severity == Severity::Fatal { "FATAL" } else { "ERROR" };
-        let info = info(severity, error, context);
+    /// Appends the error of a statement, and what it is about.
+    pub(super) fn put_error(&mut self, error: &SqlError, context: Option<String>, about: About) {
+        let mut info = info("ERROR", error, context);
+        let cut = |name: Option<String>| name.as_deref().map(cut);
+        (info.schema, info.table) = (cut(about.schema), cut(about.table));
+        (info.column, info.constraint) = (cut(about.column), cut(about.constraint));
         self.put(&ErrorResponse::from(info));
     }
 
@@ -185,7 +179,7 @@ impl Connection {
 
     /// Sends a last error and closes; what the client still sends is read for a moment, so that the error arrives.
     pub(super) async fn close_with(mut self, error: &SqlError) {
-        self.put_error(Severity::Fatal, error, None);
+        self.put(&ErrorResponse::from(info("FATAL", error, None)));
         if self.flush().await.is_err() || self.stream.shutdown().await.is_err() {
             return;
         }

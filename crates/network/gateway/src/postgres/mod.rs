@@ -12,6 +12,7 @@
 //! Where it differs from PostgreSQL: outside of a transaction block a query string with several statements is one
 //! transaction, and in the extended protocol every Execute is; a COPY outside of a block is several transactions.
 
+mod about;
 mod authenticate;
 mod connection;
 mod copy;

@@ -1,6 +1,7 @@
 //! One session: its messages, what they change in it, and what it says of itself.
 
-use super::connection::{Closed, Connection, ReadError, Severity};
+use super::about::{self, About};
+use super::connection::{Closed, Connection, ReadError};
 use super::cursor::Cursors;
 use super::extended::Portal;
 use super::message::{Malformed, Message};
@@ -185,7 +186,14 @@ impl Session {
                 if let Some(block) = &mut self.block {
                     block.failed = true;
                 }
-                self.connection.put_error(Severity::Error, &error, context);
+                let about = match about::says_it(error.state) {
+                    true => {
+                        let catalog = self.known_tables().unwrap_or_else(|_| self.database.catalog());
+                        About::of(&error, &catalog)
+                    }
+                    false => About::default(),
+                };
+                self.connection.put_error(&error, context, about);
                 Ok(())
             }
         }
