@@ -94,6 +94,22 @@ impl Expressions {
             .boxed()
     }
 
+    /// Two values that compare, each in one of the types that have operators for that.
+    pub fn mixed(&self) -> BoxedStrategy<(String, String)> {
+        let forms = |bases: [&Sql; 2], types: &[&'static str]| {
+            let types = types.to_vec();
+            let base = prop_oneof![bases[0].clone(), bases[1].clone()];
+            (base, select(types)).prop_map(|(value, kind)| match kind {
+                "" => value,
+                kind => format!("({value})::{kind}"),
+            })
+        };
+        let numbers = || forms([&self.integer, &self.numeric], &["", "", "", "float8", "numeric"]);
+        let texts = || forms([&self.text, &self.text], &["", "", "char(3)", "varchar(3)", "bpchar"]);
+        let times = || forms([&self.date, &self.date], &["", "", "timestamp", "timestamptz"]);
+        prop_oneof![3 => (numbers(), numbers()), 1 => (texts(), texts()), 1 => (times(), times())].boxed()
+    }
+
     fn leaves(scope: &Scope) -> Expressions {
         let of = |kind: Type| {
             let null = Just(format!("NULL::{}", kind.name()));
@@ -244,8 +260,28 @@ impl Expressions {
             1 => (i.clone(), i.clone(), i.clone()).prop_map(|(a, b, c)| format!("({a} BETWEEN {b} AND {c})")),
             1 => (t.clone(), select(vec!["LIKE", "NOT LIKE", "ILIKE"]), t.clone())
                 .prop_map(|(a, operator, b)| format!("({a} {operator} {b})")),
+            3 => self.own_mixed(),
             1 => (i.clone(), t.clone(), i.clone(), t.clone(), select(vec!["=", "<", ">="]))
                 .prop_map(|(a, b, c, d, operator)| format!("(({a}, {b}) {operator} ({c}, {d}))")),
+        ]
+        .boxed()
+    }
+
+    /// Comparisons across types.
+    fn own_mixed(&self) -> Sql {
+        let comparisons = vec!["=", "<>", "<", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"];
+        let pair = self.mixed();
+        let two = (pair.clone(), pair.clone(), select(vec!["=", "<>", "<", ">="]));
+        prop_oneof![
+            3 => (pair.clone(), select(comparisons)).prop_map(|((a, b), operator)| format!("({a} {operator} {b})")),
+            1 => (pair.clone(), select(vec!["IN", "NOT IN"]))
+                .prop_map(|((a, b), operator)| format!("({a} {operator} ({b}, {b}))")),
+            1 => (pair.clone(), select(vec!["= ANY", "<> ALL", "< ANY", ">= ALL"]))
+                .prop_map(|((a, b), operator)| format!("({a} {operator} (ARRAY[{b}, {b}]))")),
+            1 => two.prop_map(|((a, b), (c, d), operator)| format!("(({a}, {c}) {operator} ({b}, {d}))")),
+            1 => pair.clone().prop_map(|(a, b)| format!("(CASE {a} WHEN {b} THEN 1 ELSE 2 END = 1)")),
+            1 => pair.clone().prop_map(|(a, b)| format!("(nullif({a}, {b}) IS NULL)")),
+            1 => pair.prop_map(|(a, b)| format!("({a} BETWEEN {b} AND {b})")),
         ]
         .boxed()
     }

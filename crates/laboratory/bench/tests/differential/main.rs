@@ -9,6 +9,7 @@ mod entente;
 mod expressions;
 mod postgres;
 mod programs;
+mod references;
 mod statements;
 
 use entente::Database;
@@ -88,8 +89,12 @@ fn begin(postgres: &Postgres, rows: &[String]) -> Database {
     database
 }
 
-fn compare_tables(postgres: &Postgres, database: &mut Database) -> Result<(), TestCaseError> {
-    TABLES.iter().try_for_each(|table| {
+fn compare_tables(
+    postgres: &Postgres,
+    database: &mut Database,
+    tables: &[&str],
+) -> Result<(), TestCaseError> {
+    tables.iter().try_for_each(|table| {
         let statement = Statement { sql: (*table).to_string(), ordered: true };
         compare(postgres, database, &statement, true)
     })
@@ -104,7 +109,7 @@ fn statements_answer_as_postgresql_does() {
         for statement in &statements {
             compare(&postgres, &mut database, statement, false)?;
         }
-        compare_tables(&postgres, &mut database)
+        compare_tables(&postgres, &mut database, &TABLES)
     });
 }
 
@@ -117,6 +122,29 @@ fn programs_do_what_they_do_in_postgresql() {
         for sql in std::iter::once(program).chain(calls) {
             compare(&postgres, &mut database, &Statement { sql, ordered: true }, true)?;
         }
-        compare_tables(&postgres, &mut database)
+        compare_tables(&postgres, &mut database, &TABLES)
+    });
+}
+
+#[test]
+fn references_are_kept_as_in_postgresql() {
+    let postgres = Postgres::with(&[]);
+    let cases = (references::schema(), proptest::collection::vec(references::statement(), 1..5));
+    run(300, &cases, |(schema, statements)| {
+        postgres.run(references::DROP);
+        let mut database = Database::default();
+        for sql in schema {
+            compare(&postgres, &mut database, &Statement { sql, ordered: true }, false)?;
+        }
+        for statement in &statements {
+            if statement.sql.starts_with("TRUNCATE")
+                && let Answer::Error { state, .. } = ask(&mut database, &statement.sql)
+            {
+                prop_assert_eq!(state, "0A000", "tables in a circle: {}", statement.sql);
+                continue;
+            }
+            compare(&postgres, &mut database, statement, false)?;
+        }
+        compare_tables(&postgres, &mut database, &references::TABLES)
     });
 }

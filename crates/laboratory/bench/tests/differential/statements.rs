@@ -140,11 +140,20 @@ fn from() -> BoxedStrategy<(String, Scope)> {
 fn asks(outer: &Scope) -> Sql {
     let inner = [outer.clone(), scope("u.", &Q)].concat();
     let expressions = Expressions::new(&inner, 1);
+    let mixed = (expressions.mixed(), expressions.mixed(), expressions.boolean.clone());
     let outer = Expressions::new(outer, 1);
+    let tests = vec!["IN", "NOT IN", "= ANY", "<> ALL", "< ANY", ">= ALL"];
     prop_oneof![
-        (select(vec!["EXISTS", "NOT EXISTS"]), expressions.boolean.clone())
+        2 => (mixed, select(tests)).prop_map(|(((a, b), (c, d), condition), test)| {
+            match test {
+                // Rows too.
+                "< ANY" => format!("(({a}, {c}) {test} (SELECT {b}, {d} FROM q AS u WHERE {condition}))"),
+                _ => format!("({a} {test} (SELECT {b} FROM q AS u WHERE {condition}))"),
+            }
+        }),
+        1 => (select(vec!["EXISTS", "NOT EXISTS"]), expressions.boolean.clone())
             .prop_map(|(test, condition)| format!("{test} (SELECT FROM q AS u WHERE {condition})")),
-        (
+        1 => (
             outer.integer.clone(),
             select(vec!["IN", "NOT IN"]),
             expressions.integer.clone(),
@@ -153,7 +162,7 @@ fn asks(outer: &Scope) -> Sql {
             .prop_map(|(value, test, output, condition)| {
                 format!("({value} {test} (SELECT {output} FROM q AS u WHERE {condition}))")
             }),
-        (
+        1 => (
             outer.integer.clone(),
             select(vec!["=", "<", ">="]),
             select(vec!["max(u.p)", "count(*)", "sum(u.id)"]),
@@ -162,7 +171,7 @@ fn asks(outer: &Scope) -> Sql {
             .prop_map(|(value, operator, output, condition)| {
                 format!("({value} {operator} (SELECT {output} FROM q AS u WHERE {condition}))")
             }),
-        (outer.integer, select(vec!["> ALL", "<= ANY", "= SOME"]))
+        1 => (outer.integer, select(vec!["> ALL", "<= ANY", "= SOME"]))
             .prop_map(|(value, test)| format!("({value} {test} (SELECT p FROM q))")),
     ]
     .boxed()
