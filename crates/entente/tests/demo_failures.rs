@@ -137,7 +137,7 @@ fn ended(record: &Value) -> Vec<&str> {
 #[test]
 fn nodes_that_are_killed_under_load_come_back_and_nothing_is_lost() {
     let load = ["--seconds", "20", "--rate", "300", "--customers", "500", "--restart-after", "1"];
-    let mut demo = Demo::start(&[&["--exit"], load.as_slice()].concat());
+    let mut demo = Demo::start(&[["--exit"].as_slice(), load.as_slice()].concat());
     let nodes = demo.processes();
     demo.wait_for(&["load ", "4 of 4 nodes"]);
     kill(&nodes[1]);
@@ -157,7 +157,7 @@ fn nodes_that_are_killed_under_load_come_back_and_nothing_is_lost() {
 #[test]
 fn a_node_that_is_killed_while_customers_are_loaded_costs_none() {
     let load = ["--seconds", "2", "--rate", "100", "--customers", "60000", "--restart-after", "0"];
-    let mut demo = Demo::start(&[&["--exit"], load.as_slice()].concat());
+    let mut demo = Demo::start(&[["--exit"].as_slice(), load.as_slice()].concat());
     let nodes = demo.processes();
     demo.wait_for(&["three tables and six procedures"]);
     kill(&nodes[2]);
@@ -205,7 +205,7 @@ fn ctrl_c_under_load_stops_at_once() {
 #[test]
 fn a_node_that_ends_again_and_again_is_left_alone_and_its_log_is_named() {
     let load = ["--seconds", "3", "--rate", "100", "--customers", "500", "--restart-after", "0"];
-    let mut demo = Demo::start(&[&["--exit"], load.as_slice()].concat());
+    let mut demo = Demo::start(&[["--exit"].as_slice(), load.as_slice()].concat());
     let nodes = demo.processes();
     demo.wait_for(&["load ", "4 of 4 nodes"]);
     let folder = demo.folder.path().join("network/org2");
@@ -223,7 +223,7 @@ fn a_node_that_ends_again_and_again_is_left_alone_and_its_log_is_named() {
 fn chaos_kills_leaders_and_others_and_the_checks_hold() {
     for model in [vec![], vec!["--execution", "execute-order-validate", "--protocol", "fabric-sharp"]] {
         let load = ["--exit", "--chaos", "--seconds", "14", "--customers", "500", "--restart-after", "1"];
-        let mut demo = Demo::start(&[load.as_slice(), &model].concat());
+        let mut demo = Demo::start(&[load.as_slice(), model.as_slice()].concat());
         demo.wait_for(&["--chaos kills them in turn"]);
         demo.wait_for(&["--chaos killed org1's node"]);
         demo.wait_for(&["org1's node is back", "4 of 4 nodes", "the same state digest"]);

@@ -15,7 +15,7 @@ const TURN_WITHIN: Duration = Duration::from_secs(3);
 /// Kills a node each time that all are level, in turn, every other one when its turn to lead comes, until `until`. The
 /// supervisor starts them again.
 pub(crate) async fn kill_in_turn(supervisor: &Supervisor, gateways: &[SocketAddr], until: Instant) {
-    for kill in 0.. {
+    for kill in 0_usize.. {
         // A node that does not come back fails the demo elsewhere.
         if supervisor.wait_until_level().await.is_err() {
             return;
@@ -25,7 +25,7 @@ pub(crate) async fn kill_in_turn(supervisor: &Supervisor, gateways: &[SocketAddr
             return;
         }
         let victim = kill % gateways.len();
-        let leads = kill % 2 == 0 && leads_next(supervisor, gateways, victim).await.is_ok();
+        let leads = kill.is_multiple_of(2) && leads_next(supervisor, gateways, victim).await.is_ok();
         let cause = if leads { Cause::Leader } else { Cause::Chaos };
         if supervisor.kill(victim, cause).is_err() {
             return;

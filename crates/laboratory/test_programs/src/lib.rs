@@ -12,11 +12,11 @@
 //! A test begins with what it needs:
 //!
 //! ```
-//! # fn main() {
-//! if !test_programs::required("sh") {
-//!     return;
+//! fn psql_lists_tables() {
+//!     if !test_programs::required("psql") {
+//!         return;
+//!     }
 //! }
-//! # }
 //! ```
 
 use std::io::Write as _;

@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn a_node_that_ends_again_and_again_is_given_up_and_one_that_comes_back_is_not() {
         let (now, mut node) = (Instant::now(), Lifecycle::new("org1"));
-        let mut end = |node: &mut Lifecycle| node.ended(now, String::new(), Cause::Outside, Duration::ZERO);
+        let end = |node: &mut Lifecycle| node.ended(now, String::new(), Cause::Outside, Duration::ZERO);
         for _ in 0..3 * ENDS_MAX {
             end(&mut node);
             assert!(node.is_due(now));

@@ -80,7 +80,7 @@ impl Submission {
     /// # Errors
     /// No gateway has taken them for two minutes, or one refuses what no gateway would take.
     pub(super) async fn until_answered(mut self, route: &Route, tally: &Tally) -> Result<(), ClientError> {
-        let (mut failures, mut failing) = (0, None);
+        let (mut failures, mut failing) = (0_usize, None);
         while !self.open.is_empty() {
             let (gateway, client) = route.gateway();
             let Err(error) = self.ask(client, tally).await else {
@@ -105,7 +105,7 @@ impl Submission {
             }
             route.leave(gateway);
             failures += 1;
-            if failures % route.gateways() == 0 {
+            if failures.is_multiple_of(route.gateways()) {
                 tokio::time::sleep(NOBODY_PAUSE).await;
             }
         }
