@@ -216,11 +216,8 @@ impl NodeParts {
     ) -> NodeParts {
         let (charter, executor) = (member.charter, &*recovered.executor);
         let Recovery { ledger, checkpoints, verifier, rows, .. } = recovery;
-        let charters = Arc::new(DecidedCharters::of(
-            executor,
-            files.charters.clone(),
-            member.options.known_versions,
-        ));
+        let charters =
+            Arc::new(DecidedCharters::of(executor, files.charters.clone(), member.options.known_versions));
         let receipts = Arc::new(Receipts::new());
         let states = (charter.execution == ExecutionModel::ExecuteOrderValidate).then(|| {
             let timestamp_ms = tip.last.as_ref().map_or(0, |last| last.timestamp_ms);

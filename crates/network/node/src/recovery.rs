@@ -237,7 +237,8 @@ impl Recovery {
     /// As [`Recovery::recover`].
     pub(crate) fn begin_with(&self, checkpoint: Checkpoint) -> Result<Recovered, NodeError> {
         let Checkpoint { header, state, live } = checkpoint;
-        let engine = Engine::continued(self.charter.clone(), &header, (Arc::new(state), live), self.known_versions)?;
+        let engine =
+            Engine::continued(self.charter.clone(), &header, (Arc::new(state), live), self.known_versions)?;
         let (engine, replayed) = self.pool.install(|| self.replay(engine, &Known::NOTHING))?;
         Ok(self.recovered(engine, header.height, replayed))
     }
@@ -288,6 +289,7 @@ impl Recovery {
         }
         Ok((engine, replayed))
     }
+}
 
 /// Compares the root of the state, and writes the checkpoint.
 fn check_state(

@@ -14,7 +14,7 @@ pub(super) fn settings_of(options: &str) -> Result<Vec<(String, String)>, SqlErr
         let (switch, setting) = if let Some(setting) = argument.strip_prefix("--") {
             ("--", setting.to_string())
         } else if let Some(setting) = argument.strip_prefix("-c") {
-            let next = || arguments.next().ok_or_else(|| invalid(&argument));
+            let mut next = || arguments.next().ok_or_else(|| invalid(&argument));
             ("-c ", if setting.is_empty() { next()? } else { setting.to_string() })
         } else {
             return Err(invalid(&argument));

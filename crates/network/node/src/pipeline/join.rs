@@ -106,7 +106,8 @@ impl Takeover {
         let known_versions = self.recovery.known_versions;
         let refused = |reason| NodeError::Certificate { height, reason };
         let charters = anchor.charters(&self.recovery.charter).map_err(refused)?;
-        if let Some(unknown) = known_versions.unknown(&charters).filter(|unknown| unknown.first <= height + 1) {
+        if let Some(unknown) = known_versions.unknown(&charters).filter(|unknown| unknown.first <= height + 1)
+        {
             // Before anything is written: a newer program begins where this one stood.
             return Err(EngineError::UnknownVersion(unknown).into());
         }
