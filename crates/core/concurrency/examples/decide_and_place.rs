@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;
 use state::{
     Addition, Command, CommandKind, Effects, KeyRange, Read, RowChange, RowFunction, RowId, Simulate,
-    Snapshot,
+    Snapshot, StoreError,
 };
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -36,11 +36,19 @@ impl Snapshot for Table {
         &self.catalog
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
-        self.rows.get(&RowId { table, key: key.clone() }).cloned()
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
+        Ok(self.rows.get(&RowId { table, key: key.clone() }).cloned())
     }
 
-    fn scan(&self, _: TableId, _: &KeyRange, _: bool, _: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>) {}
+    fn scan(
+        &self,
+        _: TableId,
+        _: &KeyRange,
+        _: bool,
+        _: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 struct Newest(Arc<Table>);
@@ -148,9 +156,9 @@ struct Prepared {
 }
 
 impl Simulate for Prepared {
-    fn simulate(&self, _: &dyn Snapshot) -> Effects {
+    fn simulate(&self, _: &dyn Snapshot) -> Result<Effects, StoreError> {
         let first = self.first.lock().expect("nobody panics while holding it").take();
-        first.unwrap_or_else(|| self.again.clone())
+        Ok(first.unwrap_or_else(|| self.again.clone()))
     }
 }
 
@@ -224,7 +232,8 @@ fn run(id: &str, newest: &Newest, zipf: &Zipf, skew: f64, (batches, size): (usiz
         });
         let (result, time) = pool.install(|| {
             let start = Instant::now();
-            let result = protocol.poll(newest).expect("one batch was offered");
+            let result =
+                protocol.poll(newest).expect("what is in memory can be read").expect("one batch was offered");
             (result, start.elapsed())
         });
         // The first batches warm up.

@@ -3,7 +3,7 @@
 use crate::TransactionOutcome;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
-use state::{Command, Effects, Overlay, RowChange, RowId, Simulate, Snapshot};
+use state::{Command, Effects, FirstFailure, Overlay, RowChange, RowId, Simulate, Snapshot, StoreError};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,8 +38,8 @@ impl Budget {
 }
 
 /// Runs a transaction and keeps the promises that protocols rely on: an error leaves no commands.
-pub(crate) fn execute(transaction: &dyn Simulate, snapshot: &dyn Snapshot) -> Effects {
-    let mut effects = transaction.simulate(snapshot);
+pub(crate) fn execute(transaction: &dyn Simulate, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
+    let mut effects = transaction.simulate(snapshot)?;
     if effects.catalog.take().is_some() {
         let error = SqlError::unsupported("a schema change together with other transactions")
             .hint("submit it as a transaction of its own");
@@ -48,7 +48,7 @@ pub(crate) fn execute(transaction: &dyn Simulate, snapshot: &dyn Snapshot) -> Ef
     if effects.result.is_err() {
         effects.commands.clear();
     }
-    effects
+    Ok(effects)
 }
 
 /// Runs all transactions on one snapshot, in parallel. `None`: `limit` logical steps were gone before its turn.
@@ -57,7 +57,8 @@ pub(crate) fn simulate_all(
     transactions: &[Arc<dyn Simulate>],
     snapshot: &dyn Snapshot,
     limit: u64,
-) -> Vec<Option<Effects>> {
+) -> Result<Vec<Option<Effects>>, StoreError> {
+    let failure = FirstFailure::default();
     let mut effects: Vec<Option<Effects>> = Vec::new();
     effects.resize_with(transactions.len(), || None);
     let spent: Vec<AtomicU64> = transactions.chunks(CHUNK).map(|_| AtomicU64::new(0)).collect();
@@ -69,17 +70,20 @@ pub(crate) fn simulate_all(
                 spent[..chunk].iter().fold(0u64, |sum, s| sum.saturating_add(s.load(Ordering::Relaxed)));
             let mut own = 0u64;
             for (effects, transaction) in effects.iter_mut().zip(transactions) {
-                if before.saturating_add(own) >= limit {
+                if before.saturating_add(own) >= limit || failure.get().is_some() {
                     break;
                 }
-                let found = execute(transaction.as_ref(), snapshot);
+                let found = match execute(transaction.as_ref(), snapshot) {
+                    Ok(found) => found,
+                    Err(error) => return failure.note(error),
+                };
                 own = own.saturating_add(found.steps);
                 spent[chunk].store(own, Ordering::Relaxed);
                 *effects = Some(found);
             }
         },
     );
-    effects
+    failure.check(effects)
 }
 
 /// Charges simulations in order; those behind the end of the budget do not count.
@@ -100,50 +104,53 @@ pub(crate) fn run_now(
     state: &mut Overlay<'_>,
     budget: &mut Budget,
     permits: impl FnOnce(&Effects) -> bool,
-) -> (TransactionOutcome, Option<Effects>) {
+) -> Result<(TransactionOutcome, Option<Effects>), StoreError> {
     if budget.is_spent() {
-        return (TransactionOutcome::OverBudget, None);
+        return Ok((TransactionOutcome::OverBudget, None));
     }
-    let mut effects = execute(transaction, state);
+    let mut effects = execute(transaction, state)?;
     budget.charge(effects.steps);
     if !permits(&effects) {
-        return (TransactionOutcome::Conflict, None);
+        return Ok((TransactionOutcome::Conflict, None));
     }
     let result = std::mem::replace(&mut effects.result, Ok(Vec::new()));
-    let outcome = match result.and_then(|results| apply_now(&effects.commands, state).map(|()| results)) {
-        Ok(results) => TransactionOutcome::Committed(results),
+    let outcome = match result {
+        Ok(results) => match apply_now(&effects.commands, state)? {
+            Ok(()) => TransactionOutcome::Committed(results),
+            Err(error) => TransactionOutcome::Aborted(error),
+        },
         Err(error) => TransactionOutcome::Aborted(error),
     };
-    (outcome, Some(effects))
+    Ok((outcome, Some(effects)))
 }
 
 /// Applies commands to the state that they were simulated on: nothing may fail.
-fn apply_now(commands: &[Command], state: &mut Overlay<'_>) -> Result<(), SqlError> {
+fn apply_now(commands: &[Command], state: &mut Overlay<'_>) -> Result<Result<(), SqlError>, StoreError> {
     let mut undo: Vec<(&RowId, Option<Row>)> = Vec::new();
     for command in commands {
-        let before = state.current(&command.row);
+        let before = state.current(&command.row)?;
         match step(command, before.as_ref()) {
             Step::Unchanged => {}
             Step::Changed(after) => {
                 undo.push((&command.row, before));
-                state.set(command.row.clone(), after);
+                state.set(command.row.clone(), after)?;
             }
             failed @ (Step::Again | Step::Error(_)) => {
                 debug_assert!(false, "{command:?} succeeds on the state that it was simulated on");
                 for (row, before) in undo.into_iter().rev() {
-                    state.set(row.clone(), before);
+                    state.set(row.clone(), before)?;
                 }
-                return Err(match failed {
+                return Ok(Err(match failed {
                     Step::Error(error) => error,
                     _ => SqlError::new(
                         SqlState::INTERNAL_ERROR,
                         "a guard failed on the state that it was made on",
                     ),
-                });
+                }));
             }
         }
     }
-    Ok(())
+    Ok(Ok(()))
 }
 
 /// What a command comes to at its place.

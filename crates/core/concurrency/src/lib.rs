@@ -35,14 +35,14 @@
 //!
 //! ```
 //! use concurrency::{Batch, Protocol, ProtocolOptions, Snapshots, TransactionOutcome, protocol};
-//! use state::{Effects, PlainState, Simulate, Snapshot};
+//! use state::{Effects, PlainState, Simulate, Snapshot, StoreError};
 //! use std::sync::Arc;
 //!
 //! struct Nothing;
 //! impl Simulate for Nothing {
-//!     fn simulate(&self, _: &dyn Snapshot) -> Effects {
+//!     fn simulate(&self, _: &dyn Snapshot) -> Result<Effects, StoreError> {
 //!         let (reads, scans, commands) = Default::default();
-//!         Effects { reads, scans, commands, result: Ok(vec![]), steps: 1, catalog: None }
+//!         Ok(Effects { reads, scans, commands, result: Ok(vec![]), steps: 1, catalog: None })
 //!     }
 //! }
 //! struct Empty;
@@ -55,9 +55,9 @@
 //! let mut harmony = protocol("harmony", ProtocolOptions::default())?;
 //! let transactions: Vec<Arc<dyn Simulate>> = vec![Arc::new(Nothing)];
 //! harmony.offer(Batch { height: 1, number: 0, transactions, steps_left: 1_000, forget: false, oldest_snapshot: 0 });
-//! let result = harmony.poll(&Empty).expect("one batch was offered");
+//! let result = harmony.poll(&Empty)?.expect("one batch was offered");
 //! assert_eq!(result.outcomes, [TransactionOutcome::Committed(vec![])]);
-//! # Ok::<(), concurrency::UnknownProtocol>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod aria;

@@ -9,7 +9,7 @@ use crate::{
     TransactionOutcome,
 };
 use rayon::prelude::*;
-use state::{AfterImage, Changed, Effects, Overlay, Snapshot};
+use state::{AfterImage, Changed, Effects, Overlay, Snapshot, StoreError};
 use types::ColumnSet;
 
 /// Transactions that one task turns into outcomes, or of which it frees the effects.
@@ -59,20 +59,24 @@ pub(crate) fn run(
     snapshot: &dyn Snapshot,
     options: &ProtocolOptions,
     decide: impl FnOnce(&Simulated<'_>) -> Decision,
-) -> BatchResult {
-    let simulation = simulate(batch, snapshot, options.granularity);
-    let committed = commit(batch, simulation, snapshot, options, decide);
+) -> Result<BatchResult, StoreError> {
+    let simulation = simulate(batch, snapshot, options.granularity)?;
+    let committed = commit(batch, simulation, snapshot, options, decide)?;
     free(committed.effects);
-    committed.result
+    Ok(committed.result)
 }
 
 /// Executes all transactions of a batch on a snapshot.
-pub(crate) fn simulate(batch: &Batch, snapshot: &dyn Snapshot, granularity: Granularity) -> Simulation {
-    let mut effects = simulate_all(&batch.transactions, snapshot, batch.steps_left);
+pub(crate) fn simulate(
+    batch: &Batch,
+    snapshot: &dyn Snapshot,
+    granularity: Granularity,
+) -> Result<Simulation, StoreError> {
+    let mut effects = simulate_all(&batch.transactions, snapshot, batch.steps_left)?;
     if granularity == Granularity::Row {
         effects.par_iter_mut().with_min_len(TRANSACTIONS_PER_TASK).flatten().for_each(widen);
     }
-    Simulation { effects }
+    Ok(Simulation { effects })
 }
 
 /// Lets conflicts be of whole rows.
@@ -98,7 +102,7 @@ pub(crate) fn commit(
     snapshot: &dyn Snapshot,
     options: &ProtocolOptions,
     decide: impl FnOnce(&Simulated<'_>) -> Decision,
-) -> Committed {
+) -> Result<Committed, StoreError> {
     commit_permitted(batch, simulation, snapshot, options, decide, &|_, _| true)
 }
 
@@ -110,14 +114,14 @@ pub(crate) fn commit_permitted(
     options: &ProtocolOptions,
     decide: impl FnOnce(&Simulated<'_>) -> Decision,
     permits: &dyn Fn(u32, &Effects) -> bool,
-) -> Committed {
+) -> Result<Committed, StoreError> {
     let Simulation { mut effects } = simulation;
     let mut budget = Budget::new(batch.steps_left);
     charge(&mut effects, &mut budget);
     let (decision, placement) = {
         let rows = WrittenRows::new(&effects);
         let decision = decide(&Simulated { effects: &effects, rows: &rows, snapshot });
-        let placement = place(&effects, &rows, &decision.order, snapshot, options.coalescing);
+        let placement = place(&effects, &rows, &decision.order, snapshot, options.coalescing)?;
         (decision, placement)
     };
     let executions = effects.iter().flatten().count() as u64;
@@ -143,10 +147,10 @@ pub(crate) fn commit_permitted(
     }
     let mut committed = Committed { result, effects };
     if !left_over.is_empty() && options.on_conflict == OnConflict::Reexecute {
-        run_left_over(batch, snapshot, &left_over, &mut budget, &mut committed, permits);
+        run_left_over(batch, snapshot, &left_over, &mut budget, &mut committed, permits)?;
     }
     committed.result.steps = budget.spent();
-    committed
+    Ok(committed)
 }
 
 /// How placed transactions ended.
@@ -202,15 +206,15 @@ fn run_left_over(
     budget: &mut Budget,
     committed: &mut Committed,
     permits: &dyn Fn(u32, &Effects) -> bool,
-) {
+) -> Result<(), StoreError> {
     let result = &mut committed.result;
     let mut ran = 0;
-    let placed = Changed::new(snapshot, &result.changes);
+    let placed = Changed::new(snapshot, &result.changes)?;
     let mut state = Overlay::new(&placed);
     for number in numbers {
         let transaction = batch.transactions[*number as usize].as_ref();
         let (outcome, effects) =
-            run_now(transaction, &mut state, budget, |effects| permits(*number, effects));
+            run_now(transaction, &mut state, budget, |effects| permits(*number, effects))?;
         if effects.is_some() {
             result.history.serial.push(*number);
         }
@@ -219,9 +223,10 @@ fn run_left_over(
         committed.effects[*number as usize] = effects;
     }
     let later = state.into_changes();
-    result.changes = override_changes(std::mem::take(&mut result.changes), later, snapshot);
+    result.changes = override_changes(std::mem::take(&mut result.changes), later, snapshot)?;
     result.statistics.reexecuted = ran;
     result.statistics.executions += result.statistics.reexecuted;
+    Ok(())
 }
 
 /// `changes` with the values of `later` where both have the row, without rows that are as in `before` again. Both and
@@ -230,7 +235,7 @@ fn override_changes(
     changes: Vec<AfterImage>,
     later: Vec<AfterImage>,
     before: &dyn Snapshot,
-) -> Vec<AfterImage> {
+) -> Result<Vec<AfterImage>, StoreError> {
     let mut all = Vec::with_capacity(changes.len() + later.len());
     let mut earlier = changes.into_iter().peekable();
     for change in later {
@@ -238,10 +243,10 @@ fn override_changes(
             all.push(kept);
         }
         earlier.next_if(|replaced| replaced.row == change.row);
-        if differs(before.get(change.row.table, &change.row.key).as_ref(), change.value.as_ref()) {
+        if differs(before.get(change.row.table, &change.row.key)?.as_ref(), change.value.as_ref()) {
             all.push(change);
         }
     }
     all.extend(earlier);
-    all
+    Ok(all)
 }

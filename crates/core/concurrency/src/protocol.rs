@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::harmony::Harmony;
 use crate::serial::Serial;
 use crate::ssi::Ssi;
-use state::{AfterImage, Simulate, Snapshot};
+use state::{AfterImage, Simulate, Snapshot, StoreError};
 use std::sync::{Arc, PoisonError, RwLock};
 use types::{Pipeline, ProtocolOptions, SqlError, StatementResult};
 
@@ -125,7 +125,10 @@ pub trait Protocol: Send {
     fn offer(&mut self, batch: Batch);
 
     /// The next decided batch, in ledger order. Its changes must be applied before the next call.
-    fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult>;
+    ///
+    /// # Errors
+    /// A state cannot be read. Nothing of the batch has an outcome, and the protocol is of no more use.
+    fn poll(&mut self, snapshots: &dyn Snapshots) -> Result<Option<BatchResult>, StoreError>;
 
     /// How many batches, at least 1, should be offered before the first of them is polled, so that work on them can
     /// overlap. Offering fewer changes the speed and nothing else.

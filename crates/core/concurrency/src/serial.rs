@@ -2,7 +2,7 @@
 
 use crate::execution::{Budget, differs, run_now};
 use crate::{Batch, BatchResult, BatchStatistics, History, Protocol, Snapshots, TransactionOutcome};
-use state::{AfterImage, Overlay, Snapshot};
+use state::{AfterImage, FirstFailure, Overlay, Snapshot, StoreError};
 use std::collections::VecDeque;
 
 /// Runs every transaction on the state that the one before it left: the yardstick for correctness, and for what
@@ -21,14 +21,14 @@ impl Protocol for Serial {
         self.waiting.push_back(batch);
     }
 
-    fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
-        let batch = self.waiting.pop_front()?;
-        Some(run(&batch, snapshots.newest().as_ref()))
+    fn poll(&mut self, snapshots: &dyn Snapshots) -> Result<Option<BatchResult>, StoreError> {
+        let Some(batch) = self.waiting.pop_front() else { return Ok(None) };
+        run(&batch, snapshots.newest().as_ref()).map(Some)
     }
 }
 
 /// Runs a whole batch in order.
-pub(crate) fn run(batch: &Batch, snapshot: &dyn Snapshot) -> BatchResult {
+pub(crate) fn run(batch: &Batch, snapshot: &dyn Snapshot) -> Result<BatchResult, StoreError> {
     run_but(batch, snapshot, |_| None)
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn run_but(
     batch: &Batch,
     snapshot: &dyn Snapshot,
     settled: impl Fn(usize) -> Option<TransactionOutcome>,
-) -> BatchResult {
+) -> Result<BatchResult, StoreError> {
     let mut budget = Budget::new(batch.steps_left);
     let mut state = Overlay::new(snapshot);
     let mut history = History::default();
@@ -47,13 +47,13 @@ pub(crate) fn run_but(
             outcomes.push(outcome);
             continue;
         }
-        let (outcome, effects) = run_now(transaction.as_ref(), &mut state, &mut budget, |_| true);
+        let (outcome, effects) = run_now(transaction.as_ref(), &mut state, &mut budget, |_| true)?;
         if effects.is_some() {
             history.serial.push(number as u32);
         }
         outcomes.push(outcome);
     }
-    result(batch, outcomes, changes_since(state, snapshot), history, &budget)
+    Ok(result(batch, outcomes, changes_since(state, snapshot)?, history, &budget))
 }
 
 /// What a batch came to of which every executed transaction ran once, in order.
@@ -77,10 +77,12 @@ pub(crate) fn result(
 }
 
 /// The changed rows of `state` that are not what they were in `before`.
-pub(crate) fn changes_since(state: Overlay<'_>, before: &dyn Snapshot) -> Vec<AfterImage> {
+fn changes_since(state: Overlay<'_>, before: &dyn Snapshot) -> Result<Vec<AfterImage>, StoreError> {
+    let failure = FirstFailure::default();
     let mut changes = state.into_changes();
     changes.retain(|change| {
-        differs(before.get(change.row.table, &change.row.key).as_ref(), change.value.as_ref())
+        let before = failure.keep(before.get(change.row.table, &change.row.key));
+        differs(before.as_ref(), change.value.as_ref())
     });
-    changes
+    failure.check(changes)
 }

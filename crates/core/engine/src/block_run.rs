@@ -11,7 +11,9 @@ use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
 use rayon::Scope;
 use rustc_hash::FxHashSet;
 use sql::Library;
-use state::{AfterImage, BlockChanges, Command, Overlay, Simulate, Snapshot, State, Version, apply_command};
+use state::{
+    AfterImage, BlockChanges, Command, Overlay, Simulate, Snapshot, State, StoreError, Version, apply_command,
+};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,7 +62,10 @@ impl Snapshots for Newest<'_> {
 impl BlockRun<'_, '_> {
     /// Runs transactions in batches of the charter's size, those between two schema changes as one sequence. What a
     /// protocol hands back comes first in the next batch that is formed; the sequence is not done before.
-    pub(crate) fn execute(&mut self, admission: &mut Admission<'_>) {
+    ///
+    /// # Errors
+    /// The state cannot be read: the block has no outcome.
+    pub(crate) fn execute(&mut self, admission: &mut Admission<'_>) -> Result<(), StoreError> {
         let size = self.charter.block.batch_transactions as usize;
         let mut offered = VecDeque::new();
         loop {
@@ -77,8 +82,8 @@ impl BlockRun<'_, '_> {
             self.reject(admission);
             let Some(positions) = offered.pop_front() else {
                 match admission.take_schema_change() {
-                    Some(position) => self.change_schema(position),
-                    None => break,
+                    Some(position) => self.change_schema(position)?,
+                    None => return Ok(()),
                 }
                 continue;
             };
@@ -88,20 +93,23 @@ impl BlockRun<'_, '_> {
             // Whoever is idle while this batch is decided judges the next one.
             let (result, ()) = rayon::join(|| protocol.poll(&newest), || admission.judge(size, library));
             self.times.protocol += start.elapsed();
-            let result = result.expect("the batch has been offered, and its followers");
+            let result = result?.expect("the batch has been offered, and its followers");
             let again = self.apply(result, &positions);
             admission.put_back(&again);
         }
     }
 
     /// Runs a block whose batches have been offered before its turn came.
-    pub(crate) fn execute_foreseen(&mut self, foreseen: ForeseenBlock) {
+    ///
+    /// # Errors
+    /// As [`BlockRun::execute`].
+    pub(crate) fn execute_foreseen(&mut self, foreseen: ForeseenBlock) -> Result<(), StoreError> {
         for (position, reason) in foreseen.rejected {
             self.outcomes.set(position, Outcome::Rejected(reason), self.background);
         }
         for positions in foreseen.batches {
             let start = Instant::now();
-            let result = self.protocol.poll(&Newest(self.state)).expect("the batch has been offered");
+            let result = self.protocol.poll(&Newest(self.state))?.expect("the batch has been offered");
             self.times.protocol += start.elapsed();
             let again = self.apply(result, &positions);
             debug_assert!(
@@ -109,6 +117,7 @@ impl BlockRun<'_, '_> {
                 "nothing is offered again that was executed before it was ordered"
             );
         }
+        Ok(())
     }
 
     fn reject(&mut self, admission: &mut Admission<'_>) {
@@ -173,23 +182,24 @@ impl BlockRun<'_, '_> {
     }
 
     /// A schema change runs alone, on the state that everything before it in the block has left.
-    fn change_schema(&mut self, position: u32) {
+    fn change_schema(&mut self, position: u32) -> Result<(), StoreError> {
         let version = Version::after_batch(self.block.header.height, self.groups);
         self.groups += 1;
         *self.forget = true;
         *self.oldest_snapshot = self.block.header.height;
-        let outcome = self.try_schema_change(position, version);
+        let outcome = self.try_schema_change(position, version)?;
         self.outcomes.set(position, outcome, self.background);
+        Ok(())
     }
 
-    fn try_schema_change(&mut self, position: u32, version: Version) -> Outcome {
+    fn try_schema_change(&mut self, position: u32, version: Version) -> Result<Outcome, StoreError> {
         let snapshot = self.state.snapshot();
-        let effects = self.submission().invocation(position).simulate(snapshot.as_ref());
+        let effects = self.submission().invocation(position).simulate(snapshot.as_ref())?;
         self.statistics.executions += 1;
         self.statistics.steps += effects.steps;
         let results = match effects.result {
             Ok(results) => results,
-            Err(error) => return Outcome::Aborted(error),
+            Err(error) => return Ok(Outcome::Aborted(error)),
         };
         if self.rules.is_some() {
             // Nobody has endorsed them. Rows of a table that the change makes follow from those that there are.
@@ -202,17 +212,17 @@ impl BlockRun<'_, '_> {
                     ),
                     None => ("TRUNCATE on a ledger that executes before it orders", "Use DELETE."),
                 };
-                return Outcome::Aborted(SqlError::unsupported(what).hint(hint));
+                return Ok(Outcome::Aborted(SqlError::unsupported(what).hint(hint)));
             }
         }
-        let changes = match after_images(&effects.commands, snapshot.as_ref()) {
+        let changes = match after_images(&effects.commands, snapshot.as_ref())? {
             Ok(changes) => changes,
-            Err(error) => return Outcome::Aborted(error),
+            Err(error) => return Ok(Outcome::Aborted(error)),
         };
         if let Some(catalog) = &effects.catalog {
             match self.library.successor(catalog.clone()) {
                 Ok(library) => *self.library = Arc::new(library),
-                Err(error) => return Outcome::Aborted(error),
+                Err(error) => return Ok(Outcome::Aborted(error)),
             }
         }
         if let Some(noting) = &mut self.noting {
@@ -224,19 +234,24 @@ impl BlockRun<'_, '_> {
             self.state.apply(version, &changes, effects.catalog);
             self.changes.add(changes);
         }
-        Outcome::Committed(results)
+        Ok(Outcome::Committed(results))
     }
 }
 
 /// The rows as commands leave them that run alone, on the snapshot that they were simulated on.
 ///
 /// # Errors
-/// Those of a command: none that its simulation did not end with.
-fn after_images(commands: &[Command], snapshot: &dyn Snapshot) -> Result<Vec<AfterImage>, SqlError> {
+/// The state cannot be read. Inside: those of a command, none that its simulation did not end with.
+fn after_images(
+    commands: &[Command],
+    snapshot: &dyn Snapshot,
+) -> Result<Result<Vec<AfterImage>, SqlError>, StoreError> {
     let mut state = Overlay::new(snapshot);
     for command in commands {
-        let (value, _) = apply_command(state.current(&command.row), command)?;
-        state.set(command.row.clone(), value);
+        match apply_command(state.current(&command.row)?, command) {
+            Ok((value, _)) => state.set(command.row.clone(), value)?,
+            Err(error) => return Ok(Err(error)),
+        }
     }
-    Ok(state.into_changes())
+    Ok(Ok(state.into_changes()))
 }

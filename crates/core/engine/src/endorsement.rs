@@ -3,7 +3,7 @@
 use crate::VerifiedTransaction;
 use parking_lot::Mutex;
 use sql::{Context, Invocation, Involved, Library, Oracles, bind_endorsed};
-use state::{Effects, Endorsed, EndorsedForm, Footprint, Simulate, Snapshot, endorsed_effects};
+use state::{Effects, Endorsed, EndorsedForm, Footprint, Simulate, Snapshot, StoreError, endorsed_effects};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ pub(crate) struct EndorsedInvocation {
 }
 
 impl Simulate for EndorsedInvocation {
-    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
         self.invocation.simulate(snapshot)
     }
 
@@ -184,7 +184,7 @@ impl EndorsementBasis {
     /// Executes a transaction as every endorser on this state does, without changing it.
     ///
     /// # Errors
-    /// What it ends with: its client hears that at once, and nothing is ordered.
+    /// What it ends with: its client hears that at once, and nothing is ordered. `58030` where the state cannot be read.
     pub fn simulate(
         &self,
         id: TransactionId,
@@ -201,7 +201,7 @@ impl EndorsementBasis {
             Invocation::new(self.library.clone(), context, payload.clone()).asking(recorder.clone());
         let invocation = invocation.by(principal.clone());
         let snapshot = self.snapshot.as_ref();
-        let simulated = invocation.simulate(snapshot);
+        let simulated = invocation.simulate(snapshot)?;
         let mut effects = endorsed_effects(&simulated, snapshot, self.timestamp_ms, self.form)?;
         let said = std::mem::take(&mut *recorder.said.lock());
         effects.oracles = said.into_iter().map(|(name, value)| OracleValue { name, value }).collect();

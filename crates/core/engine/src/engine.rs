@@ -9,7 +9,9 @@ use concurrency::Protocol;
 use crypto::Digest;
 use rustc_hash::FxHashSet;
 use sql::{CompileOptions, Library};
-use state::{AfterImage, BlockChanges, CheckpointHeader, EndorsedForm, LiveRequests, State, block_digest};
+use state::{
+    AfterImage, BlockChanges, CheckpointHeader, EndorsedForm, LiveRequests, State, StoreError, block_digest,
+};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -49,6 +51,9 @@ pub enum EngineError {
         /// The height that came.
         found: u64,
     },
+    /// The state cannot be read or written. The block has no outcome, and the engine executes nothing more.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A block other than the one that was foreseen at its height.
     #[error("the block of height {0} is not the one that was foreseen")]
     Foreseen(u64),
@@ -134,6 +139,8 @@ pub struct Engine {
     pub(crate) foreseen: VecDeque<ForeseenBlock>,
     /// What transactions do to rows is noted.
     pub(crate) notes_rows: bool,
+    /// Why it executes nothing more.
+    failure: Option<StoreError>,
 }
 
 impl Engine {
@@ -217,6 +224,7 @@ impl Engine {
             oldest_snapshot: height,
             foreseen: VecDeque::new(),
             notes_rows: false,
+            failure: None,
         };
         engine.follow_charter(height + 1)?;
         Ok(engine)
@@ -365,7 +373,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError::Height`] or [`EngineError::Foreseen`] if it is not the next one; the state is then unchanged.
+    /// [`EngineError::Store`] where the state cannot be read or written: the engine is of no more use then.
     pub fn execute(&mut self, block: &VerifiedBlock) -> Result<ExecutedBlock, EngineError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone().into());
+        }
         let (height, expected) = (block.header.height, self.height + 1);
         if height != expected {
             return Err(EngineError::Height { expected, found: height });
@@ -379,17 +391,20 @@ impl Engine {
             self.begin();
         }
         let finished = outcomes::places(block);
-        let ran = self.run(block, foreseen, &finished);
+        let ran = self.run(block, foreseen, &finished)?;
         Ok(self.finish(block, ran, finished))
     }
 
     /// Runs the transactions of a block: the state is the one behind it then.
+    ///
+    /// # Errors
+    /// Where the state cannot be read or written.
     fn run(
         &mut self,
         block: &VerifiedBlock,
         mut foreseen: Option<ForeseenBlock>,
         finished: &[OnceLock<FinishedPiece>],
-    ) -> RanBlock {
+    ) -> Result<RanBlock, StoreError> {
         let noting = self.notes_rows.then(|| {
             let recorded = foreseen.as_mut().map(|foreseen| std::mem::take(&mut foreseen.recorded));
             Noting { recorded: recorded.unwrap_or_default(), history: RowHistory::default() }
@@ -417,24 +432,30 @@ impl Engine {
                 statistics: BlockStatistics::default(),
                 times: StageTimes::default(),
             };
-            let requests = match foreseen {
+            let (requests, executed) = match foreseen {
                 Some(foreseen) => {
                     let requests = foreseen.requests;
-                    run.execute_foreseen(foreseen);
-                    Some(requests)
+                    (Some(requests), run.execute_foreseen(foreseen))
                 }
                 None => {
                     let start = Instant::now();
                     let mut admission =
                         Admission::new(block, &mut self.live, &self.charter, rules, run.library);
                     run.times.admit = start.elapsed();
-                    run.execute(&mut admission);
-                    None
+                    (None, run.execute(&mut admission))
                 }
             };
             let BlockRun { changes, statistics, times, noting, .. } = run;
-            RanBlock { changes, statistics, times, ended: Instant::now(), noting, requests }
+            executed.map(|()| RanBlock {
+                changes,
+                statistics,
+                times,
+                ended: Instant::now(),
+                noting,
+                requests,
+            })
         })
+        .inspect_err(|failure| self.failure = Some(failure.clone()))
     }
 
     /// What the block came to. `finished`: its receipts, all of which are there.

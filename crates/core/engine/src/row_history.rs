@@ -13,7 +13,11 @@ use crate::VerifiedBlock;
 use concurrency::{BatchResult, TransactionOutcome};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use state::{Command, Effects, Endorsed, Footprint, RowId, Simulate, Snapshot, StateSnapshot, apply_command};
+use state::{
+    Command, Effects, Endorsed, Footprint, RowId, Simulate, Snapshot, StateSnapshot, StoreError,
+    apply_command,
+};
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use types::{Catalog, Principal, Row, SqlError, TransactionId};
 
@@ -63,7 +67,10 @@ impl NotedTransaction {
 
 impl RowHistory {
     /// The rows that each transaction has changed, in the order in which they took effect. Rows of indexes are left out.
-    pub fn changes(&self) -> Vec<RowChanged> {
+    ///
+    /// # Errors
+    /// The rows as they were cannot be read.
+    pub fn changes(&self) -> Result<Vec<RowChanged>, StoreError> {
         let mut changes = Vec::new();
         for BatchCommands { before, transactions } in &self.batches {
             // The rows as they are now, and which transaction of the batch has come to each last.
@@ -74,7 +81,10 @@ impl RowHistory {
                 let mut touched: Vec<(&RowId, Option<Row>)> = Vec::new();
                 for command in commands {
                     let id = &command.row;
-                    let (row, last) = current.entry(id).or_insert_with(|| (before.get(id.table, &id.key), 0));
+                    let (row, last) = match current.entry(id) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(new) => new.insert((before.get(id.table, &id.key)?, 0)),
+                    };
                     if std::mem::replace(last, number) != number {
                         touched.push((id, row.clone()));
                     }
@@ -93,7 +103,7 @@ impl RowHistory {
                 }
             }
         }
-        changes
+        Ok(changes)
     }
 
     /// Notes a batch that is about to be applied to `before`. `positions`: of its transactions in the block.
@@ -189,11 +199,11 @@ impl Recorded {
 }
 
 impl Simulate for RecordedTransaction {
-    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
-        let effects = self.inner.simulate(snapshot);
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
+        let effects = self.inner.simulate(snapshot)?;
         let of_rows = effects.commands.iter().filter(|command| command.row.table.is_made());
         *self.commands.lock() = of_rows.cloned().collect();
-        effects
+        Ok(effects)
     }
 
     fn footprint(&self, catalog: &Catalog) -> Result<Footprint, SqlError> {

@@ -223,7 +223,7 @@ fn random_rows(random: &mut StdRng, catalog: &Arc<Catalog>, library: &Arc<Librar
     }
     let columns = ["id", "a", "b", "c"].map(String::from).to_vec();
     let payload = Payload::Insert { table: "r".to_string(), columns, rows };
-    let effects = invocation(library, 1, 0, &Arc::new(payload)).simulate(&state);
+    let effects = invocation(library, 1, 0, &Arc::new(payload)).simulate(&state).expect("memory can be read");
     apply(&mut state, effects).expect("valid rows");
     state
 }
@@ -247,8 +247,9 @@ struct Libraries {
 impl Libraries {
     /// Runs a call with and without fusion and compares all that can be seen of it.
     fn run_both(&self, state: &mut PlainState, height: u64, index: u32, call: &Arc<Payload>) -> CallResult {
-        let fused = invocation(&self.fused, height, index, call).simulate(state);
-        let unfused = invocation(&self.unfused, height, index, call).simulate(state);
+        let fused = invocation(&self.fused, height, index, call).simulate(state).expect("memory can be read");
+        let unfused =
+            invocation(&self.unfused, height, index, call).simulate(state).expect("memory can be read");
         let source = || procedure_text(&self.fused, call);
         assert_eq!(fused.result, unfused.result, "{call:?} on {state:?}\n{}", source());
         // A read that was put in front of a RAISE is paid for, and so is looking in a later scan at a missing row on

@@ -93,7 +93,10 @@ fn every_call_of_smallbank_is_inside_its_footprint_and_names_single_rows() {
         let invocation =
             Invocation::new(chain.engine.library().clone(), context, call.clone().into_payload());
         let footprint = invocation.footprint(snapshot.catalog()).expect("analysed");
-        assert!(footprint.covers(&invocation.simulate(snapshot.as_ref())), "{call:?}: {footprint:?}");
+        assert!(
+            footprint.covers(&invocation.simulate(snapshot.as_ref()).expect("memory can be read")),
+            "{call:?}: {footprint:?}"
+        );
         let mut regions = footprint.reads.iter().chain(&footprint.writes);
         assert!(regions.all(|region| region.key().is_some()), "{call:?}: {footprint:?}");
     }

@@ -33,7 +33,7 @@ fn text(change: &RowChanged) -> String {
 /// The changes of a block with these payloads.
 fn changes(chain: &mut Chain, payloads: Vec<Payload>) -> (Vec<RowChanged>, Vec<Outcome>) {
     let executed = chain.execute(payloads);
-    let changes = executed.row_history.expect("it is noted").changes();
+    let changes = executed.row_history.expect("it is noted").changes().expect("memory can be read");
     (changes, executed.receipts.into_iter().map(|receipt| receipt.outcome).collect())
 }
 
@@ -88,7 +88,7 @@ fn every_change_of_a_row_has_its_transaction_and_its_values() {
         }
         let snapshot = chain.engine.state().snapshot();
         for (row, value) in last {
-            assert_eq!(snapshot.get(row.table, &row.key), value, "{protocol}");
+            assert_eq!(snapshot.get(row.table, &row.key), Ok(value), "{protocol}");
         }
     }
 }

@@ -171,7 +171,9 @@ fn history(random: &mut StdRng, library: &Arc<Library>) -> (PlainState, History)
             .collect();
         let mut state = states.last().expect("the first").clone();
         for (index, payload) in (0..).zip(&payloads) {
-            let effects = invocation(library, batch as u64 + 2, index, payload).simulate(&state);
+            let effects = invocation(library, batch as u64 + 2, index, payload)
+                .simulate(&state)
+                .expect("memory can be read");
             _ = apply(&mut state, effects);
         }
         states.push(state);

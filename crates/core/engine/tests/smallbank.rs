@@ -116,7 +116,11 @@ fn receipts_and_digests_are_the_same_for_any_number_of_threads() {
             let receipts: Vec<Receipt> =
                 run(&mut chain, 1.1, 3, 6, 200).into_iter().map(|(_, receipt)| receipt).collect();
             let snapshot = chain.engine.state().snapshot();
-            (receipts, chain.engine.state_digest(), state::content_digest(snapshot.as_ref()))
+            (
+                receipts,
+                chain.engine.state_digest(),
+                state::content_digest(snapshot.as_ref()).expect("memory can be read"),
+            )
         })
     };
     let one = outcome(1);
@@ -193,11 +197,12 @@ fn around_a_restart(checkpoint_blocks: u32, asked: bool) -> [(Vec<Receipt>, cryp
 fn plain_state(snapshot: &dyn Snapshot) -> PlainState {
     let mut plain = PlainState::new(snapshot.catalog().clone());
     for table in snapshot.catalog().tables.values() {
-        snapshot.scan(table.id, &KeyRange::ALL, false, &mut |key, row| {
+        let scanned = snapshot.scan(table.id, &KeyRange::ALL, false, &mut |key, row| {
             let row_id = RowId { table: table.id, key: key.clone() };
             plain.apply(&AfterImage { row: row_id, value: Some(row.clone()) });
             ControlFlow::Continue(())
         });
+        scanned.expect("memory can be read");
     }
     plain
 }
@@ -248,7 +253,8 @@ fn every_history_of_the_compiled_procedures_is_serializable_to_the_last_value_re
                 oldest_snapshot: 0,
             };
             protocol.offer(batch);
-            let result = protocol.poll(&Plain(&state)).expect("one batch was offered");
+            let result =
+                protocol.poll(&Plain(&state)).expect("memory can be read").expect("one batch was offered");
             result.changes.iter().for_each(|change| state.apply(change));
             batches.push((transactions, result));
         }

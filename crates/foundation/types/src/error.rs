@@ -102,6 +102,8 @@ impl SqlState {
     pub const OBJECT_NOT_IN_PREREQUISITE_STATE: SqlState = SqlState(*b"55000");
     /// `57014` cancelled, or metered out
     pub const QUERY_CANCELED: SqlState = SqlState(*b"57014");
+    /// `58030` a file cannot be read or written
+    pub const IO_ERROR: SqlState = SqlState(*b"58030");
     /// `57P03` the node cannot answer now
     pub const CANNOT_CONNECT_NOW: SqlState = SqlState(*b"57P03");
     /// Something outside of the database failed: `external_routine_exception`.

@@ -55,7 +55,7 @@ static LIBRARY: LazyLock<Result<Arc<Library>, SqlError>> = LazyLock::new(|| {
         step_limit: STEPS_MAX,
     };
     let script = Payload::Script { sql: FUNCTIONS.to_string(), parameters: Vec::new() };
-    let effects = Invocation::new(library, context, script).simulate(&PlainState::new(few));
+    let effects = Invocation::new(library, context, script).simulate(&PlainState::new(few))?;
     effects.result?;
     let made = effects.catalog.unwrap_or_default();
     let all = relations::tables(|_| true);

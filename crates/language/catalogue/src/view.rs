@@ -5,7 +5,7 @@ use crate::history::{Heights, History, scan_ids};
 use crate::objects::Objects;
 use crate::relations::{RELATIONS, SystemRelation, TRANSACTIONS};
 use crate::{SessionFacts, governance, information, proving, system};
-use state::{KeyRange, Snapshot};
+use state::{KeyRange, Snapshot, StoreError};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, OnceLock};
@@ -115,8 +115,8 @@ impl Snapshot for View<'_> {
         self.catalog
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
-        match self.source(table) {
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
+        Ok(match self.source(table) {
             Source::Rows(rows) => rows.get(key).cloned(),
             Source::History(heights, history) => {
                 let mut found = None;
@@ -134,7 +134,7 @@ impl Snapshot for View<'_> {
             Source::ReceiptProofs(history) => proving::receipt(history, key),
             Source::RowProofs(history, facts) => proving::row(history, facts, key),
             Source::Ids(_) | Source::Nothing => None,
-        }
+        })
     }
 
     fn scan(
@@ -143,9 +143,9 @@ impl Snapshot for View<'_> {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
+    ) -> Result<(), StoreError> {
         if range.is_empty() {
-            return;
+            return Ok(());
         }
         match self.source(table) {
             Source::Rows(rows) => {
@@ -153,7 +153,7 @@ impl Snapshot for View<'_> {
                 let mut next = || if reverse { rows.next_back() } else { rows.next() };
                 while let Some((key, row)) = next() {
                     if visit(key, row).is_break() {
-                        return;
+                        break;
                     }
                 }
             }
@@ -162,5 +162,6 @@ impl Snapshot for View<'_> {
             // They are found by their keys alone.
             Source::ReceiptProofs(_) | Source::RowProofs(..) | Source::Nothing => {}
         }
+        Ok(())
     }
 }

@@ -102,7 +102,9 @@ fn changed(catalog: Catalog, script: &str) -> Arc<Catalog> {
             step_limit: u64::MAX,
         };
         let payload = Payload::Script { sql: statement.to_string(), parameters: Vec::new() };
-        let effects = Invocation::new(library, context, payload).simulate(&PlainState::new(catalog.clone()));
+        let effects = Invocation::new(library, context, payload)
+            .simulate(&PlainState::new(catalog.clone()))
+            .expect("memory can be read");
         effects.result.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
         catalog = effects.catalog.expect("a schema change");
     }

@@ -125,7 +125,7 @@ impl Execution<'_> {
             };
             let Some(key) = key else { continue };
             self.register_read(table.id, &key, looks);
-            if let Some(existing) = self.current(table.id, &key) {
+            if let Some(existing) = self.current(table.id, &key)? {
                 found = Some((key, existing));
                 break;
             }
@@ -329,7 +329,7 @@ impl Execution<'_> {
             return Ok(());
         };
         self.register_read(table.id, &key, returning.uses);
-        if let Some(row) = self.current(table.id, &key).filter(|_| matched) {
+        if let Some(row) = self.current(table.id, &key)?.filter(|_| matched) {
             output.affected += 1;
             output.rows.push(returning.row(&row, found));
         }
@@ -368,7 +368,7 @@ impl Execution<'_> {
             let mut row = None;
             if let Some(returning) = &delete.returning {
                 self.register_read(table.id, &key, returning.uses | delete.plan.uses);
-                row = self.current(table.id, &key);
+                row = self.current(table.id, &key)?;
             }
             if !self.apply_delete(&delete.plan, command)? {
                 continue;

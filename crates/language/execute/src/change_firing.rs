@@ -27,7 +27,7 @@ impl Execution<'_> {
                     let planned = plan.planned(key, &known, &environment)?;
                     let row = &planned.command.row;
                     self.register_read(row.table, &row.key, plan.uses);
-                    let current = self.current(row.table, &row.key);
+                    let current = self.current(row.table, &row.key)?;
                     if let Some(current) = current
                         && planned.function.matches(&current)?
                     {
@@ -108,7 +108,7 @@ impl Execution<'_> {
             let command = plan.command(key.clone(), &environment)?;
             if let Access::Key(_) = delete.access {
                 self.register_read(table.id, &key, plan.uses);
-                let current = self.current(table.id, &key);
+                let current = self.current(table.id, &key)?;
                 if command.function.apply(current.as_ref())? == RowChange::Unmatched {
                     continue;
                 }

@@ -49,13 +49,13 @@ impl Execution<'_> {
     ) -> Result<bool, SqlError> {
         let key = command.row.key.clone();
         self.register_read(table.id, &key, uses | table.constrained);
-        let before = self.current(table.id, &key);
+        let before = self.current(table.id, &key)?;
         // Judged now, so that a later look at whether it matched changes nothing.
         let matches = command.function.apply(before.as_ref());
         command.guard = matches.ok().map(|change| change != state::RowChange::Unmatched);
         let matched = self.apply(command)?;
         if matched {
-            let after = self.current(table.id, &key);
+            let after = self.current(table.id, &key)?;
             self.row_changed(table, &key, before.as_ref(), after.as_ref())?;
         }
         Ok(matched)
@@ -140,7 +140,7 @@ impl Execution<'_> {
             self.charge(1)?;
             match next {
                 Unsettled::References(foreign_key, key, values) => {
-                    if self.still_has(&foreign_key, &key, &values) && !self.has_key(&foreign_key, &values)? {
+                    if self.still_has(&foreign_key, &key, &values)? && !self.has_key(&foreign_key, &values)? {
                         return Err(foreign_key.not_present(&values));
                     }
                 }
@@ -220,9 +220,9 @@ impl Execution<'_> {
 
     /// Whether the row that these values were noted of has them still. What has changed it since then has noted its new
     /// values.
-    fn still_has(&self, foreign_key: &ForeignKeyPlan, key: &Key, values: &[Value]) -> bool {
-        let row = self.current(foreign_key.child.id, key);
-        row.is_some_and(|row| row_values(&row, &foreign_key.columns) == values)
+    fn still_has(&self, foreign_key: &ForeignKeyPlan, key: &Key, values: &[Value]) -> Result<bool, SqlError> {
+        let row = self.current(foreign_key.child.id, key)?;
+        Ok(row.is_some_and(|row| row_values(&row, &foreign_key.columns) == values))
     }
 
     /// Whether the key is there that these values reference.
@@ -230,7 +230,7 @@ impl Execution<'_> {
         let key = resolve_key(&foreign_key.key, &Environment::new(&[], values, self.now))?;
         let Some(key) = key else { return Ok(false) };
         self.register_read(foreign_key.keys, &key, ColumnSet::EXISTS);
-        Ok(self.current(foreign_key.keys, &key).is_some())
+        Ok(self.current(foreign_key.keys, &key)?.is_some())
     }
 
     fn refuse_referenced(&mut self, foreign_key: &ForeignKeyPlan, values: &[Value]) -> Result<(), SqlError> {
@@ -255,7 +255,7 @@ impl Execution<'_> {
     ) -> Result<Option<Key>, SqlError> {
         let Some(entry) = index.unique_entry(row)? else { return Ok(None) };
         self.register_read(index.unique_entries(), &entry, ColumnSet::EXISTS);
-        if self.current(index.unique_entries(), &entry).is_none() {
+        if self.current(index.unique_entries(), &entry)?.is_none() {
             return Ok(None);
         }
         let has = |row: &Row| index.unique_entry(row).is_ok_and(|found| found.as_ref() == Some(&entry));
@@ -267,13 +267,17 @@ impl Execution<'_> {
         }
         let values = index.columns.iter().map(|ordinal| &row[usize::from(*ordinal)]);
         let entries = KeyRange::prefix(Key::index_prefix(values).cut_to_index());
-        let mut found = None;
-        self.snapshot.scan(index.entries(), &entries, false, &mut |entry, _| {
+        let mut found = Ok(None);
+        let scanned = self.snapshot.scan(index.entries(), &entries, false, &mut |entry, _| {
             let key = entry.primary_of_entry().filter(|key| self.own.position(table.id, key).is_none());
-            found = key.filter(|key| self.snapshot.get(table.id, key).as_ref().is_some_and(has));
-            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let Some(key) = key else { return ControlFlow::Continue(()) };
+            found = self
+                .read(self.snapshot.get(table.id, &key))
+                .map(|row| row.as_ref().is_some_and(has).then_some(key));
+            if matches!(found, Ok(None)) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        Ok(found)
+        self.read(scanned)?;
+        found
     }
 }
 

@@ -26,7 +26,7 @@ impl Execution<'_> {
     pub fn count(&mut self, counter: &Counter, name: &str) -> Result<i64, SqlError> {
         self.beside_statement(|execution| {
             execution.register_read(counter.table, &counter_key(), ColumnSet::ALL);
-            let row = execution.current(counter.table, &counter_key());
+            let row = execution.current(counter.table, &counter_key())?;
             let value = counter.next(row.as_ref()).ok_or_else(|| {
                 let (end, bound) = match counter.increment > 0 {
                     true => ("maximum", counter.largest),
@@ -65,7 +65,7 @@ impl Execution<'_> {
         let key = counter_key();
         self.register_read(counter.table, &key, ColumnSet::EXISTS);
         let row = Counter::row(value, is_drawn);
-        let kind = match self.current(counter.table, &key) {
+        let kind = match self.current(counter.table, &key)? {
             None => CommandKind::Insert(row.clone()),
             Some(_) => {
                 CommandKind::Update { known: vec![(0, Value::BigInt(value)), (1, Value::Boolean(is_drawn))] }

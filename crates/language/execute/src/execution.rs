@@ -14,7 +14,7 @@ use plan::expression::{Environment, Expression, KeptMemory, Memory, measured};
 use plan::polymorphic::Actual;
 use plan::routines::output_column;
 use plan::statement::{BoundCall, BoundStatement, StatementOutput};
-use state::{Command, Effects, Read, Scan, Snapshot};
+use state::{Command, Effects, FirstFailure, Read, Scan, Snapshot, StoreError};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -84,6 +84,8 @@ pub struct Execution<'a> {
     pub(crate) local: bool,
     pub(crate) programs: &'a dyn Programs,
     pub(crate) snapshot: &'a dyn Snapshot,
+    /// Why the snapshot could not be read, once that has happened: what the execution comes to does not count then.
+    pub(crate) unread: FirstFailure,
     pub(crate) context: Context,
     pub(crate) now: i64,
     pub(crate) session_place: Option<(u64, u16)>,
@@ -140,6 +142,7 @@ impl<'a> Execution<'a> {
             local: false,
             programs,
             snapshot,
+            unread: FirstFailure::default(),
             context,
             now: context.now(),
             session_place: None,
@@ -431,21 +434,44 @@ impl<'a> Execution<'a> {
     }
 
     /// What the transaction left behind.
-    pub fn finish(mut self, result: Result<Vec<StatementResult>, SqlError>) -> Effects {
+    ///
+    /// # Errors
+    /// The snapshot could not be read, whatever the transaction made of that.
+    pub fn finish(mut self, result: Result<Vec<StatementResult>, SqlError>) -> Result<Effects, StoreError> {
         if result.is_err() {
             // What commands had used was observed: it is why the program came to this error.
             let used =
                 self.commands.drain(..).map(|command| Read { row: command.row, columns: command.uses });
             self.reads.extend(used);
         }
-        Effects {
+        self.unread.check(Effects {
             reads: self.reads,
             scans: self.scans,
             commands: self.commands,
             result,
             steps: self.steps,
             catalog: None,
-        }
+        })
+    }
+
+    /// What was read of the snapshot.
+    ///
+    /// # Errors
+    /// It cannot be read. No handler takes this error, and [`Execution::finish`] gives the failure.
+    #[inline]
+    pub fn read<T>(&self, read: Result<T, StoreError>) -> Result<T, SqlError> {
+        read.map_err(|failure| self.cannot_read(failure))
+    }
+
+    #[cold]
+    fn cannot_read(&self, failure: StoreError) -> SqlError {
+        self.unread.note(failure.clone());
+        failure.into()
+    }
+
+    /// Whether the snapshot could not be read.
+    pub fn has_unread(&self) -> bool {
+        self.unread.get().is_some()
     }
 
     /// What expressions over a row and variables are evaluated in, outside of queries.
@@ -454,10 +480,13 @@ impl<'a> Execution<'a> {
     }
 
     /// The row as it stands for this transaction, without registering anything.
-    pub fn current(&self, table: TableId, key: &Key) -> Option<Row> {
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn current(&self, table: TableId, key: &Key) -> Result<Option<Row>, SqlError> {
         match self.own.position(table, key) {
-            Some(position) => self.own.get(position).value.clone(),
-            None => self.snapshot.get(table, key),
+            Some(position) => Ok(self.own.get(position).value.clone()),
+            None => self.read(self.snapshot.get(table, key)),
         }
     }
 

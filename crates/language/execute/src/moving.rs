@@ -45,7 +45,7 @@ impl Execution<'_> {
         let table = &plan.table;
         if keeps_key(table, old, &new) {
             self.assign_row(plan, key, old, &new)?;
-            return Ok(self.current(table.id, key).map_or(Updated::Left, Updated::Row));
+            return Ok(self.current(table.id, key)?.map_or(Updated::Left, Updated::Row));
         }
         table.check_row(&new)?;
         let new_key = Key::encode(table.key.iter().map(|ordinal| &new[usize::from(*ordinal)]))?;
@@ -56,7 +56,7 @@ impl Execution<'_> {
         self.register_read(table.id, &new_key, ColumnSet::EXISTS);
         let row =
             WaitingRow { plan: plan.clone(), old_key: key.clone(), key: new_key, old: old.clone(), new };
-        if self.current(table.id, &row.key).is_some() && self.may_wait(table) {
+        if self.current(table.id, &row.key)?.is_some() && self.may_wait(table) {
             return Ok(Updated::Waits(Box::new(row)));
         }
         self.insert_moved(&row)?;

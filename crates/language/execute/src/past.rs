@@ -33,7 +33,7 @@ impl Execution<'_> {
                 let key = self.with_subqueries(&[], given, |environment| resolve_key(parts, environment))?;
                 let Some(key) = key else { return Ok(()) };
                 self.charge(1)?;
-                let Some(row) = snapshot.get(scanned.table.id, &key) else { return Ok(()) };
+                let Some(row) = self.read(snapshot.get(scanned.table.id, &key))? else { return Ok(()) };
                 if let Some(filter) = &scanned.filter
                     && !self.with_subqueries(&row, given, |environment| filter.is_true_in(environment))?
                 {
@@ -52,7 +52,7 @@ impl Execution<'_> {
                 };
                 let (mut examined, most) = (0_u64, self.context.step_limit.saturating_sub(self.steps));
                 let mut outcome = Ok(());
-                snapshot.scan(scanned.table.id, &range, reverse, &mut |key, row| {
+                let read = snapshot.scan(scanned.table.id, &range, reverse, &mut |key, row| {
                     examined += 1;
                     let found = match filter.as_ref().map_or(Ok(true), |filter| filter.is_true(row)) {
                         Ok(true) => visit(key, row),
@@ -68,6 +68,7 @@ impl Execution<'_> {
                         }
                     }
                 });
+                self.read(read)?;
                 self.charge(examined)?;
                 outcome
             }

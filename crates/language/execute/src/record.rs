@@ -60,7 +60,7 @@ impl Execution<'_> {
         let current = match self.own.position(command.row.table, &command.row.key) {
             Some(position) => self.own.get(position).value.as_ref(),
             None => {
-                fetched = self.snapshot.get(command.row.table, &command.row.key);
+                fetched = self.read(self.snapshot.get(command.row.table, &command.row.key))?;
                 fetched.as_ref()
             }
         };
@@ -107,7 +107,7 @@ impl Execution<'_> {
         let written = if matched { writes } else { ColumnSet::EMPTY };
         let position = self.own.position(command.row.table, &command.row.key);
         let value = match change {
-            RowChange::Unmatched => self.current(command.row.table, &command.row.key),
+            RowChange::Unmatched => self.current(command.row.table, &command.row.key)?,
             RowChange::Put(row) => Some(row),
             RowChange::Delete => None,
         };

@@ -134,7 +134,7 @@ impl Execution<'_> {
         let Some(key) = key else { return Ok(None) };
         self.charge(1)?;
         self.register_read(table.id, &key, columns);
-        let Some(row) = self.current(table.id, &key) else { return Ok(None) };
+        let Some(row) = self.current(table.id, &key)? else { return Ok(None) };
         let matches = match filter {
             Some(filter) => {
                 self.with_subqueries(&row, given, |environment| filter.is_true_in(environment))?
@@ -221,7 +221,9 @@ impl Execution<'_> {
     fn search_keys(&self, range: &KeyRange, own: &[usize], mut walk: Walk<'_, '_>) -> Searched {
         let (table, reverse) = (walk.search.table.id, walk.search.reverse);
         if own.is_empty() {
-            self.snapshot.scan(table, range, reverse, &mut |key, row| walk.snapshot_row(key, row));
+            let scanned =
+                self.snapshot.scan(table, range, reverse, &mut |key, row| walk.snapshot_row(key, row));
+            let _ = walk.note(self.read(scanned));
         } else {
             self.walk_with_own(range, own, &mut walk);
         }
@@ -240,7 +242,7 @@ impl Execution<'_> {
         let table = walk.search.table.id;
         let mut keys: Vec<Key> = own.iter().map(|position| self.own.get(*position).row.key.clone()).collect();
         let mut left = walk.examined_max.saturating_add(1);
-        self.snapshot.scan(index.entries(), entries, false, &mut |entry, _| {
+        let scanned = self.snapshot.scan(index.entries(), entries, false, &mut |entry, _| {
             keys.extend(entry.primary_of_entry());
             left -= 1;
             if left == 0 || self.is_interrupted() {
@@ -249,10 +251,19 @@ impl Execution<'_> {
                 ControlFlow::Continue(())
             }
         });
+        if walk.note(self.read(scanned)).is_break() {
+            return walk.finish(None);
+        }
         keys.sort_unstable();
         keys.dedup();
         for key in keys {
-            let before = self.snapshot.get(table, &key);
+            let before = match self.read(self.snapshot.get(table, &key)) {
+                Ok(before) => before,
+                Err(error) => {
+                    let _ = walk.note(Err(error));
+                    break;
+                }
+            };
             let flow = match (self.own.position(table, &key), &before) {
                 (Some(position), before) => {
                     walk.own_row(&key, self.own.get(position).value.as_ref(), before.as_ref())
@@ -288,7 +299,7 @@ impl Execution<'_> {
             own.reverse();
         }
         let mut last = None;
-        self.snapshot.scan(index.entries(), entries, reverse, &mut |entry, _| {
+        let scanned = self.snapshot.scan(index.entries(), entries, reverse, &mut |entry, _| {
             let comes = |own: &Key| if reverse { own > entry } else { own < entry };
             while let Some((own_entry, position)) = own.pop_if(|(own, _)| comes(own)) {
                 last = Some(own_entry);
@@ -297,13 +308,18 @@ impl Execution<'_> {
             }
             last = Some(entry.clone());
             let Some(key) = entry.primary_of_entry() else { return ControlFlow::Continue(()) };
-            let Some(row) = self.snapshot.get(table, &key) else { return ControlFlow::Continue(()) };
+            let row = match self.read(self.snapshot.get(table, &key)) {
+                Ok(Some(row)) => row,
+                Ok(None) => return ControlFlow::Continue(()),
+                Err(error) => return walk.note(Err(error)),
+            };
             match self.own.position(table, &key) {
                 // How it stands now comes at its own place.
                 Some(_) => walk.own_row(&key, None, Some(&row)),
                 None => walk.snapshot_row(&key, &row),
             }
         });
+        let _ = walk.note(self.read(scanned));
         while let Some((entry, position)) = own.pop() {
             if !matches!(walk.outcome, Ok(ControlFlow::Continue(()))) {
                 break;
@@ -326,7 +342,7 @@ impl Execution<'_> {
             own.reverse();
         }
         let table = walk.search.table.id;
-        self.snapshot.scan(table, range, reverse, &mut |key, row| {
+        let scanned = self.snapshot.scan(table, range, reverse, &mut |key, row| {
             while let Some(position) = own.last() {
                 let next = self.own.get(*position);
                 let order = if reverse { key.cmp(&next.row.key) } else { next.row.key.cmp(key) };
@@ -342,6 +358,7 @@ impl Execution<'_> {
             }
             walk.snapshot_row(key, row)
         });
+        let _ = walk.note(self.read(scanned));
         while let Some(position) = own.pop() {
             if !matches!(walk.outcome, Ok(ControlFlow::Continue(()))) {
                 return;
@@ -423,6 +440,17 @@ impl Walk<'_, '_> {
             stopped_at: at.filter(|_| stopped),
             examined: self.examined,
             outcome: self.outcome.map(drop),
+        }
+    }
+
+    /// A part of the way has ended, well or because the snapshot cannot be read.
+    fn note(&mut self, read: Result<(), SqlError>) -> ControlFlow<()> {
+        match read {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.outcome = Err(error);
+                ControlFlow::Break(())
+            }
         }
     }
 

@@ -349,7 +349,7 @@ impl Execution<'_> {
             self.register_read(row.table, &row.key, ColumnSet::ALL);
         }
         self.refuse_changed(&row, seen, "updated")?;
-        let Some(old) = self.current(row.table, &row.key) else { return Ok(Updated::Left) };
+        let Some(old) = self.current(row.table, &row.key)? else { return Ok(Updated::Left) };
         let event = Event::Update(plan);
         let updated = if fires.before_row || plan.moves {
             let Some(mut new) = planned.function.new_row(&old)? else { return Ok(Updated::Left) };
@@ -361,7 +361,7 @@ impl Execution<'_> {
             }
             self.replace_row(plan, &row.key, &old, new)?
         } else if self.apply_update(plan, planned.command)? {
-            self.current(row.table, &row.key).map_or(Updated::Left, Updated::Row)
+            self.current(row.table, &row.key)?.map_or(Updated::Left, Updated::Row)
         } else {
             Updated::Left
         };
@@ -411,7 +411,7 @@ impl Execution<'_> {
             self.register_read(row.table, &row.key, ColumnSet::ALL);
         }
         self.refuse_changed(&row, seen, "deleted")?;
-        let Some(old) = self.current(row.table, &row.key) else { return Ok(None) };
+        let Some(old) = self.current(row.table, &row.key)? else { return Ok(None) };
         if fires.before_row {
             if self.before_row(table, Event::Delete, Some(&old), None)?.is_none() {
                 return Ok(None);

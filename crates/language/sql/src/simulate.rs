@@ -10,7 +10,7 @@ use execute::{Context, Execution, Oracles};
 use plan::expression::Expression;
 use plan::polymorphic::Actual;
 use plan::statement::{default_row, no_column};
-use state::{Effects, Footprint, Simulate, Snapshot};
+use state::{Effects, Footprint, Simulate, Snapshot, StoreError, Watched};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use syntax::parse::{self, ParsedStatement};
@@ -262,9 +262,10 @@ impl Invocation {
 }
 
 impl Simulate for Invocation {
-    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
-        if let Some(effects) = self.change_schema(snapshot) {
-            return effects;
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
+        let watched = Watched::new(snapshot);
+        if let Some(effects) = self.change_schema(&watched) {
+            return watched.check(effects);
         }
         let mut execution =
             Execution::new(&*self.library, snapshot, self.context).asking(self.oracles.as_deref());
@@ -290,11 +291,11 @@ impl Simulate for Invocation {
                 if same { Ok(session::committed()) } else { Err(results_have_changed()) }
             }
         };
-        let mut effects = execution.finish(result);
+        let mut effects = execution.finish(result)?;
         if matches!(self.payload.as_ref(), Payload::Session { .. }) {
             session::guard_results(&mut effects.commands);
         }
-        effects
+        Ok(effects)
     }
 
     fn footprint(&self, catalog: &Catalog) -> Result<Footprint, SqlError> {

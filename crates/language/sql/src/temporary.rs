@@ -20,7 +20,8 @@ use execute::{Context, Execution, row_bytes};
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, OnCommit, Statement};
 use sqlparser::keywords::Keyword;
 use state::{
-    AfterImage, Command, Effects, KeyRange, Overlay, PlainState, RowId, Simulate, Snapshot, apply_command,
+    AfterImage, Command, Effects, KeyRange, Overlay, PlainState, RowId, Simulate, Snapshot, StoreError,
+    apply_command,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -120,7 +121,7 @@ impl Snapshot for Both<'_> {
         self.catalog
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
         self.of(table).get(table, key)
     }
 
@@ -130,8 +131,8 @@ impl Snapshot for Both<'_> {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
-        self.of(table).scan(table, range, reverse, visit);
+    ) -> Result<(), StoreError> {
+        self.of(table).scan(table, range, reverse, visit)
     }
 }
 
@@ -344,7 +345,7 @@ impl TemporaryTables {
         let both = Both { catalog: combined.catalog(), ledger: snapshot, temporary: &self.state };
         let invocation = Invocation::new(combined.clone(), context, payload.clone());
         let invocation = invocation.locally(&self.interrupt, &self.memory);
-        let effects = invocation.by(principal.clone()).simulate(&both);
+        let effects = invocation.by(principal.clone()).simulate(&both)?;
         if effects.catalog.is_some() {
             return Ok(None);
         }
@@ -390,7 +391,7 @@ impl TemporaryTables {
         let mut results = Vec::new();
         let (before, rows) = (combined.catalog(), Rows::new(&mut execution));
         let changed = change_catalog(before, changes, principal.organisation, rows, &mut results);
-        let effects = execution.finish(Ok(Vec::new()));
+        let effects = execution.finish(Ok(Vec::new()))?;
         let reads_ledger = reads_ledger(&effects);
         let Some(changed) = changed? else { return Ok(Some(LocalResults { results, reads_ledger })) };
         if at_commit.is_none() && changes.iter().any(SchemaChange::creates_table) {
@@ -446,8 +447,8 @@ impl TemporaryTables {
     fn apply(&mut self, commands: &[Command]) -> Result<(), SqlError> {
         let mut changed = Overlay::new(self.state.as_ref());
         for command in commands {
-            let (value, _) = apply_command(changed.current(&command.row), command)?;
-            changed.set(command.row.clone(), value);
+            let (value, _) = apply_command(changed.current(&command.row)?, command)?;
+            changed.set(command.row.clone(), value)?;
         }
         let changes = changed.into_changes();
         let mut bytes = self.bytes;

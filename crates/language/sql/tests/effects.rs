@@ -391,7 +391,10 @@ fn steps_are_counted_and_limited() {
     };
     let payload = Payload::Script { sql: "SELECT * FROM account".into(), parameters: Vec::new() };
     let invocation = sql::Invocation::new(database.library.clone(), context, payload);
-    let error = state::Simulate::simulate(&invocation, &database.state).result.expect_err("too many rows");
+    let error = state::Simulate::simulate(&invocation, &database.state)
+        .expect("memory can be read")
+        .result
+        .expect_err("too many rows");
     assert_eq!(error.state, SqlState::QUERY_CANCELED);
     assert!(error.message.contains("3 steps"), "{}", error.message);
 }

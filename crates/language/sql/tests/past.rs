@@ -3,7 +3,7 @@
 mod support;
 
 use sql::prepare;
-use state::{KeyRange, PastError, PlainState, Snapshot};
+use state::{KeyRange, PastError, PlainState, Snapshot, StoreError};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use support::Database;
@@ -26,8 +26,8 @@ impl Snapshot for Kept {
         self.newest().catalog()
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
-        self.newest().get(table, key)
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
+        Ok(self.newest().get(table, key))
     }
 
     fn scan(
@@ -36,8 +36,9 @@ impl Snapshot for Kept {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
+    ) -> Result<(), StoreError> {
         self.newest().scan(table, range, reverse, visit);
+        Ok(())
     }
 
     fn at_height(&self, height: u64) -> Result<Arc<dyn Snapshot>, PastError> {

@@ -531,7 +531,7 @@ fn what_a_block_may_run_is_what_its_statements_may() {
         },
         payload,
     );
-    assert!(footprint.covers(&invocation.simulate(&database.state)));
+    assert!(footprint.covers(&invocation.simulate(&database.state).expect("memory can be read")));
     assert_eq!(database.state.catalog().version, session_version(&database));
 }
 

@@ -172,7 +172,9 @@ fn rewriting_a_table_costs_a_step_per_row() {
         step_limit: 900,
     };
     let change = script("ALTER TABLE t ADD COLUMN a integer");
-    let effects = sql::Invocation::new(database.library.clone(), context, change).simulate(&database.state);
+    let effects = sql::Invocation::new(database.library.clone(), context, change)
+        .simulate(&database.state)
+        .expect("memory can be read");
     assert_eq!(effects.result.expect_err("too many rows").state.to_string(), "57014");
     assert!(effects.catalog.is_none() && effects.commands.is_empty());
 }

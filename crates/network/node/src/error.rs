@@ -109,6 +109,9 @@ pub enum NodeError {
     /// The engine.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
+    /// The store of the state.
+    #[error(transparent)]
+    Store(#[from] state::StoreError),
     /// The gateway.
     #[error(transparent)]
     Gateway(#[from] gateway::GatewayError),

@@ -65,15 +65,15 @@ impl Faults {
         self.checkpoints_lost.load(Ordering::SeqCst)
     }
 
-    fn flip(&self, state: &State) {
+    fn flip(&self, state: &State) -> Result<(), NodeError> {
         let mut asked = self.table.lock();
-        let Some(name) = asked.as_ref() else { return };
+        let Some(name) = asked.as_ref() else { return Ok(()) };
         let snapshot = state.snapshot();
-        let Some(table) = snapshot.catalog().tables.get(name) else { return };
+        let Some(table) = snapshot.catalog().tables.get(name) else { return Ok(()) };
         let version = Version::after_block(snapshot.version().height());
         if snapshot.version() >= version {
             // Straight from a checkpoint: nothing can follow its version before the next block.
-            return;
+            return Ok(());
         }
         let mut flipped = None;
         snapshot.scan(table.id, &KeyRange::ALL, false, &mut |key, row| {
@@ -86,11 +86,12 @@ impl Faults {
                 value: Some(values.into()),
             });
             ControlFlow::Break(())
-        });
-        let Some(flipped) = flipped else { return };
+        })?;
+        let Some(flipped) = flipped else { return Ok(()) };
         drop(snapshot);
         state.apply(version, &[flipped], None);
         *asked = None;
+        Ok(())
     }
 }
 
@@ -108,7 +109,7 @@ impl FaultyEngine {
 
     fn strike(&mut self) -> Result<(), NodeError> {
         let FaultyEngine { engine, faults, charter } = self;
-        faults.flip(engine.state());
+        faults.flip(engine.state())?;
         if faults.lacks(Defence::ExactlyOnce) {
             let (header, state) = (engine.checkpoint_header(), engine.state().clone());
             *engine = Engine::at(charter.clone(), &header, state, LiveRequests::new())?;

@@ -6,7 +6,7 @@
 
 use crate::row_history::KeptRows;
 use parking_lot::RwLock;
-use state::{KeyRange, PastChange, PastError, Snapshot, StateSnapshot};
+use state::{KeyRange, PastChange, PastError, Snapshot, StateSnapshot, StoreError};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Snapshot for WithPast {
         self.now.catalog()
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
         self.now.get(table, key)
     }
 
@@ -85,8 +85,8 @@ impl Snapshot for WithPast {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
-        self.now.scan(table, range, reverse, visit);
+    ) -> Result<(), StoreError> {
+        self.now.scan(table, range, reverse, visit)
     }
 
     fn at_height(&self, height: u64) -> Result<Arc<dyn Snapshot>, PastError> {

@@ -299,7 +299,7 @@ fn check_state(
 ) -> Result<(), NodeError> {
     let (height, snapshot, live) = (engine.height(), engine.state().snapshot(), engine.live().content());
     if let Some(expected) = root {
-        let found = StateTree::new(snapshot.as_ref(), &live).root();
+        let found = StateTree::new(snapshot.as_ref(), &live)?.root();
         if found != expected {
             return Err(NodeError::State { height, expected, found });
         }

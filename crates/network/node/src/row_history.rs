@@ -70,7 +70,7 @@ impl KeptRows {
         if height <= self.tip() {
             return Ok(());
         }
-        let changes = history.changes();
+        let changes = history.changes()?;
         let rows = changes.iter().map(|change| RecordedRow {
             index: change.index,
             transaction: change.transaction,

@@ -76,7 +76,7 @@ impl Source {
     fn copy(&self) -> Arc<Copy> {
         let (snapshot, live) =
             (self.signed.engine().state().snapshot(), self.signed.engine().live().content());
-        let tree = StateTree::new(snapshot.as_ref(), &live);
+        let tree = StateTree::new(snapshot.as_ref(), &live).expect("memory can be read");
         let (ledger, height) = (self.signed.ledger(), self.signed.engine().height());
         let outcome = ledger.outcome_header(height).expect("reads").expect("such a height");
         let (block, certificate) = ledger.block(height).expect("reads").expect("such a height");
@@ -94,7 +94,11 @@ impl Source {
             checkpoint,
             handovers: ledger.handovers(self.charter().ledger()).expect("reads"),
         };
-        let piece = |number| StatePiece::new(&tree, snapshot.as_ref(), number).map(|piece| encode(&piece));
+        let piece = |number| {
+            StatePiece::new(&tree, snapshot.as_ref(), number)
+                .expect("memory can be read")
+                .map(|piece| encode(&piece))
+        };
         let pieces = (0..tree.nodes().len()).map(piece).collect();
         Arc::new(Copy {
             anchor,
@@ -110,8 +114,12 @@ impl Source {
     /// Whether what was fetched is the state of the ledger.
     fn check(&self, fetched: &Fetched) {
         let checkpoint = &fetched.checkpoint;
-        let expected = content_digest(self.signed.engine().state().snapshot().as_ref());
-        assert_eq!(content_digest(checkpoint.state.snapshot().as_ref()), expected);
+        let expected =
+            content_digest(self.signed.engine().state().snapshot().as_ref()).expect("memory can be read");
+        assert_eq!(
+            content_digest(checkpoint.state.snapshot().as_ref()).expect("memory can be read"),
+            expected
+        );
         assert_eq!(checkpoint.header, self.signed.engine().checkpoint_header());
         assert!(checkpoint.live.content().iter().eq(self.signed.engine().live().content().iter()));
     }

@@ -89,7 +89,7 @@ fn damaged(expected: &'static str, found: impl Into<String>) -> CheckpointError 
 /// Writes state and live ids at one height, piece by piece; the same bytes on every node.
 ///
 /// # Errors
-/// What `sink` returns.
+/// What `sink` returns; what the snapshot does where it cannot be read.
 pub fn write_checkpoint(
     header: &CheckpointHeader,
     snapshot: &dyn Snapshot,
@@ -111,11 +111,14 @@ pub fn write_checkpoint(
 
 /// Digest of the whole content of a snapshot: catalog and rows as a checkpoint has them. Equal states have equal
 /// digests, whatever led to them.
-pub fn content_digest(snapshot: &dyn Snapshot) -> Digest {
+///
+/// # Errors
+/// Rows cannot be read.
+pub fn content_digest(snapshot: &dyn Snapshot) -> io::Result<Digest> {
     let mut stream = Stream::new(io::sink());
     let written = write_content(snapshot, &mut stream).and_then(|()| stream.flush_piece());
-    written.expect("hashing cannot fail");
-    stream.digest.finish()
+    written?;
+    Ok(stream.digest.finish())
 }
 
 fn write_content(snapshot: &dyn Snapshot, stream: &mut Stream<impl Write>) -> io::Result<()> {
@@ -128,15 +131,17 @@ fn write_content(snapshot: &dyn Snapshot, stream: &mut Stream<impl Write>) -> io
     let mut rows = 0u64;
     for table in tables {
         let (mut result, mut first) = (Ok(()), true);
-        snapshot.scan(table, &KeyRange::ALL, false, &mut |key, row| {
-            if std::mem::take(&mut first) {
-                stream.piece.push(TABLE);
-                stream.piece.extend_from_slice(&table.0.to_le_bytes());
-            }
-            rows += 1;
-            result = stream.write_row(key, row);
-            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
+        snapshot
+            .scan(table, &KeyRange::ALL, false, &mut |key, row| {
+                if std::mem::take(&mut first) {
+                    stream.piece.push(TABLE);
+                    stream.piece.extend_from_slice(&table.0.to_le_bytes());
+                }
+                rows += 1;
+                result = stream.write_row(key, row);
+                if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })
+            .map_err(io::Error::other)?;
         result?;
     }
     stream.piece.push(END);

@@ -1,4 +1,4 @@
-use crate::{Endorsed, Footprint, KeyRange, Snapshot};
+use crate::{Endorsed, Footprint, KeyRange, Snapshot, StoreError};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -195,7 +195,10 @@ pub struct Effects {
 /// A transaction that can be executed, as often as a protocol needs, with the same effects on the same snapshot.
 pub trait Simulate: Send + Sync {
     /// Runs on `snapshot` and changes nothing.
-    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects;
+    ///
+    /// # Errors
+    /// The snapshot cannot be read: the transaction has come to nothing, whatever it made of that itself.
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError>;
 
     /// What it may touch on any state with this catalog, from its statements alone: at least what an execution touches.
     /// For protocols that plan before they execute.

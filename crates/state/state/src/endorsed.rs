@@ -8,7 +8,7 @@
 
 use crate::{
     Addition, Command, CommandKind, Effects, KeyRange, Read, RowChange, RowFunction, RowId, Scan, Snapshot,
-    apply_command,
+    StoreError, apply_command,
 };
 use std::sync::Arc;
 use types::{
@@ -113,7 +113,7 @@ pub fn write_command(write: &EndorsedWrite) -> Command {
 /// else's write of another is lost.
 ///
 /// # Errors
-/// What the simulation ended with: that is not endorsed.
+/// What the simulation ended with: that is not endorsed. `58030` where the snapshot cannot be read.
 pub fn endorsed_effects(
     effects: &Effects,
     snapshot: &dyn Snapshot,
@@ -150,7 +150,7 @@ pub fn endorsed_effects(
         let additions: Option<Vec<EndorsedWrite>> = of_row.iter().map(|command| addition(command)).collect();
         match additions.filter(|_| form == EndorsedForm::Commands) {
             Some(additions) => found.writes.extend(additions),
-            None => write(&of_row, snapshot, &mut found),
+            None => write(&of_row, snapshot, &mut found)?,
         }
     }
     Ok(found)
@@ -164,9 +164,13 @@ fn addition(command: &Command) -> Option<EndorsedWrite> {
 }
 
 /// What commands on one row came to on the snapshot.
-fn write(commands: &[&Command], snapshot: &dyn Snapshot, found: &mut EndorsedEffects) {
+fn write(
+    commands: &[&Command],
+    snapshot: &dyn Snapshot,
+    found: &mut EndorsedEffects,
+) -> Result<(), StoreError> {
     let RowId { table, key } = commands[0].row.clone();
-    let before = snapshot.get(table, &key);
+    let before = snapshot.get(table, &key)?;
     let (mut after, mut used, mut written) = (before.clone(), ColumnSet::EXISTS, ColumnSet::EMPTY);
     for command in commands {
         used |= command.uses;
@@ -182,8 +186,8 @@ fn write(commands: &[&Command], snapshot: &dyn Snapshot, found: &mut EndorsedEff
     let shared = ColumnSet::column(usize::from(u16::MAX));
     found.reads.push(EndorsedRead { table, key: key.clone(), columns: used | (written & shared) });
     let write = match (before, after) {
-        _ if written.is_empty() => return,
-        (None, None) => return,
+        _ if written.is_empty() => return Ok(()),
+        (None, None) => return Ok(()),
         (Some(_), None) => RowWrite::Delete,
         (None, Some(row)) => RowWrite::Put(row),
         (Some(_), Some(row)) if written == ColumnSet::ALL => RowWrite::Put(row),
@@ -196,6 +200,7 @@ fn write(commands: &[&Command], snapshot: &dyn Snapshot, found: &mut EndorsedEff
     };
     let guard = matches!(write, RowWrite::Assign(_) | RowWrite::Delete).then_some(true);
     found.writes.push(EndorsedWrite { table, key, guard, write });
+    Ok(())
 }
 
 /// Endorsed effects as validation works on them; `command` makes a write a command, and may refuse it.

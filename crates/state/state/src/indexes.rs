@@ -3,7 +3,7 @@
 //! Nobody writes them and nothing stores them: whoever changes a row in front of a snapshot, or in the state itself,
 //! changes the entries with it ([`entry_changes`]). An entry has no columns; its key says which row it belongs to.
 
-use crate::{AfterImage, RowId};
+use crate::{AfterImage, RowId, StoreError};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use types::{Catalog, Index, Key, Row, TableId};
@@ -31,28 +31,28 @@ pub fn entry_changes<'c>(
 pub(crate) fn all_entry_changes(
     catalog: &Catalog,
     changes: &[AfterImage],
-    before: impl Fn(TableId, &Key) -> Option<Row>,
-) -> Vec<AfterImage> {
+    before: impl Fn(TableId, &Key) -> Result<Option<Row>, StoreError>,
+) -> Result<Vec<AfterImage>, StoreError> {
     let mut entries = Vec::new();
     if catalog.indexes.is_empty() {
-        return entries;
+        return Ok(entries);
     }
     for change in changes {
         if catalog.indexes_of(change.row.table).is_empty() {
             continue;
         }
-        let before = before(change.row.table, &change.row.key);
+        let before = before(change.row.table, &change.row.key)?;
         entries.extend(entry_changes(catalog, &change.row, before.as_ref(), change.value.as_ref()));
     }
-    in_order(entries)
+    Ok(in_order(entries))
 }
 
 /// The entries of an index that is new, for every row of its table, and the keys that are taken in it. `rows` shows those
 /// rows to whom it is given.
 pub(crate) fn new_entries(
     index: &Index,
-    rows: impl FnOnce(&mut dyn FnMut(&Key, &Row) -> ControlFlow<()>),
-) -> Vec<AfterImage> {
+    rows: impl FnOnce(&mut dyn FnMut(&Key, &Row) -> ControlFlow<()>) -> Result<(), StoreError>,
+) -> Result<Vec<AfterImage>, StoreError> {
     let mut entries = Vec::new();
     rows(&mut |key, row| {
         let mut put = |table: TableId, key: Key| {
@@ -65,8 +65,8 @@ pub(crate) fn new_entries(
             put(index.unique_entries(), taken);
         }
         ControlFlow::Continue(())
-    });
-    in_order(entries)
+    })?;
+    Ok(in_order(entries))
 }
 
 /// The keys that rows of a table take in its unique indexes, for a state that comes without them.

@@ -31,8 +31,8 @@
 //! let row = RowId { table: TableId(1), key: Key::encode([&Value::BigInt(7)])? };
 //! let image = AfterImage { row: row.clone(), value: Some(Arc::from([Value::BigInt(7), Value::text("seven")])) };
 //! state.apply(Version::after_batch(1, 0), &[image], None);
-//! assert!(before.get(row.table, &row.key).is_none(), "a snapshot does not change");
-//! assert!(state.snapshot().get(row.table, &row.key).is_some());
+//! assert!(before.get(row.table, &row.key)?.is_none(), "a snapshot does not change");
+//! assert!(state.snapshot().get(row.table, &row.key)?.is_some());
 //! # Ok::<(), types::SqlError>(())
 //! ```
 
@@ -51,9 +51,11 @@ mod plain;
 mod shard;
 mod snapshot;
 mod state;
+mod store_error;
 mod stored;
 mod tree;
 mod version;
+mod watched;
 
 pub use checkpoint::{
     Checkpoint, CheckpointError, CheckpointHeader, content_digest, read_checkpoint, write_checkpoint,
@@ -73,6 +75,8 @@ pub use pieces::{OutlinedRequest, PieceError, StateAssembly, StateOutline, State
 pub use plain::PlainState;
 pub use snapshot::{KeyRange, PastChange, PastError, Snapshot};
 pub use state::{State, StateSnapshot};
+pub use store_error::{FirstFailure, StoreError};
 pub use stored::{ReadCheckpointAt, StoredState};
 pub use tree::{StateNode, StateTree};
 pub use version::Version;
+pub use watched::Watched;

@@ -1,5 +1,5 @@
 use crate::indexes::{all_entry_changes, indexes_made, new_entries, tables_dropped};
-use crate::{AfterImage, KeyRange, RowId, Snapshot, entry_changes};
+use crate::{AfterImage, KeyRange, RowId, Snapshot, StoreError, entry_changes};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -56,16 +56,20 @@ impl<'a> Overlay<'a> {
     }
 
     /// Has these tables and indexes from now on; rows of tables that are gone go, and new indexes get their entries.
-    pub fn change_catalog(&mut self, catalog: Arc<Catalog>) {
+    ///
+    /// # Errors
+    /// Rows cannot be read.
+    pub fn change_catalog(&mut self, catalog: Arc<Catalog>) -> Result<(), StoreError> {
         let before = self.catalog().clone();
         self.changes.catalog = Some(catalog.clone());
         let dropped = tables_dropped(&before, &catalog);
         self.changes.rows.retain(|row, _| !dropped.contains(&row.table));
         for (table, index) in indexes_made(&before, &catalog) {
-            for entry in new_entries(index, |visit| self.scan(table, &KeyRange::ALL, false, visit)) {
+            for entry in new_entries(index, |visit| self.scan(table, &KeyRange::ALL, false, visit))? {
                 self.changes.rows.insert(entry.row, entry.value);
             }
         }
+        Ok(())
     }
 
     /// What is in front of the snapshot.
@@ -74,21 +78,28 @@ impl<'a> Overlay<'a> {
     }
 
     /// The row has this value from now on.
-    pub fn set(&mut self, row: RowId, value: Option<Row>) {
+    ///
+    /// # Errors
+    /// The row cannot be read whose entries in indexes change.
+    pub fn set(&mut self, row: RowId, value: Option<Row>) -> Result<(), StoreError> {
         if !self.catalog().indexes_of(row.table).is_empty() {
-            let before = self.current(&row);
+            let before = self.current(&row)?;
             let catalog = self.catalog().clone();
             for entry in entry_changes(&catalog, &row, before.as_ref(), value.as_ref()) {
                 self.changes.rows.insert(entry.row, entry.value);
             }
         }
         self.changes.rows.insert(row, value);
+        Ok(())
     }
 
     /// The row as it stands.
-    pub fn current(&self, row: &RowId) -> Option<Row> {
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn current(&self, row: &RowId) -> Result<Option<Row>, StoreError> {
         match self.changes.rows.get(row) {
-            Some(value) => value.clone(),
+            Some(value) => Ok(value.clone()),
             None => self.base.get(row.table, &row.key),
         }
     }
@@ -111,7 +122,7 @@ impl Snapshot for Overlay<'_> {
         self.changes.catalog.as_ref().unwrap_or_else(|| self.base.catalog())
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
         Amended::new(self.base, &self.changes).get(table, key)
     }
 
@@ -121,8 +132,8 @@ impl Snapshot for Overlay<'_> {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
-        Amended::new(self.base, &self.changes).scan(table, range, reverse, visit);
+    ) -> Result<(), StoreError> {
+        Amended::new(self.base, &self.changes).scan(table, range, reverse, visit)
     }
 }
 
@@ -144,9 +155,9 @@ impl Snapshot for Amended<'_> {
         self.changes.catalog.as_ref().unwrap_or_else(|| self.base.catalog())
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
         match self.changes.rows.get(&RowId { table, key: key.clone() }) {
-            Some(value) => value.clone(),
+            Some(value) => Ok(value.clone()),
             None => self.base.get(table, key),
         }
     }
@@ -157,12 +168,12 @@ impl Snapshot for Amended<'_> {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
+    ) -> Result<(), StoreError> {
         if range.is_empty() {
-            return;
+            return Ok(());
         }
         let changed = self.changes.rows.range(range.of_table(table));
-        scan_changed(self.base, table, range, reverse, changed, visit);
+        scan_changed(self.base, table, range, reverse, changed, visit)
     }
 }
 
@@ -176,10 +187,13 @@ pub struct Changed<'a> {
 
 impl<'a> Changed<'a> {
     /// `changes`: by table and key, one per row.
-    pub fn new(base: &'a dyn Snapshot, changes: &'a [AfterImage]) -> Changed<'a> {
+    ///
+    /// # Errors
+    /// Rows cannot be read whose entries in indexes change.
+    pub fn new(base: &'a dyn Snapshot, changes: &'a [AfterImage]) -> Result<Changed<'a>, StoreError> {
         debug_assert!(changes.is_sorted_by(|a, b| a.row < b.row), "after-images stand by table and key");
-        let entries = all_entry_changes(base.catalog(), changes, |table, key| base.get(table, key));
-        Changed { base, changes, entries }
+        let entries = all_entry_changes(base.catalog(), changes, |table, key| base.get(table, key))?;
+        Ok(Changed { base, changes, entries })
     }
 
     fn changes_of(&self, table: TableId) -> &[AfterImage] {
@@ -192,10 +206,10 @@ impl Snapshot for Changed<'_> {
         self.base.catalog()
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
         let changes = self.changes_of(table);
         match changes.binary_search_by(|change| (change.row.table, &change.row.key).cmp(&(table, key))) {
-            Ok(found) => changes[found].value.clone(),
+            Ok(found) => Ok(changes[found].value.clone()),
             Err(_) => self.base.get(table, key),
         }
     }
@@ -206,9 +220,9 @@ impl Snapshot for Changed<'_> {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
+    ) -> Result<(), StoreError> {
         if range.is_empty() {
-            return;
+            return Ok(());
         }
         let (start, end) = range.of_table(table);
         let changes = self.changes_of(table);
@@ -223,7 +237,7 @@ impl Snapshot for Changed<'_> {
             Bound::Unbounded => true,
         });
         let changed = changes[first..first + count].iter().map(|change| (&change.row, &change.value));
-        scan_changed(self.base, table, range, reverse, changed, visit);
+        scan_changed(self.base, table, range, reverse, changed, visit)
     }
 }
 
@@ -235,7 +249,7 @@ fn scan_changed<'c>(
     reverse: bool,
     mut changed: impl DoubleEndedIterator<Item = (&'c RowId, &'c Option<Row>)>,
     visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-) {
+) -> Result<(), StoreError> {
     let mut next = move || if reverse { changed.next_back() } else { changed.next() };
     let mut pending = next();
     let mut stopped = false;
@@ -262,13 +276,14 @@ fn scan_changed<'c>(
         };
         stopped |= flow.is_break();
         flow
-    });
+    })?;
     while let Some((id, value)) = pending.filter(|_| !stopped) {
         pending = next();
         if let Some(value) = value {
             stopped = visit(&id.key, value).is_break();
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -307,7 +322,7 @@ mod tests {
             for (key, value) in &changes {
                 let row_id = RowId { table: TableId(1), key: Key::from_bytes(&[*key]) };
                 plain.apply(&AfterImage { row: row_id.clone(), value: value.map(row) });
-                overlay.set(row_id, value.map(row));
+                overlay.set(row_id, value.map(row)).unwrap();
             }
             let range = KeyRange { start: bound(start.0, start.1), end: bound(end.0, end.1) };
             let collect = |snapshot: &dyn Snapshot| {
@@ -315,20 +330,20 @@ mod tests {
                 snapshot.scan(TableId(1), &range, reverse, &mut |key, row| {
                     rows.push((key.clone(), row.clone()));
                     if rows.len() > limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                });
+                }).unwrap();
                 rows
             };
             prop_assert_eq!(collect(&overlay), collect(&plain));
             for key in 0..16 {
                 let key = Key::from_bytes(&[key]);
-                prop_assert_eq!(overlay.get(TableId(1), &key), plain.get(TableId(1), &key));
+                prop_assert_eq!(overlay.get(TableId(1), &key).unwrap(), plain.get(TableId(1), &key));
             }
             let images = overlay.into_changes();
-            let changed = Changed::new(&before, &images);
+            let changed = Changed::new(&before, &images).unwrap();
             prop_assert_eq!(collect(&changed), collect(&plain));
             for key in 0..16 {
                 let key = Key::from_bytes(&[key]);
-                prop_assert_eq!(changed.get(TableId(1), &key), plain.get(TableId(1), &key));
+                prop_assert_eq!(changed.get(TableId(1), &key).unwrap(), plain.get(TableId(1), &key));
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::tree::{hash_rows, requests_root};
 use crate::{
     AfterImage, Checkpoint, CheckpointHeader, LiveContent, LiveRequest, LiveRequests, RowId, Snapshot,
 };
-use crate::{State, StateNode, StateTree, Version};
+use crate::{State, StateNode, StateTree, StoreError, Version};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, merkle_root};
 use proofs::state::{RANGE_ROWS_MAX, range_leaf, state_root, table_leaf};
@@ -113,9 +113,16 @@ impl StateOutline {
 
 impl StatePiece {
     /// The rows of node `number` of a tree; nothing where that is no range.
-    pub fn new(tree: &StateTree, snapshot: &dyn Snapshot, number: usize) -> Option<StatePiece> {
-        let StateNode::Range { table, .. } = tree.nodes().get(number)? else { return None };
-        Some(StatePiece { table: *table, rows: tree.rows(snapshot, number) })
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn new(
+        tree: &StateTree,
+        snapshot: &dyn Snapshot,
+        number: usize,
+    ) -> Result<Option<StatePiece>, StoreError> {
+        let Some(StateNode::Range { table, .. }) = tree.nodes().get(number) else { return Ok(None) };
+        Ok(Some(StatePiece { table: *table, rows: tree.rows(snapshot, number)? }))
     }
 
     fn leaf(&self) -> Digest {

@@ -1,5 +1,5 @@
 use crate::indexes::{indexes_made, new_entries};
-use crate::{AfterImage, KeyRange, RowId, Snapshot, entry_changes};
+use crate::{AfterImage, KeyRange, RowId, Snapshot, StoreError, entry_changes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -36,8 +36,35 @@ impl PlainState {
         let kept: BTreeSet<TableId> = catalog.row_tables().collect();
         self.tables.retain(|table, _| kept.contains(table));
         for (table, index) in indexes_made(&before, &catalog) {
-            for entry in new_entries(index, |visit| self.scan(table, &KeyRange::ALL, false, visit)) {
+            let entries = new_entries(index, |visit| {
+                self.scan(table, &KeyRange::ALL, false, visit);
+                Ok(())
+            });
+            for entry in entries.expect("what is in memory can be read") {
                 self.put(&entry);
+            }
+        }
+    }
+
+    /// As [`Snapshot::get`], which cannot fail here.
+    pub fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+        self.tables.get(&table)?.get(key).cloned()
+    }
+
+    /// As [`Snapshot::scan`], which cannot fail here.
+    pub fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) {
+        let Some(rows) = self.tables.get(&table).filter(|_| !range.is_empty()) else { return };
+        let mut rows = rows.range::<Key, _>(range.bounds());
+        let mut next = || if reverse { rows.next_back() } else { rows.next() };
+        while let Some((key, row)) = next() {
+            if visit(key, row).is_break() {
+                return;
             }
         }
     }
@@ -61,8 +88,8 @@ impl Snapshot for PlainState {
         &self.catalog
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
-        self.tables.get(&table)?.get(key).cloned()
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
+        Ok(self.get(table, key))
     }
 
     fn scan(
@@ -71,14 +98,8 @@ impl Snapshot for PlainState {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
-        let Some(rows) = self.tables.get(&table).filter(|_| !range.is_empty()) else { return };
-        let mut rows = rows.range::<Key, _>(range.bounds());
-        let mut next = || if reverse { rows.next_back() } else { rows.next() };
-        while let Some((key, row)) = next() {
-            if visit(key, row).is_break() {
-                return;
-            }
-        }
+    ) -> Result<(), StoreError> {
+        self.scan(table, range, reverse, visit);
+        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-use crate::RowId;
+use crate::{RowId, StoreError};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use types::{Catalog, Key, Row, TableId};
@@ -133,16 +133,22 @@ pub trait Snapshot: Send + Sync {
     fn catalog(&self) -> &Arc<Catalog>;
 
     /// The row with this primary key.
-    fn get(&self, table: TableId, key: &Key) -> Option<Row>;
+    ///
+    /// # Errors
+    /// The store cannot read it. That is no answer: whoever asked stops, and so does the node.
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError>;
 
     /// Visits the rows of an interval in key order (backwards if `reverse`), until `visit` breaks.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`]; some rows may have been visited.
     fn scan(
         &self,
         table: TableId,
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    );
+    ) -> Result<(), StoreError>;
 
     /// The state after the block at `height`, where that is kept beside this one.
     ///

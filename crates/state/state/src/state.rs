@@ -1,7 +1,7 @@
 use crate::hash::KeyHasher;
 use crate::indexes::{all_entry_changes, indexes_made, new_entries, tables_dropped};
 use crate::shard::{Shard, ShardReport};
-use crate::{AfterImage, KeyRange, Snapshot, Version};
+use crate::{AfterImage, KeyRange, Snapshot, StoreError, Version};
 use crypto::Digest;
 use parking_lot::{Mutex, RwLock};
 use rayon::prelude::*;
@@ -148,7 +148,8 @@ impl State {
         drop(versions);
 
         let mut entries =
-            all_entry_changes(&before, changes, |table, key| self.store.get(newest, table, key));
+            all_entry_changes(&before, changes, |table, key| Ok(self.store.get(newest, table, key)))
+                .expect("what is in memory can be read");
         entries.retain(|entry| !dropped.contains(&entry.row.table));
         let write = Write { version, changes, retained: &retained, free: &free, dropped: &dropped };
         let mut reports = self.store.write_with_keys(&write, true);
@@ -160,7 +161,11 @@ impl State {
         };
         more(&entries);
         for (table, index) in indexes_made(&before, &catalog) {
-            more(&new_entries(index, |visit| self.store.scan(version, table, &KeyRange::ALL, false, visit)));
+            let entries = new_entries(index, |visit| {
+                self.store.scan(version, table, &KeyRange::ALL, false, visit);
+                Ok(())
+            });
+            more(&entries.expect("what is in memory can be read"));
         }
 
         let mut versions = self.store.versions.lock();
@@ -176,7 +181,7 @@ impl State {
     /// Adds rows that were not there to the newest version, which nobody reads yet.
     pub(crate) fn load(&self, rows: &[AfterImage]) {
         let version = self.version();
-        let entries = all_entry_changes(&self.catalog(), rows, |_, _| None);
+        let entries = all_entry_changes(&self.catalog(), rows, |_, _| Ok(None)).expect("nothing is read");
         for changes in [rows, &entries] {
             let write = Write { version, changes, retained: &[version], free: &[], dropped: &[] };
             let reports = self.store.write_with_keys(&write, false);
@@ -388,8 +393,8 @@ impl Snapshot for StateSnapshot {
         &self.catalog
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
-        self.store.get(self.version, table, key)
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
+        Ok(self.store.get(self.version, table, key))
     }
 
     fn scan(
@@ -398,7 +403,8 @@ impl Snapshot for StateSnapshot {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
+    ) -> Result<(), StoreError> {
         self.store.scan(self.version, table, range, reverse, visit);
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use crate::checkpoint::{Source, read_begin, read_live_requests, read_rows, read_
 use crate::tree::{GrowingTree, TreePosition, hash_rows};
 use crate::{
     CheckpointError, CheckpointHeader, KeyRange, LiveRequests, Snapshot, StateNode, StateOutline, StatePiece,
-    StateTree,
+    StateTree, StoreError,
 };
 use crypto::{Digest, merkle_root};
 use parking_lot::Mutex;
@@ -140,7 +140,7 @@ impl Read for At<'_> {
     }
 }
 
-/// The state as a snapshot, which has no way to say that something cannot be read: that is asked for afterwards.
+/// The state as a snapshot. What is wrong with the checkpoint is asked for afterwards.
 struct Reading<'a> {
     stored: &'a StoredState,
     error: Mutex<Option<CheckpointError>>,
@@ -151,11 +151,11 @@ impl<'a> Reading<'a> {
         Reading { stored, error: Mutex::new(None) }
     }
 
-    fn result<T>(self, found: T) -> Result<T, CheckpointError> {
-        match self.error.into_inner() {
-            None => Ok(found),
-            Some(error) => Err(error),
-        }
+    fn result<T>(self, found: Result<T, StoreError>) -> Result<T, CheckpointError> {
+        found.map_err(|failed| {
+            let error = self.error.into_inner();
+            error.unwrap_or_else(|| CheckpointError::Read(io::Error::other(failed)))
+        })
     }
 }
 
@@ -164,14 +164,14 @@ impl Snapshot for Reading<'_> {
         &self.stored.catalog
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
         let range = KeyRange { start: Bound::Included(key.clone()), end: Bound::Included(key.clone()) };
         let mut found = None;
         self.scan(table, &range, false, &mut |_, row| {
             found = Some(row.clone());
             ControlFlow::Break(())
-        });
-        found
+        })?;
+        Ok(found)
     }
 
     fn scan(
@@ -180,7 +180,7 @@ impl Snapshot for Reading<'_> {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
+    ) -> Result<(), StoreError> {
         let nodes = self.stored.tree.nodes();
         let before = |place: TreePosition<'_>| nodes.partition_point(|node| node.place() <= place);
         let start = match &range.start {
@@ -203,8 +203,9 @@ impl Snapshot for Reading<'_> {
             let mut rows = match self.stored.rows(number) {
                 Ok(rows) => rows,
                 Err(error) => {
+                    let failed = StoreError::read("its checkpoint", &error);
                     self.error.lock().get_or_insert(error);
-                    return;
+                    return Err(failed);
                 }
             };
             if reverse {
@@ -212,9 +213,10 @@ impl Snapshot for Reading<'_> {
             }
             for (key, row) in rows.iter().filter(|(key, _)| range.contains(key)) {
                 if visit(key, row).is_break() {
-                    return;
+                    return Ok(());
                 }
             }
         }
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! The tree over a whole state: its root, proofs of rows, and the pieces that somebody else fetches and checks.
 
-use crate::{KeyRange, LiveContent, Snapshot};
+use crate::{KeyRange, LiveContent, Snapshot, StoreError};
 use borsh::BorshSerialize;
 use crypto::{Digest, Sha256Batch, merkle_root};
 use proofs::state::{ends_range, range_leaf, state_root, table_leaf};
@@ -59,16 +59,19 @@ impl StateNode {
 impl StateTree {
     /// Reads all rows of a snapshot and hashes them on the threads of the current rayon pool; the same for any number of
     /// them. Whoever writes meanwhile does not wait.
-    pub fn new(snapshot: &dyn Snapshot, live: &LiveContent) -> StateTree {
+    ///
+    /// # Errors
+    /// Rows cannot be read.
+    pub fn new(snapshot: &dyn Snapshot, live: &LiveContent) -> Result<StateTree, StoreError> {
         let mut growing = GrowingTree::new(snapshot.catalog());
         let tables: Vec<TableId> = growing.waiting.iter().map(|(id, _)| *id).collect();
         for table in tables {
             snapshot.scan(table, &KeyRange::ALL, false, &mut |key, row| {
                 growing.add(table, key.clone(), row.clone(), 0);
                 ControlFlow::Continue(())
-            });
+            })?;
         }
-        growing.finish(snapshot.catalog(), live).0
+        Ok(growing.finish(snapshot.catalog(), live).0)
     }
 
     /// What nodes attest.
@@ -88,50 +91,64 @@ impl StateTree {
 
     /// The proof of the row of `table` under `key`, or that there is none. `snapshot`: the one that the tree was made of.
     /// Nothing where there is no such table.
+    ///
+    /// # Errors
+    /// Rows cannot be read.
     pub fn prove(
         &self,
         snapshot: &dyn Snapshot,
         table: TableId,
         key: &Key,
         certificate: CheckpointCertificate,
-    ) -> Option<RowProof> {
+    ) -> Result<Option<RowProof>, StoreError> {
         let definition = self.nodes.partition_point(|node| node.place() < (table, None));
-        let StateNode::Table(known) = self.nodes.get(definition).filter(|node| node.place().0 == table)?
-        else {
-            return None;
+        let known = self.nodes.get(definition).filter(|node| node.place().0 == table);
+        let (Some(StateNode::Table(known)), Some(across)) = (known, self.across(definition)) else {
+            return Ok(None);
         };
-        let entry = TableEntry { table: Table::clone(known), across: self.across(definition)? };
-        let found = self.find(snapshot, table, key)?;
+        let entry = TableEntry { table: Table::clone(known), across };
+        let Some(found) = self.find(snapshot, table, key)? else { return Ok(None) };
         let (catalog, requests) = (self.catalog, self.requests);
         let handovers = Vec::new();
-        Some(RowProof { table: entry, found, catalog, requests, certificate, handovers })
+        Ok(Some(RowProof { table: entry, found, catalog, requests, certificate, handovers }))
     }
 
     fn across(&self, node: usize) -> Option<Path> {
         Path::new(&self.leaves, node)
     }
 
-    fn find(&self, snapshot: &dyn Snapshot, table: TableId, key: &Key) -> Option<Found> {
+    fn find(&self, snapshot: &dyn Snapshot, table: TableId, key: &Key) -> Result<Option<Found>, StoreError> {
         // The node that the key would be in; the table's definition at least stands before it.
-        let node = self.nodes.partition_point(|node| node.place() <= (table, Some(key))).checked_sub(1)?;
-        let rows = self.rows(snapshot, node);
+        let node = self.nodes.partition_point(|node| node.place() <= (table, Some(key)));
+        let Some(node) = node.checked_sub(1) else { return Ok(None) };
+        let rows = self.rows(snapshot, node)?;
+        let next = match self.nodes.get(node + 1) {
+            // Whether it is needed is known when this range has been read.
+            Some(StateNode::Range { .. }) if rows.last().is_none_or(|(last, _)| last < key) => {
+                self.rows(snapshot, node + 1)?
+            }
+            _ => Vec::new(),
+        };
+        Ok(self.found(key, node, &rows, &next))
+    }
+
+    /// `rows`: those of the node that the key would be in; `next`: those of the one behind it, where the key would stand
+    /// between both.
+    fn found(&self, key: &Key, node: usize, rows: &[(Key, Row)], next: &[(Key, Row)]) -> Option<Found> {
         let behind = rows.partition_point(|(one, _)| one < key);
         if rows.get(behind).is_some_and(|(one, _)| one == key) {
-            return Some(Found::Row(self.row_entry(node, &rows, behind)?));
+            return Some(Found::Row(self.row_entry(node, rows, behind)?));
         }
         let before = match behind.checked_sub(1) {
-            Some(last) => Entry::Row(self.row_entry(node, &rows, last)?),
+            Some(last) => Entry::Row(self.row_entry(node, rows, last)?),
             None => self.table_entry(node)?,
         };
         let after = match rows.len() > behind {
-            true => Some(Entry::Row(self.row_entry(node, &rows, behind)?)),
+            true => Some(Entry::Row(self.row_entry(node, rows, behind)?)),
             false => match self.nodes.get(node + 1) {
                 None => None,
                 Some(StateNode::Table(_)) => Some(self.table_entry(node + 1)?),
-                Some(StateNode::Range { .. }) => {
-                    let rows = self.rows(snapshot, node + 1);
-                    Some(Entry::Row(self.row_entry(node + 1, &rows, 0)?))
-                }
+                Some(StateNode::Range { .. }) => Some(Entry::Row(self.row_entry(node + 1, next, 0)?)),
             },
         };
         Some(Found::Nothing { key: key.clone(), before: Box::new(before), after: after.map(Box::new) })
@@ -150,15 +167,20 @@ impl StateTree {
     }
 
     /// The rows of a range; none of a table's definition.
-    pub fn rows(&self, snapshot: &dyn Snapshot, node: usize) -> Vec<(Key, Row)> {
-        let Some(StateNode::Range { table, first, rows }) = self.nodes.get(node) else { return Vec::new() };
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn rows(&self, snapshot: &dyn Snapshot, node: usize) -> Result<Vec<(Key, Row)>, StoreError> {
+        let Some(StateNode::Range { table, first, rows }) = self.nodes.get(node) else {
+            return Ok(Vec::new());
+        };
         let range = KeyRange { start: Bound::Included(first.clone()), end: Bound::Unbounded };
         let mut found = Vec::with_capacity(*rows as usize);
         snapshot.scan(*table, &range, false, &mut |key, row| {
             found.push((key.clone(), row.clone()));
             if found.len() < *rows as usize { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        found
+        })?;
+        Ok(found)
     }
 }
 

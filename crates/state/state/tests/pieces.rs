@@ -66,7 +66,7 @@ struct Source {
 impl Source {
     fn new(rows: u32) -> Source {
         let (state, live) = original(rows);
-        let tree = StateTree::new(state.snapshot().as_ref(), &live.content());
+        let tree = StateTree::new(state.snapshot().as_ref(), &live.content()).expect("memory can be read");
         Source { state, live, tree }
     }
 
@@ -75,7 +75,9 @@ impl Source {
     }
 
     fn piece(&self, number: usize) -> StatePiece {
-        StatePiece::new(&self.tree, self.state.snapshot().as_ref(), number).expect("a range")
+        StatePiece::new(&self.tree, self.state.snapshot().as_ref(), number)
+            .expect("memory can be read")
+            .expect("a range")
     }
 
     fn assembly(&self) -> StateAssembly {
@@ -110,8 +112,14 @@ fn a_state_is_the_same_from_pieces_in_any_order_some_of_them_twice() {
         }
         let copy = assembly.finish(header()).expect("everything is there");
         let (one, other) = (source.state.snapshot(), copy.state.snapshot());
-        assert_eq!(content_digest(one.as_ref()), content_digest(other.as_ref()));
-        assert_eq!(StateTree::new(other.as_ref(), &copy.live.content()), source.tree);
+        assert_eq!(
+            content_digest(one.as_ref()).expect("memory can be read"),
+            content_digest(other.as_ref()).expect("memory can be read")
+        );
+        assert_eq!(
+            StateTree::new(other.as_ref(), &copy.live.content()).expect("memory can be read"),
+            source.tree
+        );
         assert_eq!(copy.state.rows(TableId(1)), u64::from(rows));
     }
 }
@@ -178,22 +186,28 @@ fn keys_that_are_taken_in_unique_indexes_are_there_again() {
     images.sort_by(|one, other| one.row.cmp(&other.row));
     state.apply(Version::after_batch(HEIGHT, 0), &images, None);
 
-    let tree = StateTree::new(state.snapshot().as_ref(), &live.content());
+    let tree = StateTree::new(state.snapshot().as_ref(), &live.content()).expect("memory can be read");
     let outline = StateOutline::new(&tree, state.snapshot().as_ref(), &live.content());
     let mut assembly = StateAssembly::new(outline, HEIGHT, tree.root()).expect("the right outline");
     for number in assembly.missing().collect::<Vec<_>>() {
-        let piece = StatePiece::new(&tree, state.snapshot().as_ref(), number).expect("a range");
+        let piece = StatePiece::new(&tree, state.snapshot().as_ref(), number)
+            .expect("memory can be read")
+            .expect("a range");
         assembly.add(number, &piece).expect("the right piece");
     }
     let copy = assembly.finish(header()).expect("everything is there");
     let (one, other) = (state.snapshot(), copy.state.snapshot());
     let mut keys = 0;
-    other.scan(index.unique_entries(), &KeyRange::ALL, false, &mut |_, _| {
+    let scanned = other.scan(index.unique_entries(), &KeyRange::ALL, false, &mut |_, _| {
         keys += 1;
         ControlFlow::Continue(())
     });
+    scanned.expect("memory can be read");
     assert_eq!(keys, 900);
-    assert_eq!(content_digest(one.as_ref()), content_digest(other.as_ref()));
+    assert_eq!(
+        content_digest(one.as_ref()).expect("memory can be read"),
+        content_digest(other.as_ref()).expect("memory can be read")
+    );
 }
 
 proptest! {

@@ -60,7 +60,7 @@ fn state_after(tables: u32, changes: &[((u32, u16), Option<i64>)], batch: usize)
 }
 
 fn tree(state: &State) -> StateTree {
-    StateTree::new(state.snapshot().as_ref(), &LiveRequests::new().content())
+    StateTree::new(state.snapshot().as_ref(), &LiveRequests::new().content()).expect("memory can be read")
 }
 
 fn of_rows(tables: u32, rows: &Rows) -> State {
@@ -141,7 +141,9 @@ fn everything_in_the_state_goes_into_its_root() {
             let client = ClientId { key, request: RequestId([number; 16]) };
             live.admit(client, TransactionId(Digest([number; 32])), number.into(), 50).expect("a new id");
         }
-        roots.push(StateTree::new(state.snapshot().as_ref(), &live.content()).root());
+        roots.push(
+            StateTree::new(state.snapshot().as_ref(), &live.content()).expect("memory can be read").root(),
+        );
     }
     roots.sort_unstable();
     roots.dedup();
@@ -159,7 +161,9 @@ fn every_row_and_every_gap_is_proved() {
     let certificate = certificate(&charter, tree.root());
     let prove = |table: u32, number: u16| {
         let (table, key) = (TableId(table), key(number));
-        tree.prove(snapshot.as_ref(), table, &key, certificate.clone()).expect("there is such a table")
+        tree.prove(snapshot.as_ref(), table, &key, certificate.clone())
+            .expect("memory can be read")
+            .expect("there is such a table")
     };
     let numbers = (0..2_500u16).step_by(7).chain(0..40).chain([1_201, 2_398, 2_399, 2_400, 65_535]);
     for (table, number) in numbers.flat_map(|number| (1..=5).map(move |table| (table, number))) {
@@ -170,7 +174,8 @@ fn every_row_and_every_gap_is_proved() {
         assert_eq!(proof.table.table.name, format!("t{table}"));
         assert_eq!(RowProof::from_bytes(&proof.to_bytes()), Ok(proof));
     }
-    let unknown = tree.prove(snapshot.as_ref(), TableId(6), &key(1), certificate);
+    let unknown =
+        tree.prove(snapshot.as_ref(), TableId(6), &key(1), certificate).expect("memory can be read");
     assert!(unknown.is_none());
 }
 
@@ -181,7 +186,9 @@ fn no_row_is_hidden_and_none_is_moved() {
     let (tree, snapshot) = (tree(&state), state.snapshot());
     let certificate = certificate(&charter, tree.root());
     let prove = |table: u32, number: u16| {
-        tree.prove(snapshot.as_ref(), TableId(table), &key(number), certificate.clone()).expect("a table")
+        tree.prove(snapshot.as_ref(), TableId(table), &key(number), certificate.clone())
+            .expect("memory can be read")
+            .expect("a table")
     };
     let entry = |table: u32, number: u16| match prove(table, number).found {
         Found::Row(entry) => entry,
@@ -248,7 +255,10 @@ fn a_row_under_a_later_charter_is_proved_from_the_founding_one() {
     let mut certificate = certificate(&charter, tree.root());
     let signature = Attestation::sign(certificate.statement.clone(), 0, &node_key(8)).signature;
     certificate.signatures[0] = (0, signature);
-    let proof = tree.prove(snapshot.as_ref(), TableId(1), &key(603), certificate).expect("such a table");
+    let proof = tree
+        .prove(snapshot.as_ref(), TableId(1), &key(603), certificate)
+        .expect("memory can be read")
+        .expect("such a table");
     assert!(
         matches!(proof.verify(&charter), Err(ProofError::Certificate(_))),
         "the key is not the founding one"
@@ -280,8 +290,10 @@ fn every_flipped_byte_of_a_proof_shows() {
     let certificate = certificate(&charter, tree.root());
     for (table, number) in [(1, 600), (1, 601), (3, 65_000)] {
         let key = key(number);
-        let proof =
-            tree.prove(snapshot.as_ref(), TableId(table), &key, certificate.clone()).expect("a table");
+        let proof = tree
+            .prove(snapshot.as_ref(), TableId(table), &key, certificate.clone())
+            .expect("memory can be read")
+            .expect("a table");
         let bytes = proof.to_bytes();
         for at in 0..bytes.len() {
             let mut flipped = bytes.clone();
@@ -331,7 +343,9 @@ fn proofs_survive_json_and_say_what_they_prove() {
     let tree = tree(&state);
     for (table, number) in [(1, 0), (2, 1_501), (2, 1_500), (4, 7), (1, 60_000)] {
         let certificate = certificate(&charter, tree.root());
-        let found = tree.prove(state.snapshot().as_ref(), TableId(table), &key(number), certificate);
+        let found = tree
+            .prove(state.snapshot().as_ref(), TableId(table), &key(number), certificate)
+            .expect("memory can be read");
         let proof = found.expect("such a table");
         let text = proof.to_json();
         let read = RowProof::from_json(&text).expect("what was written");

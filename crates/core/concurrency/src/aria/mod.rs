@@ -27,7 +27,7 @@ use crate::column_classes::ColumnClasses;
 use crate::optimistic::{self, Decision, Simulated};
 use crate::scanned_rows::{Met, ScannedRows, TooManyTests};
 use crate::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots};
-use state::Effects;
+use state::{Effects, StoreError};
 use std::collections::VecDeque;
 use types::ColumnSet;
 
@@ -52,13 +52,14 @@ impl Protocol for Aria {
         self.waiting.push_back(batch);
     }
 
-    fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
-        let batch = self.waiting.pop_front()?;
+    fn poll(&mut self, snapshots: &dyn Snapshots) -> Result<Option<BatchResult>, StoreError> {
+        let Some(batch) = self.waiting.pop_front() else { return Ok(None) };
         let snapshot = snapshots.newest();
         let reordering = self.options.reordering;
-        Some(optimistic::run(&batch, snapshot.as_ref(), &self.options, |simulated| {
+        optimistic::run(&batch, snapshot.as_ref(), &self.options, |simulated| {
             decide(simulated, reordering, ScannedRows::of(simulated))
-        }))
+        })
+        .map(Some)
     }
 }
 

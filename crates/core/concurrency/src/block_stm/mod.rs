@@ -11,7 +11,7 @@
 //!
 //! What is peculiar to Entente:
 //!
-//! - Who meets an ESTIMATE cannot be stopped at once: a [`Snapshot`] has no way to say so. The execution goes on with
+//! - Who meets an ESTIMATE is not stopped at once: a [`Snapshot`] has no way to say so. The execution goes on with
 //!   an older value, is thrown away at its end, and begins anew behind the transaction that it waits for. An incarnation
 //!   that is not the first one looks for ESTIMATEs among what the one before read, before it begins (as in section 4
 //!   of the paper).
@@ -35,7 +35,7 @@ use crate::{Batch, BatchResult, BatchStatistics, History, Protocol, Snapshots, T
 use memory::Memory;
 use rayon::prelude::*;
 use scheduler::{Incarnation, Scheduler, Task};
-use state::{AfterImage, Command, Overlay, RowId, Snapshot};
+use state::{AfterImage, Command, FirstFailure, Overlay, RowId, Snapshot, StoreError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use synchronization::{Mutex, pause};
@@ -57,10 +57,10 @@ impl Protocol for BlockStm {
         self.waiting.push_back(batch);
     }
 
-    fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
-        let batch = self.waiting.pop_front()?;
+    fn poll(&mut self, snapshots: &dyn Snapshots) -> Result<Option<BatchResult>, StoreError> {
+        let Some(batch) = self.waiting.pop_front() else { return Ok(None) };
         if batch.steps_left == 0 {
-            return Some(BatchResult::over_budget(&batch));
+            return Ok(Some(BatchResult::over_budget(&batch)));
         }
         let snapshot = snapshots.newest();
         let speculation = Speculation::new(&batch, snapshot.as_ref());
@@ -68,7 +68,7 @@ impl Protocol for BlockStm {
         // Who starts late, because the pool is busy, finds everything done. No thread waits for another one that has
         // not begun, so one is enough.
         rayon::scope(|scope| (0..threads).for_each(|_| scope.spawn(|_| speculation.work())));
-        Some(speculation.into_result())
+        speculation.into_result().map(Some)
     }
 }
 
@@ -99,13 +99,16 @@ struct Speculation<'a> {
     memory: Memory,
     scheduler: Scheduler,
     transactions: Vec<Transaction>,
+    /// The state could not be read: nothing of the batch counts.
+    failure: FirstFailure,
 }
 
 impl<'a> Speculation<'a> {
     fn new(batch: &'a Batch, base: &'a dyn Snapshot) -> Speculation<'a> {
         let count = batch.transactions.len();
         let transactions = (0..count).map(|_| Transaction::default()).collect();
-        Speculation { batch, base, memory: Memory::new(), scheduler: Scheduler::new(count), transactions }
+        let (memory, scheduler) = (Memory::new(), Scheduler::new(count));
+        Speculation { batch, base, memory, scheduler, transactions, failure: FirstFailure::default() }
     }
 
     /// What each thread does.
@@ -137,11 +140,14 @@ impl<'a> Speculation<'a> {
                 }
             }
             let view = View::new(self.base, &self.memory, number);
-            let effects = execute(self.batch.transactions[number as usize].as_ref(), &view);
-            let result = effects.result.and_then(|results| Ok((results, apply(&effects.commands, &view)?)));
-            let (outcome, writes) = match result {
-                Ok((results, writes)) => (TransactionOutcome::Committed(results), writes),
-                Err(error) => (TransactionOutcome::Aborted(error), Vec::new()),
+            let (outcome, writes, steps) = match self.run(number, &view) {
+                Ok(ran) => ran,
+                Err(error) => {
+                    self.failure.note(error);
+                    // The others end too.
+                    self.scheduler.stop();
+                    return None;
+                }
             };
             let mut execution = transaction.execution.lock();
             execution.count += 1;
@@ -157,12 +163,30 @@ impl<'a> Speculation<'a> {
             };
             let rows = writes.iter().map(|(row, _)| row.clone()).collect();
             let before = std::mem::replace(&mut execution.writes, rows);
-            (execution.outcome, execution.steps) = (Some(outcome), effects.steps);
+            (execution.outcome, execution.steps) = (Some(outcome), steps);
             drop(execution);
             *transaction.reads.lock() = Arc::new(reads);
             let wrote_new = self.memory.record(incarnation, &before, writes);
             return self.scheduler.finish_execution(incarnation, wrote_new);
         }
+    }
+
+    /// Executes a transaction on a view: its outcome, what it writes and its steps.
+    fn run(
+        &self,
+        number: u32,
+        view: &View<'_>,
+    ) -> Result<(TransactionOutcome, Vec<(RowId, Option<Row>)>, u64), StoreError> {
+        let effects = execute(self.batch.transactions[number as usize].as_ref(), view)?;
+        let results = match effects.result {
+            Ok(results) => results,
+            Err(error) => return Ok((TransactionOutcome::Aborted(error), Vec::new(), effects.steps)),
+        };
+        let (outcome, writes) = match apply(&effects.commands, view)? {
+            Ok(writes) => (TransactionOutcome::Committed(results), writes),
+            Err(error) => (TransactionOutcome::Aborted(error), Vec::new()),
+        };
+        Ok((outcome, writes, effects.steps))
     }
 
     fn validate(&self, incarnation: Incarnation) -> Option<Task> {
@@ -178,7 +202,9 @@ impl<'a> Speculation<'a> {
     }
 
     /// What the batch came to, once everything is done.
-    fn into_result(self) -> BatchResult {
+    fn into_result(self) -> Result<BatchResult, StoreError> {
+        self.failure.check(())?;
+        let failure = FirstFailure::default();
         assert!(self.scheduler.is_done(), "every transaction is executed and valid");
         let mut budget = Budget::new(self.batch.steps_left);
         let mut statistics = BatchStatistics::default();
@@ -197,16 +223,17 @@ impl<'a> Speculation<'a> {
             outcomes.push(outcome.expect("every transaction has been executed"));
         }
         let shards = self.memory.into_rows(history.serial.len() as u32).into_par_iter();
-        let mut changes: Vec<AfterImage> = shards
+        let changes: Vec<AfterImage> = shards
             .flat_map_iter(|rows| rows.into_iter().map(|(row, value)| AfterImage { row, value }))
             .filter(|change| !change.row.table.is_index())
             .filter(|change| {
-                let before = self.base.get(change.row.table, &change.row.key);
+                let before = failure.keep(self.base.get(change.row.table, &change.row.key));
                 differs(before.as_ref(), change.value.as_ref())
             })
             .collect();
+        let mut changes = failure.check(changes)?;
         changes.par_sort_unstable_by(|a, b| a.row.cmp(&b.row));
-        BatchResult {
+        Ok(BatchResult {
             height: self.batch.height,
             number: self.batch.number,
             outcomes,
@@ -214,7 +241,7 @@ impl<'a> Speculation<'a> {
             history,
             steps: budget.spent(),
             statistics,
-        }
+        })
     }
 }
 
@@ -222,25 +249,31 @@ impl<'a> Speculation<'a> {
 /// by table and key.
 ///
 /// # Errors
-/// A command fails that did not fail in simulation. That happens on a state that never was, which validation finds; in
+/// The state cannot be read. Inside: a command fails that did not fail in simulation. That happens on a state that never was, which validation finds; in
 /// the end it would be an error in the contract's language.
-fn apply(commands: &[Command], view: &View<'_>) -> Result<Vec<(RowId, Option<Row>)>, SqlError> {
+fn apply(
+    commands: &[Command],
+    view: &View<'_>,
+) -> Result<Result<Vec<(RowId, Option<Row>)>, SqlError>, StoreError> {
     let mut state = Overlay::new(view);
     for command in commands {
-        match step(command, state.current(&command.row).as_ref()) {
+        match step(command, state.current(&command.row)?.as_ref()) {
             Step::Unchanged => {}
-            Step::Changed(after) => state.set(command.row.clone(), after),
+            Step::Changed(after) => state.set(command.row.clone(), after)?,
             Step::Again | Step::Error(_) => {
                 let message = "a command failed on the state that it was simulated on";
-                return Err(SqlError::new(SqlState::INTERNAL_ERROR, message));
+                return Ok(Err(SqlError::new(SqlState::INTERNAL_ERROR, message)));
             }
         }
     }
     // Entries of indexes are written like rows: others look rows up by them.
-    let changes = state.into_all_changes().into_iter().map(|AfterImage { row, value }| (row, value));
-    let changed =
-        |(row, value): &(RowId, Option<Row>)| differs(view.get(row.table, &row.key).as_ref(), value.as_ref());
-    Ok(changes.filter(changed).collect())
+    let mut changed = Vec::new();
+    for AfterImage { row, value } in state.into_all_changes() {
+        if differs(view.get(row.table, &row.key)?.as_ref(), value.as_ref()) {
+            changed.push((row, value));
+        }
+    }
+    Ok(Ok(changed))
 }
 
 /// Lets the other threads end if this one panics; they would wait for its task.

@@ -7,7 +7,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner};
 use state::{
     AfterImage, Command, CommandKind, Effects, KeyRange, PlainState, RowChange, RowFunction, RowId, Simulate,
-    Snapshot,
+    Snapshot, StoreError,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -75,27 +75,28 @@ type Body = fn(&dyn Snapshot) -> (Vec<Command>, Vec<i32>);
 struct Contract(Body);
 
 impl Simulate for Contract {
-    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
         let (commands, seen) = self.0(snapshot);
         let rows = vec![seen.into_iter().map(Value::Integer).collect()];
         let results =
             vec![StatementResult { tag: String::new(), columns: vec![], rows, notices: Vec::new() }];
         let (reads, scans) = Default::default();
-        Effects { reads, scans, commands, result: Ok(results), steps: 1, catalog: None }
+        Ok(Effects { reads, scans, commands, result: Ok(results), steps: 1, catalog: None })
     }
 }
 
 fn read(snapshot: &dyn Snapshot, key: u8) -> i32 {
-    value(snapshot.get(TABLE, &row_id(key).key).as_ref())
+    value(snapshot.get(TABLE, &row_id(key).key).unwrap().as_ref())
 }
 
 /// Keys and numbers, at most `limit` of them.
 fn scan(snapshot: &dyn Snapshot, reverse: bool, limit: usize) -> Vec<i32> {
     let mut seen = Vec::new();
-    snapshot.scan(TABLE, &KeyRange::ALL, reverse, &mut |key, row| {
+    let scanned = snapshot.scan(TABLE, &KeyRange::ALL, reverse, &mut |key, row| {
         seen.extend([i32::from(key.as_bytes()[0]), value(Some(row))]);
         if seen.len() >= 2 * limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
+    scanned.unwrap();
     seen
 }
 
@@ -107,7 +108,7 @@ fn batch(bodies: &[Body], steps_left: u64) -> Batch {
 /// Runs the batch once under the schedule that is being tried.
 fn compare_with_serial(initial: &[(u8, i32)], bodies: &[Body], threads: usize, steps_left: u64) {
     let (base, batch) = (state(initial), batch(bodies, steps_left));
-    let expected = serial::run(&batch, &base);
+    let expected = serial::run(&batch, &base).unwrap();
     let speculation = Speculation::new(&batch, &base);
     shuttle::thread::scope(|scope| {
         for _ in 1..threads {
@@ -115,7 +116,7 @@ fn compare_with_serial(initial: &[(u8, i32)], bodies: &[Body], threads: usize, s
         }
         speculation.work();
     });
-    let mut found = speculation.into_result();
+    let mut found = speculation.into_result().unwrap();
     assert!(found.statistics.executions >= bodies.len() as u64);
     found.statistics = expected.statistics;
     assert_eq!(found, expected);

@@ -9,7 +9,7 @@
 
 use super::memory::{Found, Memory, Origin};
 use parking_lot::Mutex;
-use state::{AfterImage, Changes, KeyRange, Overlay, RowId, Snapshot};
+use state::{AfterImage, Changes, KeyRange, Overlay, RowId, Snapshot, StoreError};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -158,11 +158,11 @@ impl Snapshot for View<'_> {
         self.base.catalog()
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
         let row = RowId { table, key: key.clone() };
         let mut shown = self.shown.lock();
         if let Some(value) = shown.rows.get(&row) {
-            return value.clone();
+            return Ok(value.clone());
         }
         if shown.is_scanned(table, key) {
             // Nobody had written it then.
@@ -170,15 +170,15 @@ impl Snapshot for View<'_> {
         }
         let (origin, value) = match self.memory.read(&row, self.reader) {
             Found::Written(incarnation, value) => (Origin::Written(incarnation), value),
-            Found::Base => (Origin::Base, self.base.get(table, key)),
+            Found::Base => (Origin::Base, self.base.get(table, key)?),
             Found::Estimate(by) => {
                 shown.block(by);
-                (Origin::Base, self.base.get(table, key))
+                (Origin::Base, self.base.get(table, key)?)
             }
         };
         shown.read_set.rows.push((row.clone(), origin));
         shown.rows.insert(row, value.clone());
-        value
+        Ok(value)
     }
 
     fn scan(
@@ -187,9 +187,9 @@ impl Snapshot for View<'_> {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
+    ) -> Result<(), StoreError> {
         if range.is_empty() {
-            return;
+            return Ok(());
         }
         let Changed { rows: mut changed, mut written } = self.changed(table, range);
         let mut stopped_at = None;
@@ -201,14 +201,14 @@ impl Snapshot for View<'_> {
             flow
         };
         if changed.is_empty() {
-            self.base.scan(table, range, reverse, &mut visit);
+            self.base.scan(table, range, reverse, &mut visit)?;
         } else {
             let images = changed.iter().map(|(key, value)| AfterImage {
                 row: RowId { table, key: key.clone() },
                 value: value.clone(),
             });
             Overlay::with_changes(self.base, Changes::of_rows(images))
-                .scan(table, range, reverse, &mut visit);
+                .scan(table, range, reverse, &mut visit)?;
         }
         let mut range = range.clone();
         if let Some(key) = stopped_at {
@@ -221,5 +221,6 @@ impl Snapshot for View<'_> {
             shown.rows.entry(RowId { table, key }).or_insert(value);
         }
         shown.read_set.scans.push(Scanned { table, range, written });
+        Ok(())
     }
 }

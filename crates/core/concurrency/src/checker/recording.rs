@@ -1,6 +1,6 @@
 use state::{
-    Effects, EndorsedForm, Footprint, Read, Scan, Simulate, Snapshot, effects_of, endorsed_effects,
-    write_command,
+    Effects, EndorsedForm, Footprint, Read, Scan, Simulate, Snapshot, StoreError, effects_of,
+    endorsed_effects, write_command,
 };
 use std::sync::{Arc, Mutex};
 use types::{Catalog, Row, SqlError};
@@ -18,15 +18,16 @@ pub struct Execution {
 
 impl Execution {
     /// Runs a transaction and looks up what it saw.
-    pub(super) fn run(transaction: &dyn Simulate, snapshot: &dyn Snapshot) -> Execution {
-        Execution::of(transaction.simulate(snapshot), snapshot)
+    pub(super) fn run(transaction: &dyn Simulate, snapshot: &dyn Snapshot) -> Result<Execution, StoreError> {
+        Execution::of(transaction.simulate(snapshot)?, snapshot)
     }
 
-    fn of(effects: Effects, snapshot: &dyn Snapshot) -> Execution {
-        let read = effects.reads.iter().map(|Read { row, .. }| snapshot.get(row.table, &row.key)).collect();
+    fn of(effects: Effects, snapshot: &dyn Snapshot) -> Result<Execution, StoreError> {
+        let read = effects.reads.iter().map(|Read { row, .. }| snapshot.get(row.table, &row.key));
+        let read = read.collect::<Result<_, _>>()?;
         let rows = |scan: &Scan| scan.result.iter().map(|key| snapshot.get(scan.table, key)).collect();
-        let scanned = effects.scans.iter().map(rows).collect();
-        Execution { effects, read, scanned }
+        let scanned = effects.scans.iter().map(rows).collect::<Result<_, _>>()?;
+        Ok(Execution { effects, read, scanned })
     }
 }
 
@@ -48,9 +49,9 @@ impl RecordingTransaction {
     /// # Errors
     /// What it ends with.
     pub fn endorse(&self, snapshot: &dyn Snapshot, form: EndorsedForm) -> Result<Effects, SqlError> {
-        let endorsed = endorsed_effects(&self.unrecorded().simulate(snapshot), snapshot, 0, form)?;
+        let endorsed = endorsed_effects(&self.unrecorded().simulate(snapshot)?, snapshot, 0, form)?;
         let effects = effects_of(&endorsed, |write| Ok(write_command(write)))?;
-        self.lock().push(Execution::of(effects.clone(), snapshot));
+        self.lock().push(Execution::of(effects.clone(), snapshot)?);
         Ok(effects)
     }
 
@@ -75,11 +76,11 @@ impl RecordingTransaction {
 }
 
 impl Simulate for RecordingTransaction {
-    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
-        let execution = Execution::run(self.unrecorded(), snapshot);
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
+        let execution = Execution::run(self.unrecorded(), snapshot)?;
         let effects = execution.effects.clone();
         self.lock().push(execution);
-        effects
+        Ok(effects)
     }
 
     fn footprint(&self, catalog: &Catalog) -> Result<Footprint, SqlError> {

@@ -5,7 +5,7 @@ use super::versions::Node;
 use super::{Execution, Violation};
 use crate::TransactionOutcome;
 use crate::execution::{Step, step};
-use state::{AfterImage, PlainState, RowId, Snapshot};
+use state::{AfterImage, PlainState, RowId};
 use types::{ColumnSet, Row};
 
 /// Runs the nodes one after the other and compares what each of them saw and gave.
@@ -18,6 +18,7 @@ pub(super) fn replay(
     for node in order {
         let node = &nodes[*node];
         let serial = Execution::run(node.transaction.unrecorded(), &state);
+        let serial = serial.expect("what is in memory can be read");
         // Who is aborted at its place may have gone on, in its simulation, to see what it does not see in the serial
         // run; nobody learns of it.
         if node.execution.effects.result.is_ok() == serial.effects.result.is_ok() {

@@ -3,7 +3,7 @@
 use super::{CheckedBatch, Execution, Position, RecordingTransaction, Violation};
 use crate::TransactionOutcome;
 use crate::execution::{Step, differs, step};
-use state::{AfterImage, Command, PlainState, RowId, Snapshot};
+use state::{AfterImage, Command, PlainState, RowId};
 use std::collections::BTreeMap;
 use types::{ColumnSet, Row};
 

@@ -5,7 +5,7 @@ use super::sharp::SharpGraph;
 use super::validators::{Proposed, Validators};
 use crate::optimistic::{Committed, Decision, Simulated, Simulation, commit_permitted, free};
 use crate::{Batch, BatchResult, OnConflict, Protocol, ProtocolOptions, Snapshots};
-use state::{Effects, Endorsed, Footprint, Region, RowId};
+use state::{Effects, Endorsed, Footprint, Region, RowId, StoreError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use types::{Pipeline, SqlError, SqlState};
@@ -85,8 +85,8 @@ impl Protocol for Validation {
         }
     }
 
-    fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
-        let (batch, search) = self.waiting.pop_front()?;
+    fn poll(&mut self, snapshots: &dyn Snapshots) -> Result<Option<BatchResult>, StoreError> {
+        let Some((batch, search)) = self.waiting.pop_front() else { return Ok(None) };
         let holds = match &mut self.rule {
             Rule::VersionsInParallel(validators) => validators.next_batch().unwrap_or_default(),
             Rule::Versions(recent) => {
@@ -105,19 +105,20 @@ impl Protocol for Validation {
         };
         let decide = |simulated: &Simulated<'_>| decision(simulated, &holds);
         // Whoever is idle while this batch takes effect judges the next ones.
-        let (Committed { result, effects }, ()) = rayon::join(
+        let (committed, ()) = rayon::join(
             || commit_permitted(&batch, simulation, newest.as_ref(), &self.options, decide, &permits),
             || match &self.rule {
                 Rule::VersionsInParallel(validators) => validators.judge(WAITING_BATCHES),
                 Rule::Versions(_) | Rule::Graph(_) => {}
             },
         );
+        let Committed { result, effects } = committed?;
         free(effects);
         // They were offered when nobody knew what this one would spend.
         for (waiting, _) in self.waiting.iter_mut().filter(|(waiting, _)| waiting.height == batch.height) {
             waiting.steps_left = waiting.steps_left.saturating_sub(result.steps);
         }
-        Some(result)
+        Ok(Some(result))
     }
 }
 

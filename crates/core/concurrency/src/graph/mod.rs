@@ -44,7 +44,7 @@ use crate::{Batch, BatchResult, History, Protocol, Snapshots, TransactionOutcome
 use edges::Plan;
 use rayon::prelude::*;
 use shared_state::SharedState;
-use state::{Effects, Footprint, Simulate, Snapshot};
+use state::{Effects, FirstFailure, Footprint, Simulate, Snapshot, StoreError};
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -74,29 +74,30 @@ impl Protocol for Graph {
         self.waiting.push_back(batch);
     }
 
-    fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
-        let batch = self.waiting.pop_front()?;
+    fn poll(&mut self, snapshots: &dyn Snapshots) -> Result<Option<BatchResult>, StoreError> {
+        let Some(batch) = self.waiting.pop_front() else { return Ok(None) };
         if batch.steps_left == 0 {
-            return Some(BatchResult::over_budget(&batch));
+            return Ok(Some(BatchResult::over_budget(&batch)));
         }
-        Some(run(&batch, self.granularity, snapshots.newest().as_ref()))
+        run(&batch, self.granularity, snapshots.newest().as_ref()).map(Some)
     }
 }
 
 /// By transaction: its footprint, or why it has none.
 type Footprints = Vec<Result<Footprint, SqlError>>;
 
-fn run(batch: &Batch, granularity: Granularity, snapshot: &dyn Snapshot) -> BatchResult {
+fn run(batch: &Batch, granularity: Granularity, snapshot: &dyn Snapshot) -> Result<BatchResult, StoreError> {
     let catalog = snapshot.catalog();
     let footprints: Footprints =
         batch.transactions.par_iter().map(|transaction| transaction.footprint(catalog)).collect();
     let plan = Plan::new(&footprints, granularity);
     let execution = Execution::new(batch, snapshot, &footprints);
     schedule::run(&plan, &|transaction| execution.run(transaction));
-    if execution.misapplied.load(Ordering::Relaxed) {
+    let Execution { state, effects, misapplied, failure, .. } = execution;
+    failure.check(())?;
+    if misapplied.into_inner() {
         return run_in_order(batch, snapshot, &footprints);
     }
-    let Execution { state, effects, .. } = execution;
     settle(batch, snapshot, state, &footprints, effects)
 }
 
@@ -114,6 +115,8 @@ struct Execution<'a> {
     chunk_steps: Vec<AtomicU64>,
     /// A command failed on the state that it was simulated on.
     misapplied: AtomicBool,
+    /// The state could not be read: what comes out of the batch does not count.
+    failure: FirstFailure,
 }
 
 impl<'a> Execution<'a> {
@@ -128,6 +131,7 @@ impl<'a> Execution<'a> {
             steps: (0..count).map(|_| AtomicU64::new(0)).collect(),
             chunk_steps: (0..count.div_ceil(STEPS_CHUNK)).map(|_| AtomicU64::new(0)).collect(),
             misapplied: AtomicBool::new(false),
+            failure: FirstFailure::default(),
         }
     }
 
@@ -135,21 +139,33 @@ impl<'a> Execution<'a> {
     fn run(&self, number: u32) {
         let position = number as usize;
         let Ok(footprint) = &self.footprints[position] else { return };
+        if self.failure.get().is_some() {
+            return;
+        }
         // What is known of those before is at most what they spend in the end, so nothing that has a turn is left out.
         if self.known_steps_before(position) >= self.batch.steps_left {
             return;
         }
         let transaction = self.batch.transactions[position].as_ref();
-        let mut effects = execute(transaction, &self.state);
-        if !footprint.covers(&effects) {
-            effects = left_footprint(transaction, self.snapshot);
-        } else if !self.state.apply(&effects.commands) {
-            self.misapplied.store(true, Ordering::Relaxed);
-        }
+        let effects = match self.take_effect(transaction, footprint) {
+            Ok(effects) => effects,
+            Err(error) => return self.failure.note(error),
+        };
         self.steps[position].store(effects.steps, Ordering::Relaxed);
         self.chunk_steps[position / STEPS_CHUNK].fetch_add(effects.steps, Ordering::Relaxed);
         let first = self.effects[position].set(effects).is_ok();
         debug_assert!(first, "transaction {number} ran twice");
+    }
+
+    fn take_effect(&self, transaction: &dyn Simulate, footprint: &Footprint) -> Result<Effects, StoreError> {
+        let effects = execute(transaction, &self.state)?;
+        if !footprint.covers(&effects) {
+            return left_footprint(transaction, self.snapshot);
+        }
+        if !self.state.apply(&effects.commands)? {
+            self.misapplied.store(true, Ordering::Relaxed);
+        }
+        Ok(effects)
     }
 
     fn known_steps_before(&self, position: usize) -> u64 {
@@ -162,13 +178,13 @@ impl<'a> Execution<'a> {
 }
 
 /// What a transaction comes to that touched something outside of its footprint.
-fn left_footprint(transaction: &dyn Simulate, snapshot: &dyn Snapshot) -> Effects {
-    let mut effects = execute(transaction, snapshot);
+fn left_footprint(transaction: &dyn Simulate, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
+    let mut effects = execute(transaction, snapshot)?;
     effects.commands.clear();
     let message = "the transaction touched something that its analysis does not name";
     effects.result = Err(SqlError::new(SqlState::INTERNAL_ERROR, message)
         .hint("Please report the contract; the protocols \"serial\" and \"harmony\" run it."));
-    effects
+    Ok(effects)
 }
 
 /// Cuts the batch at its budget and gathers what is left.
@@ -178,7 +194,7 @@ fn settle(
     state: SharedState<'_>,
     footprints: &Footprints,
     effects: Vec<OnceLock<Effects>>,
-) -> BatchResult {
+) -> Result<BatchResult, StoreError> {
     let mut budget = Budget::new(batch.steps_left);
     let mut history = History::default();
     let (mut outcomes, mut kept) = (Vec::with_capacity(effects.len()), Vec::with_capacity(effects.len()));
@@ -206,19 +222,23 @@ fn settle(
     let changes = if cut_wrote {
         let without_cut = SharedState::new(snapshot);
         for commands in &kept {
-            let applied = without_cut.apply(commands);
+            let applied = without_cut.apply(commands)?;
             debug_assert!(applied, "what could be applied once can be applied again in batch order");
         }
-        without_cut.into_changes()
+        without_cut.into_changes()?
     } else {
-        state.into_changes()
+        state.into_changes()?
     };
-    serial::result(batch, outcomes, changes, history, &budget)
+    Ok(serial::result(batch, outcomes, changes, history, &budget))
 }
 
 /// Runs the batch one after the other: what is left where a command failed on the very state that it was simulated on,
 /// which no command may do.
-fn run_in_order(batch: &Batch, snapshot: &dyn Snapshot, footprints: &Footprints) -> BatchResult {
+fn run_in_order(
+    batch: &Batch,
+    snapshot: &dyn Snapshot,
+    footprints: &Footprints,
+) -> Result<BatchResult, StoreError> {
     debug_assert!(false, "a command succeeds on the state that it was simulated on");
     serial::run_but(batch, snapshot, |number| {
         footprints[number].as_ref().err().map(|refusal| TransactionOutcome::Aborted(refusal.clone()))

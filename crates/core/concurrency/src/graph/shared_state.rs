@@ -6,7 +6,9 @@
 
 use crate::execution::{Step, differs, shard_of, step};
 use rayon::prelude::*;
-use state::{AfterImage, Changes, Command, KeyRange, Overlay, RowId, Snapshot, entry_changes};
+use state::{
+    AfterImage, Changes, Command, FirstFailure, KeyRange, Overlay, RowId, Snapshot, StoreError, entry_changes,
+};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -53,43 +55,45 @@ impl<'a> SharedState<'a> {
 
     /// Applies the commands of a transaction that was simulated on this state and conflicts with nobody who runs.
     /// False where one failed, which then is not undone.
-    pub(super) fn apply(&self, commands: &[Command]) -> bool {
-        commands.iter().all(|command| {
+    pub(super) fn apply(&self, commands: &[Command]) -> Result<bool, StoreError> {
+        for command in commands {
             let mut rows = self.shard(&command.row).write();
             let fetched;
             let current = match rows.get(&command.row) {
                 Some(row) => row.as_ref(),
                 None => {
-                    fetched = self.base.get(command.row.table, &command.row.key);
+                    fetched = self.base.get(command.row.table, &command.row.key)?;
                     fetched.as_ref()
                 }
             };
             match step(command, current) {
-                Step::Unchanged => true,
+                Step::Unchanged => {}
                 Step::Changed(after) => {
                     // Under the lock of the row, so that entries change in the order in which it does.
                     for entry in entry_changes(self.base.catalog(), &command.row, current, after.as_ref()) {
                         self.shard(&entry.row).write().insert(entry.row, entry.value);
                     }
                     rows.insert(command.row.clone(), after);
-                    true
                 }
-                Step::Again | Step::Error(_) => false,
+                Step::Again | Step::Error(_) => return Ok(false),
             }
-        })
+        }
+        Ok(true)
     }
 
     /// The rows that differ from the snapshot, by table and key.
-    pub(super) fn into_changes(self) -> Vec<AfterImage> {
-        let base = self.base;
+    pub(super) fn into_changes(self) -> Result<Vec<AfterImage>, StoreError> {
+        let (base, failure) = (self.base, FirstFailure::default());
+        let before = |row: &RowId| failure.keep(base.get(row.table, &row.key));
         let changes = self.shards.into_par_iter().flat_map_iter(|shard| {
             let rows = shard.0.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
-            rows.filter(|(row, value)| differs(base.get(row.table, &row.key).as_ref(), value.as_ref()))
+            rows.filter(|(row, value)| differs(before(row).as_ref(), value.as_ref()))
                 .map(|(row, value)| AfterImage { row, value })
         });
-        let mut changes: Vec<AfterImage> = changes.collect();
+        let changes: Vec<AfterImage> = changes.collect();
+        let mut changes = failure.check(changes)?;
         changes.par_sort_unstable_by(|a, b| a.row.cmp(&b.row));
-        changes
+        Ok(changes)
     }
 }
 
@@ -98,10 +102,10 @@ impl Snapshot for SharedState<'_> {
         self.base.catalog()
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
         let row = RowId { table, key: key.clone() };
         if let Some(value) = self.shard(&row).read().get(&row) {
-            return value.clone();
+            return Ok(value.clone());
         }
         self.base.get(table, key)
     }
@@ -112,9 +116,9 @@ impl Snapshot for SharedState<'_> {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
+    ) -> Result<(), StoreError> {
         if range.is_empty() {
-            return;
+            return Ok(());
         }
         let bounds = range.of_table(table);
         let mut changes = Vec::new();

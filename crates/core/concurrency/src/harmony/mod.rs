@@ -23,7 +23,7 @@ use crate::optimistic::{self, Committed, Decision, Simulated, Simulation};
 use crate::{Batch, BatchResult, OnConflict, Protocol, ProtocolOptions, Snapshots, serial};
 use edges::Number;
 use previous::Previous;
-use state::Snapshot;
+use state::{Snapshot, StoreError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -49,35 +49,39 @@ impl Harmony {
         self.options.on_conflict == OnConflict::Reexecute && again > 0 && again * 100 >= threshold * all
     }
 
-    fn simulate(&self, batch: &Batch, snapshot: &dyn Snapshot) -> Simulation {
+    fn simulate(&self, batch: &Batch, snapshot: &dyn Snapshot) -> Result<Simulation, StoreError> {
         optimistic::simulate(batch, snapshot, self.options.granularity)
     }
 
     /// Commits the batch while the next one is simulated on the state that it found.
-    fn run(&mut self, batch: &Batch, newest: Arc<dyn Snapshot>) -> BatchResult {
+    fn run(&mut self, batch: &Batch, newest: Arc<dyn Snapshot>) -> Result<BatchResult, StoreError> {
         let previous = self.previous.take();
-        let simulation = self.ahead.take().unwrap_or_else(|| {
-            let found = previous.as_ref().map_or(&newest, |(_, found)| found);
-            self.simulate(batch, found.as_ref())
-        });
+        let simulation = match self.ahead.take() {
+            Some(simulation) => simulation,
+            None => {
+                let found = previous.as_ref().map_or(&newest, |(_, found)| found);
+                self.simulate(batch, found.as_ref())?
+            }
+        };
         let previous = previous.map(|(previous, _)| previous);
         let next = self.waiting.front().filter(|next| self.options.inter_block && !next.forget);
-        let ((committed, backward), ahead) = rayon::join(
+        let (committed, ahead) = rayon::join(
             || {
                 let committed = commit(batch, simulation, newest.as_ref(), previous.as_ref(), &self.options);
                 optimistic::free(previous.map_or(Vec::new(), |previous| previous.effects));
                 committed
             },
-            || next.map(|next| self.simulate(next, newest.as_ref())),
+            || next.map(|next| self.simulate(next, newest.as_ref())).transpose(),
         );
-        self.ahead = ahead;
+        self.ahead = ahead?;
+        let (committed, backward) = committed?;
         let Committed { result, effects } = committed;
         if self.options.inter_block {
             self.previous = Some((Previous::new(effects, &result, backward), newest));
         } else {
             optimistic::free(effects);
         }
-        result
+        Ok(result)
     }
 }
 
@@ -94,24 +98,24 @@ impl Protocol for Harmony {
         if self.options.inter_block { 2 } else { 1 }
     }
 
-    fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
-        let batch = self.waiting.pop_front()?;
+    fn poll(&mut self, snapshots: &dyn Snapshots) -> Result<Option<BatchResult>, StoreError> {
+        let Some(batch) = self.waiting.pop_front() else { return Ok(None) };
         let newest = snapshots.newest();
         if batch.forget {
             (self.previous, self.crowded) = (None, false);
         }
         let result = if self.crowded {
             (self.previous, self.ahead) = (None, None);
-            serial::run(&batch, newest.as_ref())
+            serial::run(&batch, newest.as_ref())?
         } else {
-            self.run(&batch, newest)
+            self.run(&batch, newest)?
         };
         self.crowded = !self.crowded && self.is_crowded(&result);
         // They were offered when nobody knew what this one would spend.
         for waiting in self.waiting.iter_mut().filter(|waiting| waiting.height == batch.height) {
             waiting.steps_left = waiting.steps_left.saturating_sub(result.steps);
         }
-        Some(result)
+        Ok(Some(result))
     }
 }
 
@@ -122,14 +126,14 @@ fn commit(
     newest: &dyn Snapshot,
     previous: Option<&Previous>,
     options: &ProtocolOptions,
-) -> (Committed, Vec<bool>) {
+) -> Result<(Committed, Vec<bool>), StoreError> {
     let mut backward = Vec::new();
     let committed = optimistic::commit(batch, simulation, newest, options, |simulated| {
         let (decision, found) = decide(simulated, previous, options.reordering);
         backward = found;
         decision
-    });
-    (committed, backward)
+    })?;
+    Ok((committed, backward))
 }
 
 /// Rules 2 and 3 of `protocols.md`, section 2; with a previous batch also what it says of inter-block parallelism.

@@ -20,7 +20,7 @@ mod judge;
 use crate::execution::differs;
 use crate::written_rows::WrittenRows;
 use rayon::prelude::*;
-use state::{AfterImage, Command, Effects, Snapshot};
+use state::{AfterImage, Command, Effects, FirstFailure, Snapshot, StoreError};
 use types::{Row, SqlError};
 
 /// Rows that one task looks up or folds.
@@ -72,8 +72,9 @@ pub(crate) fn place(
     order: &[u32],
     snapshot: &dyn Snapshot,
     coalescing: bool,
-) -> Placement {
+) -> Result<Placement, StoreError> {
     let queues = Queues::new(effects, rows, order);
+    let failure = FirstFailure::default();
     // What the rows were, and whether something on them may fail.
     let loaded: Vec<(Option<Row>, bool)> = (0..rows.len() as u32)
         .into_par_iter()
@@ -84,11 +85,12 @@ pub(crate) fn place(
                 return (None, false);
             }
             let id = rows.row(row);
-            let before = snapshot.get(id.table, &id.key);
+            let before = failure.keep(snapshot.get(id.table, &id.key));
             let judged = !coalescing || !fold::cannot_fail(before.as_ref(), queue);
             (before, judged)
         })
         .collect();
+    let loaded = failure.check(loaded)?;
     let judgement = judge::judge(&queues, &loaded);
     let ordered = rows.ordered();
     let changes = ordered.par_iter().with_min_len(ROWS_PER_TASK).filter_map(|row| {
@@ -101,7 +103,7 @@ pub(crate) fn place(
         differs.then(|| AfterImage { row: rows.row(*row).clone(), value: after })
     });
     let changes = changes.collect();
-    Placement { verdicts: judgement.verdicts, changes }
+    Ok(Placement { verdicts: judgement.verdicts, changes })
 }
 
 impl<'a> Queues<'a> {

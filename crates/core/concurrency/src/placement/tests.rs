@@ -122,7 +122,7 @@ fn definition(effects: &[Option<Effects>], order: &[u32], state: &PlainState) ->
 }
 
 fn placed(effects: &[Option<Effects>], order: &[u32], state: &PlainState) -> Placement {
-    place(effects, &WrittenRows::new(effects), order, state, true)
+    place(effects, &WrittenRows::new(effects), order, state, true).unwrap()
 }
 
 fn changes() -> impl Strategy<Value = Change> {

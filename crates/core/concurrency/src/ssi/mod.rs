@@ -25,6 +25,7 @@ use crate::optimistic::{self, Decision, Simulated};
 use crate::scanned_rows::{Met, ScannedRows, TooManyTests};
 use crate::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots};
 use readers::{ReaderList, ReaderLists};
+use state::StoreError;
 use std::collections::VecDeque;
 
 /// SSI over blocks as a protocol.
@@ -48,12 +49,13 @@ impl Protocol for Ssi {
         self.waiting.push_back(batch);
     }
 
-    fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
-        let batch = self.waiting.pop_front()?;
+    fn poll(&mut self, snapshots: &dyn Snapshots) -> Result<Option<BatchResult>, StoreError> {
+        let Some(batch) = self.waiting.pop_front() else { return Ok(None) };
         let snapshot = snapshots.newest();
-        Some(optimistic::run(&batch, snapshot.as_ref(), &self.options, |simulated| {
+        optimistic::run(&batch, snapshot.as_ref(), &self.options, |simulated| {
             decide(simulated, ScannedRows::of(simulated))
-        }))
+        })
+        .map(Some)
     }
 }
 

@@ -8,6 +8,7 @@ use concurrency::checker::{
 use concurrency::{BatchResult, BatchStatistics, History, TransactionOutcome};
 use state::{
     AfterImage, Command, CommandKind, Effects, PlainState, Read, RowChange, RowFunction, Simulate, Snapshot,
+    StoreError,
 };
 use std::sync::Arc;
 use types::{Catalog, ColumnSet, Row, SqlError};
@@ -23,7 +24,7 @@ fn add(key: u8, amount: i64) -> Operation {
 fn claim(programs: &[Program], placed: &[u32], initial: &PlainState) -> Result<Vec<Position>, Violation> {
     let recorded: Vec<Arc<RecordingTransaction>> =
         programs.iter().map(|one| RecordingTransaction::new(Arc::new(one.clone()))).collect();
-    let effects: Vec<Effects> = recorded.iter().map(|one| one.simulate(initial)).collect();
+    let effects: Vec<Effects> = recorded.iter().map(|one| one.simulate(initial).unwrap()).collect();
     let mut after = initial.clone();
     for number in placed {
         for command in &effects[*number as usize].commands {
@@ -135,11 +136,11 @@ fn a_transaction_that_took_no_place_is_found() {
 struct Secretive;
 
 impl Simulate for Secretive {
-    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
         let hidden = Operation::Read(X, A);
-        let mut effects = Program(vec![hidden, add(Y, 1)]).simulate(snapshot);
+        let mut effects = Program(vec![hidden, add(Y, 1)]).simulate(snapshot)?;
         effects.reads.clear();
-        effects
+        Ok(effects)
     }
 }
 
@@ -214,7 +215,7 @@ fn fixed_edges_to_the_previous_block_close_cycles() {
 fn the_order_of_the_previous_block_is_fixed_also_where_only_commands_meet() {
     const Z: u8 = 2;
     let initial = table(&[(X, 0, 0), (Y, 0, 0), (Z, 0, 0)]);
-    let run = |operations: &[Operation]| program::program(operations).simulate(&initial);
+    let run = |operations: &[Operation]| program::program(operations).simulate(&initial).unwrap();
     let (late, early) = (run(&[add(Z, 1), add(Y, 1)]), run(&[add(X, 1), add(Z, 1)]));
     // It did not see what the early one wrote, and the late one wrote before it.
     let given_up = run(&[program::read(X, A), program::set(Y, A, 5)]);

@@ -55,7 +55,7 @@ impl Driver {
     ) -> BatchResult {
         self.offer(transactions, steps_left, forget);
         let result = self.poll().unwrap();
-        assert!(self.protocol.poll(&Newest(&self.state)).is_none(), "one batch, one result");
+        assert!(self.protocol.poll(&Newest(&self.state)).unwrap().is_none(), "one batch, one result");
         result
     }
 
@@ -72,7 +72,7 @@ impl Driver {
     }
 
     fn poll(&mut self) -> Option<BatchResult> {
-        let result = self.protocol.poll(&Newest(&self.state))?;
+        let result = self.protocol.poll(&Newest(&self.state)).unwrap()?;
         result.changes.iter().for_each(|change| self.state.apply(change));
         Some(result)
     }

@@ -8,7 +8,8 @@ use concurrency::{Batch, BatchResult, Protocol, ProtocolOptions, Snapshots, Tran
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use state::{
-    Effects, Endorsed, EndorsedForm, PlainState, RowFunction, RowId, Simulate, Snapshot, endorsed_effects,
+    Effects, Endorsed, EndorsedForm, PlainState, RowFunction, RowId, Simulate, Snapshot, StoreError,
+    endorsed_effects,
 };
 use std::sync::Arc;
 use types::Pipeline;
@@ -20,7 +21,7 @@ struct EndorsedTransaction {
 }
 
 impl Simulate for EndorsedTransaction {
-    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
         self.recorded.simulate(snapshot)
     }
 
@@ -86,7 +87,7 @@ impl Ledger {
             oldest_snapshot: 0,
         });
         let mut state = self.states[height - 1].clone();
-        let result = self.protocol.poll(&Newest(&state)).expect("a block was offered");
+        let result = self.protocol.poll(&Newest(&state)).unwrap().expect("a block was offered");
         result.changes.iter().for_each(|change| state.apply(change));
         self.states.push(state);
         self.blocks.push(Block { submitted, transactions, snapshots, result });
@@ -225,7 +226,7 @@ fn who_is_too_old_or_from_the_future_or_without_endorsement_does_not_hold() {
     );
     let endorse = |snapshot: u64| -> Arc<dyn Simulate> {
         let recorded = RecordingTransaction::new(Arc::new(blind.clone()));
-        let effects = recorded.simulate(&ledger.states[0]);
+        let effects = recorded.simulate(&ledger.states[0]).unwrap();
         let endorsed = Endorsed { snapshot, effects: Arc::new(effects), may_run_again: false };
         Arc::new(EndorsedTransaction { recorded, endorsed })
     };
@@ -233,7 +234,7 @@ fn who_is_too_old_or_from_the_future_or_without_endorsement_does_not_hold() {
     let offer = |protocol: &mut Box<dyn Protocol>, transactions, oldest_snapshot| {
         let (height, number, steps_left, forget) = (10, 0, u64::MAX, false);
         protocol.offer(Batch { height, number, transactions, steps_left, forget, oldest_snapshot });
-        protocol.poll(&Newest(&ledger.states[0])).expect("a block").outcomes
+        protocol.poll(&Newest(&ledger.states[0])).unwrap().expect("a block").outcomes
     };
     let outcomes =
         offer(&mut protocol, vec![endorse(10), endorse(9), endorse(6), Arc::new(blind.clone())], 7);

@@ -9,7 +9,7 @@ use concurrency::{BatchResult, TransactionOutcome};
 use proptest::prelude::*;
 use state::{
     Command, CommandKind, Effects, Footprint, KeyRange, PlainState, Read, Region, RowChange, RowFunction,
-    Simulate, Snapshot,
+    Simulate, Snapshot, StoreError,
 };
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -74,7 +74,7 @@ proptest! {
     fn every_execution_of_a_program_is_inside_its_footprint(seed in any::<u64>(), mix in mixes()) {
         let (initial, batches) = random_history(seed, mix, &[40]);
         for program in &batches[0] {
-            let effects = program.simulate(&initial);
+            let effects = program.simulate(&initial).unwrap();
             let footprint = program.footprint(&Catalog::default()).unwrap();
             prop_assert!(footprint.covers(&effects), "{program:?}: {footprint:?} and {effects:?}");
         }
@@ -103,7 +103,7 @@ struct Timed {
 }
 
 impl Simulate for Timed {
-    fn simulate(&self, _: &dyn Snapshot) -> Effects {
+    fn simulate(&self, _: &dyn Snapshot) -> Result<Effects, StoreError> {
         let start = self.clock.now.fetch_add(1, Ordering::SeqCst);
         self.clock.running.fetch_add(1, Ordering::SeqCst);
         let since = Instant::now();
@@ -121,7 +121,7 @@ impl Simulate for Timed {
         let end = self.clock.now.fetch_add(1, Ordering::SeqCst);
         self.clock.spans.lock().unwrap().push((self.number, start, end));
         let (reads, scans, commands) = Default::default();
-        Effects { reads, scans, commands, result: Ok(vec![]), steps: 1, catalog: None }
+        Ok(Effects { reads, scans, commands, result: Ok(vec![]), steps: 1, catalog: None })
     }
 
     fn footprint(&self, _: &Catalog) -> Result<Footprint, SqlError> {
@@ -233,7 +233,7 @@ fn two_updates_of_different_columns_at_once_both_count() {
 struct Unknown;
 
 impl Simulate for Unknown {
-    fn simulate(&self, _: &dyn Snapshot) -> Effects {
+    fn simulate(&self, _: &dyn Snapshot) -> Result<Effects, StoreError> {
         panic!("what cannot be analysed does not run")
     }
 }
@@ -273,8 +273,8 @@ impl RowFunction for AddOne {
 }
 
 impl Simulate for Liar {
-    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
-        let seen = snapshot.get(TABLE, &row_id(1).key).map_or(0, |row| number(&row, A));
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
+        let seen = snapshot.get(TABLE, &row_id(1).key)?.map_or(0, |row| number(&row, A));
         let command = Command {
             row: row_id(1),
             function: Arc::new(AddOne),
@@ -288,7 +288,8 @@ impl Simulate for Liar {
         let reads = vec![Read { row: row_id(1), columns: column(A) | ColumnSet::EXISTS }];
         // What it spends depends on what it sees.
         let steps = 10 + seen as u64;
-        Effects { reads, scans: vec![], commands: vec![command], result: Ok(vec![]), steps, catalog: None }
+        let (scans, commands) = (vec![], vec![command]);
+        Ok(Effects { reads, scans, commands, result: Ok(vec![]), steps, catalog: None })
     }
 
     fn footprint(&self, _: &Catalog) -> Result<Footprint, SqlError> {

@@ -49,7 +49,7 @@ fn run(
             });
             offered += 1;
         }
-        let result = protocol.poll(&Newest(&state)).expect("a batch was offered");
+        let result = protocol.poll(&Newest(&state)).unwrap().expect("a batch was offered");
         result.changes.iter().for_each(|change| state.apply(change));
         results.push(result);
     }

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use state::{
     Addition, AfterImage, Command, CommandKind, Effects, Footprint, KeyRange, Overlay, PlainState, Read,
-    Region, RowChange, RowFunction, RowId, RowPredicate, Scan, Simulate, Snapshot,
+    Region, RowChange, RowFunction, RowId, RowPredicate, Scan, Simulate, Snapshot, StoreError, Watched,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -234,48 +234,48 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn read(&mut self, key: u8, ordinal: u16) -> Option<i64> {
+    fn read(&mut self, key: u8, ordinal: u16) -> Result<Option<i64>, SqlError> {
         let id = row_id(key);
         let own = self.uses.get(&id).copied().unwrap_or_default();
         self.reads.push(Read { row: id.clone(), columns: column(ordinal) | ColumnSet::EXISTS | own });
-        let value = self.state.current(&id).map(|row| number(&row, ordinal));
+        let value = self.state.current(&id)?.map(|row| number(&row, ordinal));
         self.trace.push(vec![value.map_or(Value::Null, Value::BigInt)]);
-        value
+        Ok(value)
     }
 
     fn command(&mut self, command: Command) -> Result<(), SqlError> {
         *self.uses.entry(command.row.clone()).or_default() |= command.uses;
-        let change = command.function.apply(self.state.current(&command.row).as_ref())?;
+        let change = command.function.apply(self.state.current(&command.row)?.as_ref())?;
         self.found = change != RowChange::Unmatched;
         match change {
             RowChange::Unmatched => {}
-            RowChange::Put(row) => self.state.set(command.row.clone(), Some(row)),
-            RowChange::Delete => self.state.set(command.row.clone(), None),
+            RowChange::Put(row) => self.state.set(command.row.clone(), Some(row))?,
+            RowChange::Delete => self.state.set(command.row.clone(), None)?,
         }
         self.last = Some(self.commands.len());
         self.commands.push(command);
         Ok(())
     }
 
-    fn scan(&mut self, predicate: AtLeast) {
+    fn scan(&mut self, predicate: AtLeast) -> Result<(), SqlError> {
         let all = column(A) | column(B) | ColumnSet::EXISTS;
         for row in self.uses.keys() {
             self.reads.push(Read { row: row.clone(), columns: all });
         }
         let keys = |snapshot: &dyn Snapshot| {
             let mut keys = Vec::new();
-            snapshot.scan(TABLE, &KeyRange::ALL, false, &mut |key, row| {
+            let scanned = snapshot.scan(TABLE, &KeyRange::ALL, false, &mut |key, row| {
                 if predicate.matches(row) {
                     keys.push(key.clone());
                 }
                 ControlFlow::Continue(())
             });
-            keys
+            scanned.map(|()| keys)
         };
         // The boolean tells a list of one key from a value read.
-        let numbers = keys(&self.state).into_iter().map(|key| Value::BigInt(key.as_bytes()[0].into()));
+        let numbers = keys(&self.state)?.into_iter().map(|key| Value::BigInt(key.as_bytes()[0].into()));
         let seen = std::iter::once(Value::Boolean(true)).chain(numbers).collect();
-        let result = keys(self.snapshot);
+        let result = keys(self.snapshot)?;
         self.trace.push(seen);
         self.scans.push(Scan {
             table: TABLE,
@@ -285,6 +285,7 @@ impl Run<'_> {
             predicate: Some(Arc::new(predicate)),
             result,
         });
+        Ok(())
     }
 
     fn step(&mut self, operation: &Operation) -> Result<(), SqlError> {
@@ -293,9 +294,9 @@ impl Run<'_> {
         let (uses, addition) = (ColumnSet::EXISTS, None);
         match *operation {
             Operation::Read(key, column) => {
-                self.read(key, column);
+                self.read(key, column)?;
             }
-            Operation::Move((key, column), (from, from_column)) => match self.read(from, from_column) {
+            Operation::Move((key, column), (from, from_column)) => match self.read(from, from_column)? {
                 None => (self.found, self.last) = (false, None),
                 Some(value) => {
                     let formula = Formula::Set(value + 1);
@@ -324,7 +325,7 @@ impl Run<'_> {
                 let can_fail = false;
                 self.command(Command { row, function, kind, uses, writes: all, guard, can_fail, addition })?;
             }
-            Operation::Scan(a, b) => self.scan(AtLeast(a, b)),
+            Operation::Scan(a, b) => self.scan(AtLeast(a, b))?,
             Operation::Raise => return Err(error(SqlState::RAISE_EXCEPTION, "raise")),
         }
         Ok(())
@@ -332,10 +333,11 @@ impl Run<'_> {
 }
 
 impl Simulate for Program {
-    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
+        let watched = Watched::new(snapshot);
         let mut run = Run {
-            snapshot,
-            state: Overlay::new(snapshot),
+            snapshot: &watched,
+            state: Overlay::new(&watched),
             found: false,
             last: None,
             trace: vec![],
@@ -356,7 +358,8 @@ impl Simulate for Program {
             run.reads.extend(run.uses.into_iter().map(|(row, columns)| Read { row, columns }));
         }
         let rows = run.trace;
-        Effects {
+        drop(run.state);
+        let effects = Effects {
             reads: run.reads,
             scans: run.scans,
             commands: run.commands,
@@ -365,7 +368,8 @@ impl Simulate for Program {
             }),
             steps: self.0.len() as u64,
             catalog: None,
-        }
+        };
+        watched.check(effects)
     }
 
     fn footprint(&self, _: &Catalog) -> Result<Footprint, SqlError> {

@@ -5,7 +5,9 @@ use crate::program::{Program, TABLE, parse, row_id, rows, table};
 use concurrency::{OnConflict, ProtocolOptions, TransactionOutcome};
 use serde::Deserialize;
 use serde_json::Value as Json;
-use state::{Command, CommandKind, Effects, PlainState, Read, RowChange, RowFunction, Simulate, Snapshot};
+use state::{
+    Command, CommandKind, Effects, PlainState, Read, RowChange, RowFunction, Simulate, Snapshot, StoreError,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{ColumnSet, Row, SqlError, Value};
@@ -40,7 +42,7 @@ impl RowFunction for Append {
 }
 
 impl Simulate for Transaction {
-    fn simulate(&self, _: &dyn Snapshot) -> Effects {
+    fn simulate(&self, _: &dyn Snapshot) -> Result<Effects, StoreError> {
         let column = ColumnSet::column(0);
         let columns = column | ColumnSet::EXISTS;
         let command = |key: &u8| Command {
@@ -53,14 +55,14 @@ impl Simulate for Transaction {
             can_fail: false,
             addition: None,
         };
-        Effects {
+        Ok(Effects {
             reads: self.reads.iter().map(|key| Read { row: row_id(*key), columns }).collect(),
             scans: vec![],
             commands: self.updates.iter().map(command).collect(),
             result: Ok(vec![]),
             steps: 1,
             catalog: None,
-        }
+        })
     }
 }
 

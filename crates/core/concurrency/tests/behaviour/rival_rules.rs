@@ -5,7 +5,7 @@ use crate::program::{
     A, B, Check, Formula, Operation, Program, Update, add, program, read, rows, set, table, update,
 };
 use concurrency::{BatchResult, BatchStatistics, OnConflict, ProtocolOptions, TransactionOutcome};
-use state::{Effects, Simulate, Snapshot};
+use state::{Effects, Simulate, Snapshot, StoreError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 
@@ -299,7 +299,7 @@ struct Together {
 }
 
 impl Simulate for Together {
-    fn simulate(&self, snapshot: &dyn Snapshot) -> Effects {
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
         let effects = self.increment.simulate(snapshot);
         if !self.begun.swap(true, Ordering::SeqCst) {
             self.barrier.wait();
@@ -338,7 +338,7 @@ fn one_thread_executes_everything_once() {
 struct Panics;
 
 impl Simulate for Panics {
-    fn simulate(&self, _: &dyn Snapshot) -> Effects {
+    fn simulate(&self, _: &dyn Snapshot) -> Result<Effects, StoreError> {
         panic!("a defect in the contract's language");
     }
 }

@@ -8,6 +8,7 @@ use crate::program::{
 use concurrency::{BatchResult, IDS, ProtocolOptions, TransactionOutcome, UnknownProtocol, protocol};
 use state::{
     Command, CommandKind, Effects, KeyRange, PlainState, RowChange, RowFunction, Scan, Simulate, Snapshot,
+    StoreError,
 };
 use std::ops::Bound;
 use std::sync::Arc;
@@ -208,8 +209,8 @@ fn a_delete_is_compared_with_the_result() {
 struct Given(Effects);
 
 impl Simulate for Given {
-    fn simulate(&self, _: &dyn Snapshot) -> Effects {
-        self.0.clone()
+    fn simulate(&self, _: &dyn Snapshot) -> Result<Effects, StoreError> {
+        Ok(self.0.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::driver::Recorded;
 use concurrency::TransactionOutcome;
-use state::{AfterImage, PlainState, RowChange, Simulate, Snapshot};
+use state::{AfterImage, PlainState, RowChange, Simulate};
 use std::collections::HashSet;
 
 /// Whether some order of the transactions of each batch, one after the other, gives every outcome (with the values
@@ -59,7 +59,7 @@ impl Search<'_> {
 
 /// Runs a transaction on the state, by itself.
 pub fn apply(transaction: &dyn Simulate, state: &mut PlainState) -> TransactionOutcome {
-    let effects = transaction.simulate(state);
+    let effects = transaction.simulate(state).unwrap();
     for command in &effects.commands {
         let value = match command.function.apply(state.get(command.row.table, &command.row.key).as_ref()) {
             Ok(RowChange::Unmatched) => continue,

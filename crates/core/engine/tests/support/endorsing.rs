@@ -192,8 +192,8 @@ impl Network {
     pub fn balance(&self, id: i64) -> i64 {
         let table = self.engine.library().catalog().tables["account"].id;
         let key = types::Key::encode([&Value::BigInt(id)]).expect("a key");
-        let row =
-            state::Snapshot::get(self.engine.state().snapshot().as_ref(), table, &key).expect("an account");
+        let row = state::Snapshot::get(self.engine.state().snapshot().as_ref(), table, &key);
+        let row = row.expect("memory can be read").expect("an account");
         match row[1] {
             Value::BigInt(balance) => balance,
             ref other => panic!("{other:?}"),

@@ -33,7 +33,9 @@ pub fn invocation(library: &Arc<Library>, height: u64, index: u32, payload: &Arc
 pub fn changed(catalog: &Arc<Catalog>, sql: &str) -> Arc<Catalog> {
     let library = Arc::new(Library::new(catalog.clone()).expect("a valid catalog"));
     let payload = Arc::new(super::script(sql));
-    let effects = invocation(&library, 1, 0, &payload).simulate(&PlainState::new(catalog.clone()));
+    let effects = invocation(&library, 1, 0, &payload)
+        .simulate(&PlainState::new(catalog.clone()))
+        .expect("memory can be read");
     effects.catalog.unwrap_or_else(|| panic!("{sql}: {:?}", effects.result))
 }
 
@@ -61,7 +63,7 @@ pub fn apply(state: &mut PlainState, effects: Effects) -> CallResult {
 pub fn after(library: &Arc<Library>, payloads: impl IntoIterator<Item = Arc<Payload>>) -> PlainState {
     let mut state = PlainState::new(library.catalog().clone());
     for (index, payload) in (0..).zip(payloads) {
-        let effects = invocation(library, 1, index, &payload).simulate(&state);
+        let effects = invocation(library, 1, index, &payload).simulate(&state).expect("memory can be read");
         _ = apply(&mut state, effects);
     }
     state
@@ -112,7 +114,7 @@ pub fn run(id: &str, library: &Arc<Library>, initial: &PlainState, history: &His
             oldest_snapshot: 0,
         });
         // Harmony overlaps two batches, so that it has its results one later.
-        while let Some(result) = protocol.poll(&Plain(&state)) {
+        while let Some(result) = protocol.poll(&Plain(&state)).expect("memory can be read") {
             result.changes.iter().for_each(|change| state.apply(change));
             results.push(result);
         }
@@ -139,8 +141,9 @@ pub fn replay(
 ) -> PlainState {
     for position in &ran.order {
         let payload = &history[position.batch][position.transaction as usize];
-        let effects =
-            invocation(library, position.batch as u64 + 2, position.transaction, payload).simulate(&state);
+        let effects = invocation(library, position.batch as u64 + 2, position.transaction, payload)
+            .simulate(&state)
+            .expect("memory can be read");
         let result = apply(&mut state, effects);
         seen(payload, &result);
         assert_eq!(*ran.outcome(position), outcome(result), "{payload:?}");

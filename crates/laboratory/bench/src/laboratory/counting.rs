@@ -8,7 +8,7 @@ use concurrency::{Batch, BatchResult, OnConflict, ProtocolOptions, Snapshots, Tr
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use sql::{Context, Invocation, Library};
-use state::{Effects, Simulate, Snapshot, State, Version};
+use state::{Effects, Simulate, Snapshot, State, StoreError, Version};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use types::{Catalog, TransactionId};
@@ -42,9 +42,10 @@ pub(super) fn count(
     let options = ProtocolOptions { on_conflict: OnConflict::Abort, ..point.options };
     let own = Run::new(point, options, workload, seed)?;
     let looks_ahead = own.protocol.lookahead() > 1;
-    let own = own.finish();
+    let own = own.finish().map_err(engine::EngineError::from)?;
     let compared = if compares_protocols && looks_ahead {
-        Run::new(point, ProtocolOptions { inter_block: false, ..options }, workload, seed)?.finish()
+        let run = Run::new(point, ProtocolOptions { inter_block: false, ..options }, workload, seed)?;
+        run.finish().map_err(engine::EngineError::from)?
     } else {
         own
     };
@@ -125,17 +126,17 @@ impl Run {
         })
     }
 
-    fn finish(mut self) -> Counts {
+    fn finish(mut self) -> Result<Counts, StoreError> {
         loop {
             while self.offered.len() < self.protocol.lookahead().max(1)
                 && let Some(batch) = self.coming.pop_front()
             {
                 self.offer(batch);
             }
-            let Some((transactions, unseen)) = self.offered.pop_front() else { return self.counts };
+            let Some((transactions, unseen)) = self.offered.pop_front() else { return Ok(self.counts) };
             let result = self
                 .protocol
-                .poll(&Newest(&self.state))
+                .poll(&Newest(&self.state))?
                 .expect("as many batches have been offered as the protocol looks ahead");
             let version = Version::after_batch(result.height, result.number);
             self.state.apply(version, &result.changes, None);

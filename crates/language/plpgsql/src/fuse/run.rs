@@ -31,7 +31,7 @@ pub(crate) fn run_fused(
     };
     let function = fused.function(&environment);
     let command = fused.command(key, function.clone(), &environment);
-    let current = execution.current(command.row.table, &command.row.key);
+    let current = execution.current(command.row.table, &command.row.key)?;
     let left = execution.steps_left();
     let (run, work) = measured(left, || function.run(current.as_ref()));
     let RowRun { change, steps, change_failed } = run;

@@ -32,7 +32,9 @@ impl Activation<'_> {
                 self.leave(blocks as u16, 0, execution);
                 return Ok(());
             };
-            let Some(protection) = self.protections.pop() else { return Err(error) };
+            // That a row cannot be read is no error of the procedure.
+            let handled = self.protections.pop().filter(|_| !execution.has_unread());
+            let Some(protection) = handled else { return Err(error) };
             execution.undo(protection.savepoint);
             // Commands whose matches nobody has looked at are gone, and what they used is read.
             self.forget_unseen();

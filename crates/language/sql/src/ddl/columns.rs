@@ -144,7 +144,7 @@ pub(super) fn add_column(
         Some(default) => rows.execution.evaluate(&default, &[])?,
         None => Value::Null,
     };
-    if column.not_null && value.is_null() && rows.are_in(before.id) {
+    if column.not_null && value.is_null() && rows.are_in(before.id)? {
         return Err(contains_nulls(before.object_name(), &name));
     }
     rows.rewrite(before.id, table.id, &mut |key, row| {

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use types::{
-    Catalog, DataType, ForeignKey, Index, Key, ReferentialAction, SqlError, SqlState, Table, TableId, Value,
+    Catalog, DataType, ForeignKey, Index, ReferentialAction, SqlError, SqlState, Table, TableId, Value,
 };
 
 /// A FOREIGN KEY as a statement describes it.
@@ -216,11 +216,12 @@ fn check_rows(
             return Ok(());
         }
         let key = resolve_key(&plan.key, &Environment::new(&[], &values, 0))?;
-        let is_there = |key: &Key| match &new_keys {
-            Some(keys) => keys.contains(key),
-            None => snapshot.get(plan.keys, key).is_some(),
+        let is_there = match (key, &new_keys) {
+            (None, _) => false,
+            (Some(key), Some(keys)) => keys.contains(&key),
+            (Some(key), None) => snapshot.get(plan.keys, &key)?.is_some(),
         };
-        if key.as_ref().is_some_and(is_there) { Ok(()) } else { Err(plan.not_present(&values)) }
+        if is_there { Ok(()) } else { Err(plan.not_present(&values)) }
     })
 }
 

@@ -6,7 +6,9 @@
 
 use execute::{Execution, check_row_bytes};
 use plan::expression::new_long_bytes;
-use state::{Command, CommandKind, KeyRange, PlainState, RowChange, RowFunction, RowId, Snapshot};
+use state::{
+    Command, CommandKind, KeyRange, PlainState, RowChange, RowFunction, RowId, Snapshot, StoreError,
+};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -30,9 +32,9 @@ impl Snapshot for Both<'_> {
         self.before.catalog()
     }
 
-    fn get(&self, table: TableId, key: &Key) -> Option<Row> {
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
         match self.made.tables.get(&table) {
-            Some(rows) => rows.get(key).cloned(),
+            Some(rows) => Ok(rows.get(key).cloned()),
             None => self.before.get(table, key),
         }
     }
@@ -43,9 +45,9 @@ impl Snapshot for Both<'_> {
         range: &KeyRange,
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) {
+    ) -> Result<(), StoreError> {
         match self.made.tables.contains_key(&table) {
-            true => self.made.scan(table, range, reverse, visit),
+            true => Snapshot::scan(self.made, table, range, reverse, visit),
             false => self.before.scan(table, range, reverse, visit),
         }
     }
@@ -73,25 +75,29 @@ impl<'e, 'x> Rows<'e, 'x> {
         let before = self.execution.snapshot();
         let both = Both { before, made: &self.made };
         let mut result = Ok(());
-        both.scan(table, &KeyRange::ALL, false, &mut |key, row| {
+        let read = both.scan(table, &KeyRange::ALL, false, &mut |key, row| {
             result = self.execution.charge(1);
             if result.is_ok() {
                 result = self.execution.measured(|_| visit(&both, key, row));
             }
             if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
+        self.execution.read(read)?;
         result
     }
 
     /// Whether a table has rows.
-    pub(super) fn are_in(&self, table: TableId) -> bool {
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(super) fn are_in(&self, table: TableId) -> Result<bool, SqlError> {
         let mut found = false;
         let both = Both { before: self.execution.snapshot(), made: &self.made };
-        both.scan(table, &KeyRange::ALL, false, &mut |_, _| {
+        let read = both.scan(table, &KeyRange::ALL, false, &mut |_, _| {
             found = true;
             ControlFlow::Break(())
         });
-        found
+        self.execution.read(read).map(|()| found)
     }
 
     /// Makes the rows of a table from those of another one, which goes.

@@ -117,8 +117,8 @@ impl Stage {
         }
         let mut overlay = Overlay::with_changes(place.snapshot, Changes::clone(&self.changes));
         for command in &suspended.commands()[self.settled..] {
-            let (value, _) = apply_command(overlay.current(&command.row), command)?;
-            overlay.set(command.row.clone(), value);
+            let (value, _) = apply_command(overlay.current(&command.row)?, command)?;
+            overlay.set(command.row.clone(), value)?;
         }
         let before = self.library.catalog().clone();
         let compiled = (before.tables.len() + before.views.len() + before.procedures.len()) as u64;
@@ -144,10 +144,10 @@ impl Stage {
         });
         match next {
             Ok(Some((catalog, library))) => {
-                overlay.change_catalog(catalog);
+                overlay.change_catalog(catalog)?;
                 for command in &suspended.commands()[commands..] {
-                    let (value, _) = apply_command(overlay.current(&command.row), command)?;
-                    overlay.set(command.row.clone(), value);
+                    let (value, _) = apply_command(overlay.current(&command.row)?, command)?;
+                    overlay.set(command.row.clone(), value)?;
                 }
                 drop(suspended.take_own());
                 let settled = suspended.commands().len();

@@ -61,7 +61,9 @@ impl Contract {
             step_limit: STEP_LIMIT,
         };
         let payload = Payload::Call { procedure: self.name.clone(), arguments: arguments.to_vec() };
-        Invocation::new(library.clone(), context, payload).simulate(&self.fused.state)
+        Invocation::new(library.clone(), context, payload)
+            .simulate(&self.fused.state)
+            .expect("memory can be read")
     }
 
     /// Runs with and without fusion, on many arguments, and compares results, steps and the rows afterwards.

@@ -31,7 +31,7 @@ impl Database {
         };
         let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
         let invocation = Invocation::new(self.library.clone(), context, payload);
-        let effects = invocation.simulate(&self.state);
+        let effects = invocation.simulate(&self.state).expect("memory can be read");
         // Whatever a program touches must be inside of its footprint.
         if let Ok(footprint) = invocation.footprint(&self.state.catalog) {
             assert!(footprint.covers(&effects), "{sql}: {footprint:#?} and {effects:#?}");

@@ -80,7 +80,7 @@ impl Database {
         let shown = format!("{payload:?}");
         let invocation =
             Invocation::new(self.library.clone(), self.context(), payload).by(self.principal.clone());
-        let effects = invocation.simulate(&self.state);
+        let effects = invocation.simulate(&self.state).expect("memory can be read");
         if let Ok(footprint) = invocation.footprint(self.state.catalog()) {
             assert!(footprint.covers(&effects), "{shown}: {footprint:#?} and {effects:#?}");
         }

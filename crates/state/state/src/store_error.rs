@@ -1,0 +1,145 @@
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use types::{SqlError, SqlState};
+
+/// Why a store cannot read or write: what it was doing, with which file, and what came back.
+///
+/// It is no property of a transaction and never becomes an outcome: whoever meets one passes it up, and the node stops. One
+/// pointer, so that results that may be one stay short.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StoreError(Arc<Failure>);
+
+#[derive(PartialEq, Eq)]
+struct Failure {
+    action: Action,
+    place: String,
+    cause: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Read,
+    Write,
+}
+
+impl StoreError {
+    /// A read that failed. `place`: the file; `cause`: what the system says.
+    #[cold]
+    pub fn read(place: impl fmt::Display, cause: impl fmt::Display) -> StoreError {
+        StoreError::new(Action::Read, place, cause)
+    }
+
+    /// A write that failed. `place`: the file; `cause`: what the system says.
+    #[cold]
+    pub fn write(place: impl fmt::Display, cause: impl fmt::Display) -> StoreError {
+        StoreError::new(Action::Write, place, cause)
+    }
+
+    fn new(action: Action, place: impl fmt::Display, cause: impl fmt::Display) -> StoreError {
+        StoreError(Arc::new(Failure { action, place: place.to_string(), cause: cause.to_string() }))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let action = match self.action {
+            Action::Read => "read",
+            Action::Write => "write",
+        };
+        let Failure { place, cause, .. } = self;
+        write!(
+            f,
+            "the store of the state cannot {action} {place}: {cause}; mend that and start the node again: it goes on from what is on its disk"
+        )
+    }
+}
+
+impl fmt::Debug for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreError({self})")
+    }
+}
+
+/// What an execution unwinds with, and what a client hears whose query alone has failed.
+impl From<StoreError> for SqlError {
+    #[cold]
+    fn from(error: StoreError) -> SqlError {
+        SqlError::new(SqlState::IO_ERROR, error.to_string())
+    }
+}
+
+/// Keeps the first failure of work that goes on, on one thread or many, where each part of it cannot stop by itself. What
+/// the work came to counts only where there was none.
+#[derive(Debug, Default)]
+pub struct FirstFailure(OnceLock<StoreError>);
+
+impl FirstFailure {
+    /// What was read; nothing where that failed.
+    #[inline]
+    pub fn keep<T: Default>(&self, read: Result<T, StoreError>) -> T {
+        match read {
+            Ok(found) => found,
+            Err(error) => {
+                self.note(error);
+                T::default()
+            }
+        }
+    }
+
+    /// Keeps a failure, unless there was one before.
+    #[cold]
+    pub fn note(&self, error: StoreError) {
+        let _ = self.0.set(error);
+    }
+
+    /// The first failure so far.
+    #[inline]
+    pub fn get(&self) -> Option<&StoreError> {
+        self.0.get()
+    }
+
+    /// What the work came to.
+    ///
+    /// # Errors
+    /// The first failure.
+    #[inline]
+    pub fn check<T>(self, done: T) -> Result<T, StoreError> {
+        match self.0.into_inner() {
+            None => Ok(done),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_names_the_file_and_the_cause_and_what_to_do() {
+        let error = StoreError::read("/data/rows.7", std::io::Error::from_raw_os_error(5));
+        let message = error.to_string();
+        assert_eq!(
+            message,
+            "the store of the state cannot read /data/rows.7: Input/output error (os error 5); mend that and start the node again: it goes on from what is on its disk"
+        );
+        let told: SqlError = error.into();
+        assert_eq!((told.state, told.message), (SqlState::IO_ERROR, message));
+    }
+
+    #[test]
+    fn the_first_failure_is_kept() {
+        let failure = FirstFailure::default();
+        assert_eq!(failure.keep(Ok(Some(7))), Some(7));
+        assert_eq!(failure.keep::<Option<u8>>(Err(StoreError::read("a", "first"))), None);
+        assert_eq!(failure.keep::<Option<u8>>(Err(StoreError::write("b", "second"))), None);
+        assert_eq!(failure.check(()), Err(StoreError::read("a", "first")));
+    }
+
+    #[test]
+    fn a_failure_is_one_pointer() {
+        assert_eq!(size_of::<StoreError>(), size_of::<usize>());
+        assert_eq!(size_of::<Result<(), StoreError>>(), size_of::<usize>());
+    }
+}
