@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The id of the database beside the protocols.
 pub(super) const POSTGRES: &str = "postgres";
 /// Commands that an entry may name: the first two are this harness, the others measure elsewhere.
-const COMMANDS: [&str; 6] = ["protocols", "ablation", "endorse", "engine", "tpcc", "demo"];
+const COMMANDS: [&str; 7] = ["protocols", "ablation", "endorse", "engine", "tpcc", "demo", "join"];
 /// What the horizontal axis of a plot may be.
 const AXES: [&str; 3] = ["skew", "block_size", "threads"];
 /// What may be measured.
@@ -43,6 +43,9 @@ pub(super) struct Experiment {
     /// What runs it.
     #[serde(default)]
     pub(super) command: String,
+    /// The id of the experiment in endorse.toml that is run for it, where that is not its own.
+    #[serde(default)]
+    repeats: String,
     /// Whether `--quick` runs it.
     #[serde(default)]
     pub(super) quick: bool,
@@ -182,6 +185,11 @@ impl Experiment {
             };
         }
         self.known("command", &COMMANDS, [&self.command])?;
+        if !self.repeats.is_empty() && self.command != "endorse" {
+            return Err(
+                self.wrong("`repeats` only beside `command = \"endorse\"`", format!("`{}`", self.command))
+            );
+        }
         if !self.runs_with("protocols") && !self.runs_with("ablation") {
             return Ok(());
         }
