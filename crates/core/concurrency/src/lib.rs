@@ -80,7 +80,7 @@ mod ssi;
 mod written_rows;
 
 pub use protocol::{
-    Batch, BatchResult, BatchStatistics, History, IDS, Protocol, Snapshots, TransactionOutcome,
+    Batch, BatchResult, BatchStatistics, GRAPH_IDS, History, IDS, Protocol, Snapshots, TransactionOutcome,
     UnknownProtocol, UnknownValidation, VALIDATION_IDS, ids, protocol, register, validation,
 };
 pub use types::{Consistency, Granularity, OnConflict, ProtocolOptions};

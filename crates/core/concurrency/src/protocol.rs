@@ -179,6 +179,10 @@ const VALIDATIONS: [RegisteredValidation; 4] = [
 /// The ids of all validation protocols of execute–order–validate.
 pub const VALIDATION_IDS: [&str; VALIDATIONS.len()] = ids_of(&VALIDATIONS);
 
+/// The ids of those that [`Pipeline::Graph`] schedules on SmartFabric's graph. The others judge in order under either pipeline:
+/// what `fabric-sharp` decides depends on everything that it has decided before.
+pub const GRAPH_IDS: [&str; 3] = ["occ", "fabric++", "xox"];
+
 /// Protocols that a program brings itself.
 static REGISTERED: RwLock<Vec<Registered>> = RwLock::new(Vec::new());
 

@@ -1,7 +1,7 @@
 //! However validation is scheduled, it comes to the same.
 
 use crate::endorsed::{Newest, random_ledger};
-use concurrency::{Batch, BatchResult, ProtocolOptions, validation};
+use concurrency::{Batch, BatchResult, GRAPH_IDS, ProtocolOptions, VALIDATION_IDS, validation};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use state::{EndorsedForm, PlainState, Simulate};
@@ -82,25 +82,50 @@ fn random_cuts(seed: u64, id: &str, form: EndorsedForm) -> (PlainState, Vec<Cut>
     (ledger.states[0].clone(), cuts)
 }
 
-#[test]
-fn the_graph_of_those_that_wait_decides_as_one_after_the_other() {
+/// Whatever is offered ahead, and on however many threads: the same as one batch after the other, under `pipeline`. Conflicts
+/// on the way.
+fn comes_to_the_same(ids: &[&str], pipeline: Pipeline) -> u64 {
     let pools = [1, 2, 4]
         .map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a small pool"));
     let mut rng = StdRng::seed_from_u64(1);
     let mut conflicts = 0;
     for seed in 0..250 {
-        for id in ["occ", "xox", "fabric-sharp"] {
+        for id in ids {
             for form in [EndorsedForm::Writes, EndorsedForm::Commands] {
                 let (initial, cuts) = random_cuts(seed, id, form);
                 let serial = run(&initial, &cuts, id, Pipeline::Serial, || 0);
                 conflicts += serial.iter().map(|result| result.statistics.rejected).sum::<u64>();
                 for pool in &pools {
-                    let graph =
-                        pool.install(|| run(&initial, &cuts, id, Pipeline::Graph, || rng.random_range(0..9)));
-                    assert_eq!(serial, graph, "{id}, {form:?}, seed {seed}");
+                    let ahead =
+                        pool.install(|| run(&initial, &cuts, id, pipeline, || rng.random_range(0..9)));
+                    assert_eq!(serial, ahead, "{id}, {form:?}, seed {seed}");
                 }
             }
         }
     }
+    conflicts
+}
+
+#[test]
+fn the_graph_of_those_that_wait_decides_as_one_after_the_other() {
+    // What `fabric++` validates is what `occ` does.
+    let conflicts = comes_to_the_same(&["occ", "xox"], Pipeline::Graph);
     assert!(conflicts > 10_000, "{conflicts}");
+}
+
+#[test]
+fn what_has_no_graph_decides_the_same_whatever_waits() {
+    let conflicts = comes_to_the_same(&["fabric-sharp"], Pipeline::Serial);
+    assert!(conflicts > 3_000, "{conflicts}");
+}
+
+#[test]
+fn those_that_have_a_graph_look_ahead_and_no_others_do() {
+    for id in VALIDATION_IDS {
+        let lookahead = |pipeline| {
+            validation(id, ProtocolOptions::default(), pipeline).expect("a validation protocol").lookahead()
+        };
+        assert_eq!(lookahead(Pipeline::Serial), 1, "{id}");
+        assert_eq!(lookahead(Pipeline::Graph) > 1, GRAPH_IDS.contains(&id), "{id}");
+    }
 }

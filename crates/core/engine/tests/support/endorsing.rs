@@ -170,19 +170,20 @@ impl Network {
             transactions: self.check(header.height, bytes),
         };
         let blocks: Vec<VerifiedBlock> = self.ordered.iter().map(verified).collect();
-        let (mut found, mut foreseen) = (Vec::new(), 0);
+        let (mut found, mut foreseen, mut looked_at) = (Vec::new(), 0, 0);
         for (number, block) in blocks.iter().enumerate() {
             foreseen = foreseen.max(number);
             let most = number + rng.random_range(0..5);
             let executed = pool.install(|| {
                 while foreseen < most.min(blocks.len()) && engine.foresee(&blocks[foreseen]) {
                     foreseen += 1;
+                    looked_at += 1;
                 }
                 engine.execute(block).expect("the next block")
             });
             found.push((executed.outcome.receipts_root, executed.outcome.state_digest));
         }
-        (found, foreseen)
+        (found, looked_at)
     }
 
     pub fn outcomes(&mut self, transactions: Vec<SignedTransaction>) -> Vec<Outcome> {
