@@ -6,7 +6,7 @@ use state::LiveRequests;
 use std::sync::Arc;
 use types::{
     BlockHeader, Charter, Credential, Organisation, Outcome, Payload, ProtocolOptions, RequestId,
-    SignedTransaction, Transaction,
+    SignedTransaction, Transaction, Value,
 };
 use workloads::{Condition, Invariant, Workload};
 
@@ -36,6 +36,20 @@ pub enum EngineBenchError {
     /// A ledger cannot be written.
     #[error(transparent)]
     Ledger(#[from] ledger::LedgerError),
+    /// What a workload says must hold does not.
+    #[error(
+        "the invariant of the workload is broken, so the protocol has lost or made up an update: {0}; report it with \
+         the point and the seed"
+    )]
+    Invariant(String),
+    /// Two endorsers executed the same on the same state.
+    #[error("the endorsers of organisations {first} and {second} found different effects of one transaction")]
+    Diverging {
+        /// Position of one organisation.
+        first: u16,
+        /// Of the other.
+        second: u16,
+    },
     /// No threads.
     #[error("cannot start {0} threads")]
     Threads(usize),
@@ -167,25 +181,33 @@ impl Chain {
 
     /// The names of those conditions that do not hold.
     pub(crate) fn breaks(&self, conditions: &[Condition]) -> Vec<String> {
-        let snapshot = self.engine.state().snapshot();
-        let holds = |condition: &Condition| {
-            let prepared = sql::prepare(self.engine.library(), &condition.query, &[]);
-            let results = prepared.and_then(|prepared| prepared.query(snapshot.as_ref(), &[], u64::MAX, 0));
-            results.is_ok_and(|results| results.iter().all(|result| result.rows.is_empty()))
-        };
-        conditions.iter().filter(|condition| !holds(condition)).map(|broken| broken.name.clone()).collect()
+        breaks(&self.engine, conditions)
     }
 
     /// The sum that the invariant is about, asked in SQL; `None` where a query has no number as its answer.
     pub(crate) fn sum(&self, invariant: &Invariant) -> Option<i128> {
-        let mut total = 0;
-        for query in invariant.queries {
-            let prepared = sql::prepare(self.engine.library(), query, &[]).ok()?;
-            let snapshot = self.engine.state().snapshot();
-            let results = prepared.query(snapshot.as_ref(), &[], u64::MAX, 0).ok()?;
-            let text = types::format_value(results.first()?.rows.first()?.first()?)?;
-            total += text.parse::<i128>().ok()?;
-        }
-        Some(total)
+        sum(&self.engine, invariant)
     }
+}
+
+/// The rows of a query on an engine's state; `None` where it is none.
+pub(crate) fn rows(engine: &Engine, query: &str) -> Option<Vec<Vec<Value>>> {
+    let prepared = sql::prepare(engine.library(), query, &[]).ok()?;
+    let results = prepared.query(engine.state().snapshot().as_ref(), &[], u64::MAX, 0).ok()?;
+    Some(results.into_iter().flat_map(|result| result.rows).collect())
+}
+
+/// The names of those conditions that do not hold on an engine's state.
+pub(crate) fn breaks(engine: &Engine, conditions: &[Condition]) -> Vec<String> {
+    let holds = |condition: &&Condition| rows(engine, &condition.query).is_some_and(|rows| rows.is_empty());
+    conditions.iter().filter(|one| !holds(one)).map(|broken| broken.name.clone()).collect()
+}
+
+/// The sum that the invariant is about on an engine's state; `None` where a query has no number as its answer.
+pub(crate) fn sum(engine: &Engine, invariant: &Invariant) -> Option<i128> {
+    let number = |query: &&str| -> Option<i128> {
+        let found = rows(engine, query)?;
+        types::format_value(found.first()?.first()?)?.parse().ok()
+    };
+    invariant.queries.iter().map(number).sum()
 }

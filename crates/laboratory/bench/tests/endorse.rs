@@ -246,6 +246,12 @@ fn what_is_wrong_with_experiments_is_said() {
         ("clients = 50", "endorsed_ahead = 9\ncommitters = [{ speed = 9 }]", "`speed`"),
         (
             "clients = 50",
+            "endorsed_ahead = 9\ncommitters = [{ graph = true }]",
+            "beside `graph` systems that validate with one of occ, fabric++, xox: others are judged in order all the \
+             same, found `fabric-sharp`",
+        ),
+        (
+            "clients = 50",
             "endorsed_ahead = 9\npayload_bytes = [99999]",
             "payload_bytes from 0 to 16384, found 99999",
         ),

@@ -15,7 +15,7 @@ pub use contention::Contention;
 pub use hot_accounts::HotAccounts;
 pub use parameters::ParameterError;
 pub use tpcc::Tpcc;
-pub use workload::{Condition, Invariant, WORKLOADS, Workload, workload};
+pub use workload::{Condition, Follower, Invariant, WORKLOADS, Workload, workload};
 pub use ycsb::{Ycsb, YcsbHotspot};
 
 use types::{Payload, Value};

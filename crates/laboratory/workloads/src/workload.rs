@@ -46,6 +46,27 @@ pub trait Workload: Send + Sync {
     fn conditions(&self) -> Vec<Condition> {
         Vec::new()
     }
+
+    /// Who knows what the rows must be after a run of which it has seen every call, where no sum says it.
+    fn follower(&self) -> Option<Box<dyn Follower>> {
+        None
+    }
+}
+
+/// Follows a run call by call, and holds the rows at its end against what the calls have said.
+pub trait Follower: Send {
+    /// A call (procedure, arguments) of the block of this height ended like this. Heights ascend; within a block the order
+    /// in which calls took effect is the protocol's.
+    fn ended(&mut self, height: u64, procedure: &str, arguments: &[Value], outcome: &Outcome);
+
+    /// The query whose rows [`Follower::check`] wants.
+    fn query(&self) -> &'static str;
+
+    /// Whether the rows can be what the calls have left.
+    ///
+    /// # Errors
+    /// What cannot be, for people.
+    fn check(&self, rows: &[Vec<Value>]) -> Result<(), String>;
 }
 
 /// A query that must give no row.

@@ -8,6 +8,7 @@
 //!
 //! Each of the three stages may wait for the one before it, or run beside it, so that one sees what each step gains.
 
+use super::invariants::Invariants;
 use super::network::{Counts, Network, Parties, record};
 use super::system::System;
 use crate::EngineBenchError;
@@ -88,7 +89,7 @@ pub(super) fn run(
     let pipeline = if committer.graph { Pipeline::Graph } else { Pipeline::Serial };
     let network = Network::new(system, workload, pipeline)?;
     let blocks = match load.endorsed_behind {
-        None => endorsed_at_once(&network, committer, workload, load),
+        None => endorsed_at_once(&network, committer, workload, load)?,
         // Another network with the same keys goes the same way, and endorses on it.
         Some(behind) => endorsed_on_the_way(
             Network::new(system, workload, Pipeline::Serial)?,
@@ -116,12 +117,12 @@ fn endorsed_at_once(
     committer: &Committer,
     workload: &dyn Workload,
     load: Load,
-) -> Vec<Vec<Bytes>> {
+) -> Result<Vec<Vec<Bytes>>, EngineBenchError> {
     let (basis, mut random) = (network.basis(), StdRng::seed_from_u64(load.seed));
     let calls: Vec<Payload> =
         (0..load.transactions).map(|number| workload.call(number, &mut random).into_payload()).collect();
-    let endorsed = endorse(&network.parties, &basis, committer, calls);
-    endorsed.chunks(load.block_size).map(<[Bytes]>::to_vec).collect()
+    let endorsed = endorse(&network.parties, &basis, committer, calls)?;
+    Ok(endorsed.chunks(load.block_size).map(<[Bytes]>::to_vec).collect())
 }
 
 fn endorsed_on_the_way(
@@ -137,7 +138,7 @@ fn endorsed_on_the_way(
     for first in (0..load.transactions).step_by(load.block_size) {
         let numbers = first..load.transactions.min(first + load.block_size as u64);
         let calls = numbers.map(|number| workload.call(number, &mut random).into_payload()).collect();
-        let block = endorse(&network.parties, &bases[0], committer, calls);
+        let block = endorse(&network.parties, &bases[0], committer, calls)?;
         let verified = network.block(&block);
         network.engine.execute(&verified)?;
         network.verifier.forget(&verified);
@@ -156,15 +157,15 @@ fn endorse(
     basis: &EndorsementBasis,
     committer: &Committer,
     calls: Vec<Payload>,
-) -> Vec<Bytes> {
+) -> Result<Vec<Bytes>, EngineBenchError> {
     let mut calls = calls.into_iter();
     let mut endorsed = Vec::with_capacity(calls.len());
     while calls.len() > 0 {
         let together = calls.by_ref().take(committer.endorsed_together);
         let proposals = together.map(|call| (parties.propose(call), Instant::now())).collect();
-        endorsed.extend(parties.endorse_all(basis, proposals).into_iter().map(|endorsed| endorsed.bytes));
+        endorsed.extend(parties.endorse_all(basis, proposals)?.into_iter().map(|endorsed| endorsed.bytes));
     }
-    endorsed
+    Ok(endorsed)
 }
 
 /// A verified block, its transactions, and when the committer took it up.
@@ -176,7 +177,7 @@ fn commit(
     pool: Option<&ThreadPool>,
     blocks: &[Vec<Bytes>],
 ) -> Result<Counts, EngineBenchError> {
-    let Network { parties, mut engine, verifier, tip, set_up } = network;
+    let Network { parties, mut engine, verifier, tip, set_up, mut invariants } = network;
     let folder = tempfile::tempdir().map_err(EngineBenchError::Folder)?;
     let (ledger, _) = Ledger::open(folder.path(), parties.charter.ledger())?;
     for record in set_up {
@@ -193,13 +194,14 @@ fn commit(
         if committer.recorded_behind {
             let (executed, records) = sync_channel(RECORDS_WAITING_MAX);
             let recording = scope.spawn(move || recorder.record_all(&records));
-            validate(&mut engine, pool, taken, &mut counts, |one| Ok(executed.send(one).is_ok()))?;
+            let totals = (&mut counts, &mut invariants);
+            validate(&mut engine, pool, taken, totals, |one| Ok(executed.send(one).is_ok()))?;
             drop(executed);
             return Ok(recording.join().expect("recording does not panic")?);
         }
         let mut recorder = recorder;
         let mut unflushed = Vec::new();
-        validate(&mut engine, pool, taken, &mut counts, |one| {
+        validate(&mut engine, pool, taken, (&mut counts, &mut invariants), |one| {
             recorder.append(one, &mut unflushed)?;
             Ok(true)
         })?;
@@ -207,6 +209,7 @@ fn commit(
         Ok(recorder.latencies_us)
     })?;
     counts.seconds = start.elapsed().as_secs_f64();
+    invariants.check(&engine)?;
     latencies_us.into_iter().for_each(|latency| counts.latency.saturating_record(latency));
     Ok(counts)
 }
@@ -217,7 +220,7 @@ fn validate<'a>(
     engine: &mut Engine,
     pool: Option<&ThreadPool>,
     mut verified: Verified<'a>,
-    counts: &mut Counts,
+    (counts, invariants): (&mut Counts, &mut Invariants),
     mut hand_on: impl FnMut((BlockRecord, Instant)) -> Result<bool, EngineBenchError>,
 ) -> Result<(), EngineBenchError> {
     let mut waiting: VecDeque<Taken<'a>> = VecDeque::new();
@@ -241,6 +244,7 @@ fn validate<'a>(
         foreseen = foreseen.saturating_sub(1);
         let executed = on(pool, || engine.execute(&block))?;
         counts.validated(bytes.len(), &executed.statistics);
+        invariants.executed(&block, &executed);
         if !hand_on((record(block, bytes, executed), since))? {
             return Ok(());
         }

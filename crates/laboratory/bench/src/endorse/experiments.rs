@@ -301,6 +301,16 @@ impl Experiment {
             if committer.remembered {
                 within("endorsed_ahead beside `remembered`", transactions, 1..=REMEMBERED_MAX)?;
             }
+            let in_order = |name: &&String| {
+                named(name).is_none_or(|system| !concurrency::GRAPH_IDS.contains(&system.protocol))
+            };
+            if let Some(system) = self.systems.iter().find(in_order).filter(|_| committer.graph) {
+                let expected = format!(
+                    "beside `graph` systems that validate with one of {}: others are judged in order all the same",
+                    concurrency::GRAPH_IDS.join(", ")
+                );
+                return Err(self.wrong(expected, format!("`{system}`")));
+            }
         }
         Ok(())
     }

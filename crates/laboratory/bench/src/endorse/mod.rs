@@ -11,8 +11,10 @@
 //! `docs/laboratory.md` says how a point is measured and defines every figure that comes out.
 
 mod committer;
+mod endorsers;
 mod experiments;
 mod filter;
+mod invariants;
 mod measurement;
 mod network;
 mod point;

@@ -1,12 +1,14 @@
-//! A network of execute–order–validate in one process: endorsers, an orderer and a committer, each on a thread, with
-//! real signatures; no wire and no disk.
+//! A network of execute–order–validate in one process: clients, two endorsers, a gateway, an orderer and a committer, each
+//! on a thread, with real signatures; no wire and no disk.
 //!
 //! ```text
-//!  arrivals ──▶ simulate, sign ──▶ waiting ──▶ drop, reorder, cut ──▶ verify, validate, apply ──▶ answers
-//!               (newest state)                                        │
-//!                     ▲──────────────── state, what was written ◀─────┘
+//!  arrivals ──▶ simulate, sign ──▶ compare ──▶ waiting ──▶ drop, reorder, cut ──▶ verify, validate, apply ──▶ answers
+//!               (newest state,                                                   │
+//!                twice)  ▲──────────── state, what was written ◀─────────────────┘
 //! ```
 
+use super::endorsers::{Answer, Endorser, Request, gather};
+use super::invariants::Invariants;
 use super::system::System;
 use crate::EngineBenchError;
 use bytes::Bytes;
@@ -20,13 +22,12 @@ use rand::rngs::StdRng;
 use state::Effects;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use types::{
-    Block, BlockHeader, Charter, Charters, Credential, EndorsedEffects, EndorsedSimulation, Endorsement,
-    ExecutionModel, Organisation, Outcome, Payload, Pipeline, Place, RequestId, SignedTransaction,
-    Transaction, TransactionId, endorse, transactions_root,
+    Block, BlockHeader, Charter, Charters, Credential, ExecutionModel, Organisation, Outcome, Payload,
+    Pipeline, Place, RequestId, SignedTransaction, Transaction, transactions_root,
 };
 use workloads::Workload;
 
@@ -34,6 +35,8 @@ use workloads::Workload;
 const ORGANISATIONS: u8 = 4;
 /// Who endorses here.
 const ENDORSERS: [u8; 2] = [0, 1];
+/// Requests that wait at an endorser; whoever has more waits.
+const REQUESTS_MAX: usize = 2;
 /// Proposals that an endorser answers with one signature.
 const PROPOSALS_MAX: usize = 64;
 /// A minute: nothing here takes longer.
@@ -90,9 +93,9 @@ pub(super) struct Counts {
 /// A transaction with its endorsements on its way.
 pub(super) struct Endorsed {
     pub(super) bytes: Bytes,
-    effects: Arc<Effects>,
-    snapshot: u64,
-    arrived: Instant,
+    pub(super) effects: Arc<Effects>,
+    pub(super) snapshot: u64,
+    pub(super) arrived: Instant,
 }
 
 /// Clients and endorsers: who needs keys.
@@ -100,7 +103,7 @@ pub(super) struct Parties {
     pub(super) charter: Arc<Charter>,
     client: SecretKey,
     credential: Credential,
-    nodes: Vec<SecretKey>,
+    endorsers: Vec<Endorser>,
     requests: AtomicU64,
 }
 
@@ -113,6 +116,8 @@ pub(super) struct Network {
     pub(super) tip: (u64, Digest),
     /// The blocks of the set-up, as a ledger records them.
     pub(super) set_up: Vec<BlockRecord>,
+    /// What must hold of the state.
+    pub(super) invariants: Invariants,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -127,19 +132,6 @@ impl Parties {
         let (ledger, client, expires_at) = (self.charter.ledger(), self.client.public_key(), 90_000);
         Transaction { ledger, client, request: RequestId(request), expires_at, role: String::new(), payload }
             .sign(&self.client, self.credential)
-    }
-
-    /// One signature of each endorser under all of these; their endorsements by transaction.
-    fn sign(&self, basis: &EndorsementBasis, found: &[(TransactionId, Digest)]) -> Vec<Vec<Endorsement>> {
-        let ledger = self.charter.ledger();
-        let mut by_transaction: Vec<Vec<Endorsement>> =
-            vec![Vec::with_capacity(ENDORSERS.len()); found.len()];
-        for endorser in ENDORSERS {
-            let key = &self.nodes[usize::from(endorser)];
-            let endorsements = endorse(key, u16::from(endorser), &ledger, basis.height, found);
-            by_transaction.iter_mut().zip(endorsements).for_each(|(of, endorsement)| of.push(endorsement));
-        }
-        by_transaction
     }
 
     /// What a verifier says of transactions in the block of this height.
@@ -174,47 +166,40 @@ impl Parties {
         VerifiedBlock { digest, header, transactions }
     }
 
-    /// Proposals with their endorsements, those that the contract does not refuse.
+    /// Whether transactions are endorsed at all.
+    fn endorses(&self) -> bool {
+        self.charter.execution == ExecutionModel::ExecuteOrderValidate
+    }
+
+    /// Proposals with their endorsements, those that the contract does not refuse. One endorser after the other executes
+    /// them: this is for what is done before a clock starts.
+    ///
+    /// # Errors
+    /// The endorsers found different effects.
     pub(super) fn endorse_all(
         &self,
         basis: &EndorsementBasis,
         proposals: Vec<(SignedTransaction, Instant)>,
-    ) -> Vec<Endorsed> {
-        if self.charter.execution == ExecutionModel::OrderExecute {
-            let nothing = Arc::new(no_effects());
-            let as_it_is = |(signed, arrived): (SignedTransaction, Instant)| Endorsed {
-                bytes: signed.to_bytes().into(),
-                effects: nothing.clone(),
-                snapshot: basis.height,
-                arrived,
-            };
-            return proposals.into_iter().map(as_it_is).collect();
+    ) -> Result<Vec<Endorsed>, EngineBenchError> {
+        let request = Request { basis: basis.clone(), proposals: Arc::new(proposals) };
+        if !self.endorses() {
+            return Ok(as_they_are(&request));
         }
-        let mut found: Vec<(SignedTransaction, Instant, TransactionId, EndorsedEffects)> = Vec::new();
-        for (signed, arrived) in proposals {
-            let id = signed.transaction.id();
-            if let Ok(effects) = basis.simulate(
-                id,
-                &types::Principal::default(),
-                &Arc::new(signed.transaction.payload.clone()),
-            ) {
-                found.push((signed, arrived, id, effects));
-            }
-        }
-        let digests: Vec<(TransactionId, Digest)> =
-            found.iter().map(|(_, _, id, effects)| (*id, effects.digest())).collect();
-        let endorsements = self.sign(basis, &digests);
-        found
-            .into_iter()
-            .zip(endorsements)
-            .filter_map(|((mut signed, arrived, _, effects), endorsements)| {
-                let plain = state::effects_of(&effects, |write| Ok(state::write_command(write))).ok()?;
-                signed.endorsed = Some(Box::new(EndorsedSimulation { effects, endorsements }));
-                let (bytes, snapshot) = (signed.to_bytes().into(), basis.height);
-                Some(Endorsed { bytes, effects: Arc::new(plain), snapshot, arrived })
-            })
-            .collect()
+        let answers = self.endorsers.iter().map(|one| (one.organisation, one.answer(&request))).collect();
+        gather(&request, answers)
     }
+}
+
+/// Under order–execute nobody endorses anything.
+fn as_they_are(request: &Request) -> Vec<Endorsed> {
+    let nothing = Arc::new(no_effects());
+    let as_it_is = |(signed, arrived): &(SignedTransaction, Instant)| Endorsed {
+        bytes: signed.to_bytes().into(),
+        effects: nothing.clone(),
+        snapshot: request.basis.height,
+        arrived: *arrived,
+    };
+    request.proposals.iter().map(as_it_is).collect()
 }
 
 impl Network {
@@ -253,10 +238,13 @@ impl Network {
             verifier: Verifier::new(&charter),
             tip: (0, ledger),
             set_up: Vec::new(),
+            invariants: Invariants::of(workload),
             parties: Arc::new(Parties {
                 credential: Credential::issue(&key(100), 0, &ledger, &client.public_key()),
                 client,
-                nodes: (0..ORGANISATIONS).map(|number| key(110 + number)).collect(),
+                endorsers: ENDORSERS
+                    .map(|number| Endorser { organisation: number.into(), key: key(110 + number), ledger })
+                    .into(),
                 charter,
                 requests: AtomicU64::new(0),
             }),
@@ -278,20 +266,11 @@ impl Network {
 
     fn set_up_with(&mut self, payload: Payload, endorsed: bool) -> Result<(), EngineBenchError> {
         let statement: String = format!("{payload:?}").chars().take(500).collect();
-        let mut signed = self.parties.propose(payload);
-        if endorsed {
-            let id = signed.transaction.id();
-            let basis = self.basis();
-            let effects = basis
-                .simulate(id, &types::Principal::default(), &Arc::new(signed.transaction.payload.clone()))
-                .map_err(|error| {
-                    let outcome = Box::new(Outcome::Aborted(error));
-                    EngineBenchError::SetUp { statement: statement.clone(), outcome }
-                })?;
-            let endorsements = self.parties.sign(&basis, &[(id, effects.digest())]).remove(0);
-            signed.endorsed = Some(Box::new(EndorsedSimulation { effects, endorsements }));
-        }
-        let bytes = [Bytes::from(signed.to_bytes())];
+        let signed = self.parties.propose(payload);
+        let bytes = match endorsed {
+            false => [Bytes::from(signed.to_bytes())],
+            true => [self.endorsed(signed, &statement)?],
+        };
         let block = self.block(&bytes);
         let executed = self.engine.execute(&block)?;
         match &executed.receipts[0].outcome {
@@ -301,6 +280,20 @@ impl Network {
             }
             outcome => Err(EngineBenchError::SetUp { statement, outcome: Box::new(outcome.clone()) }),
         }
+    }
+
+    /// A transaction of the set-up with its endorsements.
+    fn endorsed(&self, signed: SignedTransaction, statement: &str) -> Result<Bytes, EngineBenchError> {
+        let basis = self.basis();
+        if let Some(endorsed) =
+            self.parties.endorse_all(&basis, vec![(signed.clone(), Instant::now())])?.pop()
+        {
+            return Ok(endorsed.bytes);
+        }
+        let (id, payload) = (signed.transaction.id(), Arc::new(signed.transaction.payload));
+        let found = basis.simulate(id, &types::Principal::default(), &payload);
+        let outcome = Box::new(Outcome::Aborted(found.expect_err("its endorsers have refused it")));
+        Err(EngineBenchError::SetUp { statement: statement.to_string(), outcome })
     }
 
     pub(super) fn basis(&self) -> EndorsementBasis {
@@ -339,15 +332,26 @@ impl Network {
         let parties = self.parties.clone();
         let clients = ClientSide { parties: &parties, workload, options, shared: &shared, start };
         let mut counts = std::thread::scope(|scope| -> Result<Counts, EngineBenchError> {
-            let submitting = scope.spawn(|| clients.submit());
             let shared = &shared;
+            let (pending, gathering) = channel();
+            let (mut asked, mut answering) = (Vec::new(), Vec::new());
+            for endorser in parties.endorsers.iter().filter(|_| parties.endorses()) {
+                let (request, requests) = sync_channel::<Request>(REQUESTS_MAX);
+                let (answer, answers) = channel::<Answer>();
+                scope.spawn(move || endorser.serve(&requests, &answer));
+                asked.push(request);
+                answering.push((endorser.organisation, answers));
+            }
+            let submitting = scope.spawn(move || clients.submit(&asked, &pending));
+            let gateway = scope.spawn(move || gateway(shared, &gathering, &answering));
             let ordering = scope.spawn(move || order(shared, options, &sender));
             let mut counts = Counts::nothing();
             for endorsed in blocks {
                 self.commit(&endorsed, shared, &mut counts)?;
             }
             ordering.join().expect("the orderer does not panic");
-            (counts.submitted, counts.refused) = submitting.join().expect("clients do not panic");
+            counts.submitted = submitting.join().expect("clients do not panic");
+            counts.refused = gateway.join().expect("the gateway does not panic")?;
             Ok(counts)
         })?;
         counts.seconds = start.elapsed().as_secs_f64();
@@ -358,6 +362,7 @@ impl Network {
             }
         }
         counts.cut_ms = std::mem::take(&mut *lock(&shared.cut_ms));
+        self.invariants.check(&self.engine)?;
         Ok(counts)
     }
 
@@ -386,6 +391,7 @@ impl Network {
             }
         }
         shared.under_way.fetch_sub(endorsed.len(), Ordering::Relaxed);
+        self.invariants.executed(&block, &executed);
         self.verifier.forget(&block);
         Ok(())
     }
@@ -450,7 +456,7 @@ struct Shared {
     cut_ms: Mutex<Vec<f64>>,
 }
 
-/// Clients and endorsers.
+/// Clients.
 struct ClientSide<'a> {
     parties: &'a Parties,
     workload: &'a dyn Workload,
@@ -460,10 +466,10 @@ struct ClientSide<'a> {
 }
 
 impl ClientSide<'_> {
-    /// Until the time is up. Calls made, and those that the contract refused.
-    fn submit(&self) -> (u64, u64) {
+    /// Until the time is up. Calls made; every endorser is asked about them, and the gateway is told what was asked.
+    fn submit(&self, endorsers: &[SyncSender<Request>], pending: &Sender<Request>) -> u64 {
         let mut random = StdRng::seed_from_u64(self.options.seed);
-        let (mut made, mut refused) = (0u64, 0u64);
+        let mut made = 0u64;
         loop {
             let now = self.start.elapsed().as_secs_f64();
             if now >= self.options.seconds {
@@ -492,17 +498,48 @@ impl ClientSide<'_> {
                     (self.parties.propose(call.into_payload()), arrived)
                 })
                 .collect();
-            let count = proposals.len() as u64;
+            made += proposals.len() as u64;
+            self.shared.under_way.fetch_add(proposals.len(), Ordering::Relaxed);
             let basis = lock(&self.shared.basis).clone();
-            let endorsed = self.parties.endorse_all(&basis, proposals);
-            made += count;
-            refused += count - endorsed.len() as u64;
-            self.shared.under_way.fetch_add(endorsed.len(), Ordering::Relaxed);
-            lock(&self.shared.waiting).extend(endorsed);
+            let request = Request { basis, proposals: Arc::new(proposals) };
+            let asked = endorsers.iter().all(|endorser| endorser.send(request.clone()).is_ok());
+            if !asked || pending.send(request).is_err() {
+                // The gateway has found something that ends the run.
+                break;
+            }
         }
-        self.shared.done.store(true, Ordering::Release);
-        (made, refused)
+        made
     }
+}
+
+/// Puts together what the endorsers say, request after request, until no more come. Calls that the contract refused.
+fn gateway(
+    shared: &Shared,
+    pending: &Receiver<Request>,
+    endorsers: &[(u16, Receiver<Answer>)],
+) -> Result<u64, EngineBenchError> {
+    let mut refused = 0;
+    let mut gathered = || -> Result<(), EngineBenchError> {
+        for request in pending {
+            let answer = |(organisation, answers): &(u16, Receiver<Answer>)| {
+                Some((*organisation, answers.recv().ok()?))
+            };
+            let ready = match endorsers.iter().map(answer).collect::<Option<Vec<_>>>() {
+                // An endorser has panicked, and its thread says so.
+                None => return Ok(()),
+                Some(answers) if answers.is_empty() => as_they_are(&request),
+                Some(answers) => gather(&request, answers)?,
+            };
+            let gone = request.proposals.len() - ready.len();
+            refused += gone as u64;
+            shared.under_way.fetch_sub(gone, Ordering::Relaxed);
+            lock(&shared.waiting).extend(ready);
+        }
+        Ok(())
+    };
+    let gathered = gathered();
+    shared.done.store(true, Ordering::Release);
+    gathered.map(|()| refused)
 }
 
 /// What a ledger records of a block.
@@ -571,5 +608,86 @@ fn order(shared: &Shared, options: &RunOptions, blocks: &SyncSender<Vec<Endorsed
         if !block.is_empty() && blocks.send(block).is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::system::named;
+    use super::*;
+    use state::Snapshot;
+    use types::Value;
+    use workloads::{HotAccounts, workload};
+
+    fn run(workload: &dyn Workload, system: &str) -> Network {
+        let system = named(system).expect("a system");
+        let mut network = Network::new(&system, workload, Pipeline::Serial).expect("a network");
+        let options = RunOptions {
+            arrivals: Arrivals::Clients(40),
+            seconds: 0.3,
+            block_transactions: 20,
+            block_ms: 10,
+            seed: 5,
+        };
+        let counts = network.run(&system, workload, &options).expect("its invariant holds");
+        assert!(counts.committed > 0, "{}", system.name);
+        network
+    }
+
+    /// Behind everybody's back a row is another one.
+    fn tamper(network: &Network, table: &str) {
+        let snapshot = network.engine.state().snapshot();
+        let table = snapshot.catalog().tables[table].id;
+        let mut changed = None;
+        snapshot.scan(table, &state::KeyRange::ALL, false, &mut |key, row| {
+            let mut values = row.to_vec();
+            if let Some(Value::BigInt(number)) = values.last_mut() {
+                *number += 1;
+            }
+            let row = state::RowId { table, key: key.clone() };
+            changed = Some(state::AfterImage { row, value: Some(values.into()) });
+            std::ops::ControlFlow::Break(())
+        });
+        drop(snapshot);
+        let version = state::Version::after_block(network.engine.height());
+        network.engine.state().apply(version, &[changed.expect("a row")], None);
+    }
+
+    #[test]
+    fn an_update_that_nobody_made_is_found_whatever_the_workload() {
+        let hot =
+            HotAccounts { accounts: 200, operations: 4, hot_reads: 0.4, hot_writes: 0.4, hot_share: 0.05 };
+        let workloads: [(Box<dyn Workload>, &str); 3] = [
+            (Box::new(hot.check().expect("valid")), "hot_accounts"),
+            (workload("smallbank", 200, 0.5).expect("valid"), "savings"),
+            (workload("contention", 200, 0.5).expect("valid"), "wallets"),
+        ];
+        for (workload, table) in workloads {
+            for system in ["harmony", "occ", "fabric++", "fabric-sharp", "xox+commands"] {
+                let network = run(workload.as_ref(), system);
+                tamper(&network, table);
+                let error = network.invariants.check(&network.engine).expect_err("somebody changed a row");
+                assert!(matches!(error, EngineBenchError::Invariant(_)), "{system} on {table}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn endorsers_that_find_something_else_end_the_run() {
+        let workload = workload("contention", 200, 0.5).expect("valid");
+        let network = run(workload.as_ref(), "occ");
+        let call = workload.call(7, &mut StdRng::seed_from_u64(1)).into_payload();
+        let request = |basis: EndorsementBasis| {
+            let proposals = Arc::new(vec![(network.parties.propose(call.clone()), Instant::now())]);
+            Request { basis, proposals }
+        };
+        let (mut other, here) = (network.basis(), request(network.basis()));
+        other.timestamp_ms += 1;
+        let there = Request { basis: other, proposals: here.proposals.clone() };
+        let [one, two] = &network.parties.endorsers[..] else { panic!("two endorsers") };
+        let answers = |second: &Request| vec![(0, one.answer(&here)), (1, two.answer(second))];
+        assert_eq!(gather(&here, answers(&here)).expect("they agree").len(), 1);
+        let error = gather(&here, answers(&there)).err().expect("they do not");
+        assert!(matches!(error, EngineBenchError::Diverging { first: 0, second: 1 }), "{error}");
     }
 }

@@ -1,8 +1,10 @@
 //! Fabric++'s own workload (Sharma et al., SIGMOD 2019, 6.2.2): transactions that read and write a few accounts, some of
 //! which are hot.
 
+mod follower;
+
 use crate::parameters::ROWS_MAX;
-use crate::workload::{portions_of, statements};
+use crate::workload::{Follower, portions_of, statements};
 use crate::{Call, Invariant, ParameterError, Rows, Workload};
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -90,10 +92,14 @@ impl Workload for HotAccounts {
         Call { procedure, arguments }
     }
 
-    /// Nothing is kept but the number of accounts.
+    /// No sum is kept but the number of accounts: what they hold is overwritten. The follower knows what that must be.
     fn invariant(&self) -> Invariant {
         let queries = &["SELECT count(*) FROM hot_accounts"];
         Invariant { queries, initial: i128::from(self.accounts), change }
+    }
+
+    fn follower(&self) -> Option<Box<dyn Follower>> {
+        Some(Box::new(follower::LastWriters::of(self)))
     }
 }
 

@@ -5,12 +5,12 @@ BEGIN
 END
 $$;
 
--- Reads 4 accounts and writes 4 others with what came of it.
-CREATE PROCEDURE hot_4(r1 bigint, r2 bigint, r3 bigint, r4 bigint, w1 bigint, w2 bigint, w3 bigint, w4 bigint) LANGUAGE plpgsql AS $$
+-- Reads 4 accounts, writes 4 others with what came of it, and says what that was.
+CREATE PROCEDURE hot_4(r1 bigint, r2 bigint, r3 bigint, r4 bigint, w1 bigint, w2 bigint, w3 bigint, w4 bigint, OUT total bigint) LANGUAGE plpgsql AS $$
 DECLARE
-    total bigint := 0;
-    one   bigint;
+    one bigint;
 BEGIN
+    total := 0;
     SELECT balance INTO one FROM hot_accounts WHERE account_id = r1;
     total := total + one;
     SELECT balance INTO one FROM hot_accounts WHERE account_id = r2;
@@ -26,12 +26,12 @@ BEGIN
 END
 $$;
 
--- Reads 8 accounts and writes 8 others with what came of it.
-CREATE PROCEDURE hot_8(r1 bigint, r2 bigint, r3 bigint, r4 bigint, r5 bigint, r6 bigint, r7 bigint, r8 bigint, w1 bigint, w2 bigint, w3 bigint, w4 bigint, w5 bigint, w6 bigint, w7 bigint, w8 bigint) LANGUAGE plpgsql AS $$
+-- Reads 8 accounts, writes 8 others with what came of it, and says what that was.
+CREATE PROCEDURE hot_8(r1 bigint, r2 bigint, r3 bigint, r4 bigint, r5 bigint, r6 bigint, r7 bigint, r8 bigint, w1 bigint, w2 bigint, w3 bigint, w4 bigint, w5 bigint, w6 bigint, w7 bigint, w8 bigint, OUT total bigint) LANGUAGE plpgsql AS $$
 DECLARE
-    total bigint := 0;
-    one   bigint;
+    one bigint;
 BEGIN
+    total := 0;
     SELECT balance INTO one FROM hot_accounts WHERE account_id = r1;
     total := total + one;
     SELECT balance INTO one FROM hot_accounts WHERE account_id = r2;
