@@ -90,7 +90,7 @@ pub(crate) async fn check(
         invariant_holds &= total_at(*gateway, height).await? == expected;
     }
     let nodes = supervisor.failures();
-    let failures = (!nodes.is_empty()).then(|| Failures {
+    let failures = (!nodes.is_empty()).then_some(Failures {
         longest_pause_ms: load.longest_pause.as_secs_f64() * 1e3,
         repeated: load.repeated,
         nodes,

@@ -14,6 +14,9 @@ use state::{KeyRange, RowId};
 use std::collections::BTreeMap;
 use types::{Key, Row, TableId};
 
+/// What a transaction writes: rows as they are behind it, `None` where they are gone.
+pub(super) type Writes = Vec<(RowId, Option<Row>)>;
+
 /// Parts of the memory with a lock each.
 const SHARDS: usize = if cfg!(test) { 2 } else { 64 };
 
@@ -108,12 +111,7 @@ impl Memory {
 
     /// Replaces what an earlier incarnation wrote, of the rows `before`, by what this one wrote; both by table and key.
     /// True if it wrote a row that the earlier one did not write.
-    pub(super) fn record(
-        &self,
-        incarnation: Incarnation,
-        before: &[RowId],
-        writes: Vec<(RowId, Option<Row>)>,
-    ) -> bool {
+    pub(super) fn record(&self, incarnation: Incarnation, before: &[RowId], writes: Writes) -> bool {
         let Incarnation { transaction, number } = incarnation;
         let mut before = before.iter().peekable();
         let mut wrote_new = false;
@@ -155,7 +153,7 @@ impl Memory {
     }
 
     /// By shard: every row that a number below `end` wrote, with the last value, by table and key.
-    pub(super) fn into_rows(self, end: u32) -> Vec<Vec<(RowId, Option<Row>)>> {
+    pub(super) fn into_rows(self, end: u32) -> Vec<Writes> {
         let shards = self.0.into_iter().map(RwLock::into_inner);
         let last = |versions: Mutex<Versions>| match versions.into_inner().last_below(end)? {
             (_, Entry::Written(_, value)) => Some(value.clone()),

@@ -32,14 +32,14 @@ mod view;
 
 use crate::execution::{Budget, Step, differs, execute, step};
 use crate::{Batch, BatchResult, BatchStatistics, History, Protocol, Snapshots, TransactionOutcome};
-use memory::Memory;
+use memory::{Memory, Writes};
 use rayon::prelude::*;
 use scheduler::{Incarnation, Scheduler, Task};
 use state::{AfterImage, Command, FirstFailure, Overlay, RowId, Snapshot, StoreError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use synchronization::{Mutex, pause};
-use types::{Row, SqlError, SqlState};
+use types::{SqlError, SqlState};
 use view::{ReadSet, Validity, View};
 
 /// Block-STM as a protocol.
@@ -172,11 +172,7 @@ impl<'a> Speculation<'a> {
     }
 
     /// Executes a transaction on a view: its outcome, what it writes and its steps.
-    fn run(
-        &self,
-        number: u32,
-        view: &View<'_>,
-    ) -> Result<(TransactionOutcome, Vec<(RowId, Option<Row>)>, u64), StoreError> {
+    fn run(&self, number: u32, view: &View<'_>) -> Result<(TransactionOutcome, Writes, u64), StoreError> {
         let effects = execute(self.batch.transactions[number as usize].as_ref(), view)?;
         let results = match effects.result {
             Ok(results) => results,
@@ -251,10 +247,7 @@ impl<'a> Speculation<'a> {
 /// # Errors
 /// The state cannot be read. Inside: a command fails that did not fail in simulation. That happens on a state that never was, which validation finds; in
 /// the end it would be an error in the contract's language.
-fn apply(
-    commands: &[Command],
-    view: &View<'_>,
-) -> Result<Result<Vec<(RowId, Option<Row>)>, SqlError>, StoreError> {
+fn apply(commands: &[Command], view: &View<'_>) -> Result<Result<Writes, SqlError>, StoreError> {
     let mut state = Overlay::new(view);
     for command in commands {
         match step(command, state.current(&command.row)?.as_ref()) {

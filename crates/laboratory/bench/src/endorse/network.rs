@@ -639,15 +639,17 @@ mod tests {
         let snapshot = network.engine.state().snapshot();
         let table = snapshot.catalog().tables[table].id;
         let mut changed = None;
-        snapshot.scan(table, &state::KeyRange::ALL, false, &mut |key, row| {
-            let mut values = row.to_vec();
-            if let Some(Value::BigInt(number)) = values.last_mut() {
-                *number += 1;
-            }
-            let row = state::RowId { table, key: key.clone() };
-            changed = Some(state::AfterImage { row, value: Some(values.into()) });
-            std::ops::ControlFlow::Break(())
-        });
+        snapshot
+            .scan(table, &state::KeyRange::ALL, false, &mut |key, row| {
+                let mut values = row.to_vec();
+                if let Some(Value::BigInt(number)) = values.last_mut() {
+                    *number += 1;
+                }
+                let row = state::RowId { table, key: key.clone() };
+                changed = Some(state::AfterImage { row, value: Some(values.into()) });
+                std::ops::ControlFlow::Break(())
+            })
+            .expect("memory can be read");
         drop(snapshot);
         let version = state::Version::after_block(network.engine.height());
         network.engine.state().apply(version, &[changed.expect("a row")], None);

@@ -160,7 +160,7 @@ mod tests {
     use sql::Library;
     use state::StateSnapshot;
     use types::{
-        Attested, Block, BlockDigest, BlockHeader, Charter, Charters, CheckpointCertificate,
+        Attested, Block, BlockDigest, BlockHeader, Charter, Charters, CheckpointCertificate, KnownVersions,
         OutcomeCertificate, OutcomeHeader,
     };
 
@@ -280,7 +280,8 @@ mod tests {
         let charter = Arc::new(Charter::with_defaults("test", 1));
         let ledger = Arc::new(Ledger::open(folder.path().join("ledger"), charter.ledger()).expect("empty").0);
         let shown = Engine::new(charter.clone()).expect("an engine");
-        let charters = Arc::new(DecidedCharters::of(&shown, Charters::new(charter.clone())));
+        let charters =
+            Arc::new(DecidedCharters::of(&shown, Charters::new(charter.clone()), KnownVersions::default()));
         let (attest, attested) = bounded(8);
         let certified = Arc::new(Certified::new(0, 1));
         let (snapshot, library) = (shown.snapshot(), shown.library().clone());
