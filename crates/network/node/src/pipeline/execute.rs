@@ -255,6 +255,21 @@ mod tests {
         fn follow(&self, _: &Charters) {}
     }
 
+    fn of_one_member() -> Charter {
+        let mut charter = Charter::with_defaults("test", 1);
+        charter.endorsement.policy = "one".into();
+        charter.organisations.push(types::Organisation {
+            name: "one".into(),
+            root_key: crypto::SecretKey::from_bytes([1; 32]).public_key(),
+            node_key: crypto::SecretKey::from_bytes([2; 32]).public_key(),
+            address: String::new(),
+            gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
+        });
+        charter
+    }
+
     fn block(charter: &Charter, height: u64) -> Verified {
         let header = BlockHeader {
             ledger: charter.ledger(),
@@ -277,7 +292,7 @@ mod tests {
     #[test]
     fn whatever_executes_blocks_is_shown_those_that_wait_and_its_outcomes_are_attested_and_recorded() {
         let folder = tempfile::tempdir().expect("a folder");
-        let charter = Arc::new(Charter::with_defaults("test", 1));
+        let charter = Arc::new(of_one_member());
         let ledger = Arc::new(Ledger::open(folder.path().join("ledger"), charter.ledger()).expect("empty").0);
         let shown = Engine::new(charter.clone()).expect("an engine");
         let charters =
