@@ -5,7 +5,8 @@ use crate::moving::Updated;
 use crate::select::Given;
 use crate::trigger::Event;
 use plan::command::insert_command;
-use plan::expression::{broken, long_bytes};
+use plan::expression::long_bytes;
+use plan::invariant::broken;
 use plan::statement::{
     Access, Arbiter, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, ConflictAction, InsertSource,
     OnConflict, Returning, StatementOutput, resolve_key,

@@ -4,7 +4,7 @@ use crate::Execution;
 use crate::footprint::Analysis;
 use plan::polymorphic::{Actual, Callee};
 use plan::statement::StatementOutput;
-use plan::table::Tables;
+use plan::tables::Tables;
 use plan::trigger::TriggerPlan;
 use std::sync::Arc;
 use types::{Catalog, DataType, ExecutionVersion, Language, SearchPath, SqlError, TableId, Value};

@@ -6,7 +6,8 @@
 use crate::Execution;
 use crate::select::Given;
 use crate::sorting::Sortable;
-use plan::expression::{Expression, broken, rows_space};
+use plan::expression::{Expression, rows_space};
+use plan::invariant::broken;
 use plan::statement::{BoundSelect, Join, JoinKind, Relation, SetOperation};
 use std::collections::BTreeMap;
 use std::rc::Rc;

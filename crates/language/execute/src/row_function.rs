@@ -3,7 +3,8 @@
 use crate::Execution;
 use crate::relation::Rows;
 use crate::select::Given;
-use plan::expression::{Expression, broken, row_space, rows_space};
+use plan::expression::{Expression, row_space, rows_space};
+use plan::invariant::broken;
 use plan::statement::{RowFunction, RowKind, goes_up};
 use types::{SqlError, SqlState, Value, add};
 

@@ -3,7 +3,7 @@
 use crate::Execution;
 use crate::own::{SCAN_BYTES, key_space};
 use crate::select::Given;
-use plan::expression::broken;
+use plan::invariant::broken;
 use plan::predicate::{CapturedCondition, Condition, EntryPredicate};
 use plan::statement::{Access, BoundSelect, From, KeyPart, Scanned, resolve_key};
 use plan::table::TablePlan;

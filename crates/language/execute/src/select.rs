@@ -4,9 +4,8 @@ use crate::Execution;
 use crate::grouping::Groups;
 use crate::sorting::{Sortable, compare_key};
 use crate::window::window_values;
-use plan::expression::{
-    Environment, Expression, QueryEnvironment, RunSubquery, broken, row_space, rows_space,
-};
+use plan::expression::{Environment, Expression, QueryEnvironment, RunSubquery, row_space, rows_space};
+use plan::invariant::broken;
 use plan::polymorphic::Callee;
 use plan::statement::{BoundSelect, Distinctness, From, Grouping, SortKey};
 use std::cell::RefCell;

@@ -1,7 +1,7 @@
 //! Drawing values from sequences.
 
 use crate::Execution;
-use plan::expression::broken;
+use plan::invariant::broken;
 use plan::sequence::{CURRENT_VALUE, SET_VALUE, does_not_count, no_sequence, stored_sequence_name};
 use types::{Sequence, SqlError, SqlState, Value};
 

@@ -2,7 +2,8 @@
 
 use crate::aggregate::Accumulator;
 use crate::sorting::compare_by;
-use plan::expression::{Environment, Expression, broken};
+use plan::expression::{Environment, Expression};
+use plan::invariant::broken;
 use plan::window::{Bound, Frame, FrameUnits, WindowCall, WindowFunction};
 use std::cmp::Ordering;
 use types::{SqlError, SqlState, Value};

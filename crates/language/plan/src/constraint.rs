@@ -20,17 +20,13 @@
 //! ```
 
 use crate::command::{DeletePlan, UpdatePlan};
-use crate::expression::{Binder, Comparison, Expression, Source};
 use crate::predicate::Condition;
-use crate::scope::VariableScope;
 use crate::statement::{Access, KeyPart};
 use crate::table::{TablePlan, describe_key, listed_columns};
 use rustc_hash::FxHashMap;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
-use types::{
-    Catalog, ColumnSet, ForeignKey, Index, Key, ReferentialAction, Row, SqlError, SqlState, TableId, Value,
-};
+use types::{Catalog, ColumnSet, Index, Key, ReferentialAction, Row, SqlError, SqlState, TableId, Value};
 
 /// A FOREIGN KEY constraint.
 #[derive(Debug)]
@@ -68,58 +64,6 @@ pub struct ForeignKeyPlan {
 }
 
 impl ForeignKeyPlan {
-    fn new(
-        foreign_key: &ForeignKey,
-        child: &Arc<TablePlan>,
-        parent: &Arc<TablePlan>,
-    ) -> Result<ForeignKeyPlan, SqlError> {
-        let index = parent.indexes.iter().find(|index| Some(index.number) == foreign_key.index);
-        let (keys, order) = match index {
-            Some(index) => (index.unique_entries(), index.columns.as_slice()),
-            None => (parent.id, parent.key.as_slice()),
-        };
-        let type_of = |table: &TablePlan, ordinal: u16| table.columns[usize::from(ordinal)].data_type;
-        let part = |ordinal: &u16| {
-            let place = foreign_key.referenced.iter().position(|referenced| referenced == ordinal);
-            let place = place.unwrap_or_default();
-            let value = Expression::slot(place, type_of(child, foreign_key.columns[place]).family());
-            KeyPart { value, data_type: type_of(parent, *ordinal) }
-        };
-        let scope = VariableScope::for_procedure(None);
-        let binder = Binder::new(&scope, Source::Table { table: child, name: &child.name });
-        let mut conditions = Vec::new();
-        let mut assignments = Vec::new();
-        for (place, (ordinal, referenced)) in
-            foreign_key.columns.iter().zip(&foreign_key.referenced).enumerate()
-        {
-            let data_type = type_of(child, *ordinal);
-            let column = Expression::column(usize::from(*ordinal), data_type);
-            let value = Expression::slot(place, type_of(parent, *referenced).family());
-            conditions.push(binder.compare(Comparison::Equal, column, value.clone())?);
-            let name = &child.columns[usize::from(*ordinal)].name;
-            assignments.push((*ordinal, binder.assign_to_column(value, name, data_type)?));
-        }
-        let (access, rest) = Access::plan(child, conditions);
-        let filter_columns = rest.iter().fold(access.columns(), |set, condition| set | condition.columns());
-        Ok(ForeignKeyPlan {
-            number: foreign_key.number,
-            name: foreign_key.name.clone(),
-            child: child.clone(),
-            columns: foreign_key.columns.clone(),
-            parent: parent.clone(),
-            referenced: foreign_key.referenced.clone(),
-            keys,
-            key: order.iter().map(part).collect(),
-            on_delete: foreign_key.on_delete,
-            on_update: foreign_key.on_update,
-            filter: Condition::all(rest),
-            access,
-            filter_columns,
-            delete: Arc::new(DeletePlan::new(child.clone(), Vec::new())),
-            assign: Arc::new(UpdatePlan::new(child.clone(), Vec::new(), assignments)),
-        })
-    }
-
     /// The error of a row that references a key which is not there.
     #[cold]
     pub fn not_present(&self, values: &[Value]) -> SqlError {
@@ -149,34 +93,11 @@ impl ForeignKeyPlan {
 #[derive(Clone, Debug, Default)]
 pub struct ForeignKeys {
     // In the order of their numbers.
-    by_child: FxHashMap<TableId, Vec<Arc<ForeignKeyPlan>>>,
-    by_parent: FxHashMap<TableId, Vec<Arc<ForeignKeyPlan>>>,
+    pub(crate) by_child: FxHashMap<TableId, Vec<Arc<ForeignKeyPlan>>>,
+    pub(crate) by_parent: FxHashMap<TableId, Vec<Arc<ForeignKeyPlan>>>,
 }
 
 impl ForeignKeys {
-    /// Binds every constraint.
-    ///
-    /// # Errors
-    /// What is wrong with one.
-    pub fn new(
-        catalog: &Catalog,
-        tables: &FxHashMap<TableId, Arc<TablePlan>>,
-    ) -> Result<ForeignKeys, SqlError> {
-        let mut found = ForeignKeys::default();
-        for (child, foreign_keys) in &catalog.foreign_keys {
-            for foreign_key in foreign_keys {
-                let (Some(child), Some(parent)) = (tables.get(child), tables.get(&foreign_key.parent)) else {
-                    continue;
-                };
-                let plan = Arc::new(ForeignKeyPlan::new(foreign_key, child, parent)?);
-                found.by_child.entry(child.id).or_default().push(plan.clone());
-                found.by_parent.entry(parent.id).or_default().push(plan);
-            }
-        }
-        found.by_parent.values_mut().for_each(|plans| plans.sort_by_key(|plan| plan.number));
-        Ok(found)
-    }
-
     /// Those of a table that references others.
     pub fn of_child(&self, table: TableId) -> &[Arc<ForeignKeyPlan>] {
         self.by_child.get(&table).map_or(&[], Vec::as_slice)

@@ -11,10 +11,12 @@
 //! through [`expression::RunSubquery`].
 
 pub mod aggregate;
+pub mod bind_tables;
 pub mod command;
 pub mod constraint;
 pub mod expand_rows;
 pub mod expression;
+pub mod invariant;
 pub mod needs;
 pub mod overload;
 pub mod polymorphic;
@@ -24,6 +26,8 @@ pub mod scope;
 pub mod sequence;
 pub mod statement;
 pub mod table;
+pub mod table_triggers;
+pub mod tables;
 pub mod trigger;
 pub mod view;
 pub mod window;

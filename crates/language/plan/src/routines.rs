@@ -1,14 +1,11 @@
 //! The procedures and functions of a catalog as callers see them: names, arguments and columns of the result.
 
-use crate::expression::{Binder, Expression, RoutineCall, Source};
 use crate::polymorphic::{Actual, is_polymorphic};
-use crate::scope::VariableScope;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use syntax::parse::parse_expression;
 use types::{
     Catalog, CompositeTypes, DataType, Function, FunctionResult, OutputColumn, Parameter, Procedure,
-    SearchPath, SqlError, SqlState, UserAggregate, Value, Volatility, can_cast_implicitly, catalog_name,
+    SearchPath, SqlError, SqlState, UserAggregate, Volatility, can_cast_implicitly, catalog_name,
     object_name, overload_range,
 };
 
@@ -142,50 +139,6 @@ impl Routines {
     /// The name in the catalog of what SQL calls by this name; where there is nothing, one that nothing has.
     pub fn find_or_missing(&self, name: &str) -> String {
         self.search_path().find_or_missing(name, |found| self.has(found))
-    }
-
-    /// What a function gives that is not run because an argument is NULL.
-    pub fn row_of_nulls(&self, call: &RoutineCall) -> Vec<Vec<Value>> {
-        let routine = self.named(&call.callee.name);
-        match routine.and_then(|routine| Some((routine, routine.definition.function.as_ref()?))) {
-            Some((routine, function)) if !function.is_set => {
-                vec![vec![Value::Null; call.columns.as_ref().unwrap_or(&routine.columns).len()]]
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// The value of a parameter that a caller in this scope gives no argument for, of the parameter's type.
-    ///
-    /// # Errors
-    /// What is wrong in its DEFAULT.
-    pub fn default_in(scope: &VariableScope, parameter: &Parameter) -> Result<Expression, SqlError> {
-        let default = scope.routines().default_of(parameter)?;
-        default.visit_calls(&mut |call| scope.note_call(&call.callee));
-        Ok(default)
-    }
-
-    /// The value of a parameter that no argument is given for, of the parameter's type.
-    ///
-    /// # Errors
-    /// What is wrong in its DEFAULT.
-    pub fn default_of(&self, parameter: &Parameter) -> Result<Expression, SqlError> {
-        // Its text has the names of the catalog.
-        let routines = self.with_search_path(&SearchPath::default());
-        let scope = VariableScope::for_procedure(None).with_routines(&routines);
-        let binder = Binder::new(&scope, Source::Default);
-        let sql = parameter.default.as_deref().unwrap_or("NULL");
-        let bound = binder.bind(&parse_expression(sql)?)?;
-        if matches!(parameter.data_type, DataType::Polymorphic(_)) {
-            // A call tells its type.
-            return Ok(bound);
-        }
-        let (from, to) = (bound.data_type, parameter.data_type.family());
-        if from != DataType::Unknown && !types::can_cast_in_assignment(from, to) {
-            let message = format!("argument of DEFAULT must be type {to}, not type {from}");
-            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
-        }
-        binder.cast_to(bound, to)
     }
 }
 

@@ -1,14 +1,9 @@
 //! `nextval`, `setval`, `currval` and `lastval`: functions that run in the execution of their statement.
 
-use crate::expression::{Binder, Expression, Kind, RoutineCall};
-use crate::polymorphic::Callee;
-use crate::routines::CallForm;
 use sqlparser::tokenizer::{Span, Token};
 use syntax::names::name_of;
 use syntax::parse::tokenize;
-use types::{
-    DataType, Key, SqlError, SqlState, Value, catalog_name, quoted_catalog_name, split_catalog_name,
-};
+use types::{Key, SqlError, SqlState, catalog_name, split_catalog_name};
 
 /// The name under which a call of nextval() stands; no function of the ledger has it.
 pub const NEXT_VALUE: &str = "pg_catalog.nextval";
@@ -16,7 +11,7 @@ pub const NEXT_VALUE: &str = "pg_catalog.nextval";
 pub const SET_VALUE: &str = "pg_catalog.setval";
 /// The same of currval().
 pub const CURRENT_VALUE: &str = "pg_catalog.currval";
-const LAST_VALUE: &str = "pg_catalog.lastval";
+pub(crate) const LAST_VALUE: &str = "pg_catalog.lastval";
 
 /// Whether a call of this name is one of these functions.
 pub fn is_sequence_function(name: &str) -> bool {
@@ -65,59 +60,6 @@ pub fn sequence_name(text: &str) -> Result<String, SqlError> {
 /// `42P01`: there is no sequence of this name.
 pub fn no_sequence(name: &str) -> SqlError {
     SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
-}
-
-impl Binder<'_> {
-    /// A call of one of these functions; `None` where it is none.
-    ///
-    /// # Errors
-    /// `42P01` for a sequence that is not there.
-    pub fn bind_sequence_call(
-        &self,
-        name: &str,
-        arguments: &[Expression],
-    ) -> Result<Option<Expression>, SqlError> {
-        let name = match (name, arguments.len()) {
-            ("nextval", 1) => NEXT_VALUE,
-            ("currval", 1) => CURRENT_VALUE,
-            ("lastval", 0) => LAST_VALUE,
-            ("setval", 2 | 3) => SET_VALUE,
-            _ => return Ok(None),
-        };
-        let mut cast = Vec::with_capacity(arguments.len());
-        for (position, argument) in arguments.iter().enumerate() {
-            let expected = match position {
-                0 => DataType::Text(None),
-                1 => DataType::BigInt,
-                _ => DataType::Boolean,
-            };
-            let Some(mut argument) = self.argument(argument.clone(), expected) else {
-                return Ok(None);
-            };
-            if let Kind::Constant(Value::Text(text)) = &argument.kind {
-                let sequence = sequence_name(text)?;
-                let routines = self.scope().routines();
-                let found = routines.find_sequence(&sequence).ok_or_else(|| no_sequence(&sequence))?;
-                if found != sequence {
-                    // The name in the catalog is the same under every search path.
-                    argument.kind = Kind::Constant(Value::text(quoted_catalog_name(&found)));
-                }
-            }
-            cast.push(argument);
-        }
-        let callee = Callee::named(name);
-        self.scope().note_call(&callee);
-        let call = RoutineCall {
-            callee,
-            is_volatile: true,
-            is_strict: true,
-            arguments: cast,
-            form: CallForm::Value,
-            columns: None,
-            columns_are_asked: false,
-        };
-        Ok(Some(Expression { kind: Kind::Call(Box::new(call)), data_type: DataType::BigInt }))
-    }
 }
 
 /// The refusal of what only a sequence that counts can do.

@@ -1,19 +1,9 @@
 //! A table of the catalog with its defaults and checks bound.
 
-use crate::constraint::{ForeignKeys, constrained_columns};
-use crate::expression::{Binder, Environment, Expression, Source};
-use crate::polymorphic::Callee;
-use crate::routines::Routines;
-use crate::scope::VariableScope;
-use crate::trigger::TableTriggers;
-use crate::view::ViewPlan;
-use std::collections::BTreeSet;
+use crate::expression::{Environment, Expression};
+use crate::table_triggers::TableTriggers;
 use std::sync::Arc;
-use syntax::parse::parse_expression;
-use types::{
-    Catalog, ColumnSet, DataType, Generated, Index, Policy, SearchPath, SqlError, SqlState, Table, TableId,
-    Value, as_given, format_value, limits,
-};
+use types::{ColumnSet, DataType, Index, Policy, SqlError, SqlState, TableId, Value, format_value, limits};
 
 /// A table as statements use it.
 #[derive(Debug)]
@@ -70,44 +60,6 @@ pub struct CheckPlan {
 }
 
 impl TablePlan {
-    /// Binds defaults and checks.
-    ///
-    /// # Errors
-    /// What is wrong in one of them.
-    pub fn new(table: &Table, catalog: &Catalog, routines: &Routines) -> Result<TablePlan, SqlError> {
-        let (constrained, holds_keys) = constrained_columns(catalog, table.id);
-        let mut plan = TablePlan {
-            id: table.id,
-            name: table.object_name().to_string(),
-            relation: table.name.clone(),
-            columns: Vec::with_capacity(table.columns.len()),
-            key: table.primary_key.clone(),
-            key_name: table.primary_key_name.clone(),
-            checks: Vec::new(),
-            indexes: catalog.indexes_of(table.id).iter().cloned().map(Arc::new).collect(),
-            constrained,
-            holds_keys,
-            endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
-            triggers: TableTriggers::new(catalog.triggers_of(table.id)),
-        };
-        for (ordinal, column) in table.columns.iter().enumerate() {
-            let default = column.default.as_ref();
-            let default = default.map(|sql| bind_default(sql, &column.name, column.data_type, routines));
-            plan.columns.push(ColumnPlan {
-                name: column.name.clone(),
-                data_type: column.data_type,
-                not_null: column.not_null,
-                default: default.transpose()?,
-                is_generated: catalog.identity(table.id, ordinal) == Some(Generated::Always),
-            });
-        }
-        for check in &table.checks {
-            let condition = bind_check(&plan, &check.condition, routines)?;
-            plan.checks.push(CheckPlan { name: check.name.clone(), condition });
-        }
-        Ok(plan)
-    }
-
     /// The same as it is read at an earlier height, where its indexes may not have been there.
     pub fn without_indexes(&self) -> TablePlan {
         TablePlan {
@@ -194,40 +146,6 @@ fn failing_row(row: &[Value]) -> String {
     format!("Failing row contains ({}).", values.join(", "))
 }
 
-/// Binds the expression of DEFAULT for a column of this type.
-pub fn bind_default(
-    sql: &str,
-    column: &str,
-    data_type: DataType,
-    routines: &Routines,
-) -> Result<Expression, SqlError> {
-    let scope = VariableScope::for_procedure(None).with_routines(routines);
-    let binder = Binder::new(&scope, Source::Default);
-    let expression = binder.bind(&parse_expression(sql)?)?;
-    binder.assign_to_column(expression, column, data_type).map_err(|error| SqlError {
-        message: error.message.replace("but expression is", "but default expression is"),
-        ..error
-    })
-}
-
-/// Binds the condition of a CHECK.
-pub fn bind_check(plan: &TablePlan, sql: &str, routines: &Routines) -> Result<Expression, SqlError> {
-    let scope = VariableScope::for_procedure(None).with_routines(routines);
-    let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
-    let condition = binder.bind_condition(&parse_expression(sql)?, "CHECK")?;
-    if condition.any(&mut |expression| matches!(expression.kind, crate::expression::Kind::Now)) {
-        return Err(SqlError::unsupported("now() in a CHECK constraint").hint(
-            "A row that was right once would be wrong later. Check it in the procedure that writes it.",
-        ));
-    }
-    if condition.runs_anything() {
-        return Err(SqlError::unsupported("a function of the ledger in a CHECK constraint").hint(
-            "A CHECK is judged on the row alone. Write the condition out, or check it in the procedure that writes the row.",
-        ));
-    }
-    Ok(condition)
-}
-
 impl TablePlan {
     /// Checks NOT NULL and CHECKs of a whole new row, in PostgreSQL's order.
     pub fn check_row(&self, row: &[Value]) -> Result<(), SqlError> {
@@ -243,131 +161,6 @@ impl TablePlan {
             }
         }
         Ok(())
-    }
-}
-
-/// The tables of a catalog, bound: what statements are bound against.
-///
-/// Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct Tables {
-    by_name: Arc<rustc_hash::FxHashMap<String, Arc<TablePlan>>>,
-    by_id: Arc<rustc_hash::FxHashMap<TableId, Arc<TablePlan>>>,
-    foreign_keys: Arc<ForeignKeys>,
-    views: Arc<rustc_hash::FxHashMap<String, Arc<ViewPlan>>>,
-    routines: Routines,
-}
-
-impl Tables {
-    /// Binds every table.
-    ///
-    /// # Errors
-    /// What is wrong in a default or a check.
-    pub fn new(catalog: &Catalog) -> Result<Tables, SqlError> {
-        let routines = Routines::new(catalog);
-        let mut by_name = rustc_hash::FxHashMap::default();
-        for table in catalog.tables.values() {
-            let plan = TablePlan::new(table, catalog, &routines)?;
-            by_name.insert(table.name.clone(), Arc::new(plan));
-        }
-        let by_id = by_name.values().map(|plan| (plan.id, plan.clone())).collect();
-        let foreign_keys = Arc::new(ForeignKeys::new(catalog, &by_id)?);
-        let mut views = rustc_hash::FxHashMap::default();
-        for view in catalog.views.values() {
-            views.insert(view.name.clone(), Arc::new(ViewPlan::new(view)?));
-        }
-        let (by_name, by_id, views) = (Arc::new(by_name), Arc::new(by_id), Arc::new(views));
-        Ok(Tables { by_name, by_id, foreign_keys, views, routines })
-    }
-
-    /// The same, with names found in these schemas.
-    pub fn with_search_path(&self, search_path: &SearchPath) -> Tables {
-        Tables { routines: self.routines.with_search_path(search_path), ..self.clone() }
-    }
-
-    /// The name in the catalog of the relation that SQL calls by this name; where there is none, one that none has.
-    pub fn find(&self, name: &str) -> String {
-        if self.by_name.get(name).is_some_and(|table| table.id.is_temporary()) {
-            // What is temporary comes first.
-            return name.to_string();
-        }
-        self.routines.types().search_path().find_or_missing(name, |found| {
-            self.by_name.contains_key(found)
-                || self.views.contains_key(found)
-                || self.routines.has_sequence(found)
-        })
-    }
-
-    /// The view of this name in the catalog.
-    pub fn view(&self, name: &str) -> Option<&Arc<ViewPlan>> {
-        self.views.get(name)
-    }
-
-    /// Names and types of the columns of a table or view, or of the fields of a composite type, that SQL calls by this name.
-    ///
-    /// # Errors
-    /// `42P01`
-    pub fn columns_of(&self, name: &str) -> Result<Vec<(String, DataType)>, SqlError> {
-        let found = self.find(name);
-        let (called, name) = (name, found.as_str());
-        if let Some(view) = self.view(name) {
-            return Ok(view.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect());
-        }
-        if let (None, Some(known)) = (self.by_name.get(name), self.routines.types().find(called)) {
-            let fields = known.fields.iter();
-            return Ok(fields.map(|field| (field.name.clone(), field.data_type)).collect());
-        }
-        let columns = self.get(name)?.columns.iter();
-        Ok(columns.map(|column| (column.name.clone(), column.data_type)).collect())
-    }
-
-    /// The functions and procedures beside them.
-    pub fn routines(&self) -> &Routines {
-        &self.routines
-    }
-
-    /// Functions of the triggers that may fire at a change of this table, or of one that the change cascades to.
-    pub fn fired_by(&self, table: &Arc<TablePlan>) -> BTreeSet<Callee> {
-        let mut functions = BTreeSet::new();
-        let (mut waiting, mut seen) = (vec![table], BTreeSet::new());
-        while let Some(table) = waiting.pop() {
-            if seen.insert(table.id) {
-                functions.extend(table.triggers.functions().map(Callee::named));
-                waiting.extend(self.foreign_keys.of_parent(table.id).iter().map(|key| &key.child));
-            }
-        }
-        functions
-    }
-
-    /// The FOREIGN KEY constraints.
-    pub fn foreign_keys(&self) -> &ForeignKeys {
-        &self.foreign_keys
-    }
-
-    /// The table and the unique index whose taken keys stand under this number.
-    pub fn unique_index(&self, keys: TableId) -> Option<(&Arc<TablePlan>, &Arc<Index>)> {
-        let find = |table| {
-            let table: &Arc<TablePlan> = table;
-            let index = table.indexes.iter().find(|index| index.unique && index.unique_entries() == keys)?;
-            Some((table, index))
-        };
-        self.by_id.values().find_map(find)
-    }
-
-    /// The table with this number.
-    pub fn by_id(&self, id: TableId) -> Option<&Arc<TablePlan>> {
-        self.by_id.get(&id)
-    }
-
-    /// The table of this name in the catalog.
-    ///
-    /// # Errors
-    /// `42P01`
-    pub fn get(&self, name: &str) -> Result<&Arc<TablePlan>, SqlError> {
-        self.by_name.get(name).ok_or_else(|| {
-            let message = format!("relation \"{}\" does not exist", as_given(name));
-            SqlError::new(SqlState::UNDEFINED_TABLE, message)
-        })
     }
 }
 

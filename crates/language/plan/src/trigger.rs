@@ -4,14 +4,15 @@ use crate::expand_rows::{expand_rows, span_of_row};
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
 use crate::polymorphic::Callee;
 use crate::scope::VariableScope;
-use crate::table::{TablePlan, Tables};
+use crate::table::TablePlan;
+use crate::tables::Tables;
 use sqlparser::ast::{self, Expr, Spanned};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
 use types::{
-    Array, Catalog, DataType, ElementType, Procedure, Row, SqlError, SqlState, Trigger, TriggerEvent,
-    TriggerTime, Value, schema_of,
+    Array, Catalog, DataType, ElementType, Procedure, Row, SqlError, SqlState, Trigger, TriggerEvent, Value,
+    schema_of,
 };
 
 /// By which numbers the relations of OLD TABLE and NEW TABLE are known; those of recursive queries are small.
@@ -21,75 +22,6 @@ pub const NEW_TABLE: usize = usize::MAX;
 
 /// What PostgreSQL calls a trigger that cannot be: `invalid_object_definition`.
 pub const INVALID_DEFINITION: SqlState = SqlState(*b"42P17");
-
-/// What fires at an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fires {
-    /// Anything.
-    pub any: bool,
-    /// Something that may change or leave out a row.
-    pub before_row: bool,
-    /// Something that gets the rows, one by one or all of them.
-    pub rows: bool,
-    /// Something that gets all of them.
-    pub tables: bool,
-}
-
-/// The triggers of a table, as far as statements have to know of them.
-#[derive(Debug, Default)]
-pub struct TableTriggers {
-    /// In the order of their names.
-    all: Vec<Arc<Trigger>>,
-    insert: Fires,
-    update: Fires,
-    delete: Fires,
-    truncate: Fires,
-}
-
-impl TableTriggers {
-    /// Those of a table.
-    pub fn new<'c>(triggers: impl Iterator<Item = &'c Arc<Trigger>>) -> TableTriggers {
-        let all: Vec<Arc<Trigger>> = triggers.filter(|trigger| trigger.enabled).cloned().collect();
-        let fires = |event| {
-            let mut fires = Fires::default();
-            for trigger in all.iter().filter(|trigger| trigger.events.contains(event)) {
-                fires.any = true;
-                fires.before_row |= trigger.per_row && trigger.time == TriggerTime::Before;
-                fires.tables |= trigger.has_transition_tables();
-                fires.rows |= trigger.per_row || trigger.has_transition_tables();
-            }
-            fires
-        };
-        let [insert, delete, update, truncate] = TriggerEvent::ALL.map(fires);
-        TableTriggers { all, insert, update, delete, truncate }
-    }
-
-    /// What fires at an event.
-    pub fn at(&self, event: TriggerEvent) -> Fires {
-        match event {
-            TriggerEvent::Insert => self.insert,
-            TriggerEvent::Update => self.update,
-            TriggerEvent::Delete => self.delete,
-            TriggerEvent::Truncate => self.truncate,
-        }
-    }
-
-    /// Those that fire at an event, in the order of their names and in words.
-    pub fn described(&self, event: TriggerEvent) -> impl Iterator<Item = String> {
-        self.all.iter().filter(move |trigger| trigger.events.contains(event)).map(move |trigger| {
-            let what = if trigger.per_row { "each row" } else { "the statement" };
-            let time = trigger.time.name().to_lowercase();
-            let when = if trigger.condition.is_some() { ", where its WHEN holds" } else { "" };
-            let (name, event, function) = (&trigger.name, event.name(), &trigger.function);
-            format!("Trigger {name}: {time} {event} of {what} runs {function}(){when}")
-        })
-    }
-
-    /// Names of the functions that they call.
-    pub fn functions(&self) -> impl Iterator<Item = &str> {
-        self.all.iter().map(|trigger| trigger.function.as_str())
-    }
-}
 
 /// A trigger of a table, bound: when it fires, and what its function gets.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::program::{Coercion, Store};
 use crate::variables::{VariableInfo, Variables, constant, not_assigned, to_slot};
 use plan::expand_rows::expand_rows;
 use plan::expression::Expression;
-use plan::table::Tables;
+use plan::tables::Tables;
 use sqlparser::ast as sql;
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ use crate::records::{LoopRecords, RecordInfo};
 use plan::expression::{FieldOwner, FieldStep, bind_data_type, field_path};
 use plan::routines::Routines;
 use plan::scope::VariableScope;
-use plan::table::Tables;
+use plan::tables::Tables;
 use sqlparser::ast as sql;
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use plan::needs::Needs;
 use plan::polymorphic::{Actual, Callee};
 use plan::scope::VariableScope;
 use plan::statement::{BoundExplain, BoundStatement, StatementOutput, bind_statement, explain, no_column};
-use plan::table::Tables;
+use plan::tables::Tables;
 use plpgsql::{self, CompiledProcedure};
 use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement};
 use state::Snapshot;

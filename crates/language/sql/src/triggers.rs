@@ -4,7 +4,7 @@
 //! it. A trigger whose function does not compile any more says so when it fires, as a procedure does when it is called.
 
 use plan::polymorphic::Callee;
-use plan::table::Tables;
+use plan::tables::Tables;
 use plan::trigger::TriggerPlan;
 use plpgsql::{self, CompileOptions, CompiledProcedure};
 use rustc_hash::FxHashMap;

@@ -6,7 +6,8 @@ mod user;
 
 use crate::sorting::{Sortable, compare_by};
 use plan::aggregate::{Aggregate, AggregateFunction, Deviation};
-use plan::expression::{Environment, broken, long_bytes, row_space};
+use plan::expression::{Environment, long_bytes, row_space};
+use plan::invariant::broken;
 use regression::Pairs;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 
 use crate::sorting::{Sortable, compare_by};
 use plan::aggregate::{AggregateOrder, OrderedSet};
-use plan::expression::broken;
+use plan::invariant::broken;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{Array, DataType, SqlError, SqlState, Value, add, multiply, subtract};

@@ -1,9 +1,10 @@
 //! Binding: syntax tree to expression, with PostgreSQL's types and errors.
 
 use crate::aggregate::Aggregate;
-use crate::expression::bind_literal::written_number;
-use crate::expression::convert::fold;
-use crate::expression::{Expression, Kind, Relations};
+use crate::expression::build::fold;
+use crate::expression::refusals::unsupported_expression;
+use crate::expression::written::written_number;
+use crate::expression::{Expression, Relations};
 use crate::scope::VariableScope;
 use crate::statement::{Level, QueryScope};
 use crate::table::TablePlan;
@@ -262,34 +263,5 @@ fn is_query(expr: &Expr) -> bool {
         Expr::Nested(inner) => is_query(inner),
         Expr::Subquery(_) => true,
         _ => false,
-    }
-}
-
-pub(super) fn boolean(kind: Kind) -> Expression {
-    Expression { kind, data_type: DataType::Boolean }
-}
-
-pub(super) fn unsupported_expression(expr: &Expr) -> SqlError {
-    match expr {
-        Expr::Subquery(_)
-        | Expr::InSubquery { .. }
-        | Expr::Exists { .. }
-        | Expr::AnyOp { .. }
-        | Expr::AllOp { .. } => SqlError::unsupported("a subquery in an expression")
-            .hint("Read it into a variable first, with SELECT … INTO in a procedure."),
-        Expr::RLike { .. } => SqlError::unsupported("RLIKE").hint("Use ~."),
-        Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_) => SqlError::unsupported("GROUPING SETS"),
-        Expr::IsNormalized { .. } => SqlError::unsupported("IS NORMALIZED"),
-        Expr::Like { .. } | Expr::ILike { .. } => SqlError::unsupported("LIKE ANY"),
-        other => SqlError::unsupported(format_args!("the expression {}", shortened(&other.to_string()))),
-    }
-}
-
-/// The beginning of a construct, for errors.
-pub fn shortened(text: &str) -> String {
-    const SHOWN_MAX: usize = 60;
-    match text.char_indices().nth(SHOWN_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_string(),
     }
 }

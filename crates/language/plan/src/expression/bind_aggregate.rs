@@ -1,8 +1,9 @@
 //! Binding of aggregates.
 
 use crate::aggregate::{Aggregate, AggregateFunction, AggregateOrder};
-use crate::expression::call::{no_function, plain_argument};
+use crate::expression::refusals::no_function;
 use crate::expression::routine::whole_row_of;
+use crate::expression::written::plain_argument;
 use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments};
 use sqlparser::tokenizer::Span;

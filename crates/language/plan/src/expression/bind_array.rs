@@ -1,6 +1,6 @@
 //! Binding of arrays: constructors, subscripts, ANY and ALL, operators.
 
-use crate::expression::bind_operator::no_operator;
+use crate::expression::refusals::no_operator;
 use crate::expression::{ArrayFunction, Binder, Comparison, Expression, Function, Kind};
 use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript};
 use syntax::names::name_of;
@@ -236,14 +236,5 @@ pub fn element_assigned(array: Expression, subscript: Expression, value: Express
             Expression { kind: Kind::Function(function, vec![array, subscript, value]), data_type }
         }
         _ => array,
-    }
-}
-
-/// `ARRAY[]` in front of a cast.
-pub(super) fn is_empty_array(expr: &Expr) -> bool {
-    match expr {
-        Expr::Nested(inner) => is_empty_array(inner),
-        Expr::Array(array) => array.elem.is_empty(),
-        _ => false,
     }
 }

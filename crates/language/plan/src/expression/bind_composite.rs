@@ -1,12 +1,11 @@
 //! Binding of rows: `ROW(…)`, whole rows of relations and records, fields, casts to composite types.
 
 use crate::expression::bind::Source;
-use crate::expression::bind_name::variable_expression;
+use crate::expression::build::variable_expression;
 use crate::expression::row::{RowForm, RowOperation};
+use crate::expression::written::all_fields_of;
 use crate::expression::{Binder, Expression, Kind};
-use sqlparser::ast::{
-    AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Spanned,
-};
+use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Spanned};
 use std::sync::Arc;
 use syntax::names::name_of;
 use types::{CompositeTypes, DataType, OutputColumn, SqlError, SqlState, Value};
@@ -405,19 +404,6 @@ impl Binder<'_> {
         let operands = operands.collect::<Result<Vec<_>, _>>()?;
         Ok(Expression { kind: Kind::Row(operation, operands), data_type })
     }
-}
-
-/// The row of `(row).*`, which comes as a field of the name `*`.
-pub fn all_fields_of(expr: &Expr) -> Option<Expr> {
-    let Expr::CompoundFieldAccess { root, access_chain } = expr else { return None };
-    let (AccessExpr::Dot(Expr::Identifier(last)), before) = access_chain.split_last()? else { return None };
-    if last.value != "*" {
-        return None;
-    }
-    Some(match before {
-        [] => root.as_ref().clone(),
-        before => Expr::CompoundFieldAccess { root: root.clone(), access_chain: before.to_vec() },
-    })
 }
 
 /// The parts of `ROW(…)`, where nothing in it stands for several.

@@ -1,8 +1,8 @@
 //! Binding of conditions that have a syntax of their own, and of CASE.
 
-use crate::expression::bind::{boolean, unsupported_expression};
-use crate::expression::bind_operator::no_operator;
-use crate::expression::bind_row::row_of;
+use crate::expression::build::boolean;
+use crate::expression::refusals::{no_operator, unsupported_expression};
+use crate::expression::written::row_of;
 use crate::expression::{Binder, Comparison, Expression, Kind, LikeForm, RowOperation};
 use sqlparser::ast::{self, Expr, Spanned, ValueWithSpan};
 use types::{DataType, SqlError, SqlState, Value, common_type};

@@ -1,12 +1,12 @@
 //! Binding of literals and casts.
 
-use crate::expression::bind::unsupported_expression;
-use crate::expression::bind_array::is_empty_array;
-use crate::expression::bind_name::variable_expression;
+use crate::expression::build::{number, variable_expression};
 use crate::expression::names::bind_data_type;
+use crate::expression::refusals::unsupported_expression;
+use crate::expression::written::is_empty_array;
 use crate::expression::{Binder, Expression};
-use sqlparser::ast::{self, Expr, Spanned, UnaryOperator, ValueWithSpan};
-use types::{DataType, Numeric, SqlError, SqlState, Value, limits, negate};
+use sqlparser::ast::{self, Expr, Spanned, ValueWithSpan};
+use types::{DataType, SqlError, SqlState, Value, limits};
 
 impl Binder<'_> {
     pub(super) fn bind_literal(&self, value: &ValueWithSpan) -> Result<Expression, SqlError> {
@@ -67,38 +67,6 @@ impl Binder<'_> {
             }
             other => Err(unsupported_expression(other)),
         }
-    }
-}
-
-pub(super) fn number(text: &str, negative: bool) -> Result<Expression, SqlError> {
-    let signed = if negative { format!("-{text}") } else { text.to_string() };
-    if let Ok(value) = signed.parse::<i32>() {
-        return Ok(Expression::constant(Value::Integer(value), DataType::Integer));
-    }
-    if let Ok(value) = signed.parse::<i64>() {
-        return Ok(Expression::constant(Value::BigInt(value), DataType::BigInt));
-    }
-    let value = Value::Numeric(Numeric::parse(text)?);
-    let value = if negative { negate(&value)? } else { value };
-    Ok(Expression::constant(value, DataType::Numeric(None)))
-}
-
-/// The digits of a number literal with their sign.
-pub(super) fn written_number(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Nested(inner) => written_number(inner),
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match expr.as_ref() {
-            Expr::Value(value) => match &value.value {
-                ast::Value::Number(text, false) => Some(format!("-{text}")),
-                _ => None,
-            },
-            _ => None,
-        },
-        Expr::Value(value) => match &value.value {
-            ast::Value::Number(text, false) => Some(text.clone()),
-            _ => None,
-        },
-        _ => None,
     }
 }
 

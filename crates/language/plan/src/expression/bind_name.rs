@@ -1,8 +1,8 @@
 //! Binding of names: columns, variables and the fields of records.
 
 use crate::expression::bind::Source;
+use crate::expression::build::variable_expression;
 use crate::expression::{Binder, Expression};
-use crate::scope::Variable;
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::Span;
 use syntax::names::name_of;
@@ -182,8 +182,4 @@ impl Binder<'_> {
             }
         }
     }
-}
-
-pub(super) fn variable_expression(variable: Variable) -> Expression {
-    Expression::slot(variable.slot, variable.data_type)
 }

@@ -1,9 +1,9 @@
 //! Binding of operators.
 
-use crate::expression::bind::boolean;
-use crate::expression::bind_literal::number;
-use crate::expression::bind_row::row_of;
 use crate::expression::bind_row_comparison::RowComparison;
+use crate::expression::build::{boolean, number};
+use crate::expression::refusals::no_operator;
+use crate::expression::written::row_of;
 use crate::expression::{Binder, Comparison, Expression, Kind};
 use sqlparser::ast::{self, BinaryOperator, Expr, Spanned, UnaryOperator};
 use types::{
@@ -274,10 +274,4 @@ fn is_ambiguous(op: ArithmeticOperator, left: DataType, right: DataType) -> bool
 fn not_unique(form: &str) -> SqlError {
     SqlError::new(SqlState(*b"42725"), format!("operator is not unique: {form}"))
         .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
-}
-
-pub(super) fn no_operator(form: &str) -> SqlError {
-    SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {form}")).hint(
-        "No operator matches the given name and argument types. You might need to add explicit type casts.",
-    )
 }

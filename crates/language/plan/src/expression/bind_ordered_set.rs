@@ -1,7 +1,8 @@
 //! Binding of aggregates with WITHIN GROUP.
 
 use crate::aggregate::{Aggregate, AggregateFunction, OrderedSet};
-use crate::expression::call::{no_function, plain_argument};
+use crate::expression::refusals::no_function;
+use crate::expression::written::plain_argument;
 use crate::expression::{Binder, Expression};
 use sqlparser::ast;
 use types::{DataType, SqlError, SqlState, common_type};

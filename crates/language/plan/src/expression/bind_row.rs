@@ -1,18 +1,10 @@
 //! Comparisons of rows, which are those of their values.
 
-use crate::expression::bind::boolean;
+use crate::expression::build::{all_of, any_of, boolean};
+use crate::expression::written::row_of;
 use crate::expression::{Binder, Comparison, Expression, Kind};
 use sqlparser::ast::{Expr, Spanned};
 use types::{SqlError, SqlState};
-
-/// The values of `(a, b)`.
-pub(super) fn row_of(expr: &Expr) -> Option<&[Expr]> {
-    match expr {
-        Expr::Nested(inner) => row_of(inner),
-        Expr::Tuple(values) if values.len() > 1 => Some(values),
-        _ => None,
-    }
-}
 
 impl Binder<'_> {
     /// `(a, b) op (c, d)`: the first values that are not equal decide.
@@ -84,21 +76,4 @@ impl Binder<'_> {
         let found = found.ok_or_else(|| SqlError::unsupported("IN without a list"))?;
         Ok(if negated { boolean(Kind::Not(Box::new(found))) } else { found })
     }
-}
-
-pub(super) fn all_of(first: Expression, rest: Expression) -> Expression {
-    let mut operands = first.into_conjuncts();
-    operands.extend(rest.into_conjuncts());
-    boolean(Kind::And(operands))
-}
-
-pub(super) fn any_of(first: Expression, rest: Expression) -> Expression {
-    let mut operands = Vec::new();
-    for side in [first, rest] {
-        match side.kind {
-            Kind::Or(inner) => operands.extend(inner),
-            _ => operands.push(side),
-        }
-    }
-    boolean(Kind::Or(operands))
 }

@@ -1,7 +1,6 @@
 //! Comparisons of rows that are values.
 
-use crate::expression::bind::boolean;
-use crate::expression::bind_row::{all_of, any_of};
+use crate::expression::build::{all_of, any_of, boolean};
 use crate::expression::row::RowOperation;
 use crate::expression::{Binder, Comparison, Expression, Kind};
 use types::{DataType, SqlError, SqlState, Value};
@@ -25,7 +24,7 @@ impl Binder<'_> {
             (from, to) => {
                 let symbol = comparison.symbol();
                 let (from, to) = (self.types().name_of(from.family()), self.types().name_of(to.family()));
-                return Err(crate::expression::bind_operator::no_operator(&format!("{from} {symbol} {to}")));
+                return Err(crate::expression::refusals::no_operator(&format!("{from} {symbol} {to}")));
             }
         };
         if let (Some((first, left)), Some((second, right))) = (left.as_row(), right.as_row())

@@ -1,8 +1,8 @@
 //! Binding of queries inside of expressions.
 
-use crate::expression::bind::{boolean, unsupported_expression};
 use crate::expression::bind_composite::constructor_parts;
-use crate::expression::bind_operator::no_operator;
+use crate::expression::build::boolean;
+use crate::expression::refusals::{no_operator, unsupported_expression};
 use crate::expression::{Binder, Comparison, Expression, Kind, Subquery, SubqueryForm};
 use crate::statement::bind_nested;
 use sqlparser::ast::{self, BinaryOperator, Expr, Spanned};

@@ -1,7 +1,7 @@
 //! Binding of the aggregates of the ledger.
 
 use crate::aggregate::{Aggregate, AggregateFunction, AggregateOrder, UserFunctions, support_function};
-use crate::expression::call::no_function;
+use crate::expression::refusals::no_function;
 use crate::expression::{Binder, Expression, Kind, RoutineCall, Source};
 use crate::polymorphic::{Callee, resolve};
 use crate::routines::{is_volatile, takes};

@@ -1,7 +1,8 @@
 //! Binding of window functions.
 
 use crate::aggregate::{AggregateFunction, OrderedSet};
-use crate::expression::call::{no_function, plain_argument};
+use crate::expression::refusals::no_function;
+use crate::expression::written::{is_window_function, plain_argument};
 use crate::expression::{Binder, Expression, Kind};
 use crate::window::{Bound, Frame, FrameUnits, WindowCall, WindowFunction};
 use sqlparser::ast::{
@@ -17,24 +18,6 @@ struct Specification<'a> {
     partition: &'a [ast::Expr],
     order: &'a [ast::OrderByExpr],
     frame: Option<&'a WindowFrame>,
-}
-
-/// True for the functions that stand in front of OVER only.
-pub(super) fn is_window_function(name: &str) -> bool {
-    matches!(
-        name,
-        "row_number"
-            | "rank"
-            | "dense_rank"
-            | "percent_rank"
-            | "cume_dist"
-            | "ntile"
-            | "lag"
-            | "lead"
-            | "first_value"
-            | "last_value"
-            | "nth_value"
-    )
 }
 
 fn windowing_error(message: impl Into<String>) -> SqlError {

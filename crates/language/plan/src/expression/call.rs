@@ -1,11 +1,11 @@
 //! Binding of functions and aggregates.
 
 use crate::aggregate::{AggregateFunction, OrderedSet};
-use crate::expression::bind::unsupported_expression;
-use crate::expression::bind_operator::no_operator;
-use crate::expression::bind_window::is_window_function;
-use crate::expression::convert::fold;
-use crate::expression::functions::{Function, Signature, refused, resolve};
+use crate::expression::build::fold;
+use crate::expression::functions::signature::Signature;
+use crate::expression::functions::{Function, refused, resolve};
+use crate::expression::refusals::{no_function, no_operator, unsupported_expression};
+use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
 use crate::expression::{Binder, Comparison, Expression, Kind, NamedArgument};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
@@ -446,29 +446,4 @@ fn is_variadic(arguments: &[FunctionArg]) -> bool {
         Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(last))) => variadic_operand(last).is_some(),
         _ => false,
     }
-}
-
-/// The parser gives VARIADIC as an operator that PostgreSQL no longer has.
-pub(super) fn variadic_operand(argument: &Expr) -> Option<&Expr> {
-    match argument {
-        Expr::UnaryOp { op: ast::UnaryOperator::PGPrefixFactorial, expr } => Some(expr),
-        _ => None,
-    }
-}
-
-pub(super) fn plain_argument(argument: &FunctionArg) -> Result<&Expr, SqlError> {
-    match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
-        FunctionArg::Unnamed(_) => Err(SqlError::unsupported("* as an argument")),
-        _ => Err(SqlError::unsupported("a named argument").hint("Give the arguments in their order.")),
-    }
-}
-
-#[cold]
-pub(super) fn no_function(name: &str, types: &[DataType]) -> SqlError {
-    let types: Vec<String> = types.iter().map(|data_type| data_type.family().to_string()).collect();
-    let message = format!("function {name}({}) does not exist", types.join(", "));
-    SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(
-        "No function matches the given name and argument types. You might need to add explicit type casts.",
-    )
 }

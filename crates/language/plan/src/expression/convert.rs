@@ -1,5 +1,6 @@
 //! Casts: what an expression becomes where another type is asked for.
 
+use crate::expression::build::fold;
 use crate::expression::{Binder, Expression, Kind};
 use types::{
     DataType, SqlError, SqlState, Value, can_cast_explicitly, can_cast_implicitly, can_cast_in_assignment,
@@ -145,17 +146,4 @@ fn converted(operand: Expression, target: DataType, kind: fn(Box<Expression>) ->
         return Expression { data_type: target, ..operand };
     }
     Expression { kind: kind(Box::new(operand)), data_type: target }
-}
-
-/// Evaluates what is constant. What gives an error stays: it is raised only if it is evaluated.
-pub(super) fn fold(expression: Expression) -> Expression {
-    // What stands in a row that is written out is looked at until it has a type.
-    let is_open = expression.as_row().is_some() && expression.data_type == DataType::Record;
-    if is_open || expression.as_constant().is_some() || !expression.is_constant() {
-        return expression;
-    }
-    match expression.evaluate_constant(0) {
-        Ok(value) => Expression::constant(value, expression.data_type),
-        Err(_) => expression,
-    }
 }

@@ -1,98 +1,12 @@
 //! Evaluation of bound expressions.
 
-use crate::expression::memory::Memory;
+use crate::expression::environment::Environment;
 use crate::expression::pattern::like;
 use crate::expression::quote::format_text;
 use crate::expression::{Expression, Kind, SubqueryForm, work};
-use crate::polymorphic::Callee;
-use crate::statement::BoundSelect;
+use crate::invariant::broken;
 use std::cmp::Ordering;
-use std::rc::Rc;
-use std::sync::Arc;
-use types::{
-    DataType, SqlError, SqlState, Value, arithmetic, assign, cast, concatenate, format_value, negate,
-};
-
-/// What an expression is evaluated in.
-#[derive(Clone, Copy)]
-pub struct Environment<'a> {
-    /// The row at hand; empty where there is none.
-    pub row: &'a [Value],
-    /// Variables by slot.
-    pub frame: &'a [Value],
-    /// The block's time, microseconds since 2000-01-01 00:00 UTC.
-    pub now: i64,
-    /// Inside of a query.
-    pub query: Option<&'a QueryEnvironment<'a>>,
-}
-
-/// What expressions of a query meet besides the row at hand.
-#[derive(Clone, Copy)]
-pub struct QueryEnvironment<'a> {
-    /// What the enclosing query hands to this one.
-    pub arguments: &'a [Value],
-    /// The columns to the left of the relation that is being read.
-    pub left: &'a [Value],
-    /// Runs the subqueries of expressions.
-    pub subqueries: &'a dyn RunSubquery,
-    /// Counts what they make, and what the query holds.
-    pub memory: &'a Memory,
-}
-
-/// Runs the subqueries of expressions, and the functions that they call.
-pub trait RunSubquery {
-    /// Rows of a query with these arguments, at most `limit`.
-    ///
-    /// # Errors
-    /// What the query raises.
-    fn rows(
-        &self,
-        query: &Arc<BoundSelect>,
-        frame: &[Value],
-        arguments: Vec<Value>,
-        limit: Option<usize>,
-    ) -> Result<Rc<Vec<Vec<Value>>>, SqlError>;
-
-    /// What a function of the ledger gives for these arguments, of its parameters' types: a value, or those of a row.
-    ///
-    /// # Errors
-    /// What the function ends with.
-    fn call(&self, function: &Callee, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError>;
-}
-
-impl<'a> Environment<'a> {
-    /// Outside of queries, or inside of one that has no arguments and no subqueries.
-    pub const fn new(row: &'a [Value], frame: &'a [Value], now: i64) -> Environment<'a> {
-        Environment { row, frame, now, query: None }
-    }
-
-    fn arguments(&self) -> &'a [Value] {
-        self.query.map_or(&[], |query| query.arguments)
-    }
-
-    fn left(&self) -> &'a [Value] {
-        self.query.map_or(&[], |query| query.left)
-    }
-
-    /// The query holds so many bytes more.
-    ///
-    /// # Errors
-    /// As [`Memory::hold`].
-    #[inline]
-    pub fn hold(&self, bytes: u64) -> Result<(), SqlError> {
-        self.query.map_or(Ok(()), |query| query.memory.hold(bytes))
-    }
-
-    /// Takes note of a value that has been made.
-    #[inline]
-    fn made(&self, value: Value) -> Result<Value, SqlError> {
-        work::spend(work::of_value(&value))?;
-        if let Some(query) = self.query {
-            query.memory.count(&value)?;
-        }
-        Ok(value)
-    }
-}
+use types::{DataType, SqlError, Value, arithmetic, assign, cast, concatenate, format_value, negate};
 
 impl Expression {
     /// The value.
@@ -284,12 +198,6 @@ fn format_call(operands: &[Expression], environment: &Environment<'_>) -> Result
 #[inline]
 fn value_at<'a>(values: &'a [Value], index: u16, what: &str) -> Result<&'a Value, SqlError> {
     values.get(usize::from(index)).ok_or_else(|| broken(&format!("{what} {index} has no value")))
-}
-
-/// An error that cannot be: something that binding has checked does not hold.
-#[cold]
-pub fn broken(what: &str) -> SqlError {
-    SqlError::new(SqlState::INTERNAL_ERROR, format!("an invariant of the SQL executor is broken: {what}"))
 }
 
 /// AND (`decisive` is false) and OR (`decisive` is true): the first decisive operand decides, NULL beats the rest.

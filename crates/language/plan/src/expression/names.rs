@@ -1,6 +1,6 @@
 //! Names in SQL: of types, and of the columns of a result.
 
-use crate::expression::shortened;
+use crate::expression::refusals::shortened;
 use sqlparser::ast::{self, Expr};
 use syntax::names::{name_of, table_name};
 use syntax::parse::routine::TYPE_OF_COLUMN;

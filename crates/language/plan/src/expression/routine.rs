@@ -1,9 +1,8 @@
 //! Calls of the ledger's own functions inside of expressions.
 
-use crate::expression::bind_composite::all_fields_of;
-use crate::expression::call::variadic_operand;
-use crate::expression::evaluate::broken;
+use crate::expression::written::{all_fields_of, variadic_operand};
 use crate::expression::{ArrayFunction, Binder, Environment, Expression, Kind, row_value};
+use crate::invariant::broken;
 use crate::overload::{Argument, choose};
 use crate::polymorphic::{Callee, resolve, variadic_element};
 use crate::routines::{CallForm, Given, Routine, Routines, assign_arguments, is_volatile, takes};

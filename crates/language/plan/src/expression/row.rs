@@ -1,7 +1,7 @@
 //! What expressions do with rows: making them, taking them apart, comparing and converting them.
 
-use crate::expression::evaluate::broken;
 use crate::expression::{Comparison, Environment, Expression};
+use crate::invariant::broken;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{Composite, CompositeTypes, DataType, SqlError, Value};

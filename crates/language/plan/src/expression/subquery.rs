@@ -1,7 +1,7 @@
 //! Queries inside of expressions.
 
-use crate::expression::evaluate::broken;
 use crate::expression::{Comparison, Environment, Expression};
+use crate::invariant::broken;
 use crate::statement::BoundSelect;
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The assignments of SET: to a column, to a field of one, to several columns at once.
 
-use crate::expression::{Binder, Expression, Kind, broken};
+use crate::expression::{Binder, Expression, Kind};
+use crate::invariant::broken;
 use crate::scope::VariableScope;
 use crate::statement::fields::{assigned_field, field_target};
 use crate::statement::insert::{default_row, is_default};

@@ -2,7 +2,8 @@
 
 use crate::expression::{Binder, Expression, FieldOwner, FieldStep, field_path};
 use crate::scope::VariableScope;
-use crate::table::{TablePlan, Tables};
+use crate::table::TablePlan;
+use crate::tables::Tables;
 use sqlparser::ast::{self, Expr, Ident, ObjectName, SetExpr, Spanned};
 use std::borrow::Cow;
 use syntax::names::name_of;

@@ -5,8 +5,9 @@
 //! join keeps what compares both of its sides. An outer join keeps the conditions of its ON apart from those of WHERE.
 
 use crate::expression::{
-    Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source, broken,
+    Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source,
 };
+use crate::invariant::broken;
 use crate::predicate::{Condition, conjunction};
 use crate::routines::CallForm;
 use crate::statement::bind::{find_table, plain_table};

@@ -1,6 +1,7 @@
 //! Binding of output lists: SELECT and RETURNING, with `*` expanded.
 
-use crate::expression::{Binder, Expression, Kind, Relations, Source, all_fields_of, output_name};
+use crate::expression::written::all_fields_of;
+use crate::expression::{Binder, Expression, Kind, Relations, Source, output_name};
 use crate::scope::VariableScope;
 use crate::statement::bind::columns_of;
 use crate::statement::change::Returning;

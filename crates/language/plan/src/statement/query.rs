@@ -1,6 +1,7 @@
 //! Queries inside of one another: scopes, WITH, set operations, VALUES, and what a query needs of the one around it.
 
-use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source, broken};
+use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
+use crate::invariant::broken;
 use crate::predicate::conjunction;
 use crate::scope::VariableScope;
 use crate::statement::from::plan_from;
@@ -9,7 +10,7 @@ use crate::statement::relation::{Relation, SetOperation};
 use crate::statement::select::{BoundSelect, Distinctness, From};
 use crate::statement::select_query::{Outputs, bind_limit, bind_order, bind_select};
 use crate::statement::with::refuse_change;
-use crate::table::Tables;
+use crate::tables::Tables;
 use crate::view::ViewPlan;
 use sqlparser::ast::{self, Cte, Query, SetExpr, SetOperator, SetQuantifier, Spanned};
 use std::cell::{Cell, RefCell};

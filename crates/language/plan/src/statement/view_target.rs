@@ -13,7 +13,8 @@ use crate::statement::change::{BoundDelete, BoundUpdate, Returning};
 use crate::statement::from::{Item, bind_from_base};
 use crate::statement::output::{Wildcards, bind_items, bind_returning_beside};
 use crate::statement::query::{Level, QueryScope, finding, in_statement};
-use crate::table::{TablePlan, Tables};
+use crate::table::TablePlan;
+use crate::tables::Tables;
 use sqlparser::ast::{
     self, Distinct, GroupByExpr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias,
     TableFactor, TableWithJoins,

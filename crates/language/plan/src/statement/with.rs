@@ -16,7 +16,7 @@ use crate::statement::delete::bind_delete;
 use crate::statement::insert::bind_insert;
 use crate::statement::query::{CommonTable, QueryScope, bind_body, bind_nested, in_statement};
 use crate::statement::update::bind_update;
-use crate::table::Tables;
+use crate::tables::Tables;
 use sqlparser::ast::{Cte, Query, SetExpr, Spanned, Statement};
 use types::{SqlError, SqlState};
 

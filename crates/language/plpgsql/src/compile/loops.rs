@@ -3,7 +3,8 @@
 use crate::compile::block::ErrorRole;
 use crate::compile::{Compiler, Enclosing};
 use crate::program::{Address, Instruction, OpenCursor, RangeStart, RowsSource, RowsStart};
-use plan::expression::{self, broken};
+use plan::expression;
+use plan::invariant::broken;
 use syntax::plpgsql::ast::{
     Argument, Declaration, DeclaredType, Expression, Name, RowSource, Statement, StatementKind, Target,
 };

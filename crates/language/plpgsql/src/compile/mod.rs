@@ -25,7 +25,7 @@ use crate::fuse::{Obstacle, Surroundings, fuse, unfused};
 use crate::program::{Address, CompiledProcedure, Instruction};
 use crate::variables::Variables;
 use plan::expression;
-use plan::table::Tables;
+use plan::tables::Tables;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;

@@ -3,9 +3,10 @@
 use crate::compile::{Compiler, or_at};
 use crate::late::Wanted;
 use crate::program::{Instruction, ResultForm, ReturnQuery, RowsSource};
-use plan::expression::{self, broken};
+use plan::expression;
+use plan::invariant::broken;
 use plan::statement::{BoundStatement, close_types};
-use plan::table::Tables;
+use plan::tables::Tables;
 use sqlparser::ast as sql;
 use syntax::plpgsql::ast::{Expression, Name, RowSource, Target};
 use types::{DataType, FunctionResult, OutputColumn, Procedure, SqlError, SqlState, Value};

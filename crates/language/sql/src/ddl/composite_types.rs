@@ -3,7 +3,7 @@
 use crate::ddl::views::{depends, drop_dependents};
 use crate::ddl::{SchemaChange, relation_exists};
 use plan::expression::bind_data_type;
-use plan::table::Tables;
+use plan::tables::Tables;
 use sqlparser::ast::{
     ObjectName, UserDefinedTypeCompositeAttributeDef, UserDefinedTypeRepresentation as Representation,
 };

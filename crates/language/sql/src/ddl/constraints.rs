@@ -142,7 +142,7 @@ pub(super) fn name_checks(
     let bare = Table { checks: Vec::new(), ..table.clone() };
     let bare = TablePlan::new(&bare, &Catalog::default(), routines)?;
     for condition in unnamed {
-        let bound = plan::table::bind_check(&bare, condition, routines)?;
+        let bound = plan::bind_tables::bind_check(&bare, condition, routines)?;
         let columns: Vec<&Column> = (0..table.columns.len())
             .filter(|ordinal| {
                 bound.any(&mut |expression| {

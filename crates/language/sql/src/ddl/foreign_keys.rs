@@ -5,7 +5,7 @@ use crate::ddl::{Rows, generated_name, take_number};
 use plan::constraint::ForeignKeys;
 use plan::expression::Environment;
 use plan::statement::resolve_key;
-use plan::table::Tables;
+use plan::tables::Tables;
 use sqlparser::ast::{self, ConstraintReferenceMatchKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::ddl::{SchemaChange, bind_policy};
 use plan::expression::bind_routine_type;
 use plan::polymorphic::{self, Actual, is_polymorphic};
 use plan::routines::Routines;
-use plan::table::Tables;
+use plan::tables::Tables;
 use plpgsql::{self, CompileOptions};
 use sqlparser::ast::{self, FunctionDesc};
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use crate::ddl::views::{check_all, drop_views};
 use crate::ddl::{SchemaChange, relation_exists};
 use plan::scope::VariableScope;
 use plan::statement::bind_query;
-use plan::table::Tables;
+use plan::tables::Tables;
 use sqlparser::ast::{self, AlterSchemaOperation, ObjectName, SchemaName, Statement};
 use std::collections::BTreeMap;
 use std::sync::Arc;

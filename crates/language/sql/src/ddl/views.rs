@@ -10,7 +10,7 @@ use crate::ddl::names::{Qualify, rename_in_query, written};
 use crate::ddl::{SchemaChange, relation_exists};
 use plan::scope::VariableScope;
 use plan::statement::{BoundSelect, bind_query, changes_rows};
-use plan::table::Tables;
+use plan::tables::Tables;
 use plan::view::Noted;
 use sqlparser::ast::{
     self, CreateTableOptions, Expr, Ident, SelectItem, SelectItemQualifiedWildcardKind, Spanned, VisitMut,

@@ -1,6 +1,8 @@
 //! Functions of arrays.
 
-use crate::expression::functions::{Function, Signature, check_length};
+use crate::expression::functions::Function;
+use crate::expression::functions::length::check_length;
+use crate::expression::functions::signature::Signature;
 use crate::expression::{Comparison, work};
 use std::cmp::Ordering;
 use std::sync::Arc;

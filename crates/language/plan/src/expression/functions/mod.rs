@@ -2,6 +2,7 @@
 
 mod array;
 mod bytes;
+mod length;
 mod number;
 mod number_format;
 mod number_parse;
@@ -9,22 +10,24 @@ mod of_text;
 mod regular;
 mod regular_syntax;
 mod resolve;
+pub(super) mod signature;
 mod template;
 mod text;
 mod time;
 mod to_char;
 
-use crate::expression::evaluate::broken;
+use crate::expression::functions::length::check_length;
 use crate::expression::{Environment, Expression, quote, work};
+use crate::invariant::broken;
 pub use array::ArrayFunction;
 pub use bytes::BytesFunction;
 pub use number::NumberFunction;
 pub use regular::RegularFunction;
 pub use resolve::is_system_function;
-pub(super) use resolve::{Signature, refused, resolve};
+pub(super) use resolve::{refused, resolve};
 use smallvec::SmallVec;
 pub use time::TimeFunction;
-use types::{Numeric, SqlError, SqlState, Value, absolute, format_value, limits};
+use types::{Numeric, SqlError, SqlState, Value, absolute, format_value};
 
 /// A function that is NULL where an argument is NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -425,17 +428,6 @@ fn least_multiple(a: i64, b: i64) -> u128 {
 
 fn out_of_range(data_type: &str) -> SqlError {
     SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, format!("{data_type} out of range"))
-}
-
-pub(super) fn check_length(bytes: usize) -> Result<(), SqlError> {
-    if bytes > limits::TEXT_BYTES_MAX {
-        let message = format!(
-            "the text would have {bytes} bytes, the limit is {} (TEXT_BYTES_MAX)",
-            limits::TEXT_BYTES_MAX
-        );
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-    }
-    Ok(())
 }
 
 /// Characters from position `from` (1 is the first); what lies before the text counts as well.

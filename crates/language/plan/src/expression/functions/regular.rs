@@ -1,7 +1,9 @@
 //! Functions of regular expressions.
 
+use crate::expression::functions::Function;
+use crate::expression::functions::length::check_length;
 use crate::expression::functions::regular_syntax::{Options, invalid, of_similar, translate};
-use crate::expression::functions::{Function, Signature, check_length};
+use crate::expression::functions::signature::Signature;
 use crate::expression::work;
 use regex::{Regex, RegexBuilder};
 use std::cell::RefCell;

@@ -1,18 +1,9 @@
 //! Which function a call means, by its name and the types of its arguments.
 
 use crate::aggregate::AggregateFunction;
+use crate::expression::functions::signature::Signature;
 use crate::expression::functions::{Function, array, bytes, number, regular, time};
 use types::{DataType, SqlError};
-
-/// What a call of a name with some argument types means.
-pub(in crate::expression) struct Signature {
-    /// The function.
-    pub function: Function,
-    /// Types that the arguments are cast to.
-    pub arguments: Vec<DataType>,
-    /// Type of the result.
-    pub result: DataType,
-}
 
 /// The function that PostgreSQL calls; `None` where there is none.
 ///

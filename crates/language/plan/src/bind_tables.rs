@@ -1,0 +1,193 @@
+//! Binding what a catalog has: the defaults and checks of its tables, and its constraints between them.
+
+use crate::command::{DeletePlan, UpdatePlan};
+use crate::constraint::{ForeignKeyPlan, ForeignKeys, constrained_columns};
+use crate::expression::{Binder, Comparison, Expression, Source};
+use crate::predicate::Condition;
+use crate::routines::Routines;
+use crate::scope::VariableScope;
+use crate::statement::{Access, KeyPart};
+use crate::table::{CheckPlan, ColumnPlan, TablePlan, stored_policy};
+use crate::table_triggers::TableTriggers;
+use crate::tables::Tables;
+use crate::view::ViewPlan;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use syntax::parse::parse_expression;
+use types::{Catalog, DataType, ForeignKey, Generated, SqlError, Table, TableId};
+
+/// Binds the expression of DEFAULT for a column of this type.
+pub fn bind_default(
+    sql: &str,
+    column: &str,
+    data_type: DataType,
+    routines: &Routines,
+) -> Result<Expression, SqlError> {
+    let scope = VariableScope::for_procedure(None).with_routines(routines);
+    let binder = Binder::new(&scope, Source::Default);
+    let expression = binder.bind(&parse_expression(sql)?)?;
+    binder.assign_to_column(expression, column, data_type).map_err(|error| SqlError {
+        message: error.message.replace("but expression is", "but default expression is"),
+        ..error
+    })
+}
+
+/// Binds the condition of a CHECK.
+pub fn bind_check(plan: &TablePlan, sql: &str, routines: &Routines) -> Result<Expression, SqlError> {
+    let scope = VariableScope::for_procedure(None).with_routines(routines);
+    let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
+    let condition = binder.bind_condition(&parse_expression(sql)?, "CHECK")?;
+    if condition.any(&mut |expression| matches!(expression.kind, crate::expression::Kind::Now)) {
+        return Err(SqlError::unsupported("now() in a CHECK constraint").hint(
+            "A row that was right once would be wrong later. Check it in the procedure that writes it.",
+        ));
+    }
+    if condition.runs_anything() {
+        return Err(SqlError::unsupported("a function of the ledger in a CHECK constraint").hint(
+            "A CHECK is judged on the row alone. Write the condition out, or check it in the procedure that writes the row.",
+        ));
+    }
+    Ok(condition)
+}
+
+impl Tables {
+    /// Binds every table.
+    ///
+    /// # Errors
+    /// What is wrong in a default or a check.
+    pub fn new(catalog: &Catalog) -> Result<Tables, SqlError> {
+        let routines = Routines::new(catalog);
+        let mut by_name = rustc_hash::FxHashMap::default();
+        for table in catalog.tables.values() {
+            let plan = TablePlan::new(table, catalog, &routines)?;
+            by_name.insert(table.name.clone(), Arc::new(plan));
+        }
+        let by_id = by_name.values().map(|plan| (plan.id, plan.clone())).collect();
+        let foreign_keys = Arc::new(ForeignKeys::new(catalog, &by_id)?);
+        let mut views = rustc_hash::FxHashMap::default();
+        for view in catalog.views.values() {
+            views.insert(view.name.clone(), Arc::new(ViewPlan::new(view)?));
+        }
+        let (by_name, by_id, views) = (Arc::new(by_name), Arc::new(by_id), Arc::new(views));
+        Ok(Tables { by_name, by_id, foreign_keys, views, routines })
+    }
+}
+
+impl TablePlan {
+    /// Binds defaults and checks.
+    ///
+    /// # Errors
+    /// What is wrong in one of them.
+    pub fn new(table: &Table, catalog: &Catalog, routines: &Routines) -> Result<TablePlan, SqlError> {
+        let (constrained, holds_keys) = constrained_columns(catalog, table.id);
+        let mut plan = TablePlan {
+            id: table.id,
+            name: table.object_name().to_string(),
+            relation: table.name.clone(),
+            columns: Vec::with_capacity(table.columns.len()),
+            key: table.primary_key.clone(),
+            key_name: table.primary_key_name.clone(),
+            checks: Vec::new(),
+            indexes: catalog.indexes_of(table.id).iter().cloned().map(Arc::new).collect(),
+            constrained,
+            holds_keys,
+            endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
+            triggers: TableTriggers::new(catalog.triggers_of(table.id)),
+        };
+        for (ordinal, column) in table.columns.iter().enumerate() {
+            let default = column.default.as_ref();
+            let default = default.map(|sql| bind_default(sql, &column.name, column.data_type, routines));
+            plan.columns.push(ColumnPlan {
+                name: column.name.clone(),
+                data_type: column.data_type,
+                not_null: column.not_null,
+                default: default.transpose()?,
+                is_generated: catalog.identity(table.id, ordinal) == Some(Generated::Always),
+            });
+        }
+        for check in &table.checks {
+            let condition = bind_check(&plan, &check.condition, routines)?;
+            plan.checks.push(CheckPlan { name: check.name.clone(), condition });
+        }
+        Ok(plan)
+    }
+}
+
+impl ForeignKeys {
+    /// Binds every constraint.
+    ///
+    /// # Errors
+    /// What is wrong with one.
+    pub fn new(
+        catalog: &Catalog,
+        tables: &FxHashMap<TableId, Arc<TablePlan>>,
+    ) -> Result<ForeignKeys, SqlError> {
+        let mut found = ForeignKeys::default();
+        for (child, foreign_keys) in &catalog.foreign_keys {
+            for foreign_key in foreign_keys {
+                let (Some(child), Some(parent)) = (tables.get(child), tables.get(&foreign_key.parent)) else {
+                    continue;
+                };
+                let plan = Arc::new(ForeignKeyPlan::new(foreign_key, child, parent)?);
+                found.by_child.entry(child.id).or_default().push(plan.clone());
+                found.by_parent.entry(parent.id).or_default().push(plan);
+            }
+        }
+        found.by_parent.values_mut().for_each(|plans| plans.sort_by_key(|plan| plan.number));
+        Ok(found)
+    }
+}
+
+impl ForeignKeyPlan {
+    fn new(
+        foreign_key: &ForeignKey,
+        child: &Arc<TablePlan>,
+        parent: &Arc<TablePlan>,
+    ) -> Result<ForeignKeyPlan, SqlError> {
+        let index = parent.indexes.iter().find(|index| Some(index.number) == foreign_key.index);
+        let (keys, order) = match index {
+            Some(index) => (index.unique_entries(), index.columns.as_slice()),
+            None => (parent.id, parent.key.as_slice()),
+        };
+        let type_of = |table: &TablePlan, ordinal: u16| table.columns[usize::from(ordinal)].data_type;
+        let part = |ordinal: &u16| {
+            let place = foreign_key.referenced.iter().position(|referenced| referenced == ordinal);
+            let place = place.unwrap_or_default();
+            let value = Expression::slot(place, type_of(child, foreign_key.columns[place]).family());
+            KeyPart { value, data_type: type_of(parent, *ordinal) }
+        };
+        let scope = VariableScope::for_procedure(None);
+        let binder = Binder::new(&scope, Source::Table { table: child, name: &child.name });
+        let mut conditions = Vec::new();
+        let mut assignments = Vec::new();
+        for (place, (ordinal, referenced)) in
+            foreign_key.columns.iter().zip(&foreign_key.referenced).enumerate()
+        {
+            let data_type = type_of(child, *ordinal);
+            let column = Expression::column(usize::from(*ordinal), data_type);
+            let value = Expression::slot(place, type_of(parent, *referenced).family());
+            conditions.push(binder.compare(Comparison::Equal, column, value.clone())?);
+            let name = &child.columns[usize::from(*ordinal)].name;
+            assignments.push((*ordinal, binder.assign_to_column(value, name, data_type)?));
+        }
+        let (access, rest) = Access::plan(child, conditions);
+        let filter_columns = rest.iter().fold(access.columns(), |set, condition| set | condition.columns());
+        Ok(ForeignKeyPlan {
+            number: foreign_key.number,
+            name: foreign_key.name.clone(),
+            child: child.clone(),
+            columns: foreign_key.columns.clone(),
+            parent: parent.clone(),
+            referenced: foreign_key.referenced.clone(),
+            keys,
+            key: order.iter().map(part).collect(),
+            on_delete: foreign_key.on_delete,
+            on_update: foreign_key.on_update,
+            filter: Condition::all(rest),
+            access,
+            filter_columns,
+            delete: Arc::new(DeletePlan::new(child.clone(), Vec::new())),
+            assign: Arc::new(UpdatePlan::new(child.clone(), Vec::new(), assignments)),
+        })
+    }
+}

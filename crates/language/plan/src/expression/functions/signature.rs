@@ -1,0 +1,14 @@
+//! What a call of a function means.
+
+use crate::expression::functions::Function;
+use types::DataType;
+
+/// What a call of a name with some argument types means.
+pub(in crate::expression) struct Signature {
+    /// The function.
+    pub function: Function,
+    /// Types that the arguments are cast to.
+    pub arguments: Vec<DataType>,
+    /// Type of the result.
+    pub result: DataType,
+}
