@@ -110,7 +110,7 @@ impl Execution<'_> {
         self.beside_statement(|execution| execution.call(name, callee.actual, arguments))
     }
 
-    /// Runs a text of SQL that a routine has made: [`Programs::run_text`].
+    /// Runs a text of SQL that a routine has made: [`crate::Programs::run_text`].
     ///
     /// # Errors
     /// What is wrong in it; `0A000` for what a procedure cannot run.

@@ -37,7 +37,7 @@ impl<'a> Execution<'a> {
     /// Opens a cursor, whose rows are kept as long as it is open.
     ///
     /// # Errors
-    /// As [`Cursors::open`].
+    /// As [`crate::Cursors::open`].
     pub fn open_cursor(&mut self, name: Option<&str>, content: CursorRows) -> Result<String, SqlError> {
         self.cursors.open(name, content, &self.memory)
     }
@@ -45,7 +45,7 @@ impl<'a> Execution<'a> {
     /// Closes a cursor.
     ///
     /// # Errors
-    /// As [`Cursors::close`].
+    /// As [`crate::Cursors::close`].
     pub fn close_cursor(&mut self, name: &str) -> Result<(), SqlError> {
         self.cursors.close(name, &self.memory)
     }

@@ -47,7 +47,7 @@ impl RunSubquery for NoSubqueries {
 }
 
 impl Execution<'_> {
-    /// Runs a SELECT and gives its rows, at most `limit`. Who keeps them says so ([`Execution::memory`]).
+    /// Runs a SELECT and gives its rows, at most `limit`. Who keeps them says so (`Execution::memory`).
     ///
     /// # Errors
     /// What evaluation raises.

@@ -1,7 +1,7 @@
 //! Polymorphic functions: what `anyelement` and its kind stand for in a call, by PostgreSQL's rules.
 //!
 //! A definition that has such types is compiled once for every set of types that it is called with
-//! ([`sql::library::Library::routine`]), from a definition in which those stand in their place.
+//! (`sql::Library`), from a definition in which those stand in their place.
 
 use std::sync::Arc;
 use types::{DataType, FunctionResult, Polymorphic, Procedure, SqlError, SqlState, common_type};

@@ -17,7 +17,7 @@ use types::{CompositeTypes, DataType, OutputColumn, SqlError, SqlState};
 /// A procedure, ready to run.
 #[derive(Debug)]
 pub struct CompiledProcedure {
-    /// The instructions; the last one is [`Instruction::Return`].
+    /// The instructions; the last one is `Instruction::Return`.
     pub code: Box<[Instruction]>,
     /// Values in the frame.
     pub slots: usize,

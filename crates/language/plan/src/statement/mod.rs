@@ -69,7 +69,7 @@ use std::sync::Arc;
 use types::{OutputColumn, TriggerEvent, Value};
 pub use with::{BoundWith, WithChange, changes_rows};
 
-/// A statement that [`execute::Execution::run`] runs.
+/// A statement that `execute::Execution::run` runs.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "few of them, and none is moved once a plan is made")]
 pub enum BoundStatement {
