@@ -165,7 +165,7 @@ fn check_kind(kind: usize, bytes: &[u8]) {
         13 => check::<Row>(bytes),
         14 => {
             let stream = [bytes, &sha256(&[bytes]).0].concat();
-            if let Ok(read) = read_checkpoint(stream.as_slice()) {
+            if let Ok(read) = read_checkpoint(stream.as_slice(), &memory::Memory) {
                 let mut written = Vec::new();
                 let (snapshot, live) = (read.state.snapshot(), read.live.content());
                 write_checkpoint(&read.header, snapshot.as_ref(), &live, &mut written).expect("memory");

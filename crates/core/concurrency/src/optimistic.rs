@@ -9,7 +9,7 @@ use crate::{
     TransactionOutcome,
 };
 use rayon::prelude::*;
-use state::{AfterImage, Changed, Effects, Overlay, Snapshot, StoreError};
+use state::{AfterImage, Effects, Overlay, Snapshot, StoreError};
 use types::ColumnSet;
 
 /// Transactions that one task turns into outcomes, or of which it frees the effects.
@@ -209,8 +209,7 @@ fn run_left_over(
 ) -> Result<(), StoreError> {
     let result = &mut committed.result;
     let mut ran = 0;
-    let placed = Changed::new(snapshot, &result.changes)?;
-    let mut state = Overlay::new(&placed);
+    let mut state = Overlay::behind_batch(snapshot, &result.changes)?;
     for number in numbers {
         let transaction = batch.transactions[*number as usize].as_ref();
         let (outcome, effects) =

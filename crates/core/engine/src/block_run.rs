@@ -12,7 +12,7 @@ use rayon::Scope;
 use rustc_hash::FxHashSet;
 use sql::Library;
 use state::{
-    AfterImage, BlockChanges, Command, Overlay, Simulate, Snapshot, State, StoreError, Version, apply_command,
+    AfterImage, BlockChanges, Command, Overlay, Simulate, Snapshot, Store, StoreError, Version, apply_command,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const REQUEUE_BATCHES_MAX: u32 = 10_000;
 /// A block that is being executed.
 pub(crate) struct BlockRun<'r, 'a> {
     pub(crate) block: &'a VerifiedBlock,
-    pub(crate) state: &'r State,
+    pub(crate) state: &'r dyn Store,
     pub(crate) protocol: &'r mut dyn Protocol,
     pub(crate) library: &'r mut Arc<Library>,
     pub(crate) charter: &'r Charter,
@@ -51,7 +51,7 @@ pub(crate) struct BlockRun<'r, 'a> {
 }
 
 /// The newest state, as protocols ask for it.
-struct Newest<'a>(&'a State);
+struct Newest<'a>(&'a dyn Store);
 
 impl Snapshots for Newest<'_> {
     fn newest(&self) -> Arc<dyn Snapshot> {
@@ -94,7 +94,7 @@ impl BlockRun<'_, '_> {
             let (result, ()) = rayon::join(|| protocol.poll(&newest), || admission.judge(size, library));
             self.times.protocol += start.elapsed();
             let result = result?.expect("the batch has been offered, and its followers");
-            let again = self.apply(result, &positions);
+            let again = self.apply(result, &positions)?;
             admission.put_back(&again);
         }
     }
@@ -111,7 +111,7 @@ impl BlockRun<'_, '_> {
             let start = Instant::now();
             let result = self.protocol.poll(&Newest(self.state))?.expect("the batch has been offered");
             self.times.protocol += start.elapsed();
-            let again = self.apply(result, &positions);
+            let again = self.apply(result, &positions)?;
             debug_assert!(
                 again.is_empty(),
                 "nothing is offered again that was executed before it was ordered"
@@ -148,12 +148,12 @@ impl BlockRun<'_, '_> {
     }
 
     /// Takes in what a batch came to; the transactions that have to be offered again.
-    fn apply(&mut self, result: BatchResult, positions: &[u32]) -> Vec<u32> {
+    fn apply(&mut self, result: BatchResult, positions: &[u32]) -> Result<Vec<u32>, StoreError> {
         let start = Instant::now();
         if let Some(Noting { recorded, history }) = &mut self.noting {
             history.note(self.block, self.state.snapshot(), &result, positions, recorded);
         }
-        self.state.apply(Version::after_batch(result.height, result.number), &result.changes, None);
+        self.state.apply(Version::after_batch(result.height, result.number), &result.changes, None)?;
         self.changes.add(result.changes);
         self.times.apply += start.elapsed();
         self.statistics.steps += result.steps;
@@ -178,7 +178,7 @@ impl BlockRun<'_, '_> {
         }
         let first = again.iter().filter(|position| self.requeued.insert(**position)).count();
         self.statistics.reexecuted += first as u64;
-        again
+        Ok(again)
     }
 
     /// A schema change runs alone, on the state that everything before it in the block has left.
@@ -231,7 +231,7 @@ impl BlockRun<'_, '_> {
             noting.history.note_schema_change(block, before, position, &effects.commands, after);
         }
         if effects.catalog.is_some() || !changes.is_empty() {
-            self.state.apply(version, &changes, effects.catalog);
+            self.state.apply(version, &changes, effects.catalog)?;
             self.changes.add(changes);
         }
         Ok(Outcome::Committed(results))

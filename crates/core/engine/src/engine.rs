@@ -10,7 +10,8 @@ use crypto::Digest;
 use rustc_hash::FxHashSet;
 use sql::{CompileOptions, Library};
 use state::{
-    AfterImage, BlockChanges, CheckpointHeader, EndorsedForm, LiveRequests, State, StoreError, block_digest,
+    AfterImage, BlockChanges, CheckpointHeader, EndorsedForm, LiveRequests, Store, StoreError, Stores,
+    block_digest,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -115,7 +116,7 @@ pub struct ExecutedBlock {
 
 /// State, live ids and protocol of one ledger, at one height.
 pub struct Engine {
-    state: Arc<State>,
+    state: Arc<dyn Store>,
     pub(crate) live: LiveRequests,
     pub(crate) protocol: Box<dyn Protocol>,
     /// What endorsements must be.
@@ -144,20 +145,24 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The empty state at height 0.
+    /// The empty state at height 0, in a store that `stores` makes.
     ///
     /// # Errors
-    /// The charter's protocol or execution version is unknown.
-    pub fn new(charter: Arc<Charter>) -> Result<Engine, EngineError> {
-        Engine::founded(charter, KnownVersions::default())
+    /// The charter's protocol or execution version is unknown; the store cannot be made.
+    pub fn new(charter: Arc<Charter>, stores: &dyn Stores) -> Result<Engine, EngineError> {
+        Engine::founded(charter, stores, KnownVersions::default())
     }
 
     /// As [`Engine::new`], with what an older program knows.
     ///
     /// # Errors
     /// As [`Engine::new`].
-    pub fn founded(charter: Arc<Charter>, known_versions: KnownVersions) -> Result<Engine, EngineError> {
-        let state = Arc::new(State::new(Arc::new(Catalog::founded(charter.clone()))));
+    pub fn founded(
+        charter: Arc<Charter>,
+        stores: &dyn Stores,
+        known_versions: KnownVersions,
+    ) -> Result<Engine, EngineError> {
+        let state = stores.create(Arc::new(Catalog::founded(charter.clone())))?;
         let ledger = charter.ledger();
         let header = CheckpointHeader { ledger, height: 0, state_digest: ledger, outcome: ledger };
         Engine::continued(charter, &header, (state, LiveRequests::new()), known_versions)
@@ -170,7 +175,7 @@ impl Engine {
     pub fn at(
         charter: Arc<Charter>,
         header: &CheckpointHeader,
-        state: Arc<State>,
+        state: Arc<dyn Store>,
         live: LiveRequests,
     ) -> Result<Engine, EngineError> {
         Engine::continued(charter, header, (state, live), KnownVersions::default())
@@ -183,7 +188,7 @@ impl Engine {
     pub fn continued(
         charter: Arc<Charter>,
         header: &CheckpointHeader,
-        (state, live): (Arc<State>, LiveRequests),
+        (state, live): (Arc<dyn Store>, LiveRequests),
         known_versions: KnownVersions,
     ) -> Result<Engine, EngineError> {
         let CheckpointHeader { height, state_digest, outcome, .. } = *header;
@@ -266,7 +271,7 @@ impl Engine {
     }
 
     /// The tables; readers take snapshots of it while blocks are executed.
-    pub fn state(&self) -> &Arc<State> {
+    pub fn state(&self) -> &Arc<dyn Store> {
         &self.state
     }
 
@@ -416,7 +421,7 @@ impl Engine {
         rayon::scope(|background| {
             let mut run = BlockRun {
                 block,
-                state: &self.state,
+                state: self.state.as_ref(),
                 protocol: self.protocol.as_mut(),
                 library: &mut self.library,
                 charter: &self.charter,

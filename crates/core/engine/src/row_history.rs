@@ -13,10 +13,7 @@ use crate::VerifiedBlock;
 use concurrency::{BatchResult, TransactionOutcome};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use state::{
-    Command, Effects, Endorsed, Footprint, RowId, Simulate, Snapshot, StateSnapshot, StoreError,
-    apply_command,
-};
+use state::{Command, Effects, Endorsed, Footprint, RowId, Simulate, Snapshot, StoreError, apply_command};
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use types::{Catalog, Principal, Row, SqlError, TransactionId};
@@ -46,7 +43,7 @@ pub struct RowHistory {
 
 /// The commands of the transactions of a batch that have committed, in the order in which they took effect.
 struct BatchCommands {
-    before: Arc<StateSnapshot>,
+    before: Arc<dyn Snapshot>,
     transactions: Vec<NotedTransaction>,
 }
 
@@ -110,7 +107,7 @@ impl RowHistory {
     pub(crate) fn note(
         &mut self,
         block: &VerifiedBlock,
-        before: Arc<StateSnapshot>,
+        before: Arc<dyn Snapshot>,
         result: &BatchResult,
         positions: &[u32],
         recorded: &Recorded,
@@ -135,7 +132,7 @@ impl RowHistory {
     pub(crate) fn note_schema_change(
         &mut self,
         block: &VerifiedBlock,
-        before: Arc<StateSnapshot>,
+        before: Arc<dyn Snapshot>,
         index: u32,
         commands: &[Command],
         after: Option<&Catalog>,

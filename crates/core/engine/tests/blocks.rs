@@ -2,7 +2,6 @@
 
 mod support;
 
-use state::Snapshot;
 use support::{Chain, charter, script};
 use types::{Outcome, Payload, RejectReason, SessionResults, SessionStep, SqlState, StatementResult, Value};
 

@@ -285,8 +285,8 @@ fn an_engine_restored_from_a_checkpoint_validates_as_one_that_went_on() {
         let (mut bytes, live) = (Vec::new(), network.engine.live().content());
         let snapshot = network.engine.state().snapshot();
         state::write_checkpoint(&header, snapshot.as_ref(), &live, &mut bytes).expect("memory");
-        let read = state::read_checkpoint(bytes.as_slice()).expect("what was written");
-        let (charter, restored_state) = (network.charter.clone(), Arc::new(read.state));
+        let read = state::read_checkpoint(bytes.as_slice(), &memory::Memory).expect("what was written");
+        let (charter, restored_state) = (network.charter.clone(), read.state);
         let restored = Engine::at(charter, &read.header, restored_state, read.live);
         let mut restored = restored.expect("a good checkpoint");
 
@@ -387,7 +387,7 @@ fn blocks_that_are_foreseen_come_to_the_same() {
 #[test]
 fn what_was_foreseen_is_what_is_executed() {
     let network = Network::new("occ", |_| {});
-    let engine = Engine::new(network.charter.clone()).expect("a known protocol");
+    let engine = Engine::new(network.charter.clone(), &memory::Memory).expect("a known protocol");
     let mut engine = engine.with_pipeline(Pipeline::Graph).expect("a known protocol");
     let block = |height: u64, timestamp_ms: u64| {
         let header = BlockHeader { height, timestamp_ms, ..network.ordered[0].0.clone() };

@@ -5,7 +5,6 @@ mod support;
 use crypto::{SecretKey, Signature};
 use engine::{Engine, ExecutedBlock};
 use state::{read_checkpoint, write_checkpoint};
-use std::sync::Arc;
 use support::{Chain, charter, script};
 use types::{
     Charter, Credential, ExecutionModel, Organisation, Outcome, Payload, ProposalState, RejectReason,
@@ -153,8 +152,8 @@ fn a_checkpoint_has_what_waits() {
     let (mut bytes, live) = (Vec::new(), chain.engine.live().content());
     let snapshot = chain.engine.state().snapshot();
     write_checkpoint(&header, snapshot.as_ref(), &live, &mut bytes).expect("memory");
-    let read = read_checkpoint(bytes.as_slice()).expect("what was written");
-    let restored = Engine::at(chain.charter.clone(), &read.header, Arc::new(read.state), read.live);
+    let read = read_checkpoint(bytes.as_slice(), &memory::Memory).expect("what was written");
+    let restored = Engine::at(chain.charter.clone(), &read.header, read.state, read.live);
     let approve = |engine: Engine| {
         let mut chain = Chain { engine, charter: chain.charter.clone(), requests: 9 };
         let executed = block(&mut chain, vec![(2, script("SELECT entente.approve(1)"))]);

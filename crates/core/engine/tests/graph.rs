@@ -5,7 +5,7 @@ mod support;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use sql::{Context, Invocation};
-use state::{Simulate, Snapshot};
+use state::Simulate;
 use std::collections::BTreeMap;
 use support::{Chain, charter, script};
 use types::{Charter, Outcome, Payload, RejectReason, SqlState, TransactionId, Value};

@@ -3,7 +3,6 @@
 mod support;
 
 use engine::RowChanged;
-use state::Snapshot;
 use std::collections::BTreeMap;
 use support::{Chain, charter, script};
 use types::{Outcome, Payload, Value, format_value};
@@ -12,8 +11,10 @@ fn noting(protocol: &str) -> Chain {
     let mut charter = charter();
     charter.protocol = protocol.to_string();
     let mut chain = Chain::new(charter);
-    let engine =
-        std::mem::replace(&mut chain.engine, engine::Engine::new(chain.charter.clone()).expect("an engine"));
+    let engine = std::mem::replace(
+        &mut chain.engine,
+        engine::Engine::new(chain.charter.clone(), &memory::Memory).expect("an engine"),
+    );
     chain.engine = engine.noting_row_history();
     chain
 }

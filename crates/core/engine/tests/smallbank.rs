@@ -173,14 +173,10 @@ fn around_a_restart(checkpoint_blocks: u32, asked: bool) -> [(Vec<Receipt>, cryp
     let mut bytes = Vec::new();
     let (snapshot, live) = (chain.engine.state().snapshot(), chain.engine.live().content());
     state::write_checkpoint(&header, snapshot.as_ref(), &live, &mut bytes).expect("memory");
-    let checkpoint = state::read_checkpoint(bytes.as_slice()).expect("what was written");
-    let mut restored = engine::Engine::at(
-        chain.charter.clone(),
-        &checkpoint.header,
-        std::sync::Arc::new(checkpoint.state),
-        checkpoint.live,
-    )
-    .expect("a good checkpoint");
+    let checkpoint = state::read_checkpoint(bytes.as_slice(), &memory::Memory).expect("what was written");
+    let mut restored =
+        engine::Engine::at(chain.charter.clone(), &checkpoint.header, checkpoint.state, checkpoint.live)
+            .expect("a good checkpoint");
     let mut calls = Vec::new();
     for _ in 0..120 {
         let call = smallbank.next_call(&mut random).into_payload();

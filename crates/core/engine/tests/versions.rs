@@ -4,6 +4,7 @@
 mod support;
 
 use engine::{Engine, EngineError};
+use memory::Memory;
 use state::{read_checkpoint, write_checkpoint};
 use std::sync::Arc;
 use support::{Chain, charter, script};
@@ -51,8 +52,8 @@ fn blocks_are_executed_with_the_version_of_their_height() {
         let mut file = Vec::new();
         let live = chain.engine.live().content();
         write_checkpoint(&header, snapshot.as_ref(), &live, &mut file).expect("written");
-        let checkpoint = read_checkpoint(&mut file.as_slice()).expect("read");
-        let state = Arc::new(checkpoint.state);
+        let checkpoint = read_checkpoint(&mut file.as_slice(), &Memory).expect("read");
+        let state = checkpoint.state;
         let mut other = Chain {
             engine: Engine::at(chain.charter.clone(), &header, state, checkpoint.live).expect("it goes on"),
             charter: chain.charter.clone(),
@@ -75,7 +76,7 @@ fn blocks_are_executed_with_the_version_of_their_height() {
 fn an_older_program_stops_in_front_of_the_first_block_that_it_cannot_execute() {
     let older = KnownVersions::up_to(ExecutionVersion::V1);
     let charter = Arc::new(first());
-    let engine = Engine::founded(charter.clone(), older).expect("it knows version 1");
+    let engine = Engine::founded(charter.clone(), &Memory, older).expect("it knows version 1");
     let mut chain = Chain { engine, charter, requests: 0 };
     chain.script("CREATE TABLE t (id bigint PRIMARY KEY)");
     // What it decides is what newer ones decide.
@@ -93,7 +94,7 @@ fn an_older_program_stops_in_front_of_the_first_block_that_it_cannot_execute() {
         assert_eq!(chain.engine.checkpoint_header(), before, "nothing has happened");
     }
     let founded = Arc::new(Charter { execution_version: 2, ..first() });
-    assert!(matches!(Engine::founded(founded, older), Err(EngineError::UnknownVersion(_))));
+    assert!(matches!(Engine::founded(founded, &Memory, older), Err(EngineError::UnknownVersion(_))));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use bench::{SignedLedger, SignedLedgerOptions, grouped};
 use clap::Args;
 use engine::{Engine, Verifier};
 use ledger::{Anchor, BlockOutcome, BlockRecord, CheckpointStore, Ledger};
+use memory::Memory;
 use node::joining::{Fetch, Fetched, Message, Server, Shelf, Staging, StoredCheckpoint};
 use ordering::CertificateVerifier;
 use serde::Serialize;
@@ -80,7 +81,7 @@ pub(crate) fn run(arguments: &JoinArguments) -> Result<(), CommandError> {
     let source = Source::create(arguments, &folder, (blocks, behind))?;
 
     let start = Instant::now();
-    let engine = Engine::new(source.charter.clone())?;
+    let engine = Engine::new(source.charter.clone(), &Memory)?;
     let replayed = source.follow(engine, &temporary.path().join("replayed"), None)?;
     let replay_seconds = start.elapsed().as_secs_f64();
     println!("executing every block: {replay_seconds:.2} s");
@@ -215,7 +216,8 @@ impl Source {
     fn fetch(&self, folder: &Path) -> Result<(Fetched, u64, usize), CommandError> {
         let members = self.charter.organisations.len();
         let start = Instant::now();
-        let mut fetch = Fetch::new(&self.charter, 0, 0, Staging::open(folder)?, Duration::ZERO)?;
+        let mut fetch =
+            Fetch::new(&self.charter, 0, 0, Staging::open(folder)?, Arc::new(Memory), Duration::ZERO)?;
         let mut servers: Vec<Server> =
             (0..members).map(|_| Server::new(self.shelf.clone(), members)).collect();
         while !fetch.has_failed(start.elapsed()) {
@@ -248,7 +250,7 @@ impl Source {
         store
             .write(header.height, |writer| write_checkpoint(&header, snapshot.as_ref(), &content, writer))?;
         drop((snapshot, content));
-        let engine = Engine::at(self.charter.clone(), &header, Arc::new(checkpoint.state), live)?;
+        let engine = Engine::at(self.charter.clone(), &header, checkpoint.state, live)?;
         self.follow(engine, &folder.join("ledger"), Some(anchor))
     }
 }

@@ -2,6 +2,7 @@
 
 use crypto::{SecretKey, Signature};
 use engine::{Engine, EngineError, ExecutedBlock, VerifiedBlock, VerifiedTransaction};
+use memory::Memory;
 use state::LiveRequests;
 use std::sync::Arc;
 use types::{
@@ -92,7 +93,7 @@ impl Chain {
         });
         let charter = Arc::new(charter);
         let credential = Credential { organisation: 0, signature: Signature([0; 64]) };
-        let engine = Engine::new(charter.clone())?;
+        let engine = Engine::new(charter.clone(), &Memory)?;
         Ok(Chain { engine, key, credential, charter, requests: 0, height: 0 })
     }
 

@@ -2,6 +2,7 @@ use bytes::Bytes;
 use crypto::{Digest, SecretKey, merkle_root};
 use engine::{Engine, EngineError, Verifier};
 use ledger::{BlockOutcome, BlockRecord, Ledger, LedgerError, LedgerOptions};
+use memory::Memory;
 use ordering::{CertificateError, CertificateSigner};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -147,7 +148,7 @@ impl SignedLedger {
         Ok(SignedLedger {
             signer: CertificateSigner::new(&charter, &nodes)?,
             verifier: Verifier::new(&charter),
-            engine: Engine::new(charter.clone())?,
+            engine: Engine::new(charter.clone(), &Memory)?,
             charters: Charters::new(charter.clone()),
             charter,
             nodes,

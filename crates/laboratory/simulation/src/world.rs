@@ -317,6 +317,7 @@ impl Process for World {
             join_behind_blocks: joiner.map(|joiner| joiner.behind_blocks),
             faults: state.faults.clone(),
             disk: state.disk.clone(),
+            stores: None,
         };
         let lie = self.lie(number);
         let admits_anything =

@@ -103,7 +103,8 @@ pub struct LocalResults {
     pub reads_ledger: bool,
 }
 
-/// The ledger's rows and those of temporary tables.
+/// The ledger's rows and those of temporary tables: two states side by side, of which each table is in one. Nothing stands in
+/// front of anything, so that it is no `Overlay`.
 struct Both<'a> {
     catalog: &'a Arc<Catalog>,
     ledger: &'a dyn Snapshot,

@@ -10,7 +10,7 @@ use crate::metrics::{CHECKPOINT_ROOT, CHECKPOINT_WRITE, NodeMetrics};
 use crate::published::Published;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 use ledger::CheckpointStore;
-use state::{CheckpointError, CheckpointHeader, LiveContent, StateSnapshot, StoredState};
+use state::{CheckpointError, CheckpointHeader, LiveContent, Snapshot, Store, StoredState, Watched};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -24,7 +24,8 @@ const REST_MAX: Duration = Duration::from_millis(200);
 /// A state to be written down.
 pub(crate) struct CheckpointRequest {
     pub(crate) header: CheckpointHeader,
-    pub(crate) snapshot: Arc<StateSnapshot>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) snapshot: Arc<dyn Snapshot>,
     pub(crate) live: LiveContent,
 }
 
@@ -126,12 +127,19 @@ impl CheckpointWriter {
 
     /// Whether it is written.
     fn write(&self, request: CheckpointRequest) -> bool {
-        let CheckpointRequest { header, snapshot, live } = request;
+        let CheckpointRequest { header, store, snapshot, live } = request;
         let (height, start) = (header.height, Instant::now());
+        let watched = Watched::new(snapshot.as_ref());
         let written = self
             .parts
             .store
-            .write(height, |writer| state::write_checkpoint(&header, snapshot.as_ref(), &live, writer));
+            .write(height, |writer| state::write_checkpoint(&header, &watched, &live, writer));
+        if let Err(failure) = watched.check(()).and_then(|()| store.durable_point()) {
+            // The disk of the ledger may be well: this is for an operator all the same.
+            tracing::error!(height, %failure, "the store of the state has failed at a checkpoint");
+            self.parts.published.store_failure().note(failure);
+            return false;
+        }
         self.parts.metrics.worked(CHECKPOINT_WRITE, start.elapsed());
         let milliseconds = start.elapsed().as_millis() as u64;
         match &written {

@@ -27,8 +27,10 @@ use crossbeam_channel::{Sender, bounded};
 use crypto::SecretKey;
 use engine::Verifier;
 use ledger::{Anchor, CheckpointStore, Ledger, LedgerOptions, OpenReport};
+use memory::Memory;
 use ordering::{Admission, CertificateVerifier, Ordering, Services};
 use parking_lot::Mutex;
+use state::{FirstFailure, Stores};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -77,6 +79,8 @@ pub(crate) struct Core {
 pub(crate) struct NodeParts {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) checkpoints: Arc<CheckpointStore>,
+    /// Makes the store of the state.
+    stores: Arc<dyn Stores>,
     pub(crate) verifier: Arc<Verifier>,
     /// Those that the state has decided on.
     pub(crate) charters: Arc<DecidedCharters>,
@@ -158,6 +162,7 @@ impl Files {
             verifier: Arc::new(Verifier::new(member.charter)),
             ledger: self.ledger.clone(),
             checkpoints: self.checkpoints.clone(),
+            stores: member.options.stores.clone().unwrap_or_else(|| Arc::new(Memory)),
             rows: self.rows.clone(),
             pool: Arc::new(threads("core", member.config.threads)?),
             faults: member.options.faults.clone(),
@@ -219,9 +224,10 @@ impl NodeParts {
         let charters =
             Arc::new(DecidedCharters::of(executor, files.charters.clone(), member.options.known_versions));
         let receipts = Arc::new(Receipts::new());
+        let store_failure = Arc::<FirstFailure>::default();
         let states = (charter.execution == ExecutionModel::ExecuteOrderValidate).then(|| {
             let timestamp_ms = tip.last.as_ref().map_or(0, |last| last.timestamp_ms);
-            Arc::new(RecentStates::new(executor.endorsement_basis(timestamp_ms)))
+            Arc::new(RecentStates::new(executor.endorsement_basis(timestamp_ms), store_failure.clone()))
         });
         let proposer = states.as_ref().and_then(|states| {
             Proposer::new(charters.clone(), verifier.clone(), receipts.clone(), states.clone()).map(Arc::new)
@@ -235,10 +241,12 @@ impl NodeParts {
             executor.height(),
             executor.state_digest(),
             certified,
+            store_failure,
         );
         NodeParts {
             ledger: ledger.clone(),
             checkpoints: checkpoints.clone(),
+            stores: recovery.stores.clone(),
             verifier: verifier.clone(),
             keys: Arc::new(KeyWatch::new(ledger.clone(), charters.clone())),
             charters,
@@ -313,6 +321,7 @@ impl NodeParts {
             published: self.published.clone(),
             metrics: self.metrics.clone(),
             staging: staging.clone(),
+            stores: self.stores.clone(),
             behind_blocks,
             empty: height == 0,
             gap: gap.clone(),

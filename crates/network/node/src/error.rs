@@ -199,3 +199,15 @@ fn advice(error: &CharterError) -> &'static str {
         _ => "",
     }
 }
+
+impl NodeError {
+    /// That of the store of the state, if this is one.
+    pub fn store_failure(&self) -> Option<&state::StoreError> {
+        match self {
+            NodeError::Store(failure) | NodeError::Engine(engine::EngineError::Store(failure)) => {
+                Some(failure)
+            }
+            _ => None,
+        }
+    }
+}

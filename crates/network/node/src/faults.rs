@@ -5,7 +5,7 @@ use crypto::Digest;
 use engine::{EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock};
 use parking_lot::Mutex;
 use sql::Library;
-use state::{AfterImage, KeyRange, LiveRequests, RowId, Snapshot, State, StateSnapshot, Version};
+use state::{AfterImage, KeyRange, LiveRequests, RowId, Snapshot, Store, Version};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -65,13 +65,13 @@ impl Faults {
         self.checkpoints_lost.load(Ordering::SeqCst)
     }
 
-    fn flip(&self, state: &State) -> Result<(), NodeError> {
+    fn flip(&self, state: &dyn Store) -> Result<(), NodeError> {
         let mut asked = self.table.lock();
         let Some(name) = asked.as_ref() else { return Ok(()) };
         let snapshot = state.snapshot();
         let Some(table) = snapshot.catalog().tables.get(name) else { return Ok(()) };
-        let version = Version::after_block(snapshot.version().height());
-        if snapshot.version() >= version {
+        let version = Version::after_block(state.version().height());
+        if state.version() >= version {
             // Straight from a checkpoint: nothing can follow its version before the next block.
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl Faults {
         })?;
         let Some(flipped) = flipped else { return Ok(()) };
         drop(snapshot);
-        state.apply(version, &[flipped], None);
+        state.apply(version, &[flipped], None)?;
         *asked = None;
         Ok(())
     }
@@ -109,7 +109,7 @@ impl FaultyEngine {
 
     fn strike(&mut self) -> Result<(), NodeError> {
         let FaultyEngine { engine, faults, charter } = self;
-        faults.flip(engine.state())?;
+        faults.flip(engine.state().as_ref())?;
         if faults.lacks(Defence::ExactlyOnce) {
             let (header, state) = (engine.checkpoint_header(), engine.state().clone());
             *engine = Engine::at(charter.clone(), &header, state, LiveRequests::new())?;
@@ -142,7 +142,7 @@ impl ExecutedState for FaultyEngine {
         self.engine.library()
     }
 
-    fn snapshot(&self) -> Arc<StateSnapshot> {
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
         self.engine.snapshot()
     }
 

@@ -44,6 +44,7 @@ mod row_history;
 mod scrub;
 #[cfg(feature = "simulation")]
 pub mod simulation;
+mod store_failure;
 mod submission;
 
 pub use access::PASSWORDS_FILE;

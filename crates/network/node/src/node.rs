@@ -11,6 +11,7 @@ use gateway::{Access, Database};
 use ordering::bft::{self, BftConfig};
 use ordering::solo::{self, SoloConfig};
 use ordering::{Admission, MempoolLimits, Ordering, Services};
+use state::Stores;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -34,6 +35,8 @@ pub struct NodeOptions {
     pub faults: Option<Arc<Faults>>,
     /// What goes wrong with the disk of ledger and checkpoints.
     pub disk: Option<Arc<ledger::Faults>>,
+    /// What makes the store of the state; `None`: one that keeps it in memory.
+    pub stores: Option<Arc<dyn Stores>>,
 }
 
 /// What starting a node found.

@@ -5,8 +5,9 @@
 //! of [`Snapshot`]), because other nodes may keep less. The binder refuses by name what it can tell.
 
 use crate::row_history::KeptRows;
+use crate::store_failure::Reporting;
 use parking_lot::RwLock;
-use state::{KeyRange, PastChange, PastError, Snapshot, StateSnapshot, StoreError};
+use state::{FirstFailure, KeyRange, PastChange, PastError, RowId, Snapshot, StoreError};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,17 +20,17 @@ pub(crate) const HISTORY_HEIGHTS: usize = 16;
 /// successor has changed: about 150 bytes and the row for each changed row.
 pub(crate) struct PastStates {
     most: usize,
-    kept: RwLock<VecDeque<(u64, Arc<StateSnapshot>)>>,
+    kept: RwLock<VecDeque<(u64, Arc<dyn Snapshot>)>>,
 }
 
 impl PastStates {
     /// At most this many, at least the newest one.
-    pub(crate) fn new(most: usize, height: u64, snapshot: Arc<StateSnapshot>) -> PastStates {
+    pub(crate) fn new(most: usize, height: u64, snapshot: Arc<dyn Snapshot>) -> PastStates {
         PastStates { most: most.max(1), kept: RwLock::new(VecDeque::from([(height, snapshot)])) }
     }
 
     /// The state after the next block.
-    pub(crate) fn push(&self, height: u64, snapshot: Arc<StateSnapshot>) {
+    pub(crate) fn push(&self, height: u64, snapshot: Arc<dyn Snapshot>) {
         let mut kept = self.kept.write();
         while kept.len() >= self.most {
             kept.pop_front();
@@ -37,11 +38,17 @@ impl PastStates {
         kept.push_back((height, snapshot));
     }
 
+    /// Height of the newest one.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn newest_height(&self) -> u64 {
+        self.kept.read().back().map_or(0, |(height, _)| *height)
+    }
+
     /// The state after the block at `height`.
     ///
     /// # Errors
     /// It is not kept.
-    fn at(&self, height: u64) -> Result<Arc<StateSnapshot>, PastError> {
+    fn at(&self, height: u64) -> Result<Arc<dyn Snapshot>, PastError> {
         let kept = self.kept.read();
         let (Some((oldest, _)), Some((newest, _))) = (kept.front(), kept.back()) else {
             return Err(PastError::Nowhere);
@@ -53,20 +60,22 @@ impl PastStates {
     }
 }
 
-/// A state together with those before it and the history of its rows.
+/// A state together with those before it and the history of its rows. That one cannot be read is noted in `failure`.
 pub(crate) struct WithPast {
-    now: Arc<StateSnapshot>,
+    now: Reporting,
+    failure: Arc<FirstFailure>,
     past: Arc<PastStates>,
     rows: Option<Arc<KeptRows>>,
 }
 
 impl WithPast {
     pub(crate) fn new(
-        now: Arc<StateSnapshot>,
+        now: Arc<dyn Snapshot>,
         past: Arc<PastStates>,
         rows: Option<Arc<KeptRows>>,
+        failure: Arc<FirstFailure>,
     ) -> WithPast {
-        WithPast { now, past, rows }
+        WithPast { now: Reporting::new(now, failure.clone()), failure, past, rows }
     }
 }
 
@@ -77,6 +86,10 @@ impl Snapshot for WithPast {
 
     fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
         self.now.get(table, key)
+    }
+
+    fn get_many(&self, rows: &[RowId]) -> Result<Vec<Option<Row>>, StoreError> {
+        self.now.get_many(rows)
     }
 
     fn scan(
@@ -90,7 +103,8 @@ impl Snapshot for WithPast {
     }
 
     fn at_height(&self, height: u64) -> Result<Arc<dyn Snapshot>, PastError> {
-        self.past.at(height).map(|snapshot| snapshot as Arc<dyn Snapshot>)
+        let snapshot = self.past.at(height)?;
+        Ok(Arc::new(Reporting::new(snapshot, self.failure.clone())))
     }
 
     fn row_history(&self, table: TableId, key: &Key) -> Result<Vec<PastChange>, PastError> {
@@ -101,17 +115,20 @@ impl Snapshot for WithPast {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use state::{State, Version};
+    use memory::Memory;
+    use state::{Stores, Version};
+    use types::Catalog;
 
     #[test]
     fn the_newest_heights_are_kept_and_the_others_are_named() {
-        let state = State::new(Arc::default());
+        let state = Memory.create(Arc::default()).expect("memory");
         let past = PastStates::new(3, 0, state.snapshot());
         for height in 1..=5 {
-            state.apply(Version::after_batch(height, 0), &[], None);
+            let catalog = Catalog { version: height, ..Catalog::default() };
+            state.apply(Version::after_batch(height, 0), &[], Some(Arc::new(catalog))).expect("memory");
             past.push(height, state.snapshot());
         }
-        let height = |asked| past.at(asked).map(|snapshot| snapshot.version().height());
+        let height = |asked| past.at(asked).map(|snapshot| snapshot.catalog().version);
         assert_eq!(height(3), Ok(3));
         assert_eq!(height(5), Ok(5));
         assert_eq!(height(2), Err(PastError::NoMore { oldest: 3, newest: 5 }));

@@ -3,7 +3,7 @@ use crate::past::{PastStates, WithPast};
 use crate::row_history::KeptRows;
 use parking_lot::RwLock;
 use sql::Library;
-use state::{Snapshot, StateSnapshot};
+use state::{FirstFailure, Snapshot};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -15,6 +15,8 @@ const RECENT_DIGESTS: usize = 1_000;
 
 /// What the pipeline has made visible: the newest applied state for reads, the newest recorded height for the world.
 pub(crate) struct Published {
+    /// Why the store of the state could not be read, or written.
+    store_failure: Arc<FirstFailure>,
     rows: Option<Arc<KeptRows>>,
     /// So many past states are kept.
     heights: usize,
@@ -26,7 +28,7 @@ pub(crate) struct Published {
 
 struct Inner {
     /// Of the newest applied block.
-    snapshot: Arc<StateSnapshot>,
+    snapshot: Arc<dyn Snapshot>,
     /// The compiled catalog of the snapshot.
     library: Arc<Library>,
     past: Arc<PastStates>,
@@ -39,20 +41,29 @@ struct Inner {
 }
 
 impl Published {
-    /// `heights`: so many states are kept. `rows`: the history of rows, where there is one.
+    /// `heights`: so many states are kept. `rows`: the history of rows, where there is one. `store_failure`: where it is noted that
+    /// the store of the state has failed.
     pub(crate) fn new(
-        snapshot: Arc<StateSnapshot>,
+        snapshot: Arc<dyn Snapshot>,
         library: Arc<Library>,
         (heights, rows): (usize, Option<Arc<KeptRows>>),
         height: u64,
         digest: Digest,
         certified: Arc<Certified>,
+        store_failure: Arc<FirstFailure>,
     ) -> Published {
         let past = Arc::new(PastStates::new(heights, height, snapshot.clone()));
         let recent = VecDeque::from([(height, digest)]);
         let inner =
             Inner { snapshot, library, past, recent, not_serving: None, stopping: false, suspended: None };
-        Published { rows, heights, certified, inner: RwLock::new(inner), height: watch::Sender::new(height) }
+        Published {
+            store_failure,
+            rows,
+            heights,
+            certified,
+            inner: RwLock::new(inner),
+            height: watch::Sender::new(height),
+        }
     }
 
     /// What is known about others' outcomes.
@@ -66,18 +77,31 @@ impl Published {
     }
 
     /// The newest applied state, and its compiled catalog.
-    pub(crate) fn at_one_height(&self) -> (Arc<Library>, Arc<StateSnapshot>) {
+    pub(crate) fn at_one_height(&self) -> (Arc<Library>, Arc<dyn Snapshot>) {
         let inner = self.inner.read();
         (inner.library.clone(), inner.snapshot.clone())
     }
 
+    /// Height of the newest applied block.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn applied_height(&self) -> u64 {
+        self.inner.read().past.newest_height()
+    }
+
+    /// Where it is noted that the store of the state has failed: nobody is served from then on, and the next block is not
+    /// executed.
+    pub(crate) fn store_failure(&self) -> &Arc<FirstFailure> {
+        &self.store_failure
+    }
+
     /// A snapshot together with the states before it.
-    pub(crate) fn with_past(&self, snapshot: Arc<StateSnapshot>) -> WithPast {
-        WithPast::new(snapshot, self.inner.read().past.clone(), self.rows.clone())
+    pub(crate) fn with_past(&self, snapshot: Arc<dyn Snapshot>) -> WithPast {
+        let past = self.inner.read().past.clone();
+        WithPast::new(snapshot, past, self.rows.clone(), self.store_failure.clone())
     }
 
     /// The block at `height` was applied.
-    pub(crate) fn applied(&self, snapshot: Arc<StateSnapshot>, library: &Arc<Library>, height: u64) {
+    pub(crate) fn applied(&self, snapshot: Arc<dyn Snapshot>, library: &Arc<Library>, height: u64) {
         debug_assert_eq!(snapshot.catalog().version, library.catalog().version);
         let past = self.inner.read().past.clone();
         past.push(height, snapshot.clone());
@@ -103,7 +127,7 @@ impl Published {
     /// The blocks above `height` are taken back: this is the state behind it, made anew.
     pub(crate) fn replace(
         &self,
-        snapshot: Arc<StateSnapshot>,
+        snapshot: Arc<dyn Snapshot>,
         library: Arc<Library>,
         height: u64,
         digest: Digest,
@@ -160,6 +184,7 @@ impl Published {
     /// Why the node does not serve.
     pub(crate) fn not_serving(&self) -> Option<String> {
         let inner = self.inner.read();
-        inner.not_serving.clone().or_else(|| inner.suspended.clone())
+        let failed = || self.store_failure.get().map(ToString::to_string);
+        inner.not_serving.clone().or_else(failed).or_else(|| inner.suspended.clone())
     }
 }

@@ -10,7 +10,7 @@ use crate::{Faults, NodeError};
 use crypto::Digest;
 use engine::{Engine, EngineError, Verifier};
 use ledger::{BlockOutcome, BlockRecord, CheckpointStore, Ledger, LedgerError};
-use state::{Checkpoint, CheckpointHeader, StateTree, write_checkpoint};
+use state::{Checkpoint, CheckpointError, CheckpointHeader, StateTree, StoreError, Stores, write_checkpoint};
 use std::sync::Arc;
 use types::{Charter, KnownVersions, OutcomeHeader, Pipeline};
 
@@ -53,6 +53,8 @@ pub(crate) struct Recovery {
     pub(crate) verifier: Arc<Verifier>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) checkpoints: Arc<CheckpointStore>,
+    /// Makes the store of the state.
+    pub(crate) stores: Arc<dyn Stores>,
     /// The history of rows, where it is kept.
     pub(crate) rows: Option<Arc<KeptRows>>,
     /// Threads of the deterministic core.
@@ -61,6 +63,36 @@ pub(crate) struct Recovery {
     pub(crate) faults: Option<Arc<Faults>>,
     /// The rules of execution that this program has.
     pub(crate) known_versions: KnownVersions,
+}
+
+/// Why recovery does not begin at a checkpoint.
+enum Refusal {
+    /// Something is wrong with it. Another one may be better.
+    Checkpoint(String),
+    /// The store of the state has failed: no other checkpoint would help.
+    Store(StoreError),
+}
+
+impl Refusal {
+    fn of(error: NodeError) -> Refusal {
+        match error.store_failure() {
+            Some(failure) => Refusal::Store(failure.clone()),
+            None => Refusal::of_checkpoint(error),
+        }
+    }
+
+    fn of_checkpoint(reason: impl std::fmt::Display) -> Refusal {
+        Refusal::Checkpoint(reason.to_string())
+    }
+}
+
+impl From<CheckpointError> for Refusal {
+    fn from(error: CheckpointError) -> Refusal {
+        match error {
+            CheckpointError::Store(failure) => Refusal::Store(failure),
+            error => Refusal::of_checkpoint(error),
+        }
+    }
 }
 
 impl Recovery {
@@ -83,12 +115,14 @@ impl Recovery {
     ///
     /// # Errors
     /// [`NodeError::Diverged`] where even full replay differs from what is certified;
-    /// [`NodeError::NoState`] where the ledger does not have every block; errors of the ledger's files.
+    /// [`NodeError::NoState`] where the ledger does not have every block; errors of the ledger's files, and of the store of the
+    /// state.
     pub(crate) fn recover(&self) -> Result<Recovered, NodeError> {
         self.check_versions()?;
         let mut refused = Vec::new();
         let recovered = match self.begin_anywhere(&mut refused) {
             Ok(recovered) => recovered,
+            Err(error) if error.store_failure().is_some() => return Err(error),
             Err(error) => {
                 let repair = self.pool.install(|| self.record_outcomes_again())?;
                 let Some(repair) = repair else { return Err(error) };
@@ -114,7 +148,7 @@ impl Recovery {
     }
 
     fn begin_anywhere(&self, refused: &mut Vec<String>) -> Result<Recovered, NodeError> {
-        match self.begin_at_checkpoint(&Known::NOTHING, refused) {
+        match self.begin_at_checkpoint(&Known::NOTHING, refused)? {
             Some(recovered) => Ok(recovered),
             None => self.begin_at_start(&Known::NOTHING),
         }
@@ -131,12 +165,13 @@ impl Recovery {
     fn record_outcomes_again(&self) -> Result<Option<String>, NodeError> {
         let first = self.ledger.first_height();
         let mut engine = match (first, self.checkpoints.newest().last()) {
-            (1, _) => Engine::founded(self.charter.clone(), self.known_versions)?,
+            (1, _) => Engine::founded(self.charter.clone(), &*self.stores, self.known_versions)?,
             (_, None) => return Ok(None),
             // The oldest has seen least.
             (_, Some(height)) => match self.load(*height) {
                 Ok(engine) => engine,
-                Err(_) => return Ok(None),
+                Err(Refusal::Checkpoint(_)) => return Ok(None),
+                Err(Refusal::Store(failure)) => return Err(failure.into()),
             },
         };
         let charters = charters::named(&self.ledger, &self.charter)?;
@@ -191,7 +226,14 @@ impl Recovery {
 
     /// From the newest checkpoint that may be good, is whole, and whose replay agrees with the ledger and with what is
     /// known. `refused`: why others do not.
-    pub(crate) fn begin_at_checkpoint(&self, known: &Known, refused: &mut Vec<String>) -> Option<Recovered> {
+    ///
+    /// # Errors
+    /// The store of the state cannot be read or written; no other checkpoint would help.
+    pub(crate) fn begin_at_checkpoint(
+        &self,
+        known: &Known,
+        refused: &mut Vec<String>,
+    ) -> Result<Option<Recovered>, StoreError> {
         let tip = self.tip();
         for height in self.checkpoints.newest().into_iter().filter(|height| *height < known.below) {
             if height > tip {
@@ -207,14 +249,35 @@ impl Recovery {
             }
             let attempt = self.pool.install(|| {
                 let engine = self.load(height)?;
-                self.replay(engine, known).map_err(|error| error.to_string())
+                self.replay(engine, known).map_err(Refusal::of)
             });
             match attempt {
-                Ok((engine, replayed)) => return Some(self.recovered(engine, height, replayed)),
-                Err(reason) => refused.push(format!("checkpoint {height}: {reason}")),
+                Ok((engine, replayed)) => return Ok(Some(self.recovered(engine, height, replayed))),
+                Err(Refusal::Checkpoint(reason)) => refused.push(format!("checkpoint {height}: {reason}")),
+                Err(Refusal::Store(failure)) => return Err(failure),
             }
         }
-        None
+        Ok(None)
+    }
+
+    /// The engine that stands at a checkpoint which says what the ledger has recorded.
+    fn load(&self, height: u64) -> Result<Engine, Refusal> {
+        let mut reader = self.checkpoints.read(height).map_err(Refusal::of_checkpoint)?;
+        let checkpoint = state::read_checkpoint(&mut reader, &*self.stores)?;
+        reader.finish().map_err(Refusal::of_checkpoint)?;
+        let recorded = self.ledger.outcome_header(height).map_err(Refusal::of_checkpoint)?;
+        let Some(outcome) = recorded else {
+            return Err(Refusal::of_checkpoint(format_args!("the ledger has no block {height}")));
+        };
+        let (state_digest, outcome) = (outcome.state_digest, outcome.digest());
+        let expected = CheckpointHeader { ledger: self.charter.ledger(), height, state_digest, outcome };
+        if checkpoint.header != expected {
+            let found = format_args!("expected the state {expected:?}, found {:?}", checkpoint.header);
+            return Err(Refusal::of_checkpoint(found));
+        }
+        let state = (checkpoint.state, checkpoint.live);
+        let engine = Engine::continued(self.charter.clone(), &expected, state, self.known_versions);
+        engine.map_err(|error| Refusal::of(error.into()))
     }
 
     /// From the first block.
@@ -226,7 +289,7 @@ impl Recovery {
         if first > 1 {
             return Err(NodeError::NoState { first });
         }
-        let engine = Engine::founded(self.charter.clone(), self.known_versions)?;
+        let engine = Engine::founded(self.charter.clone(), &*self.stores, self.known_versions)?;
         let (engine, replayed) = self.pool.install(|| self.replay(engine, known))?;
         Ok(self.recovered(engine, 0, replayed))
     }
@@ -237,29 +300,9 @@ impl Recovery {
     /// As [`Recovery::recover`].
     pub(crate) fn begin_with(&self, checkpoint: Checkpoint) -> Result<Recovered, NodeError> {
         let Checkpoint { header, state, live } = checkpoint;
-        let engine =
-            Engine::continued(self.charter.clone(), &header, (Arc::new(state), live), self.known_versions)?;
+        let engine = Engine::continued(self.charter.clone(), &header, (state, live), self.known_versions)?;
         let (engine, replayed) = self.pool.install(|| self.replay(engine, &Known::NOTHING))?;
         Ok(self.recovered(engine, header.height, replayed))
-    }
-
-    /// The state of an own checkpoint; or why it cannot be used.
-    fn load(&self, height: u64) -> Result<Engine, String> {
-        let mut reader = self.checkpoints.read(height).map_err(|error| error.to_string())?;
-        let checkpoint = state::read_checkpoint(&mut reader).map_err(|error| error.to_string())?;
-        reader.finish().map_err(|error| error.to_string())?;
-        let recorded = self.ledger.outcome_header(height).map_err(|error| error.to_string())?;
-        let Some(outcome) = recorded else {
-            return Err(format!("the ledger has no block {height}"));
-        };
-        let (state_digest, outcome) = (outcome.state_digest, outcome.digest());
-        let expected = CheckpointHeader { ledger: self.charter.ledger(), height, state_digest, outcome };
-        if checkpoint.header != expected {
-            return Err(format!("expected the state {expected:?}, found {:?}", checkpoint.header));
-        }
-        let state = (Arc::new(checkpoint.state), checkpoint.live);
-        Engine::continued(self.charter.clone(), &expected, state, self.known_versions)
-            .map_err(|error| error.to_string())
     }
 
     /// Executes the blocks that the ledger has above the engine's height and compares every state digest.

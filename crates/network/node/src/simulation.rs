@@ -10,6 +10,7 @@ use bytes::Bytes;
 use crypto::{Digest, SecretKey};
 use ledger::Ledger;
 use ordering::{Admission, Delivery, Services};
+use state::Stores;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -40,6 +41,8 @@ pub struct SimulatedMember {
     pub faults: Arc<Faults>,
     /// What goes wrong with the disk.
     pub disk: Arc<ledger::Faults>,
+    /// What makes its store; `None`: what makes a node's.
+    pub stores: Option<Arc<dyn Stores>>,
 }
 
 /// A node that does nothing but when it is called.
@@ -83,8 +86,12 @@ impl SimulatedNode {
             join_behind_blocks: member.join_behind_blocks,
             oracles: Default::default(),
         };
-        let options =
-            NodeOptions { faults: Some(member.faults), disk: Some(member.disk), ..NodeOptions::default() };
+        let options = NodeOptions {
+            faults: Some(member.faults),
+            disk: Some(member.disk),
+            stores: member.stores,
+            ..NodeOptions::default()
+        };
         let whose = Member {
             folder: &member.folder,
             charter: &member.charter,
@@ -158,7 +165,8 @@ impl SimulatedNode {
             interrupt: Arc::default(),
             memory: None,
         };
-        let height = snapshot.version().height();
+        // Nothing is applied meanwhile: it is one thread.
+        let height = self.parts.published.applied_height();
         let results = prepared.query_as(&reader, &self.parts.published.with_past(snapshot), &[])?;
         Ok((height, results.into_iter().next_back().unwrap_or_default().rows))
     }

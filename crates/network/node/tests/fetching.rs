@@ -273,7 +273,8 @@ struct Run {
 impl Run {
     fn new(source: &Source, above: u64, folder: &Path) -> Run {
         let staging = Staging::open(folder).expect("opens");
-        let fetch = Fetch::new(source.charter(), 0, above, staging, Duration::ZERO).expect("a good charter");
+        let fetch = Fetch::new(source.charter(), 0, above, staging, Arc::new(memory::Memory), Duration::ZERO)
+            .expect("a good charter");
         Run { fetch, now: Duration::ZERO }
     }
 

@@ -1,4 +1,7 @@
-use crate::{AfterImage, KeyRange, LiveContent, LiveRequest, LiveRequests, RowId, Snapshot, State, Version};
+use crate::{
+    AfterImage, FirstFailure, KeyRange, LiveContent, LiveRequest, LiveRequests, RowId, Snapshot, Store,
+    StoreError, Stores, Version,
+};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
 use std::collections::BTreeMap;
@@ -53,7 +56,7 @@ pub struct Checkpoint {
     /// Where the state stands.
     pub header: CheckpointHeader,
     /// The tables, at [`Version::after_block`] of the height.
-    pub state: State,
+    pub state: Arc<dyn Store>,
     /// The transaction ids that are live.
     pub live: LiveRequests,
 }
@@ -64,6 +67,9 @@ pub enum CheckpointError {
     /// The stream ended or failed.
     #[error("the checkpoint cannot be read: {0}; use an older one")]
     Read(#[from] io::Error),
+    /// The store that it is read into cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// Something else.
     #[error(
         "expected a checkpoint of format {FORMAT}, found {found}; use the version of Entente that wrote it"
@@ -206,27 +212,28 @@ impl<W: Write> Stream<W> {
     }
 }
 
-/// Reads what [`write_checkpoint`] wrote, up to the end of the stream, which it checks. Memory grows with what has
-/// been read, never with what the stream claims.
+/// Reads what [`write_checkpoint`] wrote into a store that `stores` makes, up to the end of the stream, which it checks. Memory
+/// grows with what has been read, never with what the stream claims.
 ///
 /// # Errors
 /// [`CheckpointError`]: every stream that differs in a byte from one that was written.
-pub fn read_checkpoint(source: impl Read) -> Result<Checkpoint, CheckpointError> {
+pub fn read_checkpoint(source: impl Read, stores: &dyn Stores) -> Result<Checkpoint, CheckpointError> {
     let mut source = Source::new(source, 0);
     let (header, catalog) = read_begin(&mut source)?;
-    let state = State::at(Version::after_block(header.height), catalog.clone());
-    let mut rows: Vec<AfterImage> = Vec::new();
+    let mut filling = stores.begin(Version::after_block(header.height), catalog.clone())?;
+    let (mut rows, failure): (Vec<AfterImage>, _) = (Vec::new(), FirstFailure::default());
     read_tables(&mut source, &catalog, &mut |image, _| {
         rows.push(image);
         if rows.len() == PIECE_ROWS {
-            state.load(&rows);
+            failure.keep(filling.add(&rows));
             rows.clear();
         }
     })?;
-    state.load(&rows);
+    failure.check(())?;
+    filling.add(&rows)?;
     let live = read_live_requests(&mut source, header.height)?;
     source.check_end()?;
-    Ok(Checkpoint { header, state, live })
+    Ok(Checkpoint { header, state: filling.finish()?, live })
 }
 
 /// What stands in front of the rows.

@@ -7,12 +7,13 @@ use std::hash::BuildHasher;
 /// secret is the one random thing in the deterministic core; it decides where entries lie in memory and nothing else:
 /// no hash table is ever walked in its own order.
 #[derive(Clone, Copy)]
-pub(crate) struct KeyHasher {
+pub struct KeyHasher {
     secrets: [u64; 3],
 }
 
 impl KeyHasher {
     /// With a secret from the operating system.
+    #[expect(clippy::new_without_default, reason = "two of them are different")]
     pub fn new() -> KeyHasher {
         let random = RandomState::new();
         KeyHasher { secrets: [0u64, 1, 2].map(|number| random.hash_one(number) | 1) }

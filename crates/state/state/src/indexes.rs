@@ -28,7 +28,10 @@ pub fn entry_changes<'c>(
 }
 
 /// What changes of rows make of entries, by table and key. `before`: the state in front of which the changes stand.
-pub(crate) fn all_entry_changes(
+///
+/// # Errors
+/// Those of `before`.
+pub fn all_entry_changes(
     catalog: &Catalog,
     changes: &[AfterImage],
     before: impl Fn(TableId, &Key) -> Result<Option<Row>, StoreError>,
@@ -49,7 +52,10 @@ pub(crate) fn all_entry_changes(
 
 /// The entries of an index that is new, for every row of its table, and the keys that are taken in it. `rows` shows those
 /// rows to whom it is given.
-pub(crate) fn new_entries(
+///
+/// # Errors
+/// Those of `rows`.
+pub fn new_entries(
     index: &Index,
     rows: impl FnOnce(&mut dyn FnMut(&Key, &Row) -> ControlFlow<()>) -> Result<(), StoreError>,
 ) -> Result<Vec<AfterImage>, StoreError> {
@@ -83,7 +89,7 @@ pub(crate) fn taken_keys<'c>(
 }
 
 /// Tables and indexes whose rows and entries go with a change of the catalog.
-pub(crate) fn tables_dropped(before: &Catalog, after: &Catalog) -> Vec<TableId> {
+pub fn tables_dropped(before: &Catalog, after: &Catalog) -> Vec<TableId> {
     let kept: BTreeSet<TableId> = after.row_tables().collect();
     before.row_tables().filter(|table| !kept.contains(table)).collect()
 }
@@ -94,7 +100,7 @@ pub(crate) fn in_order(mut entries: Vec<AfterImage>) -> Vec<AfterImage> {
 }
 
 /// The indexes of `after` that `before` does not have, with their tables.
-pub(crate) fn indexes_made<'c>(
+pub fn indexes_made<'c>(
     before: &'c Catalog,
     after: &'c Catalog,
 ) -> impl Iterator<Item = (TableId, &'c Index)> + 'c {

@@ -6,7 +6,9 @@
 //! - [`Endorsed`]: a simulation that others have made; [`types::RowWrite`]s say what it changes without the contract.
 //! - [`Footprint`]: what a transaction may touch, as intervals, from analysing it before it runs.
 //! - [`Overlay`]: a snapshot with changes in front of it, for transactions that run one after the other.
-//! - [`State`]: the tables, at the newest [`Version`] and at every version of which somebody holds a snapshot.
+//! - [`Store`]: the seam: where rows are kept, at the newest [`Version`] and at every version of which somebody holds a
+//!   snapshot. Reads and writes may fail with a [`StoreError`], which stops the node and is never an outcome. Which kind of store
+//!   a node has is chosen where it is given its [`Stores`]; this crate has what all of them share.
 //! - [`BlockChanges`] and [`block_digest`]: what a block did, as one digest that is chained to those before.
 //! - [`LiveRequests`]: the transaction ids that have not expired.
 //! - [`StateTree`]: the root over everything, and proofs of rows under it.
@@ -15,29 +17,32 @@
 //! - [`write_checkpoint`] and [`read_checkpoint`]: all of this as a stream of bytes, the same on every node.
 //!
 //! ```text
-//!  transaction ──simulate──▶ Effects ──protocol──▶ after-images ──State::apply──▶ next snapshot
+//!  transaction ──simulate──▶ Effects ──protocol──▶ after-images ──Store::apply──▶ next snapshot
 //!       ▲                                               │                            │
 //!       │                                          BlockChanges ──▶ block_digest     │
 //!       └────────────────────────────── Snapshot ◀───────────────────────────────────┘
 //! ```
 //!
 //! ```
-//! use state::{AfterImage, RowId, Snapshot, State, Version};
+//! use state::{AfterImage, Overlay, PlainState, RowId, Snapshot};
 //! use std::sync::Arc;
 //! use types::{Key, TableId, Value};
 //!
-//! let state = State::new(Arc::default());
-//! let before = state.snapshot();
+//! let before = PlainState::default();
 //! let row = RowId { table: TableId(1), key: Key::encode([&Value::BigInt(7)])? };
-//! let image = AfterImage { row: row.clone(), value: Some(Arc::from([Value::BigInt(7), Value::text("seven")])) };
-//! state.apply(Version::after_batch(1, 0), &[image], None);
-//! assert!(before.get(row.table, &row.key)?.is_none(), "a snapshot does not change");
-//! assert!(state.snapshot().get(row.table, &row.key)?.is_some());
+//! let mut after = Overlay::new(&before);
+//! after.set(row.clone(), Some(Arc::from([Value::BigInt(7), Value::text("seven")])))?;
+//! assert!(after.current(&row)?.is_some(), "what stands in front of a snapshot is seen");
+//! assert!(before.get(row.table, &row.key).is_none(), "and the snapshot does not change");
+//! let images: Vec<AfterImage> = after.into_changes();
+//! assert_eq!(images.len(), 1, "this is what a store applies");
 //! # Ok::<(), types::SqlError>(())
 //! ```
 
 mod checkpoint;
 mod command;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod digest;
 mod effects;
 mod endorsed;
@@ -48,9 +53,8 @@ mod live_requests;
 mod overlay;
 mod pieces;
 mod plain;
-mod shard;
 mod snapshot;
-mod state;
+mod store;
 mod store_error;
 mod stored;
 mod tree;
@@ -68,13 +72,14 @@ pub use effects::{
 };
 pub use endorsed::{Endorsed, EndorsedForm, effects_of, endorsed_effects, write_command};
 pub use footprint::{Footprint, Region};
-pub use indexes::entry_changes;
+pub use hash::KeyHasher;
+pub use indexes::{all_entry_changes, entry_changes, indexes_made, new_entries, tables_dropped};
 pub use live_requests::{LiveContent, LiveRequest, LiveRequests};
-pub use overlay::{Amended, Changed, Changes, Overlay};
+pub use overlay::{Changes, Overlay};
 pub use pieces::{OutlinedRequest, PieceError, StateAssembly, StateOutline, StatePiece};
 pub use plain::PlainState;
 pub use snapshot::{KeyRange, PastChange, PastError, Snapshot};
-pub use state::{State, StateSnapshot};
+pub use store::{Filling, Store, Stores};
 pub use store_error::{FirstFailure, StoreError};
 pub use stored::{ReadCheckpointAt, StoredState};
 pub use tree::{StateNode, StateTree};

@@ -1,5 +1,6 @@
 use crate::indexes::{all_entry_changes, indexes_made, new_entries, tables_dropped};
 use crate::{AfterImage, KeyRange, RowId, Snapshot, StoreError, entry_changes};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -22,6 +23,16 @@ impl Changes {
         Changes { rows, catalog: None }
     }
 
+    /// Puts a row, and not the entries of its indexes.
+    pub fn put(&mut self, row: RowId, value: Row) {
+        self.rows.insert(row, Some(value));
+    }
+
+    /// Forgets all changes of a table's rows.
+    pub fn forget_table(&mut self, table: TableId) {
+        self.rows.retain(|row, _| row.table != table);
+    }
+
     /// The catalog that they leave, where they change it.
     pub fn catalog(&self) -> Option<&Arc<Catalog>> {
         self.catalog.as_ref()
@@ -36,12 +47,28 @@ impl Changes {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
+
+    /// The changed rows and entries of indexes, by table and key.
+    pub fn into_images(self) -> impl Iterator<Item = AfterImage> {
+        self.rows.into_iter().map(|(row, value)| AfterImage { row, value })
+    }
 }
 
-/// A snapshot with changes in front of it: what the next transaction of a serial run sees.
+/// A snapshot with changes in front of it: what the next transaction of a serial run sees, what the statement behind a schema
+/// change sees, what a batch has come to so far.
+///
+/// ```text
+///  get, scan ──▶ changes ──▶ after-images of a batch, if any ──▶ snapshot
+/// ```
 pub struct Overlay<'a> {
-    base: &'a dyn Snapshot,
-    changes: Changes,
+    base: Base<'a>,
+    changes: Cow<'a, Changes>,
+}
+
+/// What stands behind the changes.
+enum Base<'a> {
+    Snapshot(&'a dyn Snapshot),
+    Batch(BatchApplied<'a>),
 }
 
 impl<'a> Overlay<'a> {
@@ -52,7 +79,28 @@ impl<'a> Overlay<'a> {
 
     /// With these changes.
     pub fn with_changes(base: &'a dyn Snapshot, changes: Changes) -> Overlay<'a> {
-        Overlay { base, changes }
+        Overlay { base: Base::Snapshot(base), changes: Cow::Owned(changes) }
+    }
+
+    /// With these changes, which are lent: they are copied only if more come.
+    pub fn lent(base: &'a dyn Snapshot, changes: &'a Changes) -> Overlay<'a> {
+        Overlay { base: Base::Snapshot(base), changes: Cow::Borrowed(changes) }
+    }
+
+    /// Behind the after-images of a batch, by table and key, one per row, which are lent too. They are no changes of this
+    /// overlay.
+    ///
+    /// # Errors
+    /// Rows cannot be read whose entries in indexes change.
+    pub fn behind_batch(base: &'a dyn Snapshot, batch: &'a [AfterImage]) -> Result<Overlay<'a>, StoreError> {
+        Ok(Overlay { base: Base::Batch(BatchApplied::new(base, batch)?), changes: Cow::default() })
+    }
+
+    fn base(&self) -> &dyn Snapshot {
+        match &self.base {
+            Base::Snapshot(base) => *base,
+            Base::Batch(base) => base,
+        }
     }
 
     /// Has these tables and indexes from now on; rows of tables that are gone go, and new indexes get their entries.
@@ -61,20 +109,20 @@ impl<'a> Overlay<'a> {
     /// Rows cannot be read.
     pub fn change_catalog(&mut self, catalog: Arc<Catalog>) -> Result<(), StoreError> {
         let before = self.catalog().clone();
-        self.changes.catalog = Some(catalog.clone());
+        let changes = self.changes.to_mut();
+        changes.catalog = Some(catalog.clone());
         let dropped = tables_dropped(&before, &catalog);
-        self.changes.rows.retain(|row, _| !dropped.contains(&row.table));
+        changes.rows.retain(|row, _| !dropped.contains(&row.table));
         for (table, index) in indexes_made(&before, &catalog) {
-            for entry in new_entries(index, |visit| self.scan(table, &KeyRange::ALL, false, visit))? {
-                self.changes.rows.insert(entry.row, entry.value);
-            }
+            let entries = new_entries(index, |visit| self.scan(table, &KeyRange::ALL, false, visit))?;
+            self.changes.to_mut().rows.extend(entries.into_iter().map(|entry| (entry.row, entry.value)));
         }
         Ok(())
     }
 
     /// What is in front of the snapshot.
     pub fn changes(self) -> Changes {
-        self.changes
+        self.changes.into_owned()
     }
 
     /// The row has this value from now on.
@@ -86,10 +134,10 @@ impl<'a> Overlay<'a> {
             let before = self.current(&row)?;
             let catalog = self.catalog().clone();
             for entry in entry_changes(&catalog, &row, before.as_ref(), value.as_ref()) {
-                self.changes.rows.insert(entry.row, entry.value);
+                self.changes.to_mut().rows.insert(entry.row, entry.value);
             }
         }
-        self.changes.rows.insert(row, value);
+        self.changes.to_mut().rows.insert(row, value);
         Ok(())
     }
 
@@ -100,66 +148,37 @@ impl<'a> Overlay<'a> {
     pub fn current(&self, row: &RowId) -> Result<Option<Row>, StoreError> {
         match self.changes.rows.get(row) {
             Some(value) => Ok(value.clone()),
-            None => self.base.get(row.table, &row.key),
+            None => self.base().get(row.table, &row.key),
         }
     }
 
     /// The changed rows, by table and key, without the entries of indexes.
-    pub fn into_changes(mut self) -> Vec<AfterImage> {
+    pub fn into_changes(self) -> Vec<AfterImage> {
+        let mut changes = self.changes.into_owned();
         let first = RowId { table: TableId::FIRST_INDEX, key: Key::default() };
-        drop(self.changes.rows.split_off(&first));
-        self.into_all_changes()
+        drop(changes.rows.split_off(&first));
+        changes.into_images().collect()
     }
 
     /// The changed rows and entries of indexes, by table and key.
     pub fn into_all_changes(self) -> Vec<AfterImage> {
-        self.changes.rows.into_iter().map(|(row, value)| AfterImage { row, value }).collect()
+        self.changes.into_owned().into_images().collect()
     }
 }
 
 impl Snapshot for Overlay<'_> {
     fn catalog(&self) -> &Arc<Catalog> {
-        self.changes.catalog.as_ref().unwrap_or_else(|| self.base.catalog())
+        self.changes.catalog.as_ref().unwrap_or_else(|| self.base().catalog())
     }
 
     fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
-        Amended::new(self.base, &self.changes).get(table, key)
-    }
-
-    fn scan(
-        &self,
-        table: TableId,
-        range: &KeyRange,
-        reverse: bool,
-        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        Amended::new(self.base, &self.changes).scan(table, range, reverse, visit)
-    }
-}
-
-/// A snapshot with changes in front of it that stay as they are.
-pub struct Amended<'a> {
-    base: &'a dyn Snapshot,
-    changes: &'a Changes,
-}
-
-impl<'a> Amended<'a> {
-    /// With these changes.
-    pub fn new(base: &'a dyn Snapshot, changes: &'a Changes) -> Amended<'a> {
-        Amended { base, changes }
-    }
-}
-
-impl Snapshot for Amended<'_> {
-    fn catalog(&self) -> &Arc<Catalog> {
-        self.changes.catalog.as_ref().unwrap_or_else(|| self.base.catalog())
-    }
-
-    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
-        match self.changes.rows.get(&RowId { table, key: key.clone() }) {
-            Some(value) => Ok(value.clone()),
-            None => self.base.get(table, key),
+        // An overlay that nothing has changed is asked as often as one that has.
+        if !self.changes.rows.is_empty()
+            && let Some(value) = self.changes.rows.get(&RowId { table, key: key.clone() })
+        {
+            return Ok(value.clone());
         }
+        self.base().get(table, key)
     }
 
     fn scan(
@@ -173,27 +192,23 @@ impl Snapshot for Amended<'_> {
             return Ok(());
         }
         let changed = self.changes.rows.range(range.of_table(table));
-        scan_changed(self.base, table, range, reverse, changed, visit)
+        scan_changed(self.base(), table, range, reverse, changed, visit)
     }
 }
 
 /// A snapshot with the after-images of one batch in front of it.
-pub struct Changed<'a> {
+struct BatchApplied<'a> {
     base: &'a dyn Snapshot,
     changes: &'a [AfterImage],
     /// Of indexes, by table and key.
     entries: Vec<AfterImage>,
 }
 
-impl<'a> Changed<'a> {
-    /// `changes`: by table and key, one per row.
-    ///
-    /// # Errors
-    /// Rows cannot be read whose entries in indexes change.
-    pub fn new(base: &'a dyn Snapshot, changes: &'a [AfterImage]) -> Result<Changed<'a>, StoreError> {
+impl<'a> BatchApplied<'a> {
+    fn new(base: &'a dyn Snapshot, changes: &'a [AfterImage]) -> Result<BatchApplied<'a>, StoreError> {
         debug_assert!(changes.is_sorted_by(|a, b| a.row < b.row), "after-images stand by table and key");
         let entries = all_entry_changes(base.catalog(), changes, |table, key| base.get(table, key))?;
-        Ok(Changed { base, changes, entries })
+        Ok(BatchApplied { base, changes, entries })
     }
 
     fn changes_of(&self, table: TableId) -> &[AfterImage] {
@@ -201,7 +216,7 @@ impl<'a> Changed<'a> {
     }
 }
 
-impl Snapshot for Changed<'_> {
+impl Snapshot for BatchApplied<'_> {
     fn catalog(&self) -> &Arc<Catalog> {
         self.base.catalog()
     }
@@ -339,7 +354,7 @@ mod tests {
                 prop_assert_eq!(overlay.get(TableId(1), &key).unwrap(), plain.get(TableId(1), &key));
             }
             let images = overlay.into_changes();
-            let changed = Changed::new(&before, &images).unwrap();
+            let changed = Overlay::behind_batch(&before, &images).unwrap();
             prop_assert_eq!(collect(&changed), collect(&plain));
             for key in 0..16 {
                 let key = Key::from_bytes(&[key]);

@@ -11,7 +11,7 @@ use crate::tree::{hash_rows, requests_root};
 use crate::{
     AfterImage, Checkpoint, CheckpointHeader, LiveContent, LiveRequest, LiveRequests, RowId, Snapshot,
 };
-use crate::{State, StateNode, StateTree, StoreError, Version};
+use crate::{Filling, StateNode, StateTree, StoreError, Stores, Version};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, merkle_root};
 use proofs::state::{RANGE_ROWS_MAX, range_leaf, state_root, table_leaf};
@@ -84,6 +84,9 @@ pub enum PieceError {
     /// What was attested is no state; no honest node has.
     #[error("what was attested is no state: {0}")]
     Content(String),
+    /// The store that it is put together in cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// Pieces are still missing.
     #[error("{0} pieces are missing")]
     Incomplete(usize),
@@ -134,7 +137,8 @@ impl StatePiece {
 
 /// A state that is being put together.
 pub struct StateAssembly {
-    state: State,
+    filling: Box<dyn Filling>,
+    catalog: Arc<Catalog>,
     live: LiveRequests,
     leaves: Vec<Digest>,
     missing: BTreeSet<usize>,
@@ -143,11 +147,16 @@ pub struct StateAssembly {
 }
 
 impl StateAssembly {
-    /// Begins with an outline of the state at `height` whose root a certificate proves.
+    /// Begins with an outline of the state at `height` whose root a certificate proves, in a store that `stores` makes.
     ///
     /// # Errors
-    /// [`PieceError::Outline`] and [`PieceError::Content`].
-    pub fn new(outline: StateOutline, height: u64, root: Digest) -> Result<StateAssembly, PieceError> {
+    /// [`PieceError::Outline`], [`PieceError::Content`] and [`PieceError::Store`].
+    pub fn new(
+        outline: StateOutline,
+        height: u64,
+        root: Digest,
+        stores: &dyn Stores,
+    ) -> Result<StateAssembly, PieceError> {
         if height >= HEIGHTS {
             return Err(PieceError::Content(format!("height {height}, the limit is {HEIGHTS}")));
         }
@@ -169,8 +178,8 @@ impl StateAssembly {
         let mut columns: BTreeMap<TableId, usize> =
             catalog.tables.values().map(|table| (table.id, table.columns.len())).collect();
         columns.extend(catalog.counters().map(|counter| (counter.table, Counter::COLUMNS)));
-        let state = State::at(Version::after_block(height), catalog);
-        Ok(StateAssembly { state, live, leaves: outline.leaves, missing, columns })
+        let filling = stores.begin(Version::after_block(height), catalog.clone())?;
+        Ok(StateAssembly { filling, catalog, live, leaves: outline.leaves, missing, columns })
     }
 
     /// Numbers of the pieces that are still missing, ascending.
@@ -186,7 +195,7 @@ impl StateAssembly {
     /// Checks a piece and adds it; one that is there already changes nothing.
     ///
     /// # Errors
-    /// [`PieceError::Number`], [`PieceError::Rows`] and [`PieceError::Content`]; the state is as before.
+    /// [`PieceError::Number`], [`PieceError::Rows`] and [`PieceError::Content`]; the state is as before. [`PieceError::Store`].
     pub fn add(&mut self, number: usize, piece: &StatePiece) -> Result<(), PieceError> {
         let nodes = self.leaves.len();
         let expected = *self.leaves.get(number).ok_or(PieceError::Number { nodes, found: number })?;
@@ -208,11 +217,11 @@ impl StateAssembly {
                 row: RowId { table: piece.table, key: key.clone() },
                 value: Some(row.clone()),
             };
-            self.state.load(&piece.rows.iter().map(image).collect::<Vec<_>>());
+            self.filling.add(&piece.rows.iter().map(image).collect::<Vec<_>>())?;
             // They are rows of the state, but follow from those that are attested.
-            let catalog = self.state.catalog();
-            let taken = piece.rows.iter().flat_map(|(_, row)| taken_keys(&catalog, piece.table, row));
-            self.state.load(&in_order(taken.collect()));
+            let catalog = &self.catalog;
+            let taken = piece.rows.iter().flat_map(|(_, row)| taken_keys(catalog, piece.table, row));
+            self.filling.add(&in_order(taken.collect()))?;
         }
         Ok(())
     }
@@ -220,10 +229,10 @@ impl StateAssembly {
     /// The whole state. `header`: what the certificate says of it.
     ///
     /// # Errors
-    /// [`PieceError::Incomplete`].
+    /// [`PieceError::Incomplete`] and [`PieceError::Store`].
     pub fn finish(self, header: CheckpointHeader) -> Result<Checkpoint, PieceError> {
         match self.missing.len() {
-            0 => Ok(Checkpoint { header, state: self.state, live: self.live }),
+            0 => Ok(Checkpoint { header, state: self.filling.finish()?, live: self.live }),
             missing => Err(PieceError::Incomplete(missing)),
         }
     }

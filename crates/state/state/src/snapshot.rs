@@ -138,6 +138,15 @@ pub trait Snapshot: Send + Sync {
     /// The store cannot read it. That is no answer: whoever asked stops, and so does the node.
     fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError>;
 
+    /// The rows with these primary keys, in their order: for who knows before what it will read, so that a store can fetch them
+    /// together.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    fn get_many(&self, rows: &[RowId]) -> Result<Vec<Option<Row>>, StoreError> {
+        rows.iter().map(|row| self.get(row.table, &row.key)).collect()
+    }
+
     /// Visits the rows of an interval in key order (backwards if `reverse`), until `visit` breaks.
     ///
     /// # Errors

@@ -54,7 +54,7 @@ impl Network {
         (0..members).for_each(|organisation| charter.sign(usize::from(organisation), &root(organisation)));
         charter.check().expect("a good charter");
         let charter = Arc::new(charter);
-        let engine = Engine::new(charter.clone()).expect("a known protocol");
+        let engine = Engine::new(charter.clone(), &memory::Memory).expect("a known protocol");
         let verifier = Verifier::new(&charter);
         let client = SecretKey::from_bytes([9; 32]);
         let mut network = Network { charter, engine, verifier, client, requests: 0, ordered: Vec::new() };
@@ -162,7 +162,7 @@ impl Network {
         pool: &rayon::ThreadPool,
         rng: &mut StdRng,
     ) -> (Vec<(Digest, Digest)>, usize) {
-        let engine = Engine::new(self.charter.clone()).expect("a known protocol");
+        let engine = Engine::new(self.charter.clone(), &memory::Memory).expect("a known protocol");
         let mut engine = engine.with_pipeline(Pipeline::Graph).expect("a known protocol");
         let verified = |(header, bytes): &(BlockHeader, Vec<bytes::Bytes>)| VerifiedBlock {
             digest: header.digest(),

@@ -41,7 +41,11 @@ pub struct Chain {
 impl Chain {
     pub fn new(charter: Charter) -> Chain {
         let charter = Arc::new(charter);
-        Chain { engine: Engine::new(charter.clone()).expect("a known protocol"), charter, requests: 0 }
+        Chain {
+            engine: Engine::new(charter.clone(), &memory::Memory).expect("a known protocol"),
+            charter,
+            requests: 0,
+        }
     }
 
     /// A transaction under a request that nobody has used.

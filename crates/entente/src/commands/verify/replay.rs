@@ -1,6 +1,7 @@
 use audit::Replay;
 use engine::{Engine, EngineError, Verifier};
 use ledger::BlockOutcome;
+use memory::Memory;
 use std::sync::Arc;
 use types::{Block, Charter, Charters, Outcome, Receipt, RejectReason, TableId};
 
@@ -14,7 +15,7 @@ pub(super) struct EngineReplay {
 impl EngineReplay {
     pub(super) fn new(charter: Arc<Charter>) -> Result<EngineReplay, EngineError> {
         let (verifier, charters) = (Verifier::new(&charter), Charters::new(charter.clone()));
-        Ok(EngineReplay { engine: Engine::new(charter)?, verifier, charters })
+        Ok(EngineReplay { engine: Engine::new(charter, &Memory)?, verifier, charters })
     }
 }
 

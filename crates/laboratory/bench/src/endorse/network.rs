@@ -17,6 +17,7 @@ use crypto::{Digest, SecretKey};
 use engine::{BlockStatistics, EndorsementBasis, Engine, ExecutedBlock, Judged, VerifiedBlock, Verifier};
 use hdrhistogram::Histogram;
 use ledger::{BlockOutcome, BlockRecord};
+use memory::Memory;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use state::Effects;
@@ -234,7 +235,7 @@ impl Network {
         let charter = Arc::new(charter);
         let (ledger, client) = (charter.ledger(), key(99));
         let mut network = Network {
-            engine: Engine::new(charter.clone())?.with_pipeline(pipeline)?,
+            engine: Engine::new(charter.clone(), &Memory)?.with_pipeline(pipeline)?,
             verifier: Verifier::new(&charter),
             tip: (0, ledger),
             set_up: Vec::new(),
@@ -615,7 +616,6 @@ fn order(shared: &Shared, options: &RunOptions, blocks: &SyncSender<Vec<Endorsed
 mod tests {
     use super::super::system::named;
     use super::*;
-    use state::Snapshot;
     use types::Value;
     use workloads::{HotAccounts, workload};
 
@@ -652,7 +652,7 @@ mod tests {
             .expect("memory can be read");
         drop(snapshot);
         let version = state::Version::after_block(network.engine.height());
-        network.engine.state().apply(version, &[changed.expect("a row")], None);
+        network.engine.state().apply(version, &[changed.expect("a row")], None).expect("memory");
     }
 
     #[test]

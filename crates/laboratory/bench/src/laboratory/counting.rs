@@ -8,7 +8,7 @@ use concurrency::{Batch, BatchResult, OnConflict, ProtocolOptions, Snapshots, Tr
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use sql::{Context, Invocation, Library};
-use state::{Effects, Simulate, Snapshot, State, StoreError, Version};
+use state::{Effects, Simulate, Snapshot, Store, StoreError, Version};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use types::{Catalog, TransactionId};
@@ -70,7 +70,7 @@ type Recorded = Vec<Arc<RecordingTransaction>>;
 /// A protocol over batches of calls, as the engine drives it.
 struct Run {
     protocol: Box<dyn concurrency::Protocol>,
-    state: Arc<State>,
+    state: Arc<dyn Store>,
     catalog: Arc<Catalog>,
     /// Not offered yet.
     coming: VecDeque<Recorded>,
@@ -83,7 +83,7 @@ struct Run {
     previous: (Vec<(Effects, Fate)>, Vec<u32>),
 }
 
-struct Newest<'a>(&'a State);
+struct Newest<'a>(&'a dyn Store);
 
 impl Snapshots for Newest<'_> {
     fn newest(&self) -> Arc<dyn Snapshot> {
@@ -136,10 +136,10 @@ impl Run {
             let Some((transactions, unseen)) = self.offered.pop_front() else { return Ok(self.counts) };
             let result = self
                 .protocol
-                .poll(&Newest(&self.state))?
+                .poll(&Newest(self.state.as_ref()))?
                 .expect("as many batches have been offered as the protocol looks ahead");
             let version = Version::after_batch(result.height, result.number);
-            self.state.apply(version, &result.changes, None);
+            self.state.apply(version, &result.changes, None)?;
             self.add(&transactions, &result, unseen);
         }
     }

@@ -7,7 +7,7 @@
 use execute::{Execution, check_row_bytes};
 use plan::expression::new_long_bytes;
 use state::{
-    Command, CommandKind, KeyRange, PlainState, RowChange, RowFunction, RowId, Snapshot, StoreError,
+    AfterImage, Changes, Command, CommandKind, KeyRange, Overlay, RowChange, RowFunction, RowId, Snapshot,
 };
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -17,40 +17,8 @@ use types::{Catalog, ColumnSet, Key, Row, SqlError, TableId};
 /// The rows of all tables while schema changes are made.
 pub(crate) struct Rows<'e, 'x> {
     pub(super) execution: &'e mut Execution<'x>,
-    /// Those of tables that did not exist before.
-    made: PlainState,
-}
-
-/// Rows of both kinds.
-struct Both<'a> {
-    before: &'a dyn Snapshot,
-    made: &'a PlainState,
-}
-
-impl Snapshot for Both<'_> {
-    fn catalog(&self) -> &Arc<Catalog> {
-        self.before.catalog()
-    }
-
-    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
-        match self.made.tables.get(&table) {
-            Some(rows) => Ok(rows.get(key).cloned()),
-            None => self.before.get(table, key),
-        }
-    }
-
-    fn scan(
-        &self,
-        table: TableId,
-        range: &KeyRange,
-        reverse: bool,
-        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        match self.made.tables.contains_key(&table) {
-            true => Snapshot::scan(self.made, table, range, reverse, visit),
-            false => self.before.scan(table, range, reverse, visit),
-        }
-    }
+    /// Those of tables that did not exist before, in front of what the execution runs on.
+    made: Changes,
 }
 
 /// What is done with a row, beside all others.
@@ -62,7 +30,7 @@ pub(super) type ChangeRow<'a> = dyn FnMut(&Key, &Row) -> Result<(Key, Row), SqlE
 impl<'e, 'x> Rows<'e, 'x> {
     /// Those that the execution sees.
     pub fn new(execution: &'e mut Execution<'x>) -> Rows<'e, 'x> {
-        Rows { execution, made: PlainState::default() }
+        Rows { execution, made: Changes::default() }
     }
 
     /// Height of the block that the change is in.
@@ -72,8 +40,7 @@ impl<'e, 'x> Rows<'e, 'x> {
 
     /// Visits every row of a table, at a step each.
     pub(super) fn visit(&mut self, table: TableId, visit: &mut VisitRow<'_>) -> Result<(), SqlError> {
-        let before = self.execution.snapshot();
-        let both = Both { before, made: &self.made };
+        let both = Overlay::lent(self.execution.snapshot(), &self.made);
         let mut result = Ok(());
         let read = both.scan(table, &KeyRange::ALL, false, &mut |key, row| {
             result = self.execution.charge(1);
@@ -92,7 +59,7 @@ impl<'e, 'x> Rows<'e, 'x> {
     /// They cannot be read.
     pub(super) fn are_in(&self, table: TableId) -> Result<bool, SqlError> {
         let mut found = false;
-        let both = Both { before: self.execution.snapshot(), made: &self.made };
+        let both = Overlay::lent(self.execution.snapshot(), &self.made);
         let read = both.scan(table, &KeyRange::ALL, false, &mut |_, _| {
             found = true;
             ControlFlow::Break(())
@@ -114,7 +81,7 @@ impl<'e, 'x> Rows<'e, 'x> {
             rows.push((key, changed, made));
             Ok(())
         })?;
-        self.made.tables.remove(&from);
+        self.made.forget_table(from);
         rows.into_iter().try_for_each(|(key, row, made)| {
             self.execution.keep_row(&key, &row, made)?;
             self.put(to, key, row)
@@ -128,7 +95,7 @@ impl<'e, 'x> Rows<'e, 'x> {
             rows.push(row.clone());
             Ok(())
         })?;
-        self.made.tables.remove(&from);
+        self.made.forget_table(from);
         for row in rows {
             let key = self.execution.draw_key()?;
             self.execution.keep_row(&key, &row, 0)?;
@@ -140,29 +107,25 @@ impl<'e, 'x> Rows<'e, 'x> {
     /// Puts a row into a table that is made.
     pub(super) fn put(&mut self, table: TableId, key: Key, row: Row) -> Result<(), SqlError> {
         check_row_bytes(&row)?;
-        self.made.tables.entry(table).or_default().insert(key, row);
+        self.made.put(RowId { table, key }, row);
         Ok(())
     }
 
     /// Leaves the rows of the tables that were made in the execution.
     pub(super) fn finish(self, catalog: &Catalog) {
         let kept: BTreeSet<TableId> = catalog.row_tables().collect();
-        for (table, rows) in self.made.tables {
-            if !kept.contains(&table) {
-                continue;
-            }
-            for (key, row) in rows {
-                self.execution.place_row(Command {
-                    row: RowId { table, key },
-                    function: Arc::new(Place(row.clone())),
-                    kind: CommandKind::Insert(row),
-                    uses: ColumnSet::EMPTY,
-                    writes: ColumnSet::ALL,
-                    guard: None,
-                    can_fail: false,
-                    addition: None,
-                });
-            }
+        for AfterImage { row, value } in self.made.into_images() {
+            let Some(value) = value.filter(|_| kept.contains(&row.table)) else { continue };
+            self.execution.place_row(Command {
+                row,
+                function: Arc::new(Place(value.clone())),
+                kind: CommandKind::Insert(value),
+                uses: ColumnSet::EMPTY,
+                writes: ColumnSet::ALL,
+                guard: None,
+                can_fail: false,
+                addition: None,
+            });
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::governance::check_change;
 use crate::library::Library;
 use crate::prepare::{Script, StatementKind, bind_parsed};
 use execute::{Context, Execution, Suspended, refuse_schema_change};
-use state::{Amended, Changes, Effects, Overlay, Snapshot, apply_command};
+use state::{Changes, Effects, Overlay, Snapshot, apply_command};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -68,14 +68,14 @@ pub(crate) struct Stage {
 /// What a statement of a stage sees besides the transaction's newest writes.
 pub(crate) enum Seen<'a> {
     Snapshot(&'a dyn Snapshot),
-    Amended(Amended<'a>),
+    Changed(Overlay<'a>),
 }
 
 impl Seen<'_> {
     pub fn as_snapshot(&self) -> &dyn Snapshot {
         match self {
             Seen::Snapshot(snapshot) => *snapshot,
-            Seen::Amended(amended) => amended,
+            Seen::Changed(overlay) => overlay,
         }
     }
 }
@@ -95,7 +95,7 @@ impl Stage {
     pub fn seen<'a>(&'a self, snapshot: &'a dyn Snapshot) -> Seen<'a> {
         match self.changed_catalog() {
             None => Seen::Snapshot(snapshot),
-            Some(_) => Seen::Amended(Amended::new(snapshot, &self.changes)),
+            Some(_) => Seen::Changed(Overlay::lent(snapshot, &self.changes)),
         }
     }
 

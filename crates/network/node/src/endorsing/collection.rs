@@ -360,7 +360,7 @@ mod tests {
             }
             let (charter, ledger) = (Arc::new(charter.clone()), charter.ledger());
             let client = Identity::issue(ledger, &key(10), 0);
-            let mut engine = Engine::new(charter.clone()).expect("a charter");
+            let mut engine = Engine::new(charter.clone(), &memory::Memory).expect("a charter");
             let schema = client.sign(Payload::Script { sql: SCHEMA.into(), parameters: vec![] }, 9);
             let bytes = [Bytes::from(schema.to_bytes())];
             let header = BlockHeader {

@@ -1,6 +1,9 @@
+use crate::store_failure::Reporting;
 use engine::EndorsementBasis;
 use parking_lot::RwLock;
+use state::FirstFailure;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -13,6 +16,12 @@ pub(crate) struct RecentStates {
     /// By height, ascending; never empty.
     states: RwLock<VecDeque<EndorsementBasis>>,
     newest: watch::Sender<u64>,
+    failure: Arc<FirstFailure>,
+}
+
+fn reporting(mut state: EndorsementBasis, failure: &Arc<FirstFailure>) -> EndorsementBasis {
+    state.snapshot = Arc::new(Reporting::new(state.snapshot, failure.clone()));
+    state
 }
 
 /// A state that is gone, or not there yet.
@@ -23,14 +32,16 @@ pub(crate) struct NoSuchState {
 }
 
 impl RecentStates {
-    pub(crate) fn new(first: EndorsementBasis) -> RecentStates {
+    /// `failure`: where it is noted that one of them cannot be read.
+    pub(crate) fn new(first: EndorsementBasis, failure: Arc<FirstFailure>) -> RecentStates {
         let newest = watch::Sender::new(first.height);
-        RecentStates { states: RwLock::new(VecDeque::from([first])), newest }
+        let first = reporting(first, &failure);
+        RecentStates { states: RwLock::new(VecDeque::from([first])), newest, failure }
     }
 
     /// The next block has been executed.
     pub(crate) fn push(&self, state: EndorsementBasis) {
-        let height = state.height;
+        let (height, state) = (state.height, reporting(state, &self.failure));
         let mut states = self.states.write();
         let gone = if states.len() == STATES_MAX { states.pop_front() } else { None };
         states.push_back(state);
@@ -42,7 +53,7 @@ impl RecentStates {
 
     /// The blocks above this state are taken back.
     pub(crate) fn replace(&self, state: EndorsementBasis) {
-        let height = state.height;
+        let (height, state) = (state.height, reporting(state, &self.failure));
         let gone = std::mem::replace(&mut *self.states.write(), VecDeque::from([state]));
         drop(gone);
         self.newest.send_replace(height);
@@ -71,7 +82,6 @@ impl RecentStates {
 mod tests {
     use super::*;
     use engine::Engine;
-    use std::sync::Arc;
     use types::Charter;
 
     fn state(height: u64) -> EndorsementBasis {
@@ -86,7 +96,7 @@ mod tests {
             removed: false,
             node_key_expires: None,
         });
-        let engine = Engine::new(Arc::new(charter)).expect("a charter");
+        let engine = Engine::new(Arc::new(charter), &memory::Memory).expect("a charter");
         let mut state = engine.endorsement_basis(0);
         state.height = height;
         state
@@ -94,7 +104,7 @@ mod tests {
 
     #[tokio::test]
     async fn states_are_kept_for_a_while_and_waited_for() {
-        let states = Arc::new(RecentStates::new(state(5)));
+        let states = Arc::new(RecentStates::new(state(5), Arc::default()));
         (6..=50).for_each(|height| states.push(state(height)));
         assert_eq!(states.newest().height, 50);
         let soon = Duration::from_millis(10);

@@ -20,7 +20,7 @@ use crypto::Digest;
 use ledger::{Anchor, HANDOVERS_BYTES_MAX, handovers_up_to};
 use ordering::{CertificateError, CertificateVerifier};
 use proofs::state::RANGE_BYTES_MAX;
-use state::{CheckpointHeader, StateAssembly, StateOutline, StatePiece};
+use state::{CheckpointHeader, PieceError, StateAssembly, StateOutline, StatePiece, StoreError, Stores};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,15 +118,27 @@ pub struct Fetch {
     me: u16,
     above: u64,
     staging: Staging,
+    stores: Arc<dyn Stores>,
     members: Vec<Member>,
     phase: Phase,
     first_offer: Option<Duration>,
     progressed: Duration,
     progress: FetchProgress,
+    /// The store that the state was to come into has failed: nobody is to blame for that.
+    store_failure: Option<StoreError>,
+}
+
+/// What is wrong with what has come; keeps aside that it was the store.
+fn refused(error: PieceError, store_failure: &mut Option<StoreError>) -> String {
+    if let PieceError::Store(failure) = &error {
+        *store_failure = Some(failure.clone());
+    }
+    error.to_string()
 }
 
 impl Fetch {
-    /// For member number `me`. Only checkpoints above height `above` are of use.
+    /// For member number `me`. Only checkpoints above height `above` are of use. `stores` makes the store that the state comes
+    /// into.
     ///
     /// # Errors
     /// The charter has keys that are none.
@@ -135,6 +147,7 @@ impl Fetch {
         me: u16,
         above: u64,
         staging: Staging,
+        stores: Arc<dyn Stores>,
         now: Duration,
     ) -> Result<Fetch, CertificateError> {
         Ok(Fetch {
@@ -144,11 +157,13 @@ impl Fetch {
             me,
             above,
             staging,
+            stores,
             members: charter.organisations.iter().map(|_| Member::default()).collect(),
             phase: Phase::Choosing,
             first_offer: None,
             progressed: now,
             progress: FetchProgress::default(),
+            store_failure: None,
         })
     }
 
@@ -162,10 +177,17 @@ impl Fetch {
         self.certificates.charters()
     }
 
-    /// Whether it has failed: everybody has answered and nobody has a checkpoint, or nothing new has come for 30 seconds.
+    /// Why the store that the state was to come into has failed.
+    pub fn store_failure(&self) -> Option<&StoreError> {
+        self.store_failure.as_ref()
+    }
+
+    /// Whether it has failed: its store has, everybody has answered and nobody has a checkpoint, or nothing new has come for 30 seconds.
     pub fn has_failed(&self, now: Duration) -> bool {
         let choosing = matches!(self.phase, Phase::Choosing);
-        choosing && self.all_have_answered() && self.best().is_none() || now >= self.progressed + GIVE_UP
+        self.store_failure.is_some()
+            || choosing && self.all_have_answered() && self.best().is_none()
+            || now >= self.progressed + GIVE_UP
     }
 
     fn root(&self) -> Option<Digest> {
@@ -364,6 +386,10 @@ impl Fetch {
         };
         match completed {
             Ok(()) => self.finish_if_whole(),
+            Err(_) if self.store_failure.is_some() => {
+                self.phase = Phase::Ended;
+                None
+            }
             Err(what) => {
                 self.give_back(vec![item]);
                 self.blame(member, &what);
@@ -377,8 +403,8 @@ impl Fetch {
             (Item::Outline, Phase::Outline(anchor)) => {
                 let outline: StateOutline = decode_exactly(bytes).map_err(|error| error.to_string())?;
                 let (height, root) = (anchor.height(), root_of(anchor));
-                let assembly =
-                    StateAssembly::new(outline, height, root).map_err(|error| error.to_string())?;
+                let assembly = StateAssembly::new(outline, height, root, self.stores.as_ref());
+                let assembly = assembly.map_err(|error| refused(error, &mut self.store_failure))?;
                 let waiting: BTreeSet<usize> = assembly.missing().collect();
                 self.progress.pieces = waiting.len();
                 let (anchor, assembly) = (anchor.clone(), Box::new(assembly));
@@ -388,7 +414,8 @@ impl Fetch {
             }
             (Item::Piece(number), Phase::Pieces { assembly, .. }) => {
                 let piece: StatePiece = decode_exactly(bytes).map_err(|error| error.to_string())?;
-                assembly.add(number as usize, &piece).map_err(|error| error.to_string())?;
+                let added = assembly.add(number as usize, &piece);
+                added.map_err(|error| refused(error, &mut self.store_failure))?;
                 self.progress.checked += 1;
                 if let Some(leaf) = assembly.leaf(number as usize)
                     && let Err(error) = self.staging.put(leaf, bytes)
@@ -408,13 +435,17 @@ impl Fetch {
         for number in assembly.missing().collect::<Vec<_>>() {
             let Some(leaf) = assembly.leaf(number) else { continue };
             let Some(bytes) = self.staging.get(&leaf) else { continue };
-            let piece = decode_exactly::<StatePiece>(&bytes).ok();
-            if piece.is_some_and(|piece| assembly.add(number, &piece).is_ok()) {
-                waiting.remove(&number);
-                self.progress.checked += 1;
-                self.progress.staged += 1;
-            } else {
-                self.staging.forget(&leaf);
+            match decode_exactly::<StatePiece>(&bytes).map(|piece| assembly.add(number, &piece)) {
+                Ok(Ok(())) => {
+                    waiting.remove(&number);
+                    self.progress.checked += 1;
+                    self.progress.staged += 1;
+                }
+                Ok(Err(PieceError::Store(failure))) => {
+                    self.store_failure = Some(failure);
+                    return;
+                }
+                _ => self.staging.forget(&leaf),
             }
         }
     }
@@ -432,7 +463,8 @@ impl Fetch {
             state_digest: anchor.outcome.state_digest,
             outcome: anchor.outcome.digest(),
         };
-        let checkpoint = assembly.finish(header).ok()?;
+        let finished = assembly.finish(header);
+        let checkpoint = finished.map_err(|error| refused(error, &mut self.store_failure)).ok()?;
         let mut anchor = Anchor::clone(&anchor);
         anchor.handovers = handovers_up_to(self.handovers.clone(), self.ledger, anchor.header.charters);
         Some(Fetched { anchor, checkpoint })

@@ -51,7 +51,7 @@ use crate::published::Published;
 use crossbeam_channel::{Receiver, Sender, never, select, tick};
 use ledger::{Anchor, Ledger, LedgerError, handovers_up_to, prove_charters};
 use ordering::{CertificateVerifier, Services};
-use state::Checkpoint;
+use state::{Checkpoint, Stores};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
@@ -88,6 +88,8 @@ pub(crate) struct Exchange {
     pub(crate) metrics: Arc<NodeMetrics>,
     /// Where pieces are kept until all are there.
     pub(crate) staging: PathBuf,
+    /// Makes the store that the state comes into.
+    pub(crate) stores: Arc<dyn Stores>,
     /// So many blocks behind, the node joins by itself; `None`: it does not.
     pub(crate) behind_blocks: Option<u64>,
     /// The node began without a block: it joins if it can, however few there are.
@@ -248,7 +250,8 @@ impl Exchange {
                 return None;
             }
         };
-        let fetch = Fetch::new(&self.charter, self.organisation, above, staging, now).ok()?;
+        let fetch =
+            Fetch::new(&self.charter, self.organisation, above, staging, self.stores.clone(), now).ok()?;
         Some(Running { fetch, began: now, told: now, wanted })
     }
 
@@ -263,6 +266,9 @@ impl Exchange {
             *told = now;
             let FetchProgress { height, pieces, checked, staged, bytes, liars } = progress;
             tracing::info!(height, pieces, checked, staged, bytes, liars, "a checkpoint is being fetched");
+        }
+        if let Some(failure) = fetch.store_failure() {
+            self.published.store_failure().note(failure.clone());
         }
         if fetch.has_failed(now) {
             let seconds = (now - *began).as_secs_f64();

@@ -62,6 +62,9 @@ impl Executing {
 
     /// Executes the first block that waits, and hands to others what it came to.
     pub(super) fn step(&mut self) -> Result<Option<Executed>, NodeError> {
+        if let Some(failure) = self.stage.published.store_failure().get() {
+            return Err(failure.clone().into());
+        }
         let start = Instant::now();
         self.foresee();
         let Some(block) = self.waiting.pop_front() else {
@@ -158,7 +161,7 @@ mod tests {
     use ordering::CertifyOutcomes;
     use parking_lot::Mutex;
     use sql::Library;
-    use state::StateSnapshot;
+    use state::Snapshot;
     use types::{
         Attested, Block, BlockDigest, BlockHeader, Charter, Charters, CheckpointCertificate, KnownVersions,
         OutcomeCertificate, OutcomeHeader,
@@ -224,7 +227,7 @@ mod tests {
             self.shown.library()
         }
 
-        fn snapshot(&self) -> Arc<StateSnapshot> {
+        fn snapshot(&self) -> Arc<dyn Snapshot> {
             self.shown.snapshot()
         }
 
@@ -294,13 +297,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let charter = Arc::new(of_one_member());
         let ledger = Arc::new(Ledger::open(folder.path().join("ledger"), charter.ledger()).expect("empty").0);
-        let shown = Engine::new(charter.clone()).expect("an engine");
+        let shown = Engine::new(charter.clone(), &memory::Memory).expect("an engine");
         let charters =
             Arc::new(DecidedCharters::of(&shown, Charters::new(charter.clone()), KnownVersions::default()));
         let (attest, attested) = bounded(8);
         let certified = Arc::new(Certified::new(0, 1));
         let (snapshot, library) = (shown.snapshot(), shown.library().clone());
-        let published = Published::new(snapshot, library, (4, None), 0, Digest::ZERO, certified);
+        let published =
+            Published::new(snapshot, library, (4, None), 0, Digest::ZERO, certified, Arc::default());
         let published = Arc::new(published);
         let metrics = Arc::new(NodeMetrics::new());
         let stage = ExecuteStage {

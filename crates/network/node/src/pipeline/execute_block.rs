@@ -25,7 +25,7 @@ use crate::checkpoints::CheckpointRequest;
 use crypto::Digest;
 use engine::{EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock};
 use sql::Library;
-use state::StateSnapshot;
+use state::Snapshot;
 use std::sync::Arc;
 
 /// Executes blocks in height order, each once, with the same outcomes on every node.
@@ -56,7 +56,7 @@ pub(crate) trait ExecutedState {
     fn library(&self) -> &Arc<Library>;
 
     /// What readers see: it stays as it is while further blocks are executed.
-    fn snapshot(&self) -> Arc<StateSnapshot>;
+    fn snapshot(&self) -> Arc<dyn Snapshot>;
 
     /// What an endorser stands on. `timestamp_ms`: time of the last block.
     fn endorsement_basis(&self, timestamp_ms: u64) -> EndorsementBasis;
@@ -88,7 +88,7 @@ impl ExecutedState for Engine {
         Engine::library(self)
     }
 
-    fn snapshot(&self) -> Arc<StateSnapshot> {
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
         self.state().snapshot()
     }
 
@@ -99,6 +99,7 @@ impl ExecutedState for Engine {
     fn checkpoint(&self) -> Option<CheckpointRequest> {
         self.is_at_checkpoint().then(|| CheckpointRequest {
             header: self.checkpoint_header(),
+            store: self.state().clone(),
             snapshot: self.state().snapshot(),
             live: self.live().content(),
         })

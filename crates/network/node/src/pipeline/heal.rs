@@ -236,7 +236,7 @@ impl Restore {
             }
             Step::Own(below) => {
                 let below = if state.is_some() { below.min(height) } else { below };
-                recovery.begin_at_checkpoint(&Known { below, state }, refused)
+                recovery.begin_at_checkpoint(&Known { below, state }, refused)?
             }
             Step::Others => {
                 let Some(fetched) = self.fetch() else {

@@ -3,9 +3,10 @@
 #![allow(missing_docs)]
 
 use crypto::{Digest, SecretKey};
+use memory::Memory;
 use proofs::{Entry, Found, ProofError, RowProof};
 use proptest::prelude::*;
-use state::{AfterImage, LiveRequests, RowId, State, StateNode, StateTree, Version};
+use state::{AfterImage, LiveRequests, RowId, StateNode, StateTree, Store, Stores, Version};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
@@ -45,8 +46,8 @@ fn catalog(tables: u32) -> Arc<Catalog> {
 }
 
 /// Writes `changes` in batches of some size.
-fn state_after(tables: u32, changes: &[((u32, u16), Option<i64>)], batch: usize) -> State {
-    let state = State::new(catalog(tables));
+fn state_after(tables: u32, changes: &[((u32, u16), Option<i64>)], batch: usize) -> Arc<dyn Store> {
+    let state = Memory.create(catalog(tables)).expect("memory can be read");
     for (number, changes) in changes.chunks(batch.max(1)).enumerate() {
         let last: BTreeMap<_, _> = changes.iter().copied().collect();
         let image = |((table, number), value): (&(u32, u16), &Option<i64>)| AfterImage {
@@ -54,16 +55,16 @@ fn state_after(tables: u32, changes: &[((u32, u16), Option<i64>)], batch: usize)
             value: value.map(|value| row(*number, value)),
         };
         let images: Vec<AfterImage> = last.iter().map(image).collect();
-        state.apply(Version::after_batch(number as u64 + 1, 0), &images, None);
+        state.apply(Version::after_batch(number as u64 + 1, 0), &images, None).expect("memory can be read");
     }
     state
 }
 
-fn tree(state: &State) -> StateTree {
+fn tree(state: &dyn Store) -> StateTree {
     StateTree::new(state.snapshot().as_ref(), &LiveRequests::new().content()).expect("memory can be read")
 }
 
-fn of_rows(tables: u32, rows: &Rows) -> State {
+fn of_rows(tables: u32, rows: &Rows) -> Arc<dyn Store> {
     let changes: Vec<_> = rows.iter().map(|(place, value)| (*place, Some(*value))).collect();
     state_after(tables, &changes, usize::MAX)
 }
@@ -105,7 +106,7 @@ fn many() -> Rows {
 #[test]
 fn ranges_end_where_rows_say_so_and_a_change_moves_those_around_it() {
     let mut rows = many();
-    let before = tree(&of_rows(4, &rows));
+    let before = tree(&*of_rows(4, &rows));
     let ranges = |tree: &StateTree| -> Vec<StateNode> {
         tree.nodes().iter().filter(|node| matches!(node, StateNode::Range { .. })).cloned().collect()
     };
@@ -113,7 +114,7 @@ fn ranges_end_where_rows_say_so_and_a_change_moves_those_around_it() {
     assert!((6..40).contains(&count), "{count} ranges of about 256 rows each");
     rows.remove(&(2, 1_501));
     rows.insert((3, 9_999), 1);
-    let after = tree(&of_rows(4, &rows));
+    let after = tree(&*of_rows(4, &rows));
     assert_ne!(before.root(), after.root());
     let kept = ranges(&after).into_iter().filter(|range| ranges(&before).contains(range)).count();
     assert!(kept + 6 >= count, "{kept} of {count} ranges are as they were");
@@ -122,14 +123,14 @@ fn ranges_end_where_rows_say_so_and_a_change_moves_those_around_it() {
 #[test]
 fn everything_in_the_state_goes_into_its_root() {
     let rows = many();
-    let base = tree(&of_rows(3, &rows)).root();
-    assert_ne!(tree(&of_rows(4, &rows)).root(), base, "another catalog");
+    let base = tree(&*of_rows(3, &rows)).root();
+    assert_ne!(tree(&*of_rows(4, &rows)).root(), base, "another catalog");
     for place in [(1, 0), (2, 1_501), (3, 2_999)] {
         let mut changed = rows.clone();
         changed.insert(place, -1);
-        assert_ne!(tree(&of_rows(3, &changed)).root(), base, "{place:?}");
+        assert_ne!(tree(&*of_rows(3, &changed)).root(), base, "{place:?}");
         changed.remove(&place);
-        assert_ne!(tree(&of_rows(3, &changed)).root(), base, "without {place:?}");
+        assert_ne!(tree(&*of_rows(3, &changed)).root(), base, "without {place:?}");
     }
     let state = of_rows(3, &rows);
     let mut roots = vec![base];
@@ -157,7 +158,7 @@ fn every_row_and_every_gap_is_proved() {
     let mut rows: Rows = (0..1_200u16).map(|number| ((1 + u32::from(number % 2), number * 2), 1)).collect();
     rows.insert((4, 10), 5);
     let state = of_rows(5, &rows);
-    let (tree, snapshot) = (tree(&state), state.snapshot());
+    let (tree, snapshot) = (tree(&*state), state.snapshot());
     let certificate = certificate(&charter, tree.root());
     let prove = |table: u32, number: u16| {
         let (table, key) = (TableId(table), key(number));
@@ -183,7 +184,7 @@ fn every_row_and_every_gap_is_proved() {
 fn no_row_is_hidden_and_none_is_moved() {
     let charter = charter();
     let state = of_rows(2, &many());
-    let (tree, snapshot) = (tree(&state), state.snapshot());
+    let (tree, snapshot) = (tree(&*state), state.snapshot());
     let certificate = certificate(&charter, tree.root());
     let prove = |table: u32, number: u16| {
         tree.prove(snapshot.as_ref(), TableId(table), &key(number), certificate.clone())
@@ -251,7 +252,7 @@ fn a_row_under_a_later_charter_is_proved_from_the_founding_one() {
     let charter = charter();
     let handover = amended(&charter);
     let state = of_rows(2, &many());
-    let (tree, snapshot) = (tree(&state), state.snapshot());
+    let (tree, snapshot) = (tree(&*state), state.snapshot());
     let mut certificate = certificate(&charter, tree.root());
     let signature = Attestation::sign(certificate.statement.clone(), 0, &node_key(8)).signature;
     certificate.signatures[0] = (0, signature);
@@ -272,7 +273,7 @@ fn a_row_under_a_later_charter_is_proved_from_the_founding_one() {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1;
         let read = RowProof::from_bytes(&flipped);
-        assert!(read.is_err() || read.unwrap().verify(&charter).is_err(), "byte {at}");
+        assert!(read.is_err() || read.expect("memory can be read").verify(&charter).is_err(), "byte {at}");
     }
     let mut repeated = proof.clone();
     repeated.handovers.push(handover.clone());
@@ -286,7 +287,7 @@ fn a_row_under_a_later_charter_is_proved_from_the_founding_one() {
 fn every_flipped_byte_of_a_proof_shows() {
     let charter = charter();
     let state = of_rows(3, &many());
-    let (tree, snapshot) = (tree(&state), state.snapshot());
+    let (tree, snapshot) = (tree(&*state), state.snapshot());
     let certificate = certificate(&charter, tree.root());
     for (table, number) in [(1, 600), (1, 601), (3, 65_000)] {
         let key = key(number);
@@ -321,18 +322,18 @@ proptest! {
     ) {
         let last: BTreeMap<_, _> = changes.iter().copied().collect();
         let content: Rows = last.iter().filter_map(|(place, value)| Some((*place, (*value)?))).collect();
-        let expected = tree(&of_rows(3, &content));
+        let expected = tree(&*of_rows(3, &content));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
         for batch in [batches.0, batches.1] {
             let state = state_after(3, &changes, batch);
-            prop_assert_eq!(&pool.install(|| tree(&state)), &expected);
+            prop_assert_eq!(&pool.install(|| tree(&*state)), &expected);
         }
         let mut changed = content.clone();
         match other.1 {
             Some(value) => drop(changed.insert(other.0, value)),
             None => drop(changed.remove(&other.0)),
         }
-        prop_assert_eq!(tree(&of_rows(3, &changed)).root() == expected.root(), changed == content);
+        prop_assert_eq!(tree(&*of_rows(3, &changed)).root() == expected.root(), changed == content);
     }
 }
 
@@ -340,7 +341,7 @@ proptest! {
 fn proofs_survive_json_and_say_what_they_prove() {
     let (rows, charter) = (many(), charter());
     let state = of_rows(4, &rows);
-    let tree = tree(&state);
+    let tree = tree(&*state);
     for (table, number) in [(1, 0), (2, 1_501), (2, 1_500), (4, 7), (1, 60_000)] {
         let certificate = certificate(&charter, tree.root());
         let found = tree

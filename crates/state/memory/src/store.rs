@@ -1,10 +1,11 @@
-use crate::hash::KeyHasher;
-use crate::indexes::{all_entry_changes, indexes_made, new_entries, tables_dropped};
 use crate::shard::{Shard, ShardReport};
-use crate::{AfterImage, KeyRange, Snapshot, StoreError, Version};
 use crypto::Digest;
 use parking_lot::{Mutex, RwLock};
 use rayon::prelude::*;
+use state::{
+    AfterImage, Filling, KeyHasher, KeyRange, Snapshot, Store, StoreError, Version, all_entry_changes,
+    indexes_made, new_entries, tables_dropped,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -19,16 +20,16 @@ const SCAN_CHUNK: (usize, usize) = (16, 1024);
 
 /// The tables in memory, at the newest version and at every version that somebody holds a snapshot of.
 ///
-/// One thread writes ([`State::apply`]), any number read snapshots, all through a shared reference. A row is found by
+/// One thread writes ([`Store::apply`]), any number read snapshots, all through a shared reference. A row is found by
 /// hashing its key to one of the shards, each behind its own lock; an ordered index per table has the keys for
 /// scans. Readers never wait for a whole batch: a lock is held for one row, for the rows of a batch that fall into
 /// one shard, or for one chunk of a scan.
-pub struct State {
-    store: Arc<Store>,
+pub(crate) struct MemoryStore {
+    tables: Arc<Tables>,
     writer: Mutex<()>,
 }
 
-struct Store {
+struct Tables {
     hasher: KeyHasher,
     shards: Box<[PaddedShard]>,
     indexes: RwLock<BTreeMap<TableId, Arc<Index>>>,
@@ -61,21 +62,15 @@ struct Retained {
 
 /// The state at one version, unchanged for as long as somebody holds it. What it needs beyond the newest version
 /// stays in memory that long.
-pub struct StateSnapshot {
-    store: Arc<Store>,
+struct MemorySnapshot {
+    tables: Arc<Tables>,
     version: Version,
     catalog: Arc<Catalog>,
-    catalog_digest: Digest,
 }
 
-impl State {
-    /// No rows, at [`Version::GENESIS`].
-    pub fn new(catalog: Arc<Catalog>) -> State {
-        State::at(Version::GENESIS, catalog)
-    }
-
+impl MemoryStore {
     /// No rows, at `version`.
-    pub(crate) fn at(version: Version, catalog: Arc<Catalog>) -> State {
+    pub(crate) fn at(version: Version, catalog: Arc<Catalog>) -> MemoryStore {
         let catalog_digest = catalog.digest();
         let versions = Versions {
             newest: version,
@@ -83,58 +78,52 @@ impl State {
             rows: BTreeMap::new(),
             dropped: Vec::new(),
         };
-        let store = Store {
+        let tables = Tables {
             hasher: KeyHasher::new(),
             shards: (0..SHARDS).map(|_| PaddedShard::default()).collect(),
             indexes: RwLock::default(),
             versions: Mutex::new(versions),
         };
-        State { store: Arc::new(store), writer: Mutex::new(()) }
+        MemoryStore { tables: Arc::new(tables), writer: Mutex::new(()) }
+    }
+}
+
+impl Store for MemoryStore {
+    fn version(&self) -> Version {
+        self.tables.versions.lock().newest
     }
 
-    /// The newest version.
-    pub fn version(&self) -> Version {
-        self.store.versions.lock().newest
+    fn catalog(&self) -> Arc<Catalog> {
+        self.tables.versions.lock().published().catalog.clone()
     }
 
-    /// Tables and procedures at the newest version.
-    pub fn catalog(&self) -> Arc<Catalog> {
-        self.store.versions.lock().published().catalog.clone()
+    fn catalog_digest(&self) -> Digest {
+        self.tables.versions.lock().published().catalog_digest
     }
 
-    /// Digest of [`State::catalog`], computed once per change.
-    pub fn catalog_digest(&self) -> Digest {
-        self.store.versions.lock().published().catalog_digest
+    fn rows(&self, table: TableId) -> u64 {
+        self.tables.versions.lock().rows.get(&table).copied().unwrap_or(0)
     }
 
-    /// How many rows `table` has at the newest version.
-    pub fn rows(&self, table: TableId) -> u64 {
-        self.store.versions.lock().rows.get(&table).copied().unwrap_or(0)
-    }
-
-    /// The newest version, to be read for as long as the snapshot is held.
-    pub fn snapshot(&self) -> Arc<StateSnapshot> {
-        let mut versions = self.store.versions.lock();
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
+        let mut versions = self.tables.versions.lock();
         let newest = versions.newest;
-        versions.hold(&self.store, newest).expect("the newest version is retained")
+        versions.hold(&self.tables, newest).expect("the newest version is retained")
     }
 
-    /// The state at `version`, where it is still there: the newest version, the one before it, and those that some
-    /// snapshot holds.
-    pub fn snapshot_at(&self, version: Version) -> Option<Arc<StateSnapshot>> {
-        self.store.versions.lock().hold(&self.store, version)
+    fn snapshot_at(&self, version: Version) -> Option<Arc<dyn Snapshot>> {
+        let held = self.tables.versions.lock().hold(&self.tables, version);
+        held.map(|snapshot| snapshot as Arc<dyn Snapshot>)
     }
 
-    /// Makes `version` the newest one: the after-images of one batch, by table and key, one per row; with `catalog`
-    /// the tables and procedures from now on. Rows of tables that are no longer in the catalog go. Snapshots that
-    /// others take see all of it or nothing. Uses rayon's current pool; the result does not depend on it.
-    ///
-    /// # Panics
-    /// Where `version` is not above the newest version or `changes` are not in order: mistakes of the caller, who made
-    /// both.
-    pub fn apply(&self, version: Version, changes: &[AfterImage], catalog: Option<Arc<Catalog>>) {
+    fn apply(
+        &self,
+        version: Version,
+        changes: &[AfterImage],
+        catalog: Option<Arc<Catalog>>,
+    ) -> Result<(), StoreError> {
         let _writer = self.writer.lock();
-        let mut versions = self.store.versions.lock();
+        let mut versions = self.tables.versions.lock();
         assert!(version > versions.newest, "version {version:?} follows {:?}", versions.newest);
         let newest = versions.newest;
         versions.retained.retain(|version, retained| *version == newest || retained.snapshots > 0);
@@ -148,27 +137,26 @@ impl State {
         drop(versions);
 
         let mut entries =
-            all_entry_changes(&before, changes, |table, key| Ok(self.store.get(newest, table, key)))
-                .expect("what is in memory can be read");
+            all_entry_changes(&before, changes, |table, key| Ok(self.tables.get(newest, table, key)))?;
         entries.retain(|entry| !dropped.contains(&entry.row.table));
         let write = Write { version, changes, retained: &retained, free: &free, dropped: &dropped };
-        let mut reports = self.store.write_with_keys(&write, true);
+        let mut reports = self.tables.write_with_keys(&write, true);
         let rest = Write { free: &[], dropped: &[], ..write };
         let mut more = |entries: &[AfterImage]| {
             if !entries.is_empty() {
-                reports.extend(self.store.write_with_keys(&Write { changes: entries, ..rest }, true));
+                reports.extend(self.tables.write_with_keys(&Write { changes: entries, ..rest }, true));
             }
         };
         more(&entries);
         for (table, index) in indexes_made(&before, &catalog) {
             let entries = new_entries(index, |visit| {
-                self.store.scan(version, table, &KeyRange::ALL, false, visit);
+                self.tables.scan(version, table, &KeyRange::ALL, false, visit);
                 Ok(())
             });
-            more(&entries.expect("what is in memory can be read"));
+            more(&entries?);
         }
 
-        let mut versions = self.store.versions.lock();
+        let mut versions = self.tables.versions.lock();
         versions.count(&reports);
         for table in dropped {
             versions.rows.remove(&table);
@@ -176,17 +164,28 @@ impl State {
         }
         versions.retained.insert(version, Retained { snapshots: 0, catalog, catalog_digest });
         versions.newest = version;
+        Ok(())
     }
 
-    /// Adds rows that were not there to the newest version, which nobody reads yet.
-    pub(crate) fn load(&self, rows: &[AfterImage]) {
+    fn durable_point(&self) -> Result<Option<Version>, StoreError> {
+        Ok(None)
+    }
+}
+
+impl Filling for MemoryStore {
+    fn add(&mut self, rows: &[AfterImage]) -> Result<(), StoreError> {
         let version = self.version();
-        let entries = all_entry_changes(&self.catalog(), rows, |_, _| Ok(None)).expect("nothing is read");
+        let entries = all_entry_changes(&self.catalog(), rows, |_, _| Ok(None))?;
         for changes in [rows, &entries] {
             let write = Write { version, changes, retained: &[version], free: &[], dropped: &[] };
-            let reports = self.store.write_with_keys(&write, false);
-            self.store.versions.lock().count(&reports);
+            let reports = self.tables.write_with_keys(&write, false);
+            self.tables.versions.lock().count(&reports);
         }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(Arc::new(*self))
     }
 }
 
@@ -195,15 +194,10 @@ impl Versions {
         self.retained.get(&self.newest).expect("the newest version is retained")
     }
 
-    fn hold(&mut self, store: &Arc<Store>, version: Version) -> Option<Arc<StateSnapshot>> {
+    fn hold(&mut self, tables: &Arc<Tables>, version: Version) -> Option<Arc<MemorySnapshot>> {
         let retained = self.retained.get_mut(&version)?;
         retained.snapshots += 1;
-        Some(Arc::new(StateSnapshot {
-            store: store.clone(),
-            version,
-            catalog: retained.catalog.clone(),
-            catalog_digest: retained.catalog_digest,
-        }))
+        Some(Arc::new(MemorySnapshot { tables: tables.clone(), version, catalog: retained.catalog.clone() }))
     }
 
     /// Takes out the dropped tables that no version from `oldest` on sees.
@@ -231,7 +225,7 @@ struct Write<'a> {
     dropped: &'a [TableId],
 }
 
-impl Store {
+impl Tables {
     /// Bits of the hash that the tables inside a shard use least.
     #[inline]
     fn shard(hash: u64) -> usize {
@@ -240,7 +234,7 @@ impl Store {
 
     fn get(&self, version: Version, table: TableId, key: &Key) -> Option<Row> {
         let hash = self.hasher.hash(key.as_bytes());
-        self.shards[Store::shard(hash)].0.read().get(version, table, key, hash)
+        self.shards[Tables::shard(hash)].0.read().get(version, table, key, hash)
     }
 
     fn scan(
@@ -321,14 +315,14 @@ impl Store {
         let hashes: Vec<u64> =
             changes.iter().map(|image| self.hasher.hash(image.row.key.as_bytes())).collect();
         let mut starts = [0; SHARDS + 1];
-        hashes.iter().for_each(|hash| starts[Store::shard(*hash) + 1] += 1);
+        hashes.iter().for_each(|hash| starts[Tables::shard(*hash) + 1] += 1);
         for shard in 0..SHARDS {
             starts[shard + 1] += starts[shard];
         }
         let mut next = starts;
         let mut batch = vec![(0, 0); changes.len()];
         for (position, hash) in hashes.into_iter().enumerate() {
-            let place = &mut next[Store::shard(hash)];
+            let place = &mut next[Tables::shard(hash)];
             batch[*place] = (hash, position as u32);
             *place += 1;
         }
@@ -368,33 +362,21 @@ impl Store {
     }
 }
 
-impl StateSnapshot {
-    /// The version that it shows.
-    pub fn version(&self) -> Version {
-        self.version
-    }
-
-    /// Digest of the catalog.
-    pub fn catalog_digest(&self) -> Digest {
-        self.catalog_digest
-    }
-}
-
-impl Drop for StateSnapshot {
+impl Drop for MemorySnapshot {
     fn drop(&mut self) {
-        let mut versions = self.store.versions.lock();
+        let mut versions = self.tables.versions.lock();
         let retained = versions.retained.get_mut(&self.version).expect("a held version is retained");
         retained.snapshots -= 1;
     }
 }
 
-impl Snapshot for StateSnapshot {
+impl Snapshot for MemorySnapshot {
     fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 
     fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
-        Ok(self.store.get(self.version, table, key))
+        Ok(self.tables.get(self.version, table, key))
     }
 
     fn scan(
@@ -404,7 +386,7 @@ impl Snapshot for StateSnapshot {
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.store.scan(self.version, table, range, reverse, visit);
+        self.tables.scan(self.version, table, range, reverse, visit);
         Ok(())
     }
 }

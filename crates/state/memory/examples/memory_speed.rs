@@ -1,14 +1,15 @@
 //! What the state costs: bytes per row, nanoseconds per point read, per row applied, per row digested and per row of a
-//! checkpoint. Run it with `cargo run --release -p state --example state_speed`,
+//! checkpoint. Run it with `cargo run --release -p memory --example memory_speed`,
 //! with `reads`, `writes`, `heights`, `digests`, `requests` or `checkpoints` for a part of it.
 
 use crypto::{Digest, PublicKey};
+use memory::Memory;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rayon::ThreadPool;
 use state::{
-    AfterImage, BlockChanges, CheckpointHeader, KeyRange, LiveRequests, RowId, Snapshot, State, StoredState,
+    AfterImage, BlockChanges, CheckpointHeader, KeyRange, LiveRequests, RowId, Store, StoredState, Stores,
     Version, content_digest, read_checkpoint, write_checkpoint,
 };
 use std::collections::VecDeque;
@@ -90,18 +91,18 @@ fn main() {
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads start");
     let (one, two) = (pool(1), pool(2));
     let mut random = StdRng::seed_from_u64(1);
-    let state = State::new(catalog());
+    let state = Memory.create(catalog()).expect("memory does not fail");
     let part = std::env::args().nth(1);
     let wanted = |name: &str| part.as_deref().is_none_or(|part| part == name);
-    rows(&state, &one, &mut random);
+    rows(state.as_ref(), &one, &mut random);
     if wanted("reads") {
-        reads(&state, &two, &mut random);
+        reads(state.as_ref(), &two, &mut random);
     }
     if wanted("writes") {
-        writes(&state, &[&one, &two], &mut random);
+        writes(state.as_ref(), &[&one, &two], &mut random);
     }
     if wanted("heights") {
-        heights(&state, &one, &mut random);
+        heights(state.as_ref(), &one, &mut random);
     }
     if wanted("digests") {
         digests(&[&one, &two], &mut random);
@@ -110,25 +111,26 @@ fn main() {
         requests();
     }
     if wanted("checkpoints") {
-        checkpoints(&state);
+        checkpoints(state.as_ref());
     }
 }
 
-fn rows(state: &State, pool: &ThreadPool, random: &mut StdRng) {
+fn rows(state: &dyn Store, pool: &ThreadPool, random: &mut StdRng) {
     let mut numbers: Vec<i64> = (0..ROWS).collect();
     numbers.shuffle(random);
     let before = resident();
     measure("make and load a row", 300, |round| {
         let mut images: Vec<_> = numbers[round * 1_000..][..1_000].iter().map(|n| image(*n, 1)).collect();
         images.sort_by(|a, b| a.row.cmp(&b.row));
-        pool.install(|| state.apply(Version::after_batch(1 + round as u64, 0), &images, None));
+        pool.install(|| state.apply(Version::after_batch(1 + round as u64, 0), &images, None))
+            .expect("memory does not fail");
         images.len()
     });
-    state.apply(Version::after_batch(400, 0), &[], None);
+    state.apply(Version::after_batch(400, 0), &[], None).expect("memory does not fail");
     memory("memory per row", before, ROWS as usize);
 }
 
-fn reads(state: &State, pool: &ThreadPool, random: &mut StdRng) {
+fn reads(state: &dyn Store, pool: &ThreadPool, random: &mut StdRng) {
     let snapshot = state.snapshot();
     let keys: Vec<Key> = (0..2_000_000).map(|_| key(random.random_range(0..ROWS))).collect();
     let hot: Vec<Key> = (0..1_000).map(|at| key(at % 10)).collect();
@@ -158,7 +160,7 @@ fn reads(state: &State, pool: &ThreadPool, random: &mut StdRng) {
     });
 }
 
-fn writes(state: &State, pools: &[&ThreadPool], random: &mut StdRng) {
+fn writes(state: &dyn Store, pools: &[&ThreadPool], random: &mut StdRng) {
     let mut height = 1_000;
     for among in [ROWS, 5_000] {
         for pool in pools {
@@ -170,7 +172,7 @@ fn writes(state: &State, pools: &[&ThreadPool], random: &mut StdRng) {
             // On a thread of the pool, so that no round begins with waking one.
             pool.install(|| {
                 measure_prepared(&what, 300, prepare, |_, (held, version, batch)| {
-                    state.apply(version, &batch, None);
+                    state.apply(version, &batch, None).expect("memory does not fail");
                     drop(held);
                     batch.len()
                 });
@@ -180,7 +182,7 @@ fn writes(state: &State, pools: &[&ThreadPool], random: &mut StdRng) {
 }
 
 /// What it costs to keep the states after the newest blocks.
-fn heights(state: &State, pool: &ThreadPool, random: &mut StdRng) {
+fn heights(state: &dyn Store, pool: &ThreadPool, random: &mut StdRng) {
     let mut height = 1_000_000;
     for kept in [1, 16, 256] {
         let mut held = VecDeque::new();
@@ -195,7 +197,7 @@ fn heights(state: &State, pool: &ThreadPool, random: &mut StdRng) {
                 600,
                 prepare,
                 |_, (version, batch)| {
-                    state.apply(version, &batch, None);
+                    state.apply(version, &batch, None).expect("memory does not fail");
                     while held.len() >= kept {
                         held.pop_front();
                     }
@@ -243,7 +245,7 @@ fn requests() {
     memory("memory per live request", before, live.len());
 }
 
-fn checkpoints(state: &State) {
+fn checkpoints(state: &dyn Store) {
     let header = CheckpointHeader {
         ledger: Digest::ZERO,
         height: 3_000,
@@ -259,7 +261,7 @@ fn checkpoints(state: &State) {
     });
     let (before, mut read) = (resident(), Vec::new());
     measure("read a row from a checkpoint", 3, |_| {
-        read.push(read_checkpoint(&bytes[..]).expect("it was just written").state);
+        read.push(read_checkpoint(&bytes[..], &Memory).expect("it was just written").state);
         ROWS as usize
     });
     memory("memory per row read", before, 3 * ROWS as usize);

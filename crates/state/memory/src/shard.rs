@@ -1,8 +1,7 @@
-use crate::hash::KeyHasher;
-use crate::{AfterImage, Version};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use smallvec::{SmallVec, smallvec};
+use state::{AfterImage, KeyHasher, Version};
 use std::collections::BTreeMap;
 use types::{Key, Row, TableId};
 
@@ -242,7 +241,7 @@ impl TableRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RowId;
+    use state::RowId;
     use types::Value;
 
     const TABLE: TableId = TableId(1);

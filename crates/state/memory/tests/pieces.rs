@@ -1,11 +1,13 @@
 //! A state that is fetched in pieces: in any order, each checked, and the same as the one that it comes from.
 #![allow(missing_docs)]
+#![allow(clippy::unwrap_used)] // A test fails where its preparation does.
 
 use crypto::{Digest, SecretKey};
+use memory::Memory;
 use proptest::prelude::*;
 use state::{
-    AfterImage, CheckpointHeader, KeyRange, LiveRequests, PieceError, RowId, Snapshot, State, StateAssembly,
-    StateNode, StateOutline, StatePiece, StateTree, Version, content_digest,
+    AfterImage, CheckpointHeader, KeyRange, LiveRequests, PieceError, RowId, StateAssembly, StateNode,
+    StateOutline, StatePiece, StateTree, Store, Stores, Version, content_digest,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ fn row(number: u32) -> (Key, Row) {
 }
 
 /// Two tables, the first with so many rows, and some live ids.
-fn original(rows: u32) -> (State, LiveRequests) {
+fn original(rows: u32) -> (Arc<dyn Store>, LiveRequests) {
     let mut catalog = Catalog::default();
     for id in [1, 2] {
         let column =
@@ -38,12 +40,12 @@ fn original(rows: u32) -> (State, LiveRequests) {
         };
         catalog.tables.insert(name, Arc::new(table));
     }
-    let state = State::new(Arc::new(catalog));
+    let state = Memory.create(Arc::new(catalog)).unwrap();
     let images: Vec<AfterImage> = (0..rows)
         .map(row)
         .map(|(key, row)| AfterImage { row: RowId { table: TableId(1), key }, value: Some(row) })
         .collect();
-    state.apply(Version::after_batch(HEIGHT, 0), &images, None);
+    state.apply(Version::after_batch(HEIGHT, 0), &images, None).unwrap();
     let mut live = LiveRequests::new();
     live.begin_block(HEIGHT);
     for number in 0..20u8 {
@@ -58,7 +60,7 @@ fn original(rows: u32) -> (State, LiveRequests) {
 }
 
 struct Source {
-    state: State,
+    state: Arc<dyn Store>,
     live: LiveRequests,
     tree: StateTree,
 }
@@ -81,7 +83,7 @@ impl Source {
     }
 
     fn assembly(&self) -> StateAssembly {
-        StateAssembly::new(self.outline(), HEIGHT, self.tree.root()).expect("the right outline")
+        StateAssembly::new(self.outline(), HEIGHT, self.tree.root(), &Memory).expect("the right outline")
     }
 }
 
@@ -130,11 +132,11 @@ fn what_is_wrong_or_missing_is_named_and_changes_nothing() {
     let root = source.tree.root();
     let mut outline = source.outline();
     outline.leaves.pop();
-    let refused = StateAssembly::new(outline, HEIGHT, root).err();
+    let refused = StateAssembly::new(outline, HEIGHT, root, &Memory).err();
     assert!(matches!(refused, Some(PieceError::Outline { expected, .. }) if expected == root));
-    let refused = StateAssembly::new(other.outline(), HEIGHT, root).err();
+    let refused = StateAssembly::new(other.outline(), HEIGHT, root, &Memory).err();
     assert!(matches!(refused, Some(PieceError::Outline { .. })));
-    let refused = StateAssembly::new(source.outline(), 1 << 60, root).err();
+    let refused = StateAssembly::new(source.outline(), 1 << 60, root, &Memory).err();
     assert!(matches!(refused, Some(PieceError::Content(_))));
 
     let mut assembly = source.assembly();
@@ -174,7 +176,7 @@ fn keys_that_are_taken_in_unique_indexes_are_there_again() {
     let (state, live) = original(0);
     let mut catalog = Catalog::clone(&state.catalog());
     catalog.indexes.insert(TableId(1), vec![index.clone()]);
-    let state = State::new(Arc::new(catalog));
+    let state = Memory.create(Arc::new(catalog)).unwrap();
     let mut images: Vec<AfterImage> = Vec::new();
     for number in 0..900 {
         let (key, row) = row(number);
@@ -184,11 +186,11 @@ fn keys_that_are_taken_in_unique_indexes_are_there_again() {
         images.push(AfterImage { row, value: Some(Row::default()) });
     }
     images.sort_by(|one, other| one.row.cmp(&other.row));
-    state.apply(Version::after_batch(HEIGHT, 0), &images, None);
+    state.apply(Version::after_batch(HEIGHT, 0), &images, None).unwrap();
 
     let tree = StateTree::new(state.snapshot().as_ref(), &live.content()).expect("memory can be read");
     let outline = StateOutline::new(&tree, state.snapshot().as_ref(), &live.content());
-    let mut assembly = StateAssembly::new(outline, HEIGHT, tree.root()).expect("the right outline");
+    let mut assembly = StateAssembly::new(outline, HEIGHT, tree.root(), &Memory).expect("the right outline");
     for number in assembly.missing().collect::<Vec<_>>() {
         let piece = StatePiece::new(&tree, state.snapshot().as_ref(), number)
             .expect("memory can be read")
@@ -225,7 +227,7 @@ proptest! {
         };
         let bytes = flipped(types::encode(&source.outline()));
         if let Ok(outline) = types::decode_exactly::<StateOutline>(&bytes) {
-            prop_assert!(StateAssembly::new(outline, HEIGHT, source.tree.root()).is_err());
+            prop_assert!(StateAssembly::new(outline, HEIGHT, source.tree.root(), &Memory).is_err());
         }
         let bytes = flipped(types::encode(&source.piece(number)));
         if let Ok(piece) = types::decode_exactly::<StatePiece>(&bytes) {

@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)] // A test fails where its preparation does.
 
 use crypto::{Digest, PublicKey};
+use memory::Memory;
 use state::{
     AfterImage, Checkpoint, CheckpointError, CheckpointHeader, KeyRange, LiveRequests, PlainState, RowId,
-    Snapshot, State, StateOutline, StatePiece, StateTree, StoredState, Version, content_digest,
+    Snapshot, StateOutline, StatePiece, StateTree, Store, StoredState, Stores, Version, content_digest,
     read_checkpoint, write_checkpoint,
 };
 use std::io::Read;
@@ -66,8 +67,8 @@ fn live_since(first: u64) -> LiveRequests {
 }
 
 /// A state with `rows` rows in each of two tables; how it came about depends on `batches`.
-fn state(rows: i64, batches: usize) -> State {
-    let state = State::new(catalog());
+fn state(rows: i64, batches: usize) -> Arc<dyn Store> {
+    let state = Memory.create(catalog()).unwrap();
     let mut changes: Vec<AfterImage> =
         [3, 7].iter().flat_map(|table| (0..rows).map(|number| image(*table, number, "text"))).collect();
     changes.sort_by(|a, b| a.row.cmp(&b.row));
@@ -75,14 +76,16 @@ fn state(rows: i64, batches: usize) -> State {
     for batch in changes.chunks(changes.len().div_ceil(batches).max(1)) {
         height += 1;
         let gone = |image: &AfterImage| AfterImage { row: image.row.clone(), value: None };
-        state.apply(Version::after_batch(height, 0), batch, None);
-        state.apply(Version::after_batch(height, 1), &batch.iter().map(gone).collect::<Vec<_>>(), None);
-        state.apply(Version::after_batch(height, 2), batch, None);
+        state.apply(Version::after_batch(height, 0), batch, None).unwrap();
+        state
+            .apply(Version::after_batch(height, 1), &batch.iter().map(gone).collect::<Vec<_>>(), None)
+            .unwrap();
+        state.apply(Version::after_batch(height, 2), batch, None).unwrap();
     }
     state
 }
 
-fn written(state: &State, live: &LiveRequests) -> Vec<u8> {
+fn written(state: &dyn Store, live: &LiveRequests) -> Vec<u8> {
     let mut bytes = Vec::new();
     write_checkpoint(&HEADER, &*state.snapshot(), &live.content(), &mut bytes).unwrap();
     bytes
@@ -104,8 +107,8 @@ fn rows_of(snapshot: &dyn Snapshot) -> PlainState {
 fn a_checkpoint_read_is_the_state_that_was_written() {
     for rows in [0, 1, 6_000] {
         let (before, live) = (state(rows, 1), live());
-        let bytes = written(&before, &live);
-        let Checkpoint { header, state, live: live_read } = read_checkpoint(&bytes[..]).unwrap();
+        let bytes = written(&*before, &live);
+        let Checkpoint { header, state, live: live_read } = read_checkpoint(&bytes[..], &Memory).unwrap();
         assert_eq!(header, HEADER);
         assert_eq!(state.version(), Version::after_block(HEADER.height));
         assert_eq!(rows_of(&*state.snapshot()), rows_of(&*before.snapshot()));
@@ -113,12 +116,12 @@ fn a_checkpoint_read_is_the_state_that_was_written() {
         assert_eq!((state.rows(TableId(3)), state.rows(TableId(9))), (rows as u64, 0));
         assert!(live_read.content().iter().eq(live.content().iter()));
         assert_eq!(live_read.height(), HEADER.height);
-        assert_eq!(written(&state, &live_read), bytes, "and is written the same again");
+        assert_eq!(written(&*state, &live_read), bytes, "and is written the same again");
     }
 }
 
 /// Everything that stands under this number.
-fn all_of(state: &State, table: TableId) -> Vec<(Key, Row)> {
+fn all_of(state: &dyn Store, table: TableId) -> Vec<(Key, Row)> {
     let mut found = Vec::new();
     let scanned = state.snapshot().scan(table, &KeyRange::ALL, false, &mut |key, row| {
         found.push((key.clone(), row.clone()));
@@ -138,7 +141,7 @@ fn indexes_are_there_again_and_only_taken_keys_are_stored() {
     };
     let rows = || (0..3_000).map(|number| image(3, number, "text"));
     let state_with = |catalog, taken: bool| {
-        let state = State::new(catalog);
+        let state = Memory.create(catalog).unwrap();
         let keys = rows().filter(|_| taken).map(|image| {
             let row = image.value.unwrap();
             let key = index.unique_entry(&row).unwrap().unwrap();
@@ -146,42 +149,42 @@ fn indexes_are_there_again_and_only_taken_keys_are_stored() {
         });
         let mut changes: Vec<AfterImage> = rows().chain(keys).collect();
         changes.sort_by(|a, b| a.row.cmp(&b.row));
-        state.apply(Version::after_batch(1, 0), &changes, None);
+        state.apply(Version::after_batch(1, 0), &changes, None).unwrap();
         state
     };
     let before = state_with(indexed(true), true);
-    let bytes = written(&before, &live());
-    let after = read_checkpoint(&bytes[..]).unwrap().state;
+    let bytes = written(&*before, &live());
+    let after = read_checkpoint(&bytes[..], &Memory).unwrap().state;
     for table in [TableId(3), index.entries(), index.unique_entries()] {
-        assert_eq!(all_of(&after, table), all_of(&before, table));
-        assert_eq!(all_of(&after, table).len(), 3_000);
+        assert_eq!(all_of(&*after, table), all_of(&*before, table));
+        assert_eq!(all_of(&*after, table).len(), 3_000);
     }
-    assert_eq!(written(&after, &live()), bytes);
+    assert_eq!(written(&*after, &live()), bytes);
     // An index that is not unique takes no more room than its name.
     let [ordered, none] =
-        [indexed(false), catalog()].map(|catalog| written(&state_with(catalog, false), &live()).len());
+        [indexed(false), catalog()].map(|catalog| written(&*state_with(catalog, false), &live()).len());
     assert!(ordered - none < 100, "{none} bytes without the index, {ordered} with it");
 }
 
 #[test]
 fn equal_states_have_equal_checkpoints_whatever_led_to_them() {
     let (one, other) = (state(500, 1), state(500, 37));
-    assert_eq!(written(&one, &live()), written(&other, &live()));
+    assert_eq!(written(&*one, &live()), written(&*other, &live()));
     let content_digest = |snapshot: &dyn Snapshot| content_digest(snapshot).unwrap();
     let digest = content_digest(&*one.snapshot());
     assert_eq!(digest, content_digest(&*other.snapshot()));
     assert_eq!(digest, content_digest(&rows_of(&*one.snapshot())), "the plain state has the same content");
-    one.apply(Version::after_batch(90, 0), &[image(3, 400, "other")], None);
+    one.apply(Version::after_batch(90, 0), &[image(3, 400, "other")], None).unwrap();
     assert_ne!(digest, content_digest(&*one.snapshot()));
 }
 
 #[test]
 fn a_state_read_from_a_checkpoint_goes_on() {
-    let bytes = written(&state(100, 1), &live());
-    let Checkpoint { state, mut live, .. } = read_checkpoint(&bytes[..]).unwrap();
+    let bytes = written(&*state(100, 1), &live());
+    let Checkpoint { state, mut live, .. } = read_checkpoint(&bytes[..], &Memory).unwrap();
     let before = state.snapshot();
-    state.apply(Version::after_batch(41, 0), &[image(3, 5, "new"), image(3, 100, "more")], None);
-    assert_eq!(rows_of(&*before), rows_of(&*read_checkpoint(&bytes[..]).unwrap().state.snapshot()));
+    state.apply(Version::after_batch(41, 0), &[image(3, 5, "new"), image(3, 100, "more")], None).unwrap();
+    assert_eq!(rows_of(&*before), rows_of(&*read_checkpoint(&bytes[..], &Memory).unwrap().state.snapshot()));
     assert_eq!(state.rows(TableId(3)), 101);
     live.begin_block(41);
     let known = live.content().iter().next().unwrap();
@@ -190,27 +193,30 @@ fn a_state_read_from_a_checkpoint_goes_on() {
 
 #[test]
 fn every_flipped_byte_and_every_torn_end_is_an_error() {
-    let bytes = written(&state(2, 1), &live_since(40));
+    let bytes = written(&*state(2, 1), &live_since(40));
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << (at % 8);
-        assert!(read_checkpoint(&damaged[..]).is_err(), "byte {at} flipped");
-        assert!(read_checkpoint(&bytes[..at]).is_err(), "torn after {at} bytes");
+        assert!(read_checkpoint(&damaged[..], &Memory).is_err(), "byte {at} flipped");
+        assert!(read_checkpoint(&bytes[..at], &Memory).is_err(), "torn after {at} bytes");
     }
     let longer = [&bytes[..], &[0]].concat();
-    assert!(matches!(read_checkpoint(&longer[..]), Err(CheckpointError::Damaged { .. })));
-    assert!(matches!(read_checkpoint(&b"something else entirely"[..]), Err(CheckpointError::Format { .. })));
+    assert!(matches!(read_checkpoint(&longer[..], &Memory), Err(CheckpointError::Damaged { .. })));
+    assert!(matches!(
+        read_checkpoint(&b"something else entirely"[..], &Memory),
+        Err(CheckpointError::Format { .. })
+    ));
 }
 
 /// Claims of lengths and counts are not believed: reading ends where the bytes end, without the memory for the claim.
 #[test]
 fn claimed_lengths_do_not_take_memory() {
-    let bytes = written(&state(0, 1), &LiveRequests::new());
+    let bytes = written(&*state(0, 1), &LiveRequests::new());
     let catalog_length = 8 + 4 + 104;
     let mut claims = bytes[..catalog_length].to_vec();
     claims.extend_from_slice(&u32::MAX.to_le_bytes());
     let endless = claims.as_slice().chain(std::io::repeat(0).take(1 << 20));
-    assert!(matches!(read_checkpoint(endless), Err(CheckpointError::Read(_))));
+    assert!(matches!(read_checkpoint(endless, &Memory), Err(CheckpointError::Read(_))));
 }
 
 fn stored(bytes: &[u8]) -> Result<StoredState, CheckpointError> {
@@ -226,7 +232,7 @@ fn stored(bytes: &[u8]) -> Result<StoredState, CheckpointError> {
 fn a_checkpoint_on_the_disk_has_the_tree_of_the_memory_and_gives_proofs_and_pieces() {
     for rows in [0, 1, 6_000] {
         let (state, live) = (state(rows, 2), live());
-        let stored = stored(&written(&state, &live)).unwrap();
+        let stored = stored(&written(&*state, &live)).unwrap();
         let (snapshot, live) = (state.snapshot(), live.content());
         let tree = StateTree::new(snapshot.as_ref(), &live).unwrap();
         assert_eq!((stored.tree(), *stored.header()), (&tree, HEADER));
@@ -252,7 +258,7 @@ fn a_checkpoint_on_the_disk_has_the_tree_of_the_memory_and_gives_proofs_and_piec
 
 #[test]
 fn a_checkpoint_that_was_damaged_later_gives_an_error_and_nothing_wrong() {
-    let bytes = written(&state(2_000, 1), &live());
+    let bytes = written(&*state(2_000, 1), &live());
     let damaged = std::sync::Arc::new(parking_lot::Mutex::new(bytes.clone()));
     let content = damaged.clone();
     let read_at = move |place: u64, into: &mut [u8]| {

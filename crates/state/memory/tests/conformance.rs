@@ -1,0 +1,3 @@
+//! What every store must do.
+
+state::conformance!(memory::Memory);
