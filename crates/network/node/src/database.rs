@@ -111,7 +111,7 @@ impl NodeDatabase {
 }
 
 /// Whether a transaction must be endorsed before it can be ordered. What is no transaction is not.
-fn is_proposal(bytes: &Bytes) -> bool {
+pub(crate) fn is_proposal(bytes: &Bytes) -> bool {
     SignedTransaction::from_bytes(bytes)
         .is_ok_and(|signed| signed.endorsed.is_none() && !sql::is_schema_change(&signed.transaction.payload))
 }

@@ -218,7 +218,7 @@ fn endorsing(
 ) -> Endorsing {
     let NodeParts { charters, verifier, published, proposer, metrics, .. } = parts;
     let own_key = key.public_key();
-    let (verifier, oracles) = (verifier.clone(), Arc::new(oracles));
+    let (verifier, oracles) = (verifier.clone(), Some(Arc::new(oracles)));
     let endorser = Endorser::new(organisation, key, charters.clone(), verifier, states, oracles, pool);
     let endorser = Arc::new(endorser);
     let peers = Peers::new(charters.clone(), (organisation, own_key), published.newest().0);

@@ -2,24 +2,31 @@
 //! scrubbing.
 
 use crate::attesting::Message;
+use crate::charters::DecidedCharters;
 use crate::core::{self, Core, Member, NodeParts, OrderingStart};
+use crate::database::is_proposal;
+use crate::endorsing::{Aborted, Endorser, Gather, Others};
 use crate::pipeline::Inline;
 use crate::submission::{Submitted, Submitter};
 use crate::{Faults, Join, NodeConfig, NodeError, NodeOptions};
 use bytes::Bytes;
-use crypto::{Digest, SecretKey};
+use crypto::{Digest, PublicKey, SecretKey};
+use futures::FutureExt;
 use ledger::Ledger;
 use ordering::{Admission, Delivery, Services};
+use parking_lot::Mutex;
 use state::Stores;
+use std::future::ready;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Attestation, Charter, Charters, CheckpointRoot, OutcomeHeader, Pipeline, SqlError,
-    SubmissionReply, Value,
+    AnswerAt, Attestation, Charter, Charters, CheckpointRoot, Organisation, OutcomeHeader, Pipeline,
+    ProposalReply, ProposalRequest, SqlError, SubmissionReply, Value,
 };
 
 /// Steps that a query may take.
@@ -31,8 +38,12 @@ pub struct SimulatedMember {
     pub folder: PathBuf,
     /// The ledger's charter.
     pub charter: Arc<Charter>,
-    /// Signs what blocks came to.
+    /// Signs what blocks came to, and what it endorses.
     pub node_key: SecretKey,
+    /// Position of its organisation in the charter, or where that will be once it has come in.
+    pub organisation: u16,
+    /// How validation is scheduled.
+    pub pipeline: Pipeline,
     /// Megabytes of the history of rows; 0 keeps none.
     pub row_history_megabytes: u64,
     /// So many blocks behind it joins from another node's checkpoint; `None`: it executes every block.
@@ -50,8 +61,67 @@ pub struct SimulatedNode {
     pipeline: Inline,
     parts: NodeParts,
     submitter: Arc<Submitter>,
+    /// Where transactions are executed before they are ordered.
+    endorsing: Option<Endorsing>,
     /// Why it stopped for good.
     stopped: Option<String>,
+}
+
+/// Asks the node of another organisation to endorse; says why it does not answer.
+pub type Ask<'a> = &'a dyn Fn(&Organisation, &ProposalRequest) -> Result<ProposalReply, String>;
+
+/// What a node does for endorsements.
+struct Endorsing {
+    gather: Gather,
+    own_key: PublicKey,
+    /// Counts submissions, so that the others are asked in turn.
+    turn: AtomicUsize,
+    /// Their clients hear of it when the state that they failed on is recorded.
+    aborted: Mutex<Vec<Aborted>>,
+}
+
+/// The other endorsers of a height, each a call away.
+struct Asked<'a> {
+    charter: Arc<Charter>,
+    names: Vec<String>,
+    preference: Vec<u16>,
+    ask: Ask<'a>,
+}
+
+impl<'a> Asked<'a> {
+    /// This node comes first, the others in turn, beginning behind it with the one of number `turn`.
+    fn at(height: u64, charters: &DecidedCharters, own: &PublicKey, turn: usize, ask: Ask<'a>) -> Asked<'a> {
+        let charter = charters.at(height);
+        let count = charter.organisations.len();
+        let own = charter.member(own).filter(|position| charter.signs_at(*position, height));
+        let first = own.unwrap_or(0) + 1 + turn % count.saturating_sub(1).max(1);
+        let others = (0..count).map(|offset| (first + offset) % count);
+        let others = others.filter(|position| Some(*position) != own && charter.signs_at(*position, height));
+        let preference = own.into_iter().chain(others).map(|position| position as u16).collect();
+        let names = charter.organisations.iter().map(|organisation| organisation.name.clone()).collect();
+        Asked { names, preference, charter, ask }
+    }
+}
+
+impl Others for Asked<'_> {
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn preference(&self) -> Vec<u16> {
+        self.preference.clone()
+    }
+
+    fn ask(
+        &self,
+        organisation: u16,
+        request: &ProposalRequest,
+    ) -> impl Future<Output = Result<ProposalReply, String>> + Send {
+        ready((self.ask)(&self.charter.organisations[usize::from(organisation)], request))
+    }
+
+    /// Whoever has failed is asked again at its next turn: how long ago that was is a matter of the node's clock.
+    fn avoid(&self, _organisation: u16) {}
 }
 
 impl SimulatedNode {
@@ -80,7 +150,7 @@ impl SimulatedNode {
             client_transactions_per_second: None,
             query_memory_megabytes: None,
             scrub_megabytes_per_second: Some(0),
-            pipeline: Pipeline::Serial,
+            pipeline: member.pipeline,
             answer_at: AnswerAt::default(),
             join: if member.join_behind_blocks.is_some() { Join::Checkpoint } else { Join::Replay },
             join_behind_blocks: member.join_behind_blocks,
@@ -95,7 +165,7 @@ impl SimulatedNode {
         let whose = Member {
             folder: &member.folder,
             charter: &member.charter,
-            node_key: member.node_key,
+            node_key: member.node_key.clone(),
             config: &config,
             options,
             clock: clock.clone(),
@@ -103,8 +173,9 @@ impl SimulatedNode {
         let join = |OrderingStart { height, charters, .. }, admission| Ok(join(height, charters, admission));
         let Core { parts, services, stages, recovered, attest, exchanging, submitter, .. } =
             core::open(whose, join)?;
+        let endorsing = endorsing(&parts, &submitter, member.node_key, member.organisation)?;
         let pipeline = Inline::new(stages, recovered, attest, exchanging, services.messages, clock)?;
-        Ok(SimulatedNode { pipeline, parts, submitter, stopped: None })
+        Ok(SimulatedNode { pipeline, parts, submitter, endorsing, stopped: None })
     }
 
     /// Heights that ordering is to give before what it has delivered.
@@ -125,6 +196,11 @@ impl SimulatedNode {
         if self.stopped.is_none() {
             self.stopped = self.pipeline.turn().err().map(|error| error.to_string());
         }
+        if let Some(Endorsing { aborted, .. }) = &self.endorsing {
+            let recorded: Vec<Aborted> =
+                aborted.lock().extract_if(.., |one| one.is_recorded(&self.submitter)).collect();
+            recorded.into_iter().for_each(|one| one.tell(&self.submitter));
+        }
     }
 
     /// Why the pipeline has ended: it is for an operator to start the node again.
@@ -137,8 +213,14 @@ impl SimulatedNode {
         self.stopped.clone().or_else(|| self.parts.published.not_serving())
     }
 
-    /// Submits transactions as the gateway does; replies come with [`SimulatedNode::turn`].
-    pub fn submit(&self, transactions: Vec<Bytes>, answer_at: AnswerAt) -> mpsc::Receiver<SubmissionReply> {
+    /// Submits transactions as the gateway does; replies come with [`SimulatedNode::turn`]. What is to be endorsed before it
+    /// is ordered is endorsed by those that `ask` reaches.
+    pub fn submit(
+        &self,
+        transactions: Vec<Bytes>,
+        answer_at: AnswerAt,
+        ask: Ask<'_>,
+    ) -> mpsc::Receiver<SubmissionReply> {
         let (replies, receiver) = mpsc::channel(transactions.len().max(1));
         let submitted = (0..).zip(transactions);
         let submitted = submitted.map(|(position, bytes)| Submitted {
@@ -147,8 +229,22 @@ impl SimulatedNode {
             answer_at,
             replies: replies.clone(),
         });
-        self.submitter.submit(submitted.collect());
+        let Some(endorsing) = &self.endorsing else {
+            self.submitter.submit(submitted.collect());
+            return receiver;
+        };
+        let (proposals, ready): (Vec<Submitted>, Vec<Submitted>) =
+            submitted.partition(|one| is_proposal(&one.bytes));
+        endorsing.endorse(proposals, &self.parts.charters, ask);
+        if !ready.is_empty() {
+            self.submitter.submit(ready);
+        }
         receiver
+    }
+
+    /// Endorses what others propose, or says why not. `None`: on this ledger nothing is endorsed.
+    pub fn propose(&self, request: ProposalRequest) -> Option<ProposalReply> {
+        self.endorsing.as_ref().map(|endorsing| endorsing.gather.endorser.answer_at_once(request))
     }
 
     /// The rows of a query on the newest applied state, and its height.
@@ -200,6 +296,40 @@ impl SimulatedNode {
     pub fn checkpoints(&self) -> Vec<u64> {
         self.parts.checkpoints.newest()
     }
+}
+
+impl Endorsing {
+    /// Has these endorsed and handed to ordering. The others answer at once, so nothing is left to wait for.
+    fn endorse(&self, proposals: Vec<Submitted>, charters: &DecidedCharters, ask: Ask<'_>) {
+        let (executed, aborted) = self.gather.execute(proposals);
+        self.aborted.lock().extend(aborted);
+        let Some(executed) = executed else { return };
+        let turn = self.turn.fetch_add(1, Atomic::Relaxed);
+        let others = Asked::at(executed.next_height(), charters, &self.own_key, turn, ask);
+        let endorsed = self.gather.endorse(executed, &others).now_or_never();
+        endorsed.expect("nobody is waited for who answers at once");
+    }
+}
+
+/// What a node does for endorsements, under charters that ask for them.
+fn endorsing(
+    parts: &NodeParts,
+    submitter: &Arc<Submitter>,
+    key: SecretKey,
+    organisation: u16,
+) -> Result<Option<Endorsing>, NodeError> {
+    let Some(states) = parts.states.clone() else { return Ok(None) };
+    let (charters, verifier) = (parts.charters.clone(), parts.verifier.clone());
+    let (own_key, pool) = (key.public_key(), core::threads("endorse", 1)?);
+    let endorser = Endorser::new(organisation, key, charters, verifier, states, None, pool);
+    let gather = Gather {
+        endorser: Arc::new(endorser),
+        proposer: parts.proposer.clone(),
+        submitter: submitter.clone(),
+        metrics: parts.metrics.clone(),
+        simulated_within: Duration::MAX,
+    };
+    Ok(Some(Endorsing { gather, own_key, turn: AtomicUsize::new(0), aborted: Mutex::default() }))
 }
 
 /// What a node would say that found other outcomes and roots: its attestations signed anew, certificates and headers changed.

@@ -46,7 +46,8 @@ pub(crate) struct Endorser {
     charters: Arc<DecidedCharters>,
     verifier: Arc<Verifier>,
     states: Arc<RecentStates>,
-    oracles: Arc<OracleSources>,
+    /// `None`: it knows none.
+    oracles: Option<Arc<OracleSources>>,
     /// Threads of its own: a contract that waits for an oracle must not hold up the execution of blocks.
     pool: rayon::ThreadPool,
     requests: Semaphore,
@@ -59,7 +60,7 @@ impl Endorser {
         charters: Arc<DecidedCharters>,
         verifier: Arc<Verifier>,
         states: Arc<RecentStates>,
-        oracles: Arc<OracleSources>,
+        oracles: Option<Arc<OracleSources>>,
         pool: rayon::ThreadPool,
     ) -> Endorser {
         let (ledger, requests) = (charters.all().ledger(), Semaphore::new(REQUESTS_MAX));
@@ -86,7 +87,9 @@ impl Endorser {
     ) -> Vec<Result<Simulated, (TransactionId, ProposalRefusal)>> {
         let start = Instant::now();
         let mut basis = basis.clone();
-        basis.oracles = Some(Arc::new(AskedOnce::new(self.oracles.clone())));
+        if let Some(oracles) = &self.oracles {
+            basis.oracles = Some(Arc::new(AskedOnce::new(oracles.clone())));
+        }
         let simulate = |judged: Judged| {
             let transaction = judged.map_err(|(id, reason)| (id, ProposalRefusal::Rejected(reason)))?;
             if start.elapsed() > within {
@@ -130,21 +133,38 @@ impl Endorser {
             return Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message));
         };
         // Signatures and contracts: tell the runtime that this thread is busy for a while.
-        let answers = tokio::task::block_in_place(|| self.endorse(&basis, request));
+        let answers = tokio::task::block_in_place(|| self.endorse(&basis, request, SIMULATED_WITHIN));
         Ok(ProposalReply::Answers { height: basis.height, answers })
+    }
+
+    /// Answers a request at once, on a state that is there, however long its contracts take.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn answer_at_once(&self, request: ProposalRequest) -> ProposalReply {
+        let basis = match request.height {
+            None => Ok(self.states.newest()),
+            Some(height) => self.states.there(height),
+        };
+        match basis {
+            Ok(basis) => {
+                let answers = self.endorse(&basis, request, Duration::MAX);
+                ProposalReply::Answers { height: basis.height, answers }
+            }
+            Err(NoSuchState { oldest, newest }) => ProposalReply::NoSuchState { oldest, newest },
+        }
     }
 
     fn endorse(
         &self,
         basis: &EndorsementBasis,
         request: ProposalRequest,
+        within: Duration,
     ) -> Vec<Result<ProposalAnswer, ProposalRefusal>> {
         let (transactions, expected): (Vec<Bytes>, Vec<Option<Digest>>) = request
             .proposals
             .into_iter()
             .map(|proposal| (Bytes::from(proposal.transaction), proposal.expected))
             .unzip();
-        let simulated = self.simulate(basis, &transactions, SIMULATED_WITHIN);
+        let simulated = self.simulate(basis, &transactions, within);
         let found: Vec<(TransactionId, Digest)> =
             simulated.iter().flatten().map(|one| (one.transaction.id, one.digest)).collect();
         let mut endorsements = self.sign(basis.height, &found).into_iter();

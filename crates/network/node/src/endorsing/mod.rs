@@ -8,7 +8,8 @@
 //!
 //! When this node leads, [`Proposer`] arranges what goes into its block (Fabric++).
 //!
-//! What is decided is in [`Collection`], which knows no network; [`Collector`] and [`Peers`] are the async edge.
+//! What is decided is in [`Collection`], which knows no network; [`Gather`](gather::Gather) brings a batch through it;
+//! [`Collector`] and [`Peers`] are the async edge.
 //!
 //! # Rules
 //!
@@ -33,6 +34,7 @@
 mod collection;
 mod collector;
 mod endorser;
+mod gather;
 mod oracles;
 mod peers;
 mod proposer;
@@ -40,6 +42,8 @@ mod states;
 
 pub(crate) use collector::Collector;
 pub(crate) use endorser::Endorser;
+#[cfg(feature = "simulation")]
+pub(crate) use gather::{Aborted, Gather, Others};
 pub(crate) use oracles::OracleSources;
 pub(crate) use peers::Peers;
 pub(crate) use proposer::Proposer;

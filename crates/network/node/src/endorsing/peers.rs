@@ -1,3 +1,4 @@
+use super::gather::Others;
 use crate::NodeError;
 use crate::charters::DecidedCharters;
 use client::{ClientError, Endorser};
@@ -28,7 +29,7 @@ pub(crate) struct Endorsers {
     /// Whose endorsements count, by position: keys expire.
     signs: Vec<bool>,
     /// Names of the organisations, by position.
-    pub(crate) names: Vec<String>,
+    names: Vec<String>,
     /// Position of this node's organisation, where its key is the one that counts.
     own: Option<u16>,
     /// By position in the charter; `None`: it has no address there, has left, or is this node's organisation.
@@ -105,9 +106,14 @@ impl Endorsers {
         }
     }
 
+    /// The same, of whom another one is asked first at every turn.
+    pub(crate) fn in_turn(&self, turn: usize) -> InTurn<'_> {
+        InTurn { endorsers: self, turn }
+    }
+
     /// Positions of those that can be asked, by preference: this node, then the others in turn, beginning behind it with
     /// the one of number `turn`, and last those that have failed a moment ago.
-    pub(crate) fn by_preference(&self, turn: usize) -> Vec<u16> {
+    fn by_preference(&self, turn: usize) -> Vec<u16> {
         let (now, count) = (Instant::now(), self.peers.len());
         let first = usize::from(self.own.unwrap_or(0)) + 1 + turn % count.saturating_sub(1).max(1);
         let in_turn = (0..count).map(|offset| (first + offset) % count);
@@ -122,12 +128,7 @@ impl Endorsers {
         self.own.into_iter().chain(others).collect()
     }
 
-    /// Asks one; says for people why there is no answer.
-    pub(crate) async fn ask(
-        &self,
-        organisation: u16,
-        request: &ProposalRequest,
-    ) -> Result<ProposalReply, String> {
+    async fn ask(&self, organisation: u16, request: &ProposalRequest) -> Result<ProposalReply, String> {
         let Some(Some(peer)) = self.peers.get(usize::from(organisation)) else {
             return Err("the charter does not say where it endorses".to_string());
         };
@@ -151,10 +152,34 @@ impl Endorsers {
     }
 
     /// One has failed, forged, or found something else: it is asked last for a while.
-    pub(crate) fn avoid(&self, organisation: u16) {
+    fn avoid(&self, organisation: u16) {
         if let Some(Some(peer)) = self.peers.get(usize::from(organisation)) {
             *peer.avoided_until.lock() = Some(Instant::now() + AVOIDED_FOR);
         }
+    }
+}
+
+/// Whom one batch asks.
+pub(crate) struct InTurn<'a> {
+    endorsers: &'a Endorsers,
+    turn: usize,
+}
+
+impl Others for InTurn<'_> {
+    fn names(&self) -> &[String] {
+        &self.endorsers.names
+    }
+
+    fn preference(&self) -> Vec<u16> {
+        self.endorsers.by_preference(self.turn)
+    }
+
+    async fn ask(&self, organisation: u16, request: &ProposalRequest) -> Result<ProposalReply, String> {
+        self.endorsers.ask(organisation, request).await
+    }
+
+    fn avoid(&self, organisation: u16) {
+        self.endorsers.avoid(organisation);
     }
 }
 

@@ -69,6 +69,11 @@ impl RecentStates {
         let mut newest = self.newest.subscribe();
         // Whether it came or not, what is there says.
         let _ = tokio::time::timeout(within, newest.wait_for(|newest| *newest >= height)).await;
+        self.there(height)
+    }
+
+    /// The state after the block at `height`, if it is there now.
+    pub(crate) fn there(&self, height: u64) -> Result<EndorsementBasis, NoSuchState> {
         let states = self.states.read();
         let heights =
             states.front().zip(states.back()).map(|(oldest, newest)| (oldest.height, newest.height));
