@@ -3,20 +3,22 @@
 
 use crate::amendment::Amendment;
 use crate::chance::Chance;
-use crate::history::{Answer, History, NodeRead, Submitted};
-use crate::plan::Plan;
+use crate::history::{Answer, History, NodeRead, Refused, Submitted};
+use crate::liar::endorse_wrongly;
+use crate::plan::{Plan, TROUBLE};
 use crate::workload::{Operation, READ_ALL, SETUP, numbers};
 use crate::world::NodeState;
 use bytes::Bytes;
-use crypto::SecretKey;
-use ordering::simulation::root_key;
+use crypto::{Digest, SecretKey};
+use ordering::simulation::{node_key, root_key};
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, error::TryRecvError};
 use types::{
-    AnswerAt, Credential, Identity, RejectReason, RequestId, SubmissionRefusal, SubmissionReply,
-    TransactionId,
+    AnswerAt, Credential, ExecutionModel, Identity, Organisation, Outcome, ProposalReply, ProposalRequest,
+    Receipt, RejectReason, RequestId, SubmissionRefusal, SubmissionReply, TransactionId,
 };
 
 /// Heights for which most transactions may wait.
@@ -35,7 +37,23 @@ pub(crate) struct Clients {
     newcomer: Option<usize>,
     transactions: usize,
     /// Which nodes may be asked.
+    among: Among,
+}
+
+/// Nodes that clients ask, and that endorse what others ask.
+struct Among {
     nodes: Range<usize>,
+    /// Transactions are endorsed before they are ordered.
+    endorses: bool,
+    /// Only nodes that have recorded this height are asked to endorse: others do not know the tables yet.
+    from_height: u64,
+    /// What becomes of questions to endorsers.
+    chance: RefCell<Chance>,
+    /// Of those a lying one has answered.
+    lies: Cell<u64>,
+    /// Until everything works, so many of a hundred arrive.
+    arrive_percent: u64,
+    ledger: Digest,
 }
 
 struct Client {
@@ -89,7 +107,15 @@ impl Clients {
             steady: plan.leaver().unwrap_or(founders),
             newcomer,
             transactions,
-            nodes,
+            among: Among {
+                nodes,
+                endorses: plan.charter.execution == ExecutionModel::ExecuteOrderValidate,
+                from_height: 0,
+                chance: RefCell::new(Chance::new(seed, "questions to endorsers")),
+                lies: Cell::new(0),
+                arrive_percent: plan.links.arrive_percent.into(),
+                ledger,
+            },
         }
     }
 
@@ -112,7 +138,7 @@ impl Clients {
                     step if step < SETUP.len() => Operation::Setup(step),
                     _ if client.done >= self.transactions => continue,
                     _ if client.chance.percent(15) => {
-                        client.read(nodes, self.nodes.clone(), history);
+                        client.read(nodes, self.among.nodes.clone(), history);
                         client.pause = now + client.chance.millis(5, 300);
                         continue;
                     }
@@ -121,18 +147,30 @@ impl Clients {
                         None => Operation::any(&mut client.chance),
                     },
                 };
-                client.begin(operation, now, nodes, self.nodes.clone(), history);
+                client.begin(operation, now, nodes, &self.among, history);
                 continue;
             };
-            let (mut ended, mut too_early) = (false, false);
+            let is_setup = self.setup < SETUP.len();
+            let (mut ended, mut too_early, mut later) = (false, false, false);
+            let mut committed_at = None;
             waiting.asked.retain_mut(|(node, start, replies)| match replies.try_recv() {
                 Err(TryRecvError::Empty) => true,
                 // Its node was killed.
                 Err(TryRecvError::Disconnected) => false,
+                // Somebody's endorsements, not the transaction: with others it may stand in a block yet.
+                Ok(SubmissionReply { result: Ok(Receipt { outcome: Outcome::Rejected(_), .. }), .. })
+                    if is_setup && self.among.endorses =>
+                {
+                    later = true;
+                    false
+                }
                 Ok(SubmissionReply { result: Ok(receipt), .. }) => {
                     let answer_at = waiting.answer_at;
                     let doubtful = answer_at == AnswerAt::Recorded && nodes[*node].tampered;
                     let (node, start) = (*node, *start);
+                    if matches!(receipt.outcome, Outcome::Committed(_)) {
+                        committed_at = Some(receipt.height);
+                    }
                     let answer = Answer { receipt, node, start, answer_at, doubtful, at: now };
                     answers.push(answer.clone());
                     if let Some(submitted) = history.submitted.get_mut(&waiting.id) {
@@ -142,8 +180,10 @@ impl Clients {
                     false
                 }
                 Ok(SubmissionReply { result: Err(SubmissionRefusal::Rejected(reason)), .. }) => {
-                    if let Some(submitted) = history.submitted.get_mut(&waiting.id) {
-                        submitted.refused |= matches!(reason, RejectReason::Expired { .. });
+                    if let Some(submitted) = history.submitted.get_mut(&waiting.id)
+                        && matches!(reason, RejectReason::Expired { .. })
+                    {
+                        submitted.refused = Some(Refused::Never);
                     }
                     // Its organisation has not come in yet, as far as this node knows.
                     too_early = self.newcomer == Some(client.organisation)
@@ -151,20 +191,85 @@ impl Clients {
                     ended = true;
                     false
                 }
+                // The set-up is refused by nodes that do not have the step before yet.
+                Ok(SubmissionReply { result: Err(SubmissionRefusal::Aborted(error)), .. }) if !is_setup => {
+                    if let Some(submitted) = history.submitted.get_mut(&waiting.id)
+                        && submitted.refused.is_none()
+                        && !nodes[*node].tampered
+                    {
+                        submitted.refused = Some(Refused::Aborted(error));
+                    }
+                    ended = true;
+                    false
+                }
+                // Nobody has had it ordered: the same bytes again, a little later.
+                Ok(SubmissionReply {
+                    result:
+                        Err(
+                            SubmissionRefusal::Aborted(_)
+                            | SubmissionRefusal::NotEndorsed(_)
+                            | SubmissionRefusal::EarlyAbort { .. },
+                        ),
+                    ..
+                }) => {
+                    later = true;
+                    false
+                }
                 Ok(_) => false,
             });
             if ended {
                 client.current = None;
                 client.pause = now + client.chance.millis(0, 400);
-                match self.setup < SETUP.len() {
+                match is_setup {
+                    // What was endorsed may have become stale: then the same is signed anew.
+                    true if self.among.endorses && committed_at.is_none() => {}
                     true => self.setup += 1,
                     false => client.done += usize::from(!too_early),
                 }
+                if is_setup {
+                    self.among.from_height = self.among.from_height.max(committed_at.unwrap_or(0));
+                }
+            } else if later && waiting.asked.is_empty() {
+                client.pause = now + client.chance.millis(20, 400);
             } else if waiting.asked.is_empty() || now >= waiting.patience {
-                client.submit(now, nodes, self.nodes.clone());
+                client.submit(now, nodes, &self.among);
             }
         }
         answers
+    }
+}
+
+impl Among {
+    /// What an organisation's node answers that is asked to endorse: at once, or never.
+    fn ask(
+        &self,
+        now: Duration,
+        nodes: &[NodeState],
+        organisation: &Organisation,
+        request: &ProposalRequest,
+    ) -> Result<ProposalReply, String> {
+        if now < TROUBLE && !self.chance.borrow_mut().percent(self.arrive_percent) {
+            return Err("it does not answer in time".to_string());
+        }
+        let silent = || "it cannot be reached".to_string();
+        let number = (0..nodes.len())
+            .find(|node| node_key(*node).public_key() == organisation.node_key)
+            .ok_or_else(silent)?;
+        let node = nodes[number].serving().ok_or_else(silent)?;
+        let reply = match nodes[number].endorses_wrongly {
+            true => {
+                let turn = self.lies.replace(self.lies.get() + 1);
+                endorse_wrongly(number, &self.ledger, request, turn, |request| node.propose(request))
+            }
+            false => node.propose(request.clone()),
+        };
+        match reply {
+            Some(reply @ ProposalReply::Answers { .. }) => Ok(reply),
+            Some(ProposalReply::NoSuchState { oldest, newest }) => {
+                Err(format!("it has the states of heights {oldest} to {newest}"))
+            }
+            None => Err(silent()),
+        }
     }
 }
 
@@ -174,7 +279,7 @@ impl Client {
         operation: Operation,
         now: Duration,
         nodes: &[NodeState],
-        among: Range<usize>,
+        among: &Among,
         history: &mut History,
     ) {
         let height = nodes.iter().map(NodeState::height).max().unwrap_or(0);
@@ -188,9 +293,9 @@ impl Client {
             if self.chance.percent(35) && !is_setup { AnswerAt::Recorded } else { AnswerAt::Attested };
         let bytes = Bytes::from(signed.to_bytes());
         self.current = Some(TransactionUnderWay { id, bytes, answer_at, asked: Vec::new(), patience: now });
-        let submitted = Submitted { operation, at: now, answers: Vec::new(), refused: false };
+        let submitted = Submitted { operation, at: now, answers: Vec::new(), refused: None };
         history.submitted.insert(id, submitted);
-        self.submit(now, nodes, among.clone());
+        self.submit(now, nodes, among);
         // In a hurry: the same at another node, at once.
         if self.chance.percent(15) {
             self.submit(now, nodes, among);
@@ -198,13 +303,16 @@ impl Client {
     }
 
     /// Gives the transaction to some node.
-    fn submit(&mut self, now: Duration, nodes: &[NodeState], among: Range<usize>) {
+    fn submit(&mut self, now: Duration, nodes: &[NodeState], among: &Among) {
         let Some(waiting) = &mut self.current else { return };
-        let place = self.chance.within(among.start as u64, among.end as u64 - 1) as usize;
+        let place = self.chance.within(among.nodes.start as u64, among.nodes.end as u64 - 1) as usize;
         waiting.patience = now + self.chance.millis(800, 4_000);
-        match nodes[place].serving() {
+        match nodes[place].serving().filter(|node| !among.endorses || node.newest().0 >= among.from_height) {
             Some(node) => {
-                let replies = node.submit(vec![waiting.bytes.clone()], waiting.answer_at);
+                let ask = |organisation: &Organisation, request: &ProposalRequest| {
+                    among.ask(now, nodes, organisation, request)
+                };
+                let replies = node.submit(vec![waiting.bytes.clone()], waiting.answer_at, &ask);
                 waiting.asked.push((place, nodes[place].starts, replies));
             }
             None => self.pause = now + self.chance.millis(20, 200),

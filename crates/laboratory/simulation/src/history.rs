@@ -1,11 +1,14 @@
 //! What happened as clients and ledgers tell it, and whether it can have happened: a plain map replays the blocks.
 
+use crate::snapshots::{Committed, by_snapshots};
 use crate::workload::{Operation, Table};
 use ledger::Ledger;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use types::{AnswerAt, Charter, Charters, Outcome, Receipt, TransactionId};
+use types::{
+    AnswerAt, Charter, Charters, ExecutionModel, Outcome, Receipt, SignedTransaction, SqlError, TransactionId,
+};
 
 /// Orders of one block that are tried before the checker gives up.
 const TRIES_MAX: u32 = 200_000;
@@ -19,8 +22,17 @@ pub struct Submitted {
     pub at: Duration,
     /// What the client was told.
     pub answers: Vec<Answer>,
-    /// The client was told that it will never be executed.
-    pub refused: bool,
+    /// What the client was told of it instead of a receipt.
+    pub refused: Option<Refused>,
+}
+
+/// Why a client has no receipt.
+#[derive(Clone, Debug)]
+pub enum Refused {
+    /// It will never be executed.
+    Never,
+    /// Its contract ended it when it was to be endorsed.
+    Aborted(SqlError),
 }
 
 /// A receipt that a client got.
@@ -51,9 +63,23 @@ pub struct NodeRead {
     pub rows: Vec<Vec<i64>>,
 }
 
+/// What the transactions of a ledger are serialized by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Serialized {
+    /// Block after block.
+    Blocks,
+    /// The snapshots that they were endorsed on: what was executed before it was ordered may stand in front of earlier
+    /// blocks (Fabric#).
+    Snapshots {
+        /// Additions are endorsed as commands.
+        commands: bool,
+    },
+}
+
 /// Everything that clients know.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct History {
+    serialized: Serialized,
     /// All transactions.
     pub submitted: BTreeMap<TransactionId, Submitted>,
     /// All reads.
@@ -67,6 +93,8 @@ pub struct Replayed {
     pub tables: BTreeMap<u64, Table>,
     /// Transactions that were executed.
     pub executed: u64,
+    /// Those of them that committed.
+    pub committed: u64,
     /// Transactions that the blocks hold and that were not executed: repetitions and late ones.
     pub rejected: u64,
 }
@@ -80,6 +108,17 @@ impl Replayed {
 }
 
 impl History {
+    /// Of clients of a ledger with this charter, who know nothing yet.
+    pub fn of(charter: &Charter) -> History {
+        let by_snapshots =
+            charter.execution == ExecutionModel::ExecuteOrderValidate && charter.protocol == "fabric-sharp";
+        let serialized = match by_snapshots {
+            true => Serialized::Snapshots { commands: charter.endorsement.commands },
+            false => Serialized::Blocks,
+        };
+        History { serialized, submitted: BTreeMap::new(), reads: Vec::new() }
+    }
+
     /// Checks what clients know against the blocks of a ledger, and the blocks against the model.
     ///
     /// # Errors
@@ -87,40 +126,42 @@ impl History {
     pub fn check(&self, ledger: &Ledger) -> Result<Replayed, String> {
         let mut replayed = Replayed::default();
         let mut executed: BTreeMap<TransactionId, Receipt> = BTreeMap::new();
-        let mut table = Table::default();
+        let mut blocks = Vec::new();
         for record in ledger.blocks_from(1) {
             let record = record.map_err(|error| format!("a ledger cannot be read: {error}"))?;
             let height = record.block.header.height;
-            let mut waiting = Vec::new();
-            for receipt in &record.outcome.receipts {
+            let mut took_effect = Vec::new();
+            for (receipt, bytes) in record.outcome.receipts.iter().zip(&record.block.transactions) {
                 let Some(submitted) = self.submitted.get(&receipt.transaction) else {
                     return Err(format!("block {height} holds a transaction that no client has signed"));
                 };
-                match &receipt.outcome {
-                    Outcome::Rejected(_) => replayed.rejected += 1,
-                    outcome => {
-                        if let Some(first) = executed.insert(receipt.transaction, receipt.clone()) {
-                            return Err(format!(
-                                "exactly once: {:?} was executed at {}/{} and at {height}/{}",
-                                submitted.operation, first.height, first.index, receipt.index
-                            ));
-                        }
-                        replayed.executed += 1;
-                        if *outcome != Outcome::Conflict {
-                            waiting.push((&submitted.operation, outcome));
-                        }
+                let outcome = match &receipt.outcome {
+                    Outcome::Rejected(_) => {
+                        replayed.rejected += 1;
+                        continue;
                     }
+                    outcome => outcome.clone(),
+                };
+                if let Some(first) = executed.insert(receipt.transaction, receipt.clone()) {
+                    return Err(format!(
+                        "exactly once: {:?} was executed at {}/{} and at {height}/{}",
+                        submitted.operation, first.height, first.index, receipt.index
+                    ));
+                }
+                replayed.executed += 1;
+                replayed.committed += u64::from(matches!(outcome, Outcome::Committed(_)));
+                if outcome != Outcome::Conflict {
+                    let (operation, snapshot) = (&submitted.operation, snapshot_of(bytes));
+                    took_effect.push(Committed { height, operation, outcome, snapshot });
                 }
             }
-            let mut tries = TRIES_MAX;
-            table = serial(&table, &waiting, &mut tries).ok_or_else(|| {
-                let gave_up = if tries == 0 { " among those tried" } else { "" };
-                format!(
-                    "serializability: no order{gave_up} of block {height} explains {waiting:?} on {table:?}"
-                )
-            })?;
-            replayed.tables.insert(height, table.clone());
+            blocks.push((height, took_effect));
         }
+        replayed.tables = match self.serialized {
+            Serialized::Blocks => by_blocks(&blocks)?,
+            Serialized::Snapshots { commands } => by_snapshots(&blocks, commands)?,
+        };
+        self.check_refusals(&replayed)?;
         self.check_answers(&executed)?;
         self.check_real_time()?;
         for read in &self.reads {
@@ -169,11 +210,25 @@ impl History {
         Ok(())
     }
 
+    /// What a contract refused when it was to be endorsed, it refuses on some state that there was.
+    fn check_refusals(&self, replayed: &Replayed) -> Result<(), String> {
+        for submitted in self.submitted.values() {
+            let Some(Refused::Aborted(error)) = &submitted.refused else { continue };
+            if !replayed.tables.values().any(|table| submitted.operation.is_refused_on(table)) {
+                return Err(format!(
+                    "endorsing: {:?} was refused with {error:?}, and there was no state to refuse it on",
+                    submitted.operation
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Every receipt that a client holds is in the ledger, word for word, and nothing that it was told will not be.
     fn check_answers(&self, executed: &BTreeMap<TransactionId, Receipt>) -> Result<(), String> {
         for (id, submitted) in &self.submitted {
             let found = executed.get(id);
-            if submitted.refused && found.is_some() {
+            if matches!(submitted.refused, Some(Refused::Never)) && found.is_some() {
                 return Err(format!("{:?} was executed, and its client was told never", submitted.operation));
             }
             for answer in &submitted.answers {
@@ -218,6 +273,28 @@ impl History {
         }
         Ok(())
     }
+}
+
+/// The height of the state that a transaction was endorsed on.
+fn snapshot_of(transaction: &[u8]) -> Option<u64> {
+    let signed = SignedTransaction::from_bytes(transaction).ok()?;
+    Some(signed.endorsed?.endorsements.first()?.snapshot)
+}
+
+/// The tables after every block, where what takes effect in one block does so behind all that did in the blocks before.
+fn by_blocks(blocks: &[(u64, Vec<Committed<'_>>)]) -> Result<BTreeMap<u64, Table>, String> {
+    let (mut tables, mut table) = (BTreeMap::new(), Table::default());
+    for (height, took_effect) in blocks {
+        let waiting: Vec<(&Operation, &Outcome)> =
+            took_effect.iter().map(|one| (one.operation, &one.outcome)).collect();
+        let mut tries = TRIES_MAX;
+        table = serial(&table, &waiting, &mut tries).ok_or_else(|| {
+            let gave_up = if tries == 0 { " among those tried" } else { "" };
+            format!("serializability: no order{gave_up} of block {height} explains {waiting:?} on {table:?}")
+        })?;
+        tables.insert(*height, table.clone());
+    }
+    Ok(tables)
 }
 
 /// The table after some serial order of the operations that explains every outcome; `None` where none does.

@@ -1,8 +1,8 @@
-//! Nodes that run and lie: in what they tell about outcomes, in what they put into blocks.
+//! Nodes that run and lie: in what they tell about outcomes, in what they put into blocks, in what they endorse.
 
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
-use crypto::sha256;
+use crypto::{Digest, sha256};
 use node::simulation::retell;
 use ordering::simulation::node_key;
 use ordering::{
@@ -13,8 +13,9 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use types::{
-    BlockHeader, Charters, CheckpointCertificate, CheckpointRoot, OutcomeCertificate, OutcomeHeader, Place,
-    RejectReason, TransactionId,
+    BlockHeader, Charters, CheckpointCertificate, CheckpointRoot, EndorsedEffects, OutcomeCertificate,
+    OutcomeHeader, Place, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
+    RejectReason, RowWrite, SignedTransaction, TransactionId, Value, endorse,
 };
 
 /// What a node lies about.
@@ -34,7 +35,12 @@ pub enum Lie {
     Silence,
     /// What it sends to nodes that join from its checkpoint is changed on the way.
     Checkpoints,
+    /// It endorses what transactions do not do, and hands transactions to ordering that do something else than was endorsed.
+    Endorsements,
 }
+
+/// What a lying organisation adds to the last number that a transaction writes.
+const STOLEN: i64 = 1_000;
 
 /// Transactions that a node has and repeats.
 const REPEATED_MAX: usize = 256;
@@ -42,6 +48,7 @@ const REPEATED_MAX: usize = 256;
 /// What the network gives to a lying node, as it uses it.
 pub(crate) struct LyingServices {
     inner: Services,
+    ledger: Digest,
     organisation: usize,
     lie: Lie,
     told: AtomicU64,
@@ -52,9 +59,11 @@ pub(crate) struct LyingServices {
 }
 
 impl LyingServices {
-    pub(crate) fn around(inner: Services, organisation: usize, lie: Lie) -> Services {
+    /// The node of this organisation on this ledger lies.
+    pub(crate) fn around(inner: Services, ledger: Digest, organisation: usize, lie: Lie) -> Services {
         Services::of(Arc::new(LyingServices {
             inner,
+            ledger,
             organisation,
             lie,
             told: AtomicU64::new(0),
@@ -72,12 +81,33 @@ impl LyingServices {
         }
     }
 
+    /// Endorsed transactions, changed: with this organisation's word alone for what they do now, or with that of those who
+    /// have endorsed something else.
+    fn forge(&self, transactions: &[Bytes]) -> Vec<Bytes> {
+        let forged = |bytes: &Bytes| {
+            let mut signed = SignedTransaction::from_bytes(bytes).ok()?;
+            let id = signed.transaction.id();
+            let endorsed = signed.endorsed.as_mut()?;
+            let snapshot = endorsed.endorsements.first()?.snapshot;
+            change_effects(&mut endorsed.effects);
+            if self.told.fetch_add(1, Atomic::Relaxed).is_multiple_of(2) {
+                let found = [(id, endorsed.effects.digest())];
+                let (key, organisation) = (node_key(self.organisation), self.organisation as u16);
+                endorsed.endorsements = endorse(&key, organisation, &self.ledger, snapshot, &found);
+            }
+            Some(Bytes::from(signed.to_bytes()))
+        };
+        transactions.iter().filter_map(forged).collect()
+    }
+
     fn lies_now(&self) -> bool {
         let told = self.told.fetch_add(1, Atomic::Relaxed);
         match self.lie {
             Lie::Attestations | Lie::Certificates => true,
             Lie::Contradictions => told % 2 == 1,
-            Lie::Transactions | Lie::Repetitions | Lie::Silence | Lie::Checkpoints => false,
+            Lie::Transactions | Lie::Repetitions | Lie::Silence | Lie::Checkpoints | Lie::Endorsements => {
+                false
+            }
         }
     }
 }
@@ -88,6 +118,70 @@ fn other(outcome: &mut OutcomeHeader) {
 
 fn other_root(root: &mut CheckpointRoot) {
     root.state_root = sha256(&[&root.state_root.0]);
+}
+
+/// The transaction does, and says that it did, something else.
+fn change_effects(effects: &mut EndorsedEffects) {
+    let change = |value: &mut Value| {
+        if let Value::BigInt(number) = value {
+            *number += STOLEN;
+        }
+    };
+    if let Some(write) = effects.writes.last_mut() {
+        match &mut write.write {
+            RowWrite::Put(row) => {
+                let mut values = row.to_vec();
+                values.last_mut().into_iter().for_each(change);
+                *row = values.into();
+            }
+            RowWrite::Assign(values) => values.last_mut().into_iter().for_each(|(_, value)| change(value)),
+            RowWrite::Add { amount, .. } => *amount += STOLEN,
+            RowWrite::Delete => {}
+        }
+    }
+    let said = effects.results.last_mut().and_then(|result| result.rows.last_mut());
+    said.and_then(|row| row.last_mut()).into_iter().for_each(change);
+}
+
+/// What the lying organisation answers to a request for endorsements, by turns: `honest` answers it as it should be.
+pub(crate) fn endorse_wrongly(
+    organisation: usize,
+    ledger: &Digest,
+    request: &ProposalRequest,
+    turn: u64,
+    honest: impl Fn(ProposalRequest) -> Option<ProposalReply>,
+) -> Option<ProposalReply> {
+    if turn.is_multiple_of(5) {
+        return honest(request.clone());
+    }
+    // So that it hears what they do.
+    let proposals = request.proposals.iter().map(|one| Proposal { expected: None, ..one.clone() }).collect();
+    let ProposalReply::Answers { height, answers } =
+        honest(ProposalRequest { height: request.height, proposals })?
+    else {
+        return None;
+    };
+    let sign = |id, height, digest| {
+        endorse(&node_key(organisation), organisation as u16, ledger, height, &[(id, digest)]).remove(0)
+    };
+    let lie = |(answer, proposal): (Result<ProposalAnswer, ProposalRefusal>, &Proposal)| {
+        let Ok(signed) = SignedTransaction::from_bytes(&proposal.transaction) else { return answer };
+        let Ok(ProposalAnswer::Found { mut effects, .. }) = answer else { return answer };
+        let (id, right) = (signed.transaction.id(), effects.digest());
+        change_effects(&mut effects);
+        match turn % 5 {
+            // Something else than it signs.
+            1 => Ok(ProposalAnswer::Agreed(sign(id, height, effects.digest()))),
+            2 => Ok(ProposalAnswer::Agreed(sign(id, height + 1, right))),
+            3 => {
+                let endorsement = sign(id, height, effects.digest());
+                Ok(ProposalAnswer::Found { effects, endorsement })
+            }
+            _ => Err(ProposalRefusal::Busy),
+        }
+    };
+    let answers = answers.into_iter().zip(&request.proposals).map(lie).collect();
+    Some(ProposalReply::Answers { height, answers })
 }
 
 /// Which bit is for the message to say.
@@ -117,6 +211,9 @@ impl Ordering for LyingServices {
                 Bytes::from(changed)
             }));
             let _ = self.inner.ordering.submit(forged);
+        }
+        if self.lie == Lie::Endorsements {
+            let _ = self.inner.submit(self.forge(&transactions));
         }
         if self.lie == Lie::Repetitions {
             let mut known = self.known.lock();

@@ -18,6 +18,7 @@ mod clients;
 mod history;
 mod liar;
 mod plan;
+mod snapshots;
 mod workload;
 mod world;
 
@@ -49,12 +50,16 @@ pub enum Mutation {
 pub struct Report {
     /// What it was made from.
     pub seed: u64,
+    /// The id of the protocol of its charter.
+    pub protocol: String,
     /// The same for the same seed: of every event, and of every node's blocks.
     pub fingerprint: Digest,
     /// Blocks up to the last one that a client heard of.
     pub blocks: u64,
     /// Transactions that were executed.
     pub transactions: u64,
+    /// Those of them that committed.
+    pub committed: u64,
     /// Transactions in blocks that were not: repetitions, and such that came too late.
     pub rejected: u64,
     /// Receipts that clients got.

@@ -3,6 +3,7 @@
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use simulation::{Report, run};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -59,15 +60,20 @@ fn main() -> ExitCode {
     bar.finish_and_clear();
     let reports: Vec<&Report> = results.iter().flatten().collect();
     let sum = |of: fn(&Report) -> u64| reports.iter().map(|report| of(report)).sum::<u64>();
+    let mut protocols: BTreeMap<&str, u64> = BTreeMap::new();
+    reports.iter().for_each(|report| *protocols.entry(&report.protocol).or_default() += 1);
+    let protocols: Vec<String> =
+        protocols.into_iter().map(|(protocol, runs)| format!("{protocol} {runs}")).collect();
     let failed = seeds - reports.len() as u64;
     println!(
-        "{} runs in {:.0} s, {failed} failed; {} blocks, {} transactions executed, {} repetitions and late ones, {} receipts; \
+        "{} runs in {:.0} s, {failed} failed; {} blocks, {} transactions executed ({} committed), {} repetitions and late ones, {} receipts; \
          {} crashes, {} writes lost or torn, {} partitions, {} disk faults, {} flipped bits ({} healed), {} adversaries, \
          {} amended charters, {} changes of members, {} checkpoints of other nodes taken over",
         seeds,
         began.elapsed().as_secs_f64(),
         sum(|report| report.blocks),
         sum(|report| report.transactions),
+        sum(|report| report.committed),
         sum(|report| report.rejected),
         sum(|report| report.receipts),
         sum(|report| report.crashes),
@@ -81,5 +87,6 @@ fn main() -> ExitCode {
         sum(|report| report.counts.members),
         sum(|report| report.joined),
     );
+    println!("runs that kept their promises, by protocol: {}", protocols.join(", "));
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

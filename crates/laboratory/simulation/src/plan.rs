@@ -3,9 +3,10 @@
 use crate::amendment::Amendment;
 use crate::chance::Chance;
 use crate::liar::Lie;
+use concurrency::{IDS, VALIDATION_IDS};
 use ordering::simulation::{Adversary, Event, LinkQuality, charter, root_key};
 use std::time::Duration;
-use types::Charter;
+use types::{Charter, ExecutionModel, faults_tolerated};
 
 /// Until then things go wrong; afterwards everything works, and the network has to come to an end of its work.
 pub const TROUBLE: Duration = Duration::from_secs(6);
@@ -25,7 +26,7 @@ pub enum Byzantine {
 }
 
 impl Byzantine {
-    /// All of them.
+    /// All that are met under every protocol.
     pub const ALL: [Byzantine; 10] = [
         Byzantine::Member(Adversary::ConflictingVotes),
         Byzantine::Member(Adversary::Garbage),
@@ -107,8 +108,68 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a seed.
+    /// The plan of a seed: under any protocol, of order–execute or of execute–order–validate.
     pub fn of(seed: u64) -> Plan {
+        let plan = Plan::under_few_protocols(seed);
+        let chance = &mut Chance::new(seed, "which protocol");
+        if chance.percent(40) {
+            return plan;
+        }
+        let ids: Vec<&str> = IDS.into_iter().chain(VALIDATION_IDS).collect();
+        let protocol = chance.pick(&ids);
+        plan.under(protocol, chance)
+    }
+
+    /// The plan of a seed under a protocol of either model, by its id.
+    pub fn with_protocol(seed: u64, protocol: &str) -> Plan {
+        Plan::under_few_protocols(seed).under(protocol, &mut Chance::new(seed, "options of a protocol"))
+    }
+
+    /// Everything else as it is, with another protocol, and what execute–order–validate has beside it: who endorses and how,
+    /// and endorsers that lie.
+    fn under(mut self, protocol: &str, chance: &mut Chance) -> Plan {
+        self.charter.protocol = protocol.to_string();
+        if VALIDATION_IDS.contains(&protocol) {
+            self.charter.execution = ExecutionModel::ExecuteOrderValidate;
+            self.charter.endorsement.commands = chance.percent(40);
+            self.charter.endorsement.run_again = chance.percent(80);
+            let members = self.charter.organisations.len();
+            if self.counts.members == 0 && chance.percent(25) {
+                // All but as many as may be faulty.
+                self.charter.endorsement.policy = policy_of(members - faults_tolerated(members), members);
+            }
+            if !matches!(self.byzantine, Some(Byzantine::Member(_))) && chance.percent(30) {
+                self.lies(Lie::Endorsements);
+            }
+        }
+        sign(&mut self.charter);
+        self
+    }
+
+    /// The plan of a seed in which the first of four organisations endorses what is wrong, and hands it to ordering. As
+    /// many organisations as this must endorse a transaction; `None`: one more than may be faulty.
+    pub fn with_lying_endorser(seed: u64, protocol: &str, endorsers: Option<usize>) -> Plan {
+        let lies = Some(Byzantine::Node(Lie::Endorsements));
+        let mut plan = Plan::with(seed, 4, lies, &mut Chance::new(seed, "plan with a lying endorser"));
+        plan.charter.execution = ExecutionModel::ExecuteOrderValidate;
+        plan.charter.protocol = protocol.to_string();
+        plan.charter.endorsement.policy = endorsers.map_or_else(String::new, |many| policy_of(many, 4));
+        sign(&mut plan.charter);
+        plan
+    }
+
+    /// The first node lies, if it did not before or did so about something else.
+    fn lies(&mut self, lie: Lie) {
+        self.counts.adversaries = 1;
+        self.byzantine = Some(Byzantine::Node(lie));
+        // As many as may be faulty at once include the adversary.
+        self.faults.retain(|(.., fault)| *fault != NodeFault::Memory);
+        self.counts.memory_faults = 0;
+    }
+
+    /// The plan that a seed had before networks were simulated under all protocols: harmony, aria or serial. Seeds that
+    /// have found something then find it here.
+    pub fn under_few_protocols(seed: u64) -> Plan {
         let chance = &mut Chance::new(seed, "plan");
         let members = if chance.percent(6) { 7 } else { 4 };
         let byzantine = chance.percent(40).then(|| *chance.pick(&Byzantine::ALL));
@@ -140,11 +201,7 @@ impl Plan {
     fn with_some_joiner(mut self, seed: u64) -> Plan {
         let chance = &mut Chance::new(seed, "who joins");
         if self.byzantine.is_none() && chance.percent(40) {
-            self.byzantine = Some(Byzantine::Node(Lie::Checkpoints));
-            self.counts.adversaries += 1;
-            // As many as may be faulty at once include the adversary.
-            self.faults.retain(|(.., fault)| *fault != NodeFault::Memory);
-            self.counts.memory_faults = 0;
+            self.lies(Lie::Checkpoints);
         }
         let damaged = |node: usize| {
             self.faults.iter().any(|(_, other, fault)| *other == node && *fault == NodeFault::Memory)
@@ -201,6 +258,14 @@ impl Plan {
             Amendment::Replace { member, node } => Some((*node, *member)),
             _ => None,
         })
+    }
+
+    /// Position in the charter of the organisation that a node is of, or will be.
+    pub fn organisation_of(&self, node: usize) -> u16 {
+        match self.successor_of() {
+            Some((successor, member)) if successor == node => member as u16,
+            _ => node as u16,
+        }
     }
 
     fn with_members(seed: u64, members: usize, byzantine: Option<Byzantine>, chance: &mut Chance) -> Plan {
@@ -353,6 +418,12 @@ fn any_charter(seed: u64, members: usize, chance: &mut Chance) -> Charter {
     charter.outcome_lag_blocks = chance.within(3, 30) as u32;
     sign(&mut charter);
     charter
+}
+
+/// So many of the organisations.
+fn policy_of(endorsers: usize, members: usize) -> String {
+    let names: Vec<String> = (1..=members).map(|number| format!("org{number}")).collect();
+    format!("{endorsers} of ({})", names.join(", "))
 }
 
 fn sign(charter: &mut Charter) {

@@ -197,3 +197,37 @@ pub fn numbers(rows: &[Vec<Value>]) -> Option<Vec<Vec<i64>>> {
     };
     rows.iter().map(|row| row.iter().map(number).collect()).collect()
 }
+
+impl Operation {
+    /// Whether its contract refuses it on this table.
+    pub fn is_refused_on(&self, table: &Table) -> bool {
+        self.apply(&mut table.clone()) == Said::Aborted
+    }
+
+    /// The rows that it looks at. `commands`: additions are endorsed as commands, which look at nothing.
+    pub fn looks_at(&self, commands: bool) -> Vec<i64> {
+        match *self {
+            Operation::Setup(_) | Operation::Amend(_) => Vec::new(),
+            Operation::Add(_) if commands => Vec::new(),
+            Operation::Increment(row) | Operation::Add(row) => vec![row],
+            Operation::Transfer(sender, receiver, _) => vec![sender, receiver],
+            Operation::Level(_) | Operation::Read => (0..ROWS).collect(),
+        }
+    }
+
+    /// The rows that it changes, where it ends with this outcome.
+    pub fn changes(&self, outcome: &Outcome) -> Vec<i64> {
+        match *self {
+            Operation::Setup(step) if step + 1 == SETUP.len() => (0..ROWS).collect(),
+            Operation::Setup(_) | Operation::Amend(_) | Operation::Read => Vec::new(),
+            Operation::Increment(row) | Operation::Add(row) => vec![row],
+            Operation::Transfer(sender, receiver, _) => vec![sender, receiver],
+            Operation::Level(poor) => {
+                let Outcome::Committed(results) = outcome else { return Vec::new() };
+                let said = results.last().and_then(|result| numbers(&result.rows));
+                let rich = said.and_then(|rows| rows.first().and_then(|row| row.first().copied()));
+                rich.into_iter().chain([poor]).collect()
+            }
+        }
+    }
+}

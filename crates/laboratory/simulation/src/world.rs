@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use types::{AnswerAt, Charter, Organisation};
+use types::{AnswerAt, Charter, Organisation, Pipeline};
 
 /// How long after the trouble everybody may take, in simulated time.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -71,6 +71,8 @@ pub(crate) struct NodeState {
     removed: bool,
     /// Where its ledger begins.
     begins: u64,
+    /// What it endorses is not what transactions do.
+    pub(crate) endorses_wrongly: bool,
 }
 
 impl NodeState {
@@ -111,6 +113,7 @@ impl World {
                 healed: false,
                 removed: false,
                 begins: 1,
+                endorses_wrongly: number == 0 && plan.byzantine == Some(Byzantine::Node(Lie::Endorsements)),
             }
         };
         let first = usize::from(matches!(plan.byzantine, Some(Byzantine::Member(_))));
@@ -122,12 +125,12 @@ impl World {
         let inner = Inner {
             clients: Clients::new(seed, &plan, first..nodes.len()),
             nodes,
-            history: History::default(),
+            history: History::of(&plan.charter),
             chance: Chance::new(seed, "disks"),
             faults: plan.faults.clone(),
             violation: None,
             finished: false,
-            report: Report { seed, ..Report::default() },
+            report: Report { seed, protocol: plan.charter.protocol.clone(), ..Report::default() },
         };
         Ok(World { charter, plan, mutation, inner: Mutex::new(inner), _folder: folder })
     }
@@ -194,7 +197,8 @@ impl Inner {
             format!("node {number} at {} certified {} {why:?}", state.height(), state.certified())
         };
         let nodes: Vec<String> = self.nodes.iter().enumerate().map(node).collect();
-        let missing = self.history.submitted.values().filter(|one| one.answers.is_empty() && !one.refused);
+        let missing =
+            self.history.submitted.values().filter(|one| one.answers.is_empty() && one.refused.is_none());
         format!("{}; {} transactions without an answer", nodes.join(", "), missing.count())
     }
 
@@ -313,6 +317,9 @@ impl Process for World {
             folder: state.folder.clone(),
             charter: self.charter.clone(),
             node_key: node_key(number),
+            organisation: self.plan.organisation_of(number),
+            // Every node may choose, and what blocks come to is the same.
+            pipeline: if number % 2 == 1 { Pipeline::Graph } else { Pipeline::Serial },
             row_history_megabytes: if number == 1 { 1 } else { 0 },
             join_behind_blocks: joiner.map(|joiner| joiner.behind_blocks),
             faults: state.faults.clone(),
@@ -330,7 +337,7 @@ impl Process for World {
             };
             let services = join(height, charters, admission);
             match lie {
-                Some(lie) => LyingServices::around(services, number, lie),
+                Some(lie) => LyingServices::around(services, self.charter.ledger(), number, lie),
                 None => services,
             }
         };
@@ -447,6 +454,7 @@ impl World {
             Ok(replayed) => {
                 let report = &mut inner.report;
                 (report.transactions, report.rejected) = (replayed.executed, replayed.rejected);
+                report.committed = replayed.committed;
                 report.blocks = highest;
                 inner.finished = true;
             }
