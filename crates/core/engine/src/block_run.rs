@@ -2,7 +2,7 @@
 
 use crate::admission::Admission;
 use crate::endorsement::EndorsementRules;
-use crate::foresight::ForeseenBlock;
+use crate::foresight::{self, ForeseenBlock};
 use crate::outcomes::Outcomes;
 use crate::row_history::Noting;
 use crate::submission::Submission;
@@ -99,23 +99,29 @@ impl BlockRun<'_, '_> {
         }
     }
 
-    /// Runs a block whose batches have been offered before its turn came.
+    /// Runs a block that was admitted before its turn came; `behind`: those that are admitted behind it.
     ///
     /// # Errors
     /// As [`BlockRun::execute`].
-    pub(crate) fn execute_foreseen(&mut self, foreseen: ForeseenBlock) -> Result<(), StoreError> {
+    pub(crate) fn execute_foreseen(
+        &mut self,
+        foreseen: ForeseenBlock,
+        behind: &mut VecDeque<ForeseenBlock>,
+    ) -> Result<(), StoreError> {
+        self.times.admit += foreseen.admitted_in;
         for (position, reason) in foreseen.rejected {
             self.outcomes.set(position, Outcome::Rejected(reason), self.background);
         }
-        for positions in foreseen.batches {
+        let mut batches = foreseen.batches;
+        while !batches.is_empty() {
             let start = Instant::now();
+            let steps_left = self.charter.meter.block_steps.saturating_sub(self.statistics.steps);
+            foresight::offer(self.protocol, &mut batches, steps_left, behind);
             let result = self.protocol.poll(&Newest(self.state))?.expect("the batch has been offered");
             self.times.protocol += start.elapsed();
-            let again = self.apply(result, &positions)?;
-            debug_assert!(
-                again.is_empty(),
-                "nothing is offered again that was executed before it was ordered"
-            );
+            let executed = batches.pop_front().expect("the one that was polled");
+            let again = self.apply(result, &executed.positions)?;
+            debug_assert!(again.is_empty(), "nothing is offered again behind what was offered ahead");
         }
         Ok(())
     }

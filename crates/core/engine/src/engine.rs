@@ -136,7 +136,7 @@ pub struct Engine {
     pub(crate) forget: bool,
     /// Simulations that come with transactions count only if made on the state after this height or a later one.
     pub(crate) oldest_snapshot: u64,
-    /// The next blocks, as far as their transactions have been handed to the protocol.
+    /// The next blocks, as far as they are admitted.
     pub(crate) foreseen: VecDeque<ForeseenBlock>,
     /// What transactions do to rows is noted.
     pub(crate) notes_rows: bool,
@@ -440,7 +440,7 @@ impl Engine {
             let (requests, executed) = match foreseen {
                 Some(foreseen) => {
                     let requests = foreseen.requests;
-                    (Some(requests), run.execute_foreseen(foreseen))
+                    (Some(requests), run.execute_foreseen(foreseen, &mut self.foreseen))
                 }
                 None => {
                     let start = Instant::now();

@@ -1,40 +1,81 @@
-//! Blocks that are admitted and offered before their turn, so that validators find the transactions of all queued blocks
-//! (SmartFabric, section 3.1): what of them is judged early does not depend on what the blocks before them came to.
+//! Blocks that are admitted before their turn, where the protocol looks ahead beyond one block: what of them is done early does
+//! not depend on what the blocks before them come to.
+//!
+//! - Under execute–order–validate all batches of a block are offered at once, so that validators find the transactions of all
+//!   queued blocks (SmartFabric, section 3.1).
+//! - Under order–execute the first batch of the next block is offered beside the last one of this block, so that it is simulated,
+//!   on the state that both find, while that one takes effect (HarmonyBC, section 3.4). That is the state on which it is
+//!   simulated anyway, later, where nobody foresaw it: the outcomes are the same. It pays in `serializable` mode alone, because
+//!   in `strict` mode the first batch of a block must see everything before it.
 
 use crate::admission::Admission;
 use crate::row_history::Recorded;
 use crate::submission::Submission;
 use crate::{Engine, VerifiedBlock};
-use concurrency::Batch;
+use concurrency::{Batch, Protocol};
 use crypto::Digest;
-use types::{ExecutionModel, RejectReason};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+use types::{Consistency, ExecutionModel, OnConflict, RejectReason};
 
-/// A block whose batches the protocol has.
+/// Blocks that are admitted ahead under order–execute: the one that is executed next, and the one behind it.
+const ADMITTED_BLOCKS_MAX: usize = 2;
+
+/// A block that is admitted.
 pub(crate) struct ForeseenBlock {
     /// Digest of its header.
     pub(crate) digest: Digest,
-    /// Positions of the transactions of its batches.
-    pub(crate) batches: Vec<Vec<u32>>,
+    /// Its batches that have not been executed, in their order.
+    pub(crate) batches: VecDeque<ForeseenBatch>,
     /// Who was not admitted.
     pub(crate) rejected: Vec<(u32, RejectReason)>,
     /// Digest of the ids that it has admitted.
     pub(crate) requests: Digest,
     /// Its transactions, where they remember what they do.
     pub(crate) recorded: Recorded,
+    /// How long that took.
+    pub(crate) admitted_in: Duration,
+}
+
+/// A batch of a block that is admitted.
+pub(crate) struct ForeseenBatch {
+    /// Positions of its transactions in the block.
+    pub(crate) positions: Vec<u32>,
+    /// `None`: the protocol has it.
+    unoffered: Option<Batch>,
+}
+
+/// Offers the first batches that there are, as many as the protocol looks ahead: `own` of the block that is executed, which has
+/// so many steps left, then those of the blocks behind it.
+pub(crate) fn offer(
+    protocol: &mut dyn Protocol,
+    own: &mut VecDeque<ForeseenBatch>,
+    own_steps_left: u64,
+    behind: &mut VecDeque<ForeseenBlock>,
+) {
+    let lookahead = protocol.lookahead().max(1);
+    for foreseen in own.iter_mut().take(lookahead) {
+        if let Some(batch) = foreseen.unoffered.take() {
+            protocol.offer(Batch { steps_left: own_steps_left, ..batch });
+        }
+    }
+    let room = lookahead.saturating_sub(own.len());
+    for foreseen in behind.iter_mut().flat_map(|block| &mut block.batches).take(room) {
+        if let Some(batch) = foreseen.unoffered.take() {
+            protocol.offer(batch);
+        }
+    }
 }
 
 impl Engine {
-    /// Admits a block behind those that were foreseen, and hands its transactions to the protocol, if what it comes to
-    /// cannot depend on how the blocks before it end but through the protocol, and the protocol looks so far ahead.
-    /// False: not yet, or not with this protocol. A block that was foreseen must be executed.
+    /// Admits a block behind those that were foreseen, and hands its transactions to the protocol, now or when their turn is
+    /// near, if what it comes to cannot depend on how the blocks before it end but through the protocol, and the protocol looks
+    /// so far ahead. False: not yet, or not with this protocol. A block that was foreseen must be executed.
     pub fn foresee(&mut self, block: &VerifiedBlock) -> bool {
         let height = self.height + 1 + self.foreseen.len() as u64;
-        let waiting: usize = self.foreseen.iter().map(|block| block.batches.len()).sum();
         // A checkpoint holds the live ids of its height, and what was simulated before it is void behind it.
         let behind_checkpoint = !self.foreseen.is_empty() && self.is_checkpoint(height - 1);
-        let may = self.charter.execution == ExecutionModel::ExecuteOrderValidate
-            && self.protocol.lookahead() > 1
-            && waiting < self.protocol.lookahead()
+        let may = self.looks_ahead()
             && block.header.height == height
             && !behind_checkpoint
             && !self.changes_charter(height)
@@ -45,13 +86,34 @@ impl Engine {
         may
     }
 
+    /// Whether the protocol has a use for one more block.
+    fn looks_ahead(&self) -> bool {
+        let lookahead = self.protocol.lookahead();
+        let options = &self.charter.concurrency;
+        lookahead > 1
+            && match self.charter.execution {
+                ExecutionModel::ExecuteOrderValidate => {
+                    let waiting: usize = self.foreseen.iter().map(|block| block.batches.len()).sum();
+                    waiting < lookahead
+                }
+                // What has to be offered again would stand in front of what was offered ahead.
+                ExecutionModel::OrderExecute => {
+                    options.consistency == Consistency::Serializable
+                        && options.on_conflict != OnConflict::Requeue
+                        && self.foreseen.len() < ADMITTED_BLOCKS_MAX
+                }
+            }
+    }
+
     fn admit_whole(&mut self, block: &VerifiedBlock) {
+        let start = Instant::now();
         self.begin();
         let Engine { live, protocol, library, rules, charter, notes_rows, .. } = self;
         let size = charter.block.batch_transactions as usize;
-        let mut admission = Admission::new(block, live, charter, Some(&**rules), library);
+        let endorsed = charter.execution == ExecutionModel::ExecuteOrderValidate;
+        let mut admission = Admission::new(block, live, charter, endorsed.then_some(&**rules), library);
         let submission = Submission { block, library, charter };
-        let (mut batches, mut recorded) = (Vec::new(), Recorded::default());
+        let (mut batches, mut recorded) = (VecDeque::new(), Recorded::default());
         loop {
             let positions = admission.take(size, library);
             if positions.is_empty() {
@@ -61,19 +123,28 @@ impl Engine {
             if *notes_rows {
                 transactions = recorded.wrap(&positions, transactions);
             }
-            protocol.offer(Batch {
+            let batch = Batch {
                 height: block.header.height,
                 number: batches.len() as u32,
                 transactions,
                 steps_left: charter.meter.block_steps,
                 forget: std::mem::take(&mut self.forget),
                 oldest_snapshot: self.oldest_snapshot,
-            });
-            batches.push(positions);
+            };
+            let unoffered = match endorsed {
+                true => {
+                    protocol.offer(batch);
+                    None
+                }
+                false => Some(batch),
+            };
+            batches.push_back(ForeseenBatch { positions, unoffered });
         }
         let rejected = admission.take_rejected();
         let requests = self.live.block_digest();
         let digest = block.digest;
-        self.foreseen.push_back(ForeseenBlock { digest, batches, rejected, requests, recorded });
+        let admitted_in = start.elapsed();
+        let foreseen = ForeseenBlock { digest, batches, rejected, requests, recorded, admitted_in };
+        self.foreseen.push_back(foreseen);
     }
 }

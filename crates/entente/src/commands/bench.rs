@@ -59,6 +59,12 @@ pub(crate) struct EngineArguments {
     /// Execution batches of a block; those of one block may overlap
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
     batches: u32,
+    /// What the charter promises of the order of a client's actions; under `serializable` those of two blocks may overlap
+    #[arg(long, default_value = "strict", value_parser = ["strict", "serializable"])]
+    consistency: String,
+    /// Show each block to the engine when the one before is executed, so that batches of two blocks do not overlap
+    #[arg(long)]
+    one_by_one: bool,
     /// The point in the laboratory's words, such as `protocol=serial,skew=1.5`: keys are protocol, workload, skew,
     /// block_size, threads; they go before the options
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
@@ -151,6 +157,11 @@ fn engine(arguments: &EngineArguments) -> Result<(), CommandError> {
         threads: arguments.threads.unwrap_or(cores).max(1),
         block: arguments.block.unwrap_or(default_batch),
         batches: arguments.batches,
+        consistency: match arguments.consistency.as_str() {
+            "serializable" => types::Consistency::Serializable,
+            _ => types::Consistency::Strict,
+        },
+        one_by_one: arguments.one_by_one,
         seed: arguments.seed,
         time: Duration::from_secs(if arguments.quick { 2 } else { 10 }),
     };

@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::Serialize;
 use std::time::{Duration, Instant};
-use types::{Payload, ProtocolOptions};
+use types::{Consistency, Payload, ProtocolOptions};
 use workloads::Workload;
 use workloads::smallbank::{Smallbank, money_change};
 
@@ -29,6 +29,11 @@ pub struct EngineOptions {
     pub block: u32,
     /// Execution batches of a block: those of one block may overlap.
     pub batches: u32,
+    /// What clients may conclude from the order of their own actions; those of two blocks may overlap under `serializable`.
+    pub consistency: Consistency,
+    /// The engine sees the next block when the one before is executed, as where none waits: batches of two blocks do not
+    /// overlap.
+    pub one_by_one: bool,
     /// Seed of the workload.
     pub seed: u64,
     /// How long to execute.
@@ -88,7 +93,8 @@ pub fn engine_alone(options: &EngineOptions) -> Result<EngineRecord, EngineBench
         .num_threads(options.threads)
         .build()
         .map_err(|_| EngineBenchError::Threads(options.threads))?;
-    let mut chain = Chain::new(&options.protocol, ProtocolOptions::default(), options.block, options.seed)?;
+    let protocol_options = ProtocolOptions { consistency: options.consistency, ..ProtocolOptions::default() };
+    let mut chain = Chain::new(&options.protocol, protocol_options, options.block, options.seed)?;
     pool.install(|| chain.set_up(&smallbank))?;
     let mut random = StdRng::seed_from_u64(options.seed);
     let mut totals = Totals { money: smallbank.initial_total(), ..Totals::default() };
@@ -101,9 +107,19 @@ pub fn engine_alone(options: &EngineOptions) -> Result<EngineRecord, EngineBench
                 chain.block(transactions)
             })
             .collect();
-        for block in &blocks {
+        let mut foreseen = 0;
+        for (number, block) in blocks.iter().enumerate() {
+            foreseen = foreseen.max(number);
             let start = Instant::now();
-            let executed = pool.install(|| chain.engine.execute(block))?;
+            let executed = pool.install(|| {
+                // As a node does it with blocks that wait.
+                while !options.one_by_one
+                    && blocks.get(foreseen).is_some_and(|next| chain.engine.foresee(next))
+                {
+                    foreseen += 1;
+                }
+                chain.engine.execute(block)
+            })?;
             totals.time += start.elapsed();
             totals.add(block, &executed);
         }
@@ -173,6 +189,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_seen_ahead_comes_to_the_same() {
+        let run = |one_by_one| {
+            let options = EngineOptions {
+                protocol: "harmony".to_string(),
+                customers: 200,
+                skew: 1.2,
+                threads: 2,
+                block: 64,
+                batches: 1,
+                consistency: Consistency::Serializable,
+                one_by_one,
+                seed: 3,
+                // As many blocks as are made at once.
+                time: Duration::from_nanos(1),
+            };
+            let record = engine_alone(&options).expect("it runs");
+            assert!(record.invariant_holds, "{record:?}");
+            (record.committed, record.business_aborts, record.reexecuted)
+        };
+        assert_eq!(run(false), run(true));
+    }
+
+    #[test]
     fn every_protocol_keeps_every_cent_and_abort_nobody_for_a_conflict() {
         for protocol in concurrency::IDS {
             let options = EngineOptions {
@@ -182,6 +221,8 @@ mod tests {
                 threads: 2,
                 block: 64,
                 batches: 3,
+                consistency: Consistency::Strict,
+                one_by_one: false,
                 seed: 3,
                 time: Duration::from_millis(50),
             };

@@ -1,0 +1,194 @@
+//! Blocks that are foreseen under order–execute: batches of two blocks overlap, and come to what they come to one after the
+//! other.
+
+mod support;
+
+use concurrency::{Batch, BatchResult, Protocol, Snapshots, protocol};
+use engine::{Engine, VerifiedBlock};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use support::{Chain, charter, script};
+use types::{Charter, Consistency, OnConflict, Payload, ProtocolOptions, Receipt};
+use workloads::Workload;
+use workloads::smallbank::Smallbank;
+
+const CUSTOMERS: u64 = 30;
+
+/// What an engine says of a block.
+type Said = (Vec<Receipt>, crypto::Digest);
+
+fn overlapping() -> Charter {
+    let mut charter = charter();
+    charter.block.batch_transactions = 10;
+    charter.concurrency.consistency = Consistency::Serializable;
+    charter
+}
+
+/// Blocks of a random ledger, and what an engine says of them that foresees nothing.
+fn random_ledger(charter: &Charter, seed: u64) -> (Vec<VerifiedBlock>, Vec<Said>) {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut chain = Chain::new(charter.clone());
+    chain.engine = Engine::new(chain.charter.clone()).expect("a known protocol").noting_row_history();
+    let smallbank = Smallbank::new(CUSTOMERS, 0.9).expect("valid");
+    let mut blocks = Vec::new();
+    let mut said = Vec::new();
+    let mut execute = |chain: &mut Chain, payloads: Vec<Payload>, again: Option<u64>| {
+        let mut transactions: Vec<_> =
+            payloads.into_iter().map(|payload| chain.transaction(payload)).collect();
+        if let (Some(request), Some(first)) = (again, transactions.first().cloned()) {
+            let expires_at = first.transaction.expires_at;
+            transactions.push(chain.transaction_as(request, expires_at, first.transaction.payload));
+        }
+        let block = chain.block(transactions);
+        let executed = chain.engine.execute(&block).expect("the next height");
+        said.push((executed.receipts, executed.outcome.digest()));
+        blocks.push(block);
+    };
+    for statement in smallbank.set_up() {
+        execute(&mut chain, vec![script(statement)], None);
+    }
+    for rows in smallbank.portions() {
+        let columns = rows.columns.iter().map(|column| column.to_string()).collect();
+        execute(
+            &mut chain,
+            vec![Payload::Insert { table: rows.table.to_string(), columns, rows: rows.rows }],
+            None,
+        );
+    }
+    for number in 0..30 {
+        let mut payloads: Vec<Payload> = (0..rng.random_range(0..45))
+            .map(|position| smallbank.call(number * 100 + position, &mut rng).into_payload())
+            .collect();
+        match rng.random_range(0..12) {
+            0 => payloads.insert(payloads.len() / 2, script(&format!("CREATE TABLE t{number} (id int)"))),
+            1 => payloads.push(script("CHECKPOINT")),
+            _ => {}
+        }
+        // Somebody sends again what stands in a block before, or in this one.
+        let again = rng.random_bool(0.5).then(|| rng.random_range(1..=chain.requests));
+        execute(&mut chain, payloads, again);
+    }
+    (blocks, said)
+}
+
+/// What an engine says of the same blocks that foresees some of them, and how many it foresaw.
+fn foreseeing(charter: &Charter, blocks: &[VerifiedBlock], rng: &mut StdRng) -> (Vec<Said>, usize) {
+    let mut engine = Engine::new(Arc::new(charter.clone())).expect("a known protocol").noting_row_history();
+    let (mut said, mut next, mut foreseen) = (Vec::new(), 0, 0);
+    for (number, block) in blocks.iter().enumerate() {
+        next = next.max(number);
+        let most = blocks.len().min(number + rng.random_range(0..4));
+        while next < most && engine.foresee(&blocks[next]) {
+            (next, foreseen) = (next + 1, foreseen + 1);
+        }
+        let executed = engine.execute(block).expect("the next block");
+        said.push((executed.receipts, executed.outcome.digest()));
+    }
+    (said, foreseen)
+}
+
+#[test]
+fn blocks_that_are_foreseen_come_to_the_same_on_any_number_of_threads() {
+    let pools =
+        [1, 2, 4].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap());
+    for seed in 0..12 {
+        let mut charter = overlapping();
+        let mut rng = StdRng::seed_from_u64(seed);
+        charter.checkpoint_blocks = rng.random_range(5..40);
+        charter.block.batch_transactions = rng.random_range(1..20);
+        charter.concurrency.on_conflict =
+            if rng.random_bool(0.3) { OnConflict::Abort } else { OnConflict::Reexecute };
+        charter.concurrency.serial_threshold_percent = if rng.random_bool(0.3) { 30 } else { 101 };
+        if rng.random_bool(0.3) {
+            // Not enough for all of a block.
+            charter.meter.block_steps = 500;
+        }
+        let (blocks, expected) = random_ledger(&charter, seed);
+        for pool in &pools {
+            let (said, foreseen) = pool.install(|| foreseeing(&charter, &blocks, &mut rng));
+            assert_eq!(said, expected, "seed {seed}");
+            assert!(foreseen > 8, "seed {seed}: {foreseen}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_foreseen_where_it_gains_nothing_or_could_not_be_kept() {
+    let foresees = |change: &dyn Fn(&mut Charter)| {
+        let mut charter = overlapping();
+        change(&mut charter);
+        let chain = Chain::new(charter.clone());
+        let block = chain.block(vec![]);
+        let mut engine = Engine::new(Arc::new(charter)).expect("a known protocol");
+        engine.foresee(&block)
+    };
+    assert!(foresees(&|_| {}));
+    assert!(!foresees(&|charter| charter.concurrency.consistency = Consistency::Strict));
+    assert!(!foresees(&|charter| charter.concurrency.inter_block = false));
+    assert!(!foresees(&|charter| charter.concurrency.on_conflict = OnConflict::Requeue));
+    assert!(!foresees(&|charter| charter.protocol = "serial".to_string()));
+
+    let mut chain = Chain::new(overlapping());
+    let schema_change = chain.transaction(script("CREATE TABLE t (id int)"));
+    let block = chain.block(vec![schema_change]);
+    assert!(!chain.engine.foresee(&block), "who runs behind it needs the new schema");
+}
+
+/// Harmony, with a note of what waits behind the batch that is decided.
+struct Watched(Box<dyn Protocol>, Vec<u64>);
+
+/// Heights of batches that were decided while one of the next height waited.
+static OVERLAPPED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+impl Watched {
+    fn of(options: ProtocolOptions) -> Box<dyn Protocol> {
+        Box::new(Watched(protocol("harmony", options).expect("it is built in"), Vec::new()))
+    }
+}
+
+impl Protocol for Watched {
+    fn id(&self) -> &'static str {
+        "watched-harmony"
+    }
+
+    fn offer(&mut self, batch: Batch) {
+        self.1.push(batch.height);
+        self.0.offer(batch);
+    }
+
+    fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
+        let height = self.1.remove(0);
+        if self.1.first().is_some_and(|next| *next > height) {
+            OVERLAPPED.lock().expect("nobody panics").insert(height);
+        }
+        self.0.poll(snapshots)
+    }
+
+    fn lookahead(&self) -> usize {
+        self.0.lookahead()
+    }
+}
+
+#[test]
+fn the_first_batch_of_a_block_is_there_while_the_last_one_of_the_block_before_takes_effect() {
+    concurrency::register("watched-harmony", Watched::of);
+    let mut charter = overlapping();
+    (charter.protocol, charter.checkpoint_blocks) = ("watched-harmony".to_string(), 1_000);
+    let (blocks, expected) = random_ledger(&charter, 1);
+    assert!(OVERLAPPED.lock().expect("nobody panics").is_empty(), "nothing was foreseen");
+    let mut engine = Engine::new(Arc::new(charter)).expect("it is registered").noting_row_history();
+    let mut next = 0;
+    for (number, (block, expected)) in blocks.iter().zip(expected).enumerate() {
+        next = next.max(number);
+        // As a node does it where blocks wait.
+        while next < blocks.len() && engine.foresee(&blocks[next]) {
+            next += 1;
+        }
+        let executed = engine.execute(block).expect("the next block");
+        assert_eq!((executed.receipts, executed.outcome.digest()), expected);
+    }
+    let overlapped = OVERLAPPED.lock().expect("nobody panics").len();
+    assert!(overlapped > 8, "{overlapped} of {} blocks", blocks.len());
+}
