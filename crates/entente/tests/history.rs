@@ -33,6 +33,72 @@ fn code(error: &tokio_postgres::Error) -> String {
 const CHANGES: &str =
     "SELECT organisation, role, operation, id, owner, balance FROM entente.history('accounts', 7)";
 
+/// Of each transaction that changed the row: who signed it, what it did, what the row was then.
+async fn each_change_is_told(ada: &Client) {
+    let changes = rows(ada, CHANGES).await;
+    let without_signer: Vec<&str> =
+        changes.iter().map(|row| row.split_once("  ").map_or(row.as_str(), |(_, change)| change)).collect();
+    assert_eq!(
+        without_signer,
+        [
+            "INSERT 7 ann 10",
+            "UPDATE 7 ann 22",
+            "UPDATE 7 ann 122",
+            "UPDATE 7 ann 222",
+            "DELETE 7 NULL NULL",
+            "INSERT 7 cid 1"
+        ],
+        "{changes:?}"
+    );
+    let organisations: Vec<&str> = changes.iter().filter_map(|row| row.split(' ').next()).collect();
+    assert_eq!((organisations[0], organisations[1], organisations[5]), ("org1", "org1", "org1"));
+    let mut added = organisations[2..4].to_vec();
+    added.sort_unstable();
+    assert_eq!(added, ["org1", "org3"]);
+}
+
+/// The transactions are those of the ledger, and it asks for the table's privileges.
+async fn is_a_relation(ada: &Client, inserted: u64, last: u64) {
+    let joined =
+        "SELECT h.n, h.height FROM (SELECT 1 AS a, 'x' AS b) k, LATERAL entente.history('pairs', k.a, k.b) h";
+    assert_eq!(rows(ada, joined).await, [format!("5 {last}")]);
+    let id =
+        rows(ada, "SELECT transaction FROM entente.history('accounts', 7) ORDER BY height LIMIT 1").await;
+    let found = rows(ada, &format!("SELECT height FROM entente.transactions WHERE id = '{}'", id[0])).await;
+    assert_eq!(found, [inserted.to_string()]);
+    for (sql, expected) in [
+        ("SELECT * FROM entente.history('nothing', 7)", "42P01"),
+        ("SELECT * FROM entente.history('pairs', 7)", "42883"),
+        ("SELECT * FROM entente.history('accounts', 'x')", "22P02"),
+        ("INSERT INTO accounts SELECT 9, 'x', balance FROM entente.history('accounts', 7)", "0A000"),
+        ("CREATE VIEW v AS SELECT height FROM entente.history('accounts', 7)", "0A000"),
+    ] {
+        let error = ada.batch_execute(sql).await.expect_err(sql);
+        assert_eq!(code(&error), expected, "{sql}");
+    }
+}
+
+/// The rows at a height, joined with those of now, in blocks that read.
+async fn is_read_as_it_was(ada: &Client, inserted: u64) {
+    let past = format!("SELECT id, balance FROM accounts AS OF HEIGHT {inserted} ORDER BY id");
+    assert_eq!(rows(ada, &past).await, ["7 10", "8 20"]);
+    let difference = format!(
+        "SELECT now.id, now.balance - was.balance FROM accounts now JOIN accounts AS OF HEIGHT {inserted} was USING (id) ORDER BY 1"
+    );
+    assert_eq!(rows(ada, &difference).await, ["7 -9", "8 -20"]);
+    ada.batch_execute("BEGIN READ ONLY").await.expect("a block");
+    assert_eq!(rows(ada, &past).await, ["7 10", "8 20"]);
+    ada.batch_execute("COMMIT; BEGIN").await.expect("another block");
+    let error = ada.batch_execute(&past).await.expect_err("other nodes may not keep it");
+    assert_eq!(code(&error), "0A000");
+    ada.batch_execute("ROLLBACK").await.expect("rolled back");
+    let error = ada.batch_execute("SELECT 1 FROM accounts AS OF HEIGHT 1000000").await.expect_err("not yet");
+    assert!(
+        error.as_db_error().is_some_and(|error| error.message().contains("this node keeps heights")),
+        "{error:?}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_have_a_history_that_is_the_same_everywhere_and_survives() {
     let mut network = TestNetwork::create(|_| ());
@@ -64,64 +130,9 @@ async fn rows_have_a_history_that_is_the_same_everywhere_and_survives() {
     let last =
         run(&ada, "INSERT INTO accounts VALUES (7, 'cid', 1); INSERT INTO pairs VALUES (1, 'x', 5)").await;
 
-    let changes = rows(&ada, CHANGES).await;
-    let without_signer: Vec<&str> =
-        changes.iter().map(|row| row.split_once("  ").map_or(row.as_str(), |(_, change)| change)).collect();
-    assert_eq!(
-        without_signer,
-        [
-            "INSERT 7 ann 10",
-            "UPDATE 7 ann 22",
-            "UPDATE 7 ann 122",
-            "UPDATE 7 ann 222",
-            "DELETE 7 NULL NULL",
-            "INSERT 7 cid 1"
-        ],
-        "{changes:?}"
-    );
-    let organisations: Vec<&str> = changes.iter().filter_map(|row| row.split(' ').next()).collect();
-    assert_eq!((organisations[0], organisations[1], organisations[5]), ("org1", "org1", "org1"));
-    let mut added = organisations[2..4].to_vec();
-    added.sort_unstable();
-    assert_eq!(added, ["org1", "org3"]);
-
-    // It is a relation like others, its transactions are those of the ledger, and it asks for the table's privileges.
-    let joined =
-        "SELECT h.n, h.height FROM (SELECT 1 AS a, 'x' AS b) k, LATERAL entente.history('pairs', k.a, k.b) h";
-    assert_eq!(rows(&ada, joined).await, [format!("5 {last}")]);
-    let id =
-        rows(&ada, "SELECT transaction FROM entente.history('accounts', 7) ORDER BY height LIMIT 1").await;
-    let found = rows(&ada, &format!("SELECT height FROM entente.transactions WHERE id = '{}'", id[0])).await;
-    assert_eq!(found, [inserted.to_string()]);
-    for (sql, expected) in [
-        ("SELECT * FROM entente.history('nothing', 7)", "42P01"),
-        ("SELECT * FROM entente.history('pairs', 7)", "42883"),
-        ("SELECT * FROM entente.history('accounts', 'x')", "22P02"),
-        ("INSERT INTO accounts SELECT 9, 'x', balance FROM entente.history('accounts', 7)", "0A000"),
-        ("CREATE VIEW v AS SELECT height FROM entente.history('accounts', 7)", "0A000"),
-    ] {
-        let error = ada.batch_execute(sql).await.expect_err(sql);
-        assert_eq!(code(&error), expected, "{sql}");
-    }
-
-    // As it was.
-    let past = format!("SELECT id, balance FROM accounts AS OF HEIGHT {inserted} ORDER BY id");
-    assert_eq!(rows(&ada, &past).await, ["7 10", "8 20"]);
-    let difference = format!(
-        "SELECT now.id, now.balance - was.balance FROM accounts now JOIN accounts AS OF HEIGHT {inserted} was USING (id) ORDER BY 1"
-    );
-    assert_eq!(rows(&ada, &difference).await, ["7 -9", "8 -20"]);
-    ada.batch_execute("BEGIN READ ONLY").await.expect("a block");
-    assert_eq!(rows(&ada, &past).await, ["7 10", "8 20"]);
-    ada.batch_execute("COMMIT; BEGIN").await.expect("another block");
-    let error = ada.batch_execute(&past).await.expect_err("other nodes may not keep it");
-    assert_eq!(code(&error), "0A000");
-    ada.batch_execute("ROLLBACK").await.expect("rolled back");
-    let error = ada.batch_execute("SELECT 1 FROM accounts AS OF HEIGHT 1000000").await.expect_err("not yet");
-    assert!(
-        error.as_db_error().is_some_and(|error| error.message().contains("this node keeps heights")),
-        "{error:?}"
-    );
+    each_change_is_told(&ada).await;
+    is_a_relation(&ada, inserted, last).await;
+    is_read_as_it_was(&ada, inserted).await;
 
     // Another node says the same, before and after it was killed; it has replayed blocks and kept nothing twice.
     run(&bob, &format!("SET entente.min_height = {last}")).await;

@@ -72,6 +72,37 @@ fn check_proof(network: &TestNetwork, option: &str, proof: &str) -> (bool, Strin
     )
 }
 
+/// Whichever three of the four members signed, the founding charter knows at most two of their keys; with the handovers it is
+/// enough to check them all.
+async fn proofs_need_handovers(network: &TestNetwork, own: &tokio_postgres::Client) {
+    let row: String = network.row_proofs(own, "SELECT entente.proof('entries', -1)").await.get(0);
+    let proof = own
+        .query_one("SELECT entente.proof(id) FROM entente.transactions ORDER BY height DESC LIMIT 1", &[])
+        .await;
+    let receipt: String = proof.expect("it was answered").get(0);
+    for (option, proof) in [("--row", &row), ("--receipt", &receipt)] {
+        let (good, said) = check_proof(network, option, proof);
+        assert!(good && !said.contains("org1"), "{option}: {said}");
+        let mut json: serde_json::Value = serde_json::from_str(proof).expect("JSON");
+        let handovers = json["handovers"].as_array_mut().expect("a list");
+        assert!(!handovers.is_empty(), "charters were amended");
+        handovers.clear();
+        let (good, said) = check_proof(network, option, &json.to_string());
+        assert!(!good, "{option} without handovers: {said}");
+    }
+}
+
+/// `entente verify --replay` finds nothing wrong in a node's folder.
+fn verifies(network: &TestNetwork, node: usize) {
+    let verified = Command::new(ENTENTE)
+        .args(["verify", "--replay"])
+        .arg(network.node_folder(node))
+        .output()
+        .expect("the program starts");
+    let said = [verified.stdout, verified.stderr].concat();
+    assert!(verified.status.success(), "node {node}: {}", String::from_utf8_lossy(&said));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_come_and_go_and_keys_are_replaced_while_clients_write() {
     let mut network = TestNetwork::create(|charter| {
@@ -134,31 +165,8 @@ async fn members_come_and_go_and_keys_are_replaced_while_clients_write() {
     let own = network.session(fifth).await;
     own.batch_execute("INSERT INTO entries VALUES (-1)").await.expect("a member");
 
-    // Whichever three of the four members signed, the founding charter knows at most two of their keys; with the
-    // handovers it is enough to check them all.
-    let row: String = network.row_proofs(&own, "SELECT entente.proof('entries', -1)").await.get(0);
-    let proof = own
-        .query_one("SELECT entente.proof(id) FROM entente.transactions ORDER BY height DESC LIMIT 1", &[])
-        .await;
-    let receipt: String = proof.expect("it was answered").get(0);
-    for (option, proof) in [("--row", &row), ("--receipt", &receipt)] {
-        let (good, said) = check_proof(&network, option, proof);
-        assert!(good && !said.contains("org1"), "{option}: {said}");
-        let mut json: serde_json::Value = serde_json::from_str(proof).expect("JSON");
-        let handovers = json["handovers"].as_array_mut().expect("a list");
-        assert!(!handovers.is_empty(), "charters were amended");
-        handovers.clear();
-        let (good, said) = check_proof(&network, option, &json.to_string());
-        assert!(!good, "{option} without handovers: {said}");
-    }
-
+    proofs_need_handovers(&network, &own).await;
     for node in [0, 1, 2, fifth] {
-        let verified = Command::new(ENTENTE)
-            .args(["verify", "--replay"])
-            .arg(network.node_folder(node))
-            .output()
-            .expect("the program starts");
-        let said = [verified.stdout, verified.stderr].concat();
-        assert!(verified.status.success(), "node {node}: {}", String::from_utf8_lossy(&said));
+        verifies(&network, node);
     }
 }

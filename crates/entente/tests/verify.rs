@@ -192,6 +192,41 @@ fn a_receipt_proves_itself() {
     assert!(!success && text.contains("the path from the receipt leads to"), "{text}");
 }
 
+/// A row, and one that is not there, at a checkpoint that was asked for.
+async fn rows_are_proved(network: &TestNetwork, session: &tokio_postgres::Client) {
+    session.batch_execute("GRANT SELECT ON accounts TO PUBLIC").await.expect("granted");
+    let both = "SELECT entente.proof('accounts', 3), entente.proof('public.accounts', -5::bigint)";
+    let both = network.row_proofs(session, both).await;
+    let (row, nothing): (String, String) = (both.get(0), both.get(1));
+    let file = network.node_folder(1).join("row.json");
+    let charter_file = network.node_folder(1).join("charter.toml");
+    let check = |text: &str, key: &[&str]| {
+        std::fs::write(&file, text).expect("writes");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_entente"));
+        command.arg("verify").arg("--row").arg(&file).arg("--charter").arg(&charter_file);
+        if !key.is_empty() {
+            command.arg("--key").args(key);
+        }
+        let output = command.output().expect("the program runs");
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).to_string(),
+        )
+    };
+    let (success, text) = check(&row, &["3"]);
+    assert!(success && text.contains("balance = 100") && text.contains("attested by org"), "{text}");
+    let (success, text) = check(&nothing, &["-5"]);
+    assert!(success && text.contains("no row behind block") && text.contains("under the key -5"), "{text}");
+    assert!(check(&nothing, &[]).0);
+    let (success, text) = check(&nothing, &["3"]);
+    assert!(!success && text.contains("another key"), "{text}");
+    let (success, text) = check(&row.replace("\"100\"", "\"101\""), &["3"]);
+    assert!(!success && text.contains("not those of the proof"), "{text}");
+    let url = format!("http://127.0.0.1:{}/v1/proofs/rows/public.accounts/3", network.port_base + 201);
+    let other = reqwest::get(&url).await.expect("answered").text().await.expect("text");
+    assert_eq!(other, row, "over HTTP it is the same");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_running_network_proves_what_it_answers() {
     let mut network = TestNetwork::create(|_| ());
@@ -234,38 +269,7 @@ async fn a_running_network_proves_what_it_answers() {
     let receipt = |text: &str| ReceiptProof::from_json(text).expect("a proof").receipt;
     assert_eq!(receipt(&other), receipt(text), "another node proves the same");
 
-    // A row, and one that is not there, at a checkpoint that was asked for.
-    session.batch_execute("GRANT SELECT ON accounts TO PUBLIC").await.expect("granted");
-    let both = "SELECT entente.proof('accounts', 3), entente.proof('public.accounts', -5::bigint)";
-    let both = network.row_proofs(&session, both).await;
-    let (row, nothing): (String, String) = (both.get(0), both.get(1));
-    let file = network.node_folder(1).join("row.json");
-    let charter_file = network.node_folder(1).join("charter.toml");
-    let check = |text: &str, key: &[&str]| {
-        std::fs::write(&file, text).expect("writes");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_entente"));
-        command.arg("verify").arg("--row").arg(&file).arg("--charter").arg(&charter_file);
-        if !key.is_empty() {
-            command.arg("--key").args(key);
-        }
-        let output = command.output().expect("the program runs");
-        (
-            output.status.success(),
-            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).to_string(),
-        )
-    };
-    let (success, text) = check(&row, &["3"]);
-    assert!(success && text.contains("balance = 100") && text.contains("attested by org"), "{text}");
-    let (success, text) = check(&nothing, &["-5"]);
-    assert!(success && text.contains("no row behind block") && text.contains("under the key -5"), "{text}");
-    assert!(check(&nothing, &[]).0);
-    let (success, text) = check(&nothing, &["3"]);
-    assert!(!success && text.contains("another key"), "{text}");
-    let (success, text) = check(&row.replace("\"100\"", "\"101\""), &["3"]);
-    assert!(!success && text.contains("not those of the proof"), "{text}");
-    let url = format!("http://127.0.0.1:{}/v1/proofs/rows/public.accounts/3", network.port_base + 201);
-    let other = reqwest::get(&url).await.expect("answered").text().await.expect("text");
-    assert_eq!(other, row, "over HTTP it is the same");
+    rows_are_proved(&network, &session).await;
 
     // The folder of a node that runs.
     network.wait_until_level_with(1, &[2]).await;

@@ -213,7 +213,7 @@ impl Ordering for LyingServices {
             let _ = self.inner.ordering.submit(forged);
         }
         if self.lie == Lie::Endorsements {
-            let _ = self.inner.submit(self.forge(&transactions));
+            let _ = self.inner.ordering.submit(self.forge(&transactions));
         }
         if self.lie == Lie::Repetitions {
             let mut known = self.known.lock();

@@ -79,33 +79,7 @@ impl Routine {
     }
 
     pub(crate) fn of_procedure(number: usize, procedure: &Procedure, types: &CompositeTypes) -> Routine {
-        let gives_rows = is_table(procedure);
-        let mode = |mode: ParameterMode| match mode {
-            ParameterMode::In if procedure.function.is_some() => ("", "i"),
-            ParameterMode::In => ("IN", "i"),
-            // Which of both forms it was made with nobody knows; they are the same.
-            ParameterMode::Out if gives_rows => ("", "t"),
-            ParameterMode::Out => ("OUT", "o"),
-            ParameterMode::InOut => ("INOUT", "b"),
-            ParameterMode::Variadic => ("VARIADIC", "v"),
-        };
-        let parameters = &procedure.parameters;
-        let written = |with_default: bool| {
-            let parameters = parameters.iter();
-            let parameters = parameters
-                .filter(|parameter| (with_default && !gives_rows) || parameter.mode != ParameterMode::Out);
-            let shown = parameters.map(|parameter| {
-                let name =
-                    if parameter.name.is_empty() { String::new() } else { quoted(&parameter.name) + " " };
-                let mode = mode(parameter.mode).0;
-                let space = if mode.is_empty() { "" } else { " " };
-                let default = parameter.default.as_ref().filter(|_| with_default);
-                let default = default.map(|sql| format!(" DEFAULT {sql}"));
-                let default = default.unwrap_or_default();
-                format!("{mode}{space}{name}{}{default}", family_name(types, parameter.data_type))
-            });
-            shown.collect::<Vec<String>>().join(", ")
-        };
+        let written = |with_default| parameters_of(procedure, types, with_default);
         let arguments = written(true);
         let defaults = (1..).zip(procedure.inputs());
         let defaults = defaults.filter_map(|(number, input)| Some((number, input.default.clone()?)));
@@ -137,7 +111,7 @@ impl Routine {
             quoted(object_name(&procedure.name)),
             procedure.body
         );
-        let input = procedure.inputs();
+        let (input, parameters) = (procedure.inputs(), &procedure.parameters);
         Routine {
             result,
             result_type,
@@ -154,7 +128,7 @@ impl Routine {
             body: procedure.body.clone(),
             input_types: input.map(|parameter| i64::from(parameter.data_type.oid())).collect(),
             all_types: parameters.iter().map(|parameter| i64::from(parameter.data_type.oid())).collect(),
-            modes: parameters.iter().map(|parameter| mode(parameter.mode).1.to_string()).collect(),
+            modes: parameters.iter().map(|parameter| mode(procedure, parameter.mode).1.to_string()).collect(),
             names: parameters.iter().map(|parameter| parameter.name.clone()).collect(),
             identity: written(false),
             defaults: defaults.collect(),
@@ -162,6 +136,36 @@ impl Routine {
             arguments,
         }
     }
+}
+
+/// How a parameter's mode is written, and how `pg_proc` has it.
+fn mode(procedure: &Procedure, mode: ParameterMode) -> (&'static str, &'static str) {
+    match mode {
+        ParameterMode::In if procedure.function.is_some() => ("", "i"),
+        ParameterMode::In => ("IN", "i"),
+        // Which of both forms it was made with nobody knows; they are the same.
+        ParameterMode::Out if is_table(procedure) => ("", "t"),
+        ParameterMode::Out => ("OUT", "o"),
+        ParameterMode::InOut => ("INOUT", "b"),
+        ParameterMode::Variadic => ("VARIADIC", "v"),
+    }
+}
+
+/// The list of parameters: as CREATE has it, with defaults, or as it tells routines of one name apart.
+fn parameters_of(procedure: &Procedure, types: &CompositeTypes, with_default: bool) -> String {
+    let gives_rows = is_table(procedure);
+    let parameters = procedure.parameters.iter();
+    let parameters =
+        parameters.filter(|parameter| (with_default && !gives_rows) || parameter.mode != ParameterMode::Out);
+    let shown = parameters.map(|parameter| {
+        let name = if parameter.name.is_empty() { String::new() } else { quoted(&parameter.name) + " " };
+        let mode = mode(procedure, parameter.mode).0;
+        let space = if mode.is_empty() { "" } else { " " };
+        let default = parameter.default.as_ref().filter(|_| with_default);
+        let default = default.map(|sql| format!(" DEFAULT {sql}")).unwrap_or_default();
+        format!("{mode}{space}{name}{}{default}", family_name(types, parameter.data_type))
+    });
+    shown.collect::<Vec<String>>().join(", ")
 }
 
 /// The object identifier of the procedure or function of this number by name.
