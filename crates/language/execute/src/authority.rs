@@ -9,24 +9,11 @@
 //! not in the catalog and may do everything that its organisation may. What is needed is noted by the binder as
 //! relations and calls are found (`plan::needs`). Inside of a view nothing is noted.
 
-use crate::Execution;
+use crate::context::Authority;
+use crate::execution::Execution;
 use plan::needs::Needs;
 use plan::sequence::is_sequence_function;
-use std::sync::Arc;
 use types::{PUBLIC_SCHEMA, Principal, Privileges, Securable, SqlError, SqlState, object_name, schema_of};
-
-/// In whose name something runs, where that may not do everything.
-#[derive(Clone, Debug)]
-pub struct Authority {
-    role: Arc<str>,
-}
-
-impl Authority {
-    /// Of this principal; `None` for an administrator.
-    pub fn of(principal: &Principal) -> Option<Authority> {
-        (!principal.is_administrator()).then(|| Authority { role: principal.role.as_str().into() })
-    }
-}
 
 /// `42501` for somebody who is no administrator and changes the schema.
 pub fn refuse_schema_change(principal: &Principal) -> Result<(), SqlError> {

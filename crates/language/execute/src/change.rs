@@ -1,9 +1,9 @@
 //! INSERT, UPDATE and DELETE.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::moving::Updated;
-use crate::select::Given;
-use crate::trigger::Event;
+use crate::remaining::Event;
+use crate::subqueries::Given;
 use plan::command::insert_command;
 use plan::expression::long_bytes;
 use plan::invariant::broken;

@@ -1,9 +1,9 @@
 //! UPDATE and DELETE of tables with triggers, and UPDATE of primary keys: all rows are found first, then BEFORE STATEMENT
 //! fires, then row by row.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::moving::Updated;
-use crate::trigger::Event;
+use crate::remaining::Event;
 use plan::command::PlannedUpdate;
 use plan::statement::{Access, BoundDelete, BoundUpdate, StatementOutput, resolve_key};
 use state::{Command, RowChange};

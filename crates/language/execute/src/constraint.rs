@@ -1,8 +1,8 @@
 //! Changes of rows in tables with UNIQUE or FOREIGN KEY constraints.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::moving::Updated;
-use crate::trigger::{Event, Firing};
+use crate::remaining::{Event, Unsettled};
 use plan::command::{DeletePlan, UpdatePlan};
 use plan::constraint::{ForeignKeyPlan, free_key, take_key};
 use plan::expression::{Environment, is_same};
@@ -12,16 +12,6 @@ use state::{Command, KeyRange};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{ColumnSet, Index, Key, ReferentialAction, Row, SqlError, TableId, Value};
-
-/// What remains to be done about references when a statement ends.
-pub(super) enum Unsettled {
-    /// The row with this key of its own references this one.
-    References(Arc<ForeignKeyPlan>, Key, Vec<Value>),
-    /// An AFTER trigger is to fire.
-    Fires(Box<Firing>),
-    /// A key that may be referenced has gone (`None`), or its row has another one now.
-    Gone(Arc<ForeignKeyPlan>, Vec<Value>, Option<Vec<Value>>),
-}
 
 impl Execution<'_> {
     /// Applies the command of an UPDATE, with what constraints ask. Gives whether it matched.

@@ -3,7 +3,7 @@
 //! The row of a counter is data like any other: a draw is part of its transaction, is undone with it, and whoever draws in the
 //! same batch is in conflict with it.
 
-use crate::Execution;
+use crate::execution::Execution;
 use plan::sequence::counter_key;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;

@@ -3,13 +3,13 @@
 //! Steps bound the time of a query, a limit on its text bounds its plan, and one count of bytes bounds its memory
 //! ([`plan::expression::Memory`]).
 
-use crate::Cursors;
-use crate::authority::Authority;
+use crate::context::{Authority, Context, Oracles, timestamp};
+use crate::cursor::Cursors;
+use crate::drawn::Drawn;
 use crate::own::OwnRows;
 use crate::programs::{Described, Programs};
-use crate::select::{Given, KnownSubqueries};
-use crate::sequence::Drawn;
-use crate::trigger::Remaining;
+use crate::remaining::Remaining;
+use crate::subqueries::{Given, KnownSubqueries};
 use plan::expression::{Environment, Expression, KeptMemory, Memory, measured};
 use plan::polymorphic::Actual;
 use plan::routines::output_column;
@@ -19,63 +19,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use types::{
-    EndorsedEffects, Key, Notice, OutputColumn, Row, SqlError, SqlState, StatementResult, TableId,
-    TransactionId, Value,
-};
+use types::{Key, Notice, OutputColumn, Row, SqlError, SqlState, StatementResult, TableId, Value};
 
-/// Milliseconds from 1970-01-01 to 2000-01-01.
-const EPOCH_DIFFERENCE_MS: i64 = 946_684_800_000;
 /// Queries that may stand inside of one another: each takes a part of the stack.
 const QUERIES_DEEP_MAX: usize = 32;
-
-/// Where and when a transaction runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Context {
-    /// Height of its block.
-    pub height: u64,
-    /// The block's time, milliseconds since 1970-01-01 00:00 UTC: `now()`.
-    pub timestamp_ms: u64,
-    /// Position of the transaction in its block.
-    pub index: u32,
-    /// What identifies the transaction.
-    pub transaction: TransactionId,
-    /// Logical steps that it may take.
-    pub step_limit: u64,
-}
-
-impl Context {
-    /// `now()`, in microseconds since 2000-01-01 00:00 UTC.
-    pub fn now(&self) -> i64 {
-        timestamp(self.timestamp_ms)
-    }
-}
-
-/// Milliseconds since 1970 as microseconds since 2000.
-pub fn timestamp(milliseconds: u64) -> i64 {
-    let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX / 2000);
-    milliseconds.saturating_sub(EPOCH_DIFFERENCE_MS).saturating_mul(1000)
-}
-
-/// Values from outside that a contract may ask for by name: `entente.oracle('eur_usd')`.
-pub trait Oracles: Send + Sync {
-    /// What the oracle says.
-    ///
-    /// # Errors
-    /// There is none of this name, or it does not answer.
-    fn value(&self, name: &str) -> Result<String, SqlError>;
-}
-
-/// What oracles said when a transaction was endorsed: who executes it again asks nobody.
-impl Oracles for EndorsedEffects {
-    fn value(&self, name: &str) -> Result<String, SqlError> {
-        let said = self.oracles.iter().find(|said| said.name == name);
-        said.map(|said| said.value.clone()).ok_or_else(|| {
-            let message = format!("the oracle \"{name}\" was not asked when the transaction was endorsed");
-            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
-        })
-    }
-}
 
 /// One execution of one transaction.
 pub struct Execution<'a> {

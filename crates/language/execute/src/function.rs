@@ -1,7 +1,8 @@
 //! Functions that statements and expressions call.
 
-use crate::select::Given;
-use crate::{CallResult, Described, Execution};
+use crate::execution::Execution;
+use crate::programs::{CallResult, Described};
+use crate::subqueries::Given;
 use plan::expression::{RoutineCall, unmeasured};
 use plan::needs::Needs;
 use plan::polymorphic::{Actual, Callee};
@@ -110,7 +111,7 @@ impl Execution<'_> {
         self.beside_statement(|execution| execution.call(name, callee.actual, arguments))
     }
 
-    /// Runs a text of SQL that a routine has made: [`crate::Programs::run_text`].
+    /// Runs a text of SQL that a routine has made: [`crate::programs::Programs::run_text`].
     ///
     /// # Errors
     /// What is wrong in it; `0A000` for what a procedure cannot run.

@@ -1,6 +1,7 @@
 //! The memory of an execution: whose share it is, and rows that stay.
 
-use crate::{CursorRows, Execution};
+use crate::cursor::CursorRows;
+use crate::execution::Execution;
 use plan::expression::{KeptMemory, Memory, rows_space};
 use std::rc::Rc;
 use types::{MemoryShare, SqlError, Value};
@@ -37,7 +38,7 @@ impl<'a> Execution<'a> {
     /// Opens a cursor, whose rows are kept as long as it is open.
     ///
     /// # Errors
-    /// As [`crate::Cursors::open`].
+    /// As [`crate::cursor::Cursors::open`].
     pub fn open_cursor(&mut self, name: Option<&str>, content: CursorRows) -> Result<String, SqlError> {
         self.cursors.open(name, content, &self.memory)
     }
@@ -45,7 +46,7 @@ impl<'a> Execution<'a> {
     /// Closes a cursor.
     ///
     /// # Errors
-    /// As [`crate::Cursors::close`].
+    /// As [`crate::cursor::Cursors::close`].
     pub fn close_cursor(&mut self, name: &str) -> Result<(), SqlError> {
         self.cursors.close(name, &self.memory)
     }

@@ -1,9 +1,9 @@
 //! Reading a table as it was after an earlier block, and what became of a row.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::relation::Rows;
 use crate::scan::VisitKeyed;
-use crate::select::Given;
+use crate::subqueries::Given;
 use plan::expression::Expression;
 use plan::invariant::broken;
 use plan::statement::{Access, Scanned, encode_lookup, resolve_key};

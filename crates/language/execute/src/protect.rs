@@ -9,7 +9,7 @@
 //!
 //! `cargo test -p sql --test handlers` replays random procedures on states that agree in what was read.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::own::{OwnRows, READ_BYTES, key_space};
 use state::{Command, Read, RowId};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What an execution leaves behind: reads and commands.
 
-use crate::Execution;
 use crate::change::check_row_bytes;
+use crate::execution::Execution;
 use crate::own::{COMMAND_BYTES, OwnRow, READ_BYTES, key_space, without};
 use plan::expression::{long_bytes, measured, row_space};
 use state::{Command, CommandKind, Read, RowChange, RowId};

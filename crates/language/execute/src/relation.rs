@@ -3,9 +3,9 @@
 //! A join reads its left side, then its right side: once, or, where that looks at the left one, for every row of it. Rows
 //! come in the order of the left side, then of the right one; those of the right side that match nothing come last.
 
-use crate::Execution;
-use crate::select::Given;
+use crate::execution::Execution;
 use crate::sorting::Sortable;
+use crate::subqueries::Given;
 use plan::expression::{Expression, rows_space};
 use plan::invariant::broken;
 use plan::statement::{BoundSelect, Join, JoinKind, Relation, SetOperation};

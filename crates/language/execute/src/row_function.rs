@@ -1,8 +1,8 @@
 //! The rows of functions in FROM.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::relation::Rows;
-use crate::select::Given;
+use crate::subqueries::Given;
 use plan::expression::{Expression, row_space, rows_space};
 use plan::invariant::broken;
 use plan::statement::{RowFunction, RowKind, goes_up};

@@ -1,8 +1,8 @@
 //! Finding the rows of a table: by key, over an interval of the key or of an index; and what that registers.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::own::{SCAN_BYTES, key_space};
-use crate::select::Given;
+use crate::subqueries::Given;
 use plan::invariant::broken;
 use plan::predicate::{CapturedCondition, Condition, EntryPredicate};
 use plan::statement::{Access, BoundSelect, From, KeyPart, Scanned, resolve_key};

@@ -1,8 +1,9 @@
 //! SELECT: grouping and sorting of the rows that were found.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::grouping::Groups;
 use crate::sorting::{Sortable, compare_key};
+use crate::subqueries::Given;
 use crate::window::window_values;
 use plan::expression::{Environment, Expression, QueryEnvironment, RunSubquery, row_space, rows_space};
 use plan::invariant::broken;
@@ -10,22 +11,11 @@ use plan::polymorphic::Callee;
 use plan::statement::{BoundSelect, Distinctness, From, Grouping, SortKey};
 use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 use types::{SqlError, SqlState, Value, assign, limits};
-
-/// What a query is run with.
-#[derive(Clone, Copy)]
-pub(super) struct Given<'b> {
-    /// Variables.
-    pub frame: &'b [Value],
-    /// What the query around it hands to it.
-    pub arguments: &'b [Value],
-    /// The columns to the left of the relation that is being read.
-    pub left: &'b [Value],
-}
 
 /// Where no expression holds a subquery.
 pub(super) struct NoSubqueries;
@@ -355,38 +345,6 @@ impl RunSubquery for Runner<'_, '_> {
     fn call(&self, function: &Callee, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError> {
         let mut execution = self.0.try_borrow_mut().map_err(|_| broken("a function inside of itself"))?;
         Ok(execution.call_function(function, arguments)?.values)
-    }
-}
-
-/// A subquery (where its plan stands in memory), its limit, and what it is handed.
-type SubqueryRun = (usize, Option<usize>, Sortable);
-
-/// Rows of subqueries that have run in a statement.
-#[derive(Default)]
-pub(super) struct KnownSubqueries {
-    rows: BTreeMap<SubqueryRun, Rc<Vec<Vec<Value>>>>,
-    values: usize,
-}
-
-impl KnownSubqueries {
-    /// Values that are remembered.
-    const VALUES_MAX: usize = 1 << 18;
-
-    fn clear(&mut self) {
-        self.rows.clear();
-        self.values = 0;
-    }
-
-    fn get(&self, key: &SubqueryRun) -> Option<&Rc<Vec<Vec<Value>>>> {
-        self.rows.get(key)
-    }
-
-    fn remember(&mut self, key: SubqueryRun, rows: Rc<Vec<Vec<Value>>>) {
-        let values = key.2.0.len() + rows.iter().map(Vec::len).sum::<usize>() + 1;
-        if self.values + values <= KnownSubqueries::VALUES_MAX {
-            self.values += values;
-            self.rows.insert(key, rows);
-        }
     }
 }
 

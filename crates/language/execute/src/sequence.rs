@@ -1,17 +1,9 @@
 //! Drawing values from sequences.
 
-use crate::Execution;
+use crate::execution::Execution;
 use plan::invariant::broken;
 use plan::sequence::{CURRENT_VALUE, SET_VALUE, does_not_count, no_sequence, stored_sequence_name};
 use types::{Sequence, SqlError, SqlState, Value};
-
-/// Values that a transaction has drawn.
-#[derive(Default)]
-pub struct Drawn {
-    count: u32,
-    /// By sequence, the last one; the sequence drawn from last at the end.
-    last: Vec<(String, i64)>,
-}
 
 impl Execution<'_> {
     /// Runs one of these functions.
@@ -95,13 +87,5 @@ impl Execution<'_> {
         self.drawn.count += 1;
         self.drawn.note(name, value);
         Ok(value)
-    }
-}
-
-impl Drawn {
-    /// This value has been drawn last, from this sequence.
-    fn note(&mut self, name: String, value: i64) {
-        self.last.retain(|(known, _)| *known != name);
-        self.last.push((name, value));
     }
 }

@@ -1,8 +1,11 @@
 //! Executions that stop between two statements and go on later: a session waits for its client.
 
+use crate::context::Context;
+use crate::cursor::Cursors;
+use crate::drawn::Drawn;
+use crate::execution::Execution;
 use crate::own::OwnRows;
-use crate::sequence::Drawn;
-use crate::{Context, Cursors, Execution, Programs};
+use crate::programs::Programs;
 use plan::expression::{KeptMemory, Memory};
 use state::{Command, Snapshot};
 use std::rc::Rc;

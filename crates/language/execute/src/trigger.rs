@@ -22,10 +22,9 @@
 //! - Whose consent is needed counts triggers, also those of tables to which a change cascades. The role that changes
 //!   the table needs no `EXECUTE` on their functions, but everything that these do themselves.
 
-use crate::Execution;
-use crate::constraint::Unsettled;
+use crate::execution::Execution;
 use crate::moving::Updated;
-use crate::with::Parts;
+use crate::remaining::{Begun, ChangedRows, Event, Firing, Gathered, Unsettled};
 use plan::command::{DeletePlan, PlannedUpdate, UpdatePlan};
 use plan::expression::{Environment, Expression, is_same, row_space};
 use plan::table::TablePlan;
@@ -36,82 +35,6 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use types::{ColumnSet, Key, Row, SqlError, SqlState, TableId, TriggerEvent, TriggerTime, Value};
-
-/// What happens to a table or a row.
-#[derive(Clone, Copy)]
-pub(super) enum Event<'p> {
-    /// INSERT
-    Insert,
-    /// UPDATE, which assigns these columns.
-    Update(&'p UpdatePlan),
-    /// DELETE
-    Delete,
-    /// TRUNCATE
-    Truncate,
-}
-
-impl Event<'_> {
-    fn kind(self) -> TriggerEvent {
-        match self {
-            Event::Insert => TriggerEvent::Insert,
-            Event::Update(_) => TriggerEvent::Update,
-            Event::Delete => TriggerEvent::Delete,
-            Event::Truncate => TriggerEvent::Truncate,
-        }
-    }
-}
-
-/// The rows of a statement before and after it, for OLD TABLE and NEW TABLE.
-#[derive(Clone, Default)]
-pub(super) struct ChangedRows {
-    old: Rc<Vec<Vec<Value>>>,
-    new: Rc<Vec<Vec<Value>>>,
-}
-
-/// The changed rows that are still being gathered.
-type Gathered = Rc<RefCell<ChangedRows>>;
-
-/// A table that the running statement changes, itself or by cascading.
-pub(super) struct Begun {
-    table: TableId,
-    event: TriggerEvent,
-    rows: Gathered,
-}
-
-/// What a statement has left to do. Each statement has its own, those that its triggers run included.
-#[derive(Default)]
-pub(super) struct Remaining {
-    /// In order.
-    pub unsettled: VecDeque<Unsettled>,
-    /// The tables with triggers that it changes.
-    begun: Vec<Begun>,
-    /// Where it has WITH queries that change rows: what these know of one another.
-    pub parts: Option<Parts>,
-}
-
-impl Remaining {
-    /// Nothing.
-    pub fn clear(&mut self) {
-        self.unsettled.clear();
-        self.begun.clear();
-        self.parts = None;
-    }
-
-    fn begun(&self, table: TableId, event: TriggerEvent) -> Option<&Gathered> {
-        let begun = self.begun.iter().find(|begun| begun.table == table && begun.event == event)?;
-        Some(&begun.rows)
-    }
-}
-
-/// An AFTER trigger that is to fire.
-pub(super) struct Firing {
-    trigger: Arc<TriggerPlan>,
-    table: TableId,
-    event: TriggerEvent,
-    old: Option<Row>,
-    new: Option<Row>,
-    rows: Option<Gathered>,
-}
 
 impl Execution<'_> {
     /// A statement begins to change a table: BEFORE STATEMENT fires, once however often the statement comes to the table.
@@ -261,7 +184,7 @@ impl Execution<'_> {
                 None => both.extend(std::iter::repeat_n(Value::Null, width)),
             }
         }
-        let given = crate::select::Given { frame: &[], arguments: &[], left: &[] };
+        let given = crate::subqueries::Given { frame: &[], arguments: &[], left: &[] };
         let fires = self.with_subqueries(&both, given, |environment| condition.is_true(environment))?;
         self.see_newer();
         Ok(fires)

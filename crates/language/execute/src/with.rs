@@ -5,24 +5,14 @@
 //! others leave it out. What a part does depends on which rows the others have changed, so all commands are guarded.
 //! References and AFTER triggers come when the last part has ended.
 
-use crate::Execution;
-use crate::own::OwnRows;
+use crate::execution::Execution;
+use crate::remaining::Parts;
 use plan::statement::{BoundWith, StatementOutput};
 use rustc_hash::FxHashSet;
 use state::RowId;
 use std::rc::Rc;
 use std::sync::Arc;
 use types::{Key, SqlError, TableId, Value};
-
-/// What the parts of a statement know of one another.
-pub(super) struct Parts {
-    /// The own rows that were there when the statement began.
-    base: Arc<OwnRows>,
-    /// Rows that parts have changed.
-    changed: FxHashSet<RowId>,
-    /// Those that the running part has changed.
-    changing: Vec<RowId>,
-}
 
 impl Execution<'_> {
     /// Runs a statement with WITH queries that change rows.
