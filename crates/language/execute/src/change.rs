@@ -99,6 +99,33 @@ impl Execution<'_> {
         self.settle()
     }
 
+    /// The row that has what a new one is to have alone, and its key.
+    fn conflicting(
+        &mut self,
+        table: &Arc<TablePlan>,
+        on_conflict: &OnConflict,
+        row: &Row,
+    ) -> Result<Option<(Key, Row)>, SqlError> {
+        let looks = match &on_conflict.action {
+            ConflictAction::Nothing => ColumnSet::EXISTS,
+            ConflictAction::Update { uses, .. } => *uses,
+        };
+        for arbiter in &on_conflict.arbiters {
+            let key = match arbiter {
+                Arbiter::Key => {
+                    Some(Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?)
+                }
+                Arbiter::Unique(index) => self.taken_by(table, index, row)?,
+            };
+            let Some(key) = key else { continue };
+            self.register_read(table.id, &key, looks);
+            if let Some(existing) = self.current(table.id, &key)? {
+                return Ok(Some((key, existing)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Inserts a row, or does what ON CONFLICT says if its key exists. Gives the row that was inserted or changed.
     fn insert_or(
         &mut self,
@@ -112,26 +139,7 @@ impl Execution<'_> {
         self.charge(row_steps(&row))?;
         let Some(row) = self.before_insert(table, row)? else { return Ok(None) };
         table.check_row(&row)?;
-        let looks = match &on_conflict.action {
-            ConflictAction::Nothing => ColumnSet::EXISTS,
-            ConflictAction::Update { uses, .. } => *uses,
-        };
-        let mut found = None;
-        for arbiter in &on_conflict.arbiters {
-            let key = match arbiter {
-                Arbiter::Key => {
-                    Some(Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?)
-                }
-                Arbiter::Unique(index) => self.taken_by(table, index, &row)?,
-            };
-            let Some(key) = key else { continue };
-            self.register_read(table.id, &key, looks);
-            if let Some(existing) = self.current(table.id, &key)? {
-                found = Some((key, existing));
-                break;
-            }
-        }
-        let Some((key, existing)) = found else {
+        let Some((key, existing)) = self.conflicting(table, on_conflict, &row)? else {
             touched.insert(self.insert_checked(table, row.clone())?);
             return Ok(Some(row));
         };
