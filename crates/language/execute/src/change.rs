@@ -221,10 +221,10 @@ impl Execution<'_> {
     /// A hidden key that no other row has and that keeps the order of insertion.
     pub fn draw_key(&mut self) -> Result<Key, SqlError> {
         let mut bytes = [0; HIDDEN_KEY_BYTES];
-        bytes[..8].copy_from_slice(&self.context.height.to_be_bytes());
-        bytes[8..12].copy_from_slice(&self.context.index.to_be_bytes());
-        bytes[12..].copy_from_slice(&self.draws.to_be_bytes());
-        self.draws = self.draws.checked_add(1).ok_or_else(|| {
+        bytes[..8].copy_from_slice(&self.on.context.height.to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.on.context.index.to_be_bytes());
+        bytes[12..].copy_from_slice(&self.written.draws.to_be_bytes());
+        self.written.draws = self.written.draws.checked_add(1).ok_or_else(|| {
             SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a transaction inserts at most 2^32 rows")
         })?;
         Ok(Key::from_bytes(&bytes))
@@ -324,7 +324,7 @@ impl Execution<'_> {
         if self.is_left_out(table.id, &command.row.key, "updated")? {
             return Ok(());
         }
-        if update.returning.is_none() && self.remaining.parts.is_none() {
+        if update.returning.is_none() && self.running.remaining.parts.is_none() {
             output.affected += u64::from(self.apply_update(&update.plan, command)?);
             return Ok(());
         }

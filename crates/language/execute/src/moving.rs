@@ -68,7 +68,7 @@ impl Execution<'_> {
         let follows = |action: ReferentialAction| {
             !matches!(action, ReferentialAction::NoAction | ReferentialAction::Restrict)
         };
-        let referencing = self.programs.tables().foreign_keys().of_parent(table.id);
+        let referencing = self.on.programs.tables().foreign_keys().of_parent(table.id);
         !referencing.iter().any(|foreign_key| follows(foreign_key.on_update))
     }
 

@@ -48,16 +48,16 @@ impl Execution<'_> {
         limit: Option<usize>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
         self.forget_subqueries();
-        let held = self.memory.held();
+        let held = self.meter.memory.held();
         let rows = self.select_given(select, Given { frame, arguments: &[], left: &[] }, limit);
-        self.memory.release_to(held);
+        self.meter.memory.release_to(held);
         self.see_newer();
         rows
     }
 
     /// A statement begins: what subqueries of the one before gave may have changed.
     pub(super) fn forget_subqueries(&mut self) {
-        self.subqueries.clear();
+        self.running.subqueries.clear();
     }
 
     /// Runs a SELECT and hands out its rows as they are found, until `take` says that it is enough.
@@ -101,11 +101,11 @@ impl Execution<'_> {
         limit: Option<usize>,
         take: Option<&mut TakeRow<'_>>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
-        let held = self.memory.held();
+        let held = self.meter.memory.held();
         let rows = self.measured(|execution| execution.select_holding(select, given, limit, take));
-        self.memory.release_to(held);
+        self.meter.memory.release_to(held);
         let rows = rows?;
-        self.memory.hold(rows_space(&rows))?;
+        self.meter.memory.hold(rows_space(&rows))?;
         Ok(rows)
     }
 
@@ -139,7 +139,7 @@ impl Execution<'_> {
         if !streams || matches!(select.source, From::Relation(_)) {
             self.gathered(select, given, &mut output)?;
         } else {
-            let memory = self.memory.clone();
+            let memory = self.meter.memory.clone();
             let query = QueryEnvironment {
                 arguments: given.arguments,
                 left: &[],
@@ -147,7 +147,7 @@ impl Execution<'_> {
                 memory: &memory,
             };
             let environment =
-                Environment { query: Some(&query), ..Environment::new(&[], given.frame, self.now) };
+                Environment { query: Some(&query), ..Environment::new(&[], given.frame, self.on.now) };
             match &select.grouping {
                 Some(grouping) => {
                     let mut groups = Groups::new(grouping);
@@ -254,8 +254,8 @@ impl Execution<'_> {
         for window in &select.windows {
             // The row's keys and the value.
             let values = window.partition.len() + window.order.len() + 1;
-            self.memory.hold(row_space(values).saturating_mul(kept.len() as u64))?;
-            let steps_max = self.context.step_limit.saturating_sub(self.steps);
+            self.meter.memory.hold(row_space(values).saturating_mul(kept.len() as u64))?;
+            let steps_max = self.on.context.step_limit.saturating_sub(self.meter.steps);
             let (values, steps) = self.with_subqueries(&[], given, |environment| {
                 window_values(window, &kept, environment, steps_max)
             })?;
@@ -283,7 +283,7 @@ impl Execution<'_> {
         given: Given<'_>,
         evaluate: impl FnOnce(&Environment<'_>) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
-        let (now, memory) = (self.now, self.memory.clone());
+        let (now, memory) = (self.on.now, self.meter.memory.clone());
         self.measured(|execution| {
             let runner = Runner(RefCell::new(execution));
             let query = QueryEnvironment {
@@ -327,18 +327,18 @@ impl RunSubquery for Runner<'_, '_> {
         let mut execution = self.0.try_borrow_mut().map_err(|_| broken("a subquery inside of itself"))?;
         // The same query gives the same rows for the same arguments as long as the statement runs.
         let known_as = (Arc::as_ptr(query) as usize, limit, Sortable(arguments));
-        if let Some(known) = execution.subqueries.get(&known_as) {
+        if let Some(known) = execution.running.subqueries.get(&known_as) {
             return Ok(known.clone());
         }
         execution.enter_query()?;
-        let held = execution.memory.held();
+        let held = execution.meter.memory.held();
         let given = Given { frame, arguments: &known_as.2.0, left: &[] };
         let rows = execution.select_given(query, given, limit);
         execution.leave_query();
         // What is remembered has a bound of its own.
-        execution.memory.release_to(held);
+        execution.meter.memory.release_to(held);
         let rows = Rc::new(rows?);
-        execution.subqueries.remember(known_as, rows.clone());
+        execution.running.subqueries.remember(known_as, rows.clone());
         Ok(rows)
     }
 

@@ -21,8 +21,8 @@ impl Execution<'_> {
                     .ok_or_else(|| undrawn("lastval is not yet defined in this session".to_string()));
             }
         };
-        if !self.programs.catalog().sequences.contains_key(&name) {
-            return Err(match self.programs.catalog().columns_of(&name) {
+        if !self.on.programs.catalog().sequences.contains_key(&name) {
+            return Err(match self.on.programs.catalog().columns_of(&name) {
                 Some(_) => SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a sequence")),
                 None => no_sequence(&name),
             });
@@ -32,7 +32,7 @@ impl Execution<'_> {
             let message = format!("currval of sequence \"{name}\" is not yet defined in this session");
             return known.map(|known| self.drawn.last[known].1).ok_or_else(|| undrawn(message));
         }
-        let sequence = self.programs.catalog().sequences.get(&name).cloned();
+        let sequence = self.on.programs.catalog().sequences.get(&name).cloned();
         let owner = sequence.as_ref().and_then(|one| one.owner.as_ref());
         if self.is_local() && !owner.is_some_and(|owner| owner.table.is_temporary()) {
             return Err(SqlError::unsupported("a value of the ledger's sequence in a temporary table")
