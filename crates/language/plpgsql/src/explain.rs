@@ -1,6 +1,9 @@
 //! EXPLAIN CALL: what a procedure reads, what it changes by commands, and why a read could not be avoided.
 
-use crate::fuse::{FusedStatement, Obstacle, Surroundings, guarded_changes, query_of, reads_rows};
+use crate::fuse::flow::Surroundings;
+use crate::fuse::obstacle::Obstacle;
+use crate::fuse::{guarded_changes, query_of, reads_rows};
+use crate::program::FusedStatement;
 use crate::program::{Address, CompiledProcedure, Instruction, RaiseMessage, RaisePlan, RowsSource};
 use plan::expression::{Capture, Expression, Names};
 use plan::statement::{Access, BoundSelect, BoundStatement, From, InsertSource};

@@ -4,8 +4,9 @@
 //! walked again if that has become less. A variable becomes unknown once and for all, so the walk ends after at most
 //! (places where ways meet) × (variables + 1) rounds.
 
-use crate::fuse::FusedStatement;
-use crate::program::{Address, Coercion, CompiledProcedure, Instruction, RowsSource, Store};
+use crate::program::FusedStatement;
+use crate::program::{Address, CompiledProcedure, Instruction, RowsSource};
+use crate::target::{Coercion, Store};
 use execute::{Analysis, KnownFrame, refused};
 use std::collections::BTreeMap;
 use types::{ColumnSet, SqlError, Value};
@@ -302,7 +303,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// A row went into variables.
-    fn stored(&self, target: &crate::program::RowTarget, frame: &mut KnownFrame) {
+    fn stored(&self, target: &crate::target::RowTarget, frame: &mut KnownFrame) {
         forget(&target.stores, frame);
         frame.set(self.procedure.found, None);
         if let Some(flag) = target.flag {

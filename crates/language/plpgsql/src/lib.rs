@@ -49,9 +49,13 @@ mod footprint;
 mod fuse;
 mod hoist;
 mod late;
+mod late_records;
+mod position;
 mod program;
 mod records;
 mod run;
+mod shape;
+mod target;
 mod variables;
 
 pub use compile::trigger::{check_trigger_function, compile_trigger};

@@ -3,16 +3,18 @@
 //! Blocks, branches and loops are jumps, so that running needs no recursion but that of nested calls. Names, types
 //! and conversions have been settled; an instruction only evaluates and stores.
 
-use crate::fuse::{FusedStatement, Obstacle};
+use crate::fuse::obstacle::Obstacle;
 use crate::late::{LateRow, LateRows, LateStatement, LateValue, NamedRecord};
+use crate::target::{RowTarget, Store};
 use execute::Described;
 use plan::expression::Expression;
 use plan::needs::Needs;
 use plan::polymorphic::Callee;
-use plan::statement::{BoundCall, BoundSelect, BoundStatement, VisitSlot};
+use plan::statement::{BoundCall, BoundSelect, BoundStatement, KeyPart, VisitSlot};
+use plan::table::TablePlan;
 use std::sync::Arc;
 use syntax::plpgsql::ast::{Condition, FetchKind, RaiseLevel, StackedItem};
-use types::{CompositeTypes, DataType, OutputColumn, SqlError, SqlState};
+use types::{ColumnSet, CompositeTypes, DataType, OutputColumn, SqlError, SqlState};
 
 /// A procedure, ready to run.
 #[derive(Debug)]
@@ -282,41 +284,6 @@ pub enum CursorName {
     Literal(Box<str>),
 }
 
-/// How a value becomes one of the variable's type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coercion {
-    /// It is one.
-    None,
-    /// By the cast that an assignment makes.
-    Assign(DataType),
-    /// By writing it as text and reading that: what PL/pgSQL does where there is no cast.
-    ThroughText(DataType),
-}
-
-/// Where a value goes.
-#[derive(Debug)]
-pub struct Store {
-    /// The variable.
-    pub slot: u16,
-    /// How it becomes one of the variable's type.
-    pub coercion: Coercion,
-    /// Name of the variable if it refuses NULL.
-    pub not_null: Option<Box<str>>,
-}
-
-/// Where a row goes: column by column; what the row does not have is NULL.
-#[derive(Debug)]
-pub struct RowTarget {
-    /// By column.
-    pub stores: Box<[Store]>,
-    /// A record's flag that it has a row.
-    pub flag: Option<u16>,
-    /// STRICT
-    pub strict: bool,
-    /// The number of a record whose columns running tells: it takes the row as it is.
-    pub record: Option<u16>,
-}
-
 /// The bounds of an integer loop.
 #[derive(Debug)]
 pub struct RangeStart {
@@ -497,5 +464,99 @@ impl Instruction {
             },
             _ => Vec::new(),
         }
+    }
+}
+
+/// Statements on one row that are one command.
+#[derive(Debug)]
+pub struct FusedStatement {
+    pub(crate) table: Arc<TablePlan>,
+    pub(crate) key: Box<[KeyPart]>,
+    pub(crate) program: Arc<RowProgram>,
+    /// Columns that the program looks at.
+    pub(crate) uses: ColumnSet,
+    /// Columns that it may write.
+    pub(crate) writes: ColumnSet,
+    /// Columns that it has written where it matches.
+    pub(crate) certainly_written: ColumnSet,
+    pub(crate) can_fail: bool,
+    pub(crate) form: Form,
+    /// Assigned in the program without looking at the row and used after it, in order.
+    pub(crate) assigned_outside: Box<[(u16, Expression)]>,
+    pub(crate) end: Address,
+}
+
+/// What kind of command it is.
+#[derive(Debug)]
+pub(crate) enum Form {
+    /// With the values that depend neither on the row nor on what the program assigns, where it has only one UPDATE.
+    Update(Box<[(u16, Expression)]>),
+    Delete,
+}
+
+/// The instructions, with addresses from 0; an address beyond them is the end.
+#[derive(Debug)]
+pub struct RowProgram {
+    pub code: Box<[Instruction]>,
+    pub(crate) slots: usize,
+    pub(crate) found: u16,
+    pub(crate) types: Arc<CompositeTypes>,
+    /// Variables that it reads before it writes them.
+    pub(crate) captured: Box<[u16]>,
+}
+
+impl FusedStatement {
+    /// What names the row.
+    pub fn key(&self) -> &[KeyPart] {
+        &self.key
+    }
+
+    /// The row's table.
+    pub fn table(&self) -> &TablePlan {
+        &self.table
+    }
+
+    /// What runs on the row.
+    pub fn program(&self) -> &RowProgram {
+        &self.program
+    }
+
+    /// Columns that it looks at, and columns that it may write.
+    pub fn columns(&self) -> (ColumnSet, ColumnSet) {
+        (self.uses, self.writes)
+    }
+
+    /// True where an error of one of its changes may show the row, or come from the row's length.
+    pub fn may_show_row(&self) -> bool {
+        self.program.code.iter().any(|instruction| match instruction {
+            Instruction::Change(statement) => match statement.as_ref() {
+                BoundStatement::Update(update) => update.plan.may_show_row(),
+                BoundStatement::Delete(delete) => delete.plan.may_show_row(),
+                _ => false,
+            },
+            _ => false,
+        })
+    }
+
+    /// Columns that it has written where it matches, whatever it decided.
+    pub fn certainly_written(&self) -> ColumnSet {
+        self.certainly_written
+    }
+
+    /// Assignments to be made once more after it, in order. They succeed: they have been made in it.
+    pub fn assigned_outside(&self) -> &[(u16, Expression)] {
+        &self.assigned_outside
+    }
+
+    /// Address of the next instruction.
+    pub fn end(&self) -> usize {
+        self.end as usize
+    }
+
+    /// Visits the variables that it reads.
+    pub(crate) fn visit_slots(&self, visit: &mut dyn FnMut(u16)) {
+        self.key.iter().for_each(|part| part.value.visit_slots(visit));
+        self.program.captured.iter().for_each(|slot| visit(*slot));
+        self.assigned_outside.iter().for_each(|(_, value)| value.visit_slots(visit));
     }
 }

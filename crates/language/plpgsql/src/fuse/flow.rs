@@ -1,9 +1,10 @@
 //! What instructions read and write, where they go, and which variables are used after them.
 
-use crate::fuse::Surroundings;
-use crate::program::{Count, CursorName, Instruction, RaiseMessage, RowTarget, Store};
+use crate::program::{Address, Count, CursorName, Instruction, RaiseMessage};
+use crate::target::{RowTarget, Store};
 use plan::expression::Expression;
 use smallvec::{SmallVec, smallvec};
+use std::ops::Range;
 use std::sync::Arc;
 use syntax::plpgsql::ast::RaiseLevel;
 use types::CompositeTypes;
@@ -307,4 +308,19 @@ impl<'a> Flow<'a> {
         let first = self.jumps.partition_point(|(to, _)| *to < range.start);
         self.jumps[first..].iter().take_while(move |(to, _)| *to < range.end).map(|(_, from)| *from)
     }
+}
+
+/// What there is to know of a procedure besides its code.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    /// Values in the frame.
+    pub slots: usize,
+    /// Slot of FOUND.
+    pub found: u16,
+    /// Slots of the OUT and INOUT parameters.
+    pub outputs: &'a [u16],
+    /// What values of composite types are.
+    pub types: &'a Arc<CompositeTypes>,
+    /// What handlers of errors enclose.
+    pub protected: &'a [Range<Address>],
 }

@@ -29,41 +29,22 @@
 //! tells whether anything that depends on the row is used afterwards. For every read that stays, the pass keeps an
 //! `Obstacle`, which `EXPLAIN CALL` shows. Idioms, near misses and tests: `docs/fusion.md`.
 
-mod flow;
-mod obstacle;
+pub(crate) mod flow;
+pub(crate) mod obstacle;
 mod region;
 mod row_program;
 mod run;
 
 use crate::program::{Address, Instruction, RowsSource};
-use flow::{Flow, Variables};
-pub(super) use obstacle::Obstacle;
+use flow::{Flow, Surroundings, Variables};
+use obstacle::Obstacle;
 pub(super) use region::query_of;
 use region::{Region, find};
-pub use row_program::FusedStatement;
 use row_program::fuse_region;
 pub(super) use run::run_fused;
-use std::ops::Range;
-use std::sync::Arc;
-use types::CompositeTypes;
 
 /// Instructions times words of variables beyond which a procedure is not analysed: memory and time stay small.
 const ANALYSED_MAX: usize = 1 << 17;
-
-/// What there is to know of a procedure besides its code.
-#[derive(Clone, Copy)]
-pub(super) struct Surroundings<'a> {
-    /// Values in the frame.
-    pub slots: usize,
-    /// Slot of FOUND.
-    pub found: u16,
-    /// Slots of the OUT and INOUT parameters.
-    pub outputs: &'a [u16],
-    /// What values of composite types are.
-    pub types: &'a Arc<CompositeTypes>,
-    /// What handlers of errors enclose.
-    pub protected: &'a [Range<Address>],
-}
 
 /// Fuses what can be fused, and says of every read that is left why.
 pub(super) fn fuse(

@@ -2,7 +2,8 @@
 
 use crate::fuse::flow::{Flow, SlotSet, jump_target};
 use crate::fuse::obstacle::Obstacle;
-use crate::program::{Coercion, Instruction, SelectInto, Store};
+use crate::program::{Instruction, SelectInto};
+use crate::target::{Coercion, Store};
 use plan::expression::Expression;
 use plan::statement::{Access, BoundSelect, BoundStatement, Distinctness, From, KeyPart};
 use plan::table::TablePlan;
