@@ -42,6 +42,7 @@
 //! - RAISE of INFO, NOTICE and WARNING goes into the result of its statement, and so into the receipt: at most 100
 //!   messages and 16 KiB. A transaction that ends with an error tells the error only.
 
+mod analysis;
 mod coercion;
 mod compile;
 mod explain;

@@ -10,7 +10,7 @@ use execute::Described;
 use plan::expression::Expression;
 use plan::needs::Needs;
 use plan::polymorphic::Callee;
-use plan::statement::{BoundCall, BoundSelect, BoundStatement, KeyPart, VisitSlot};
+use plan::statement::{BoundCall, BoundSelect, BoundStatement, KeyPart};
 use plan::table::TablePlan;
 use std::sync::Arc;
 use syntax::plpgsql::ast::{Condition, FetchKind, RaiseLevel, StackedItem};
@@ -59,23 +59,6 @@ impl CompiledProcedure {
     /// The procedures and functions that it calls, or that triggers call which it fires.
     pub fn calls(&self) -> &[Callee] {
         &self.needs.involved
-    }
-
-    /// Whether it may change rows itself, or needs a transaction for another reason.
-    pub fn may_write(&self) -> bool {
-        self.code.iter().any(|instruction| match instruction {
-            Instruction::Change(_)
-            | Instruction::ChangeInto(_)
-            | Instruction::Fused(_)
-            | Instruction::Oracle { .. }
-            | Instruction::LateValue(_)
-            | Instruction::LateStatement(_)
-            | Instruction::Execute(_) => true,
-            Instruction::RowsStart(start) => !matches!(start.source, RowsSource::Query(_)),
-            Instruction::ReturnQuery(query) => !matches!(query.source, RowsSource::Query(_)),
-            Instruction::OpenCursor(open) => !matches!(open.query.source, RowsSource::Query(_)),
-            _ => false,
-        })
     }
 }
 
@@ -413,58 +396,6 @@ pub enum RaiseMessage {
     Condition(Box<str>),
     /// The code, or the name that ERRCODE gives.
     Code,
-}
-
-impl RowsSource {
-    /// Visits the slots that it reads.
-    pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
-        match self {
-            RowsSource::Query(query) => query.visit_slots(visit),
-            RowsSource::Change(statement) => statement.visit_slots(visit),
-            RowsSource::Dynamic(dynamic) => dynamic.visit_slots(visit),
-            RowsSource::Late(late) => late.statement.visit_slots(visit),
-        }
-    }
-}
-
-impl Dynamic {
-    /// Visits the slots that it reads.
-    pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
-        self.text.visit_slots(visit);
-        self.arguments.iter().for_each(|argument| argument.visit_slots(visit));
-    }
-}
-
-impl Instruction {
-    /// Its expressions, those of its statements of SQL left out.
-    pub fn expressions(&self) -> Vec<&Expression> {
-        match self {
-            Instruction::Assign { value, .. } | Instruction::Oracle { name: value, .. } => vec![value],
-            Instruction::JumpIf { condition, .. } | Instruction::JumpUnless { condition, .. } => {
-                vec![condition]
-            }
-            Instruction::RangeStart(start) => {
-                [&start.first, &start.last].into_iter().chain(&start.step).collect()
-            }
-            Instruction::Raise(plan) => {
-                let arguments = match &plan.message {
-                    RaiseMessage::Format { arguments, .. } => arguments.as_ref(),
-                    _ => &[],
-                };
-                arguments.iter().chain(plan.options.iter().map(|(_, option)| option)).collect()
-            }
-            Instruction::Assert(assertion) => [&assertion.0].into_iter().chain(&assertion.1).collect(),
-            Instruction::ReturnValue { values } | Instruction::ReturnNext { values } => {
-                values.iter().collect()
-            }
-            Instruction::OpenCursor(open) => open.arguments.iter().map(|(_, value)| value).collect(),
-            Instruction::FetchCursor(fetch) => match &fetch.count {
-                Count::Expression(count) => vec![count],
-                Count::Constant(_) | Count::All => Vec::new(),
-            },
-            _ => Vec::new(),
-        }
-    }
 }
 
 /// Statements on one row that are one command.

@@ -15,7 +15,6 @@ use plan::expression::Expression;
 use plan::tables::Tables;
 use sqlparser::ast as sql;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use syntax::plpgsql::ast::{Declaration, Target};
 use types::{DataType, SqlError};

@@ -13,45 +13,45 @@ use std::sync::Arc;
 use types::{DataType, OutputColumn, Procedure, SqlError, object_name};
 
 /// The compiler of one procedure.
-pub(super) struct Compiler<'a> {
-    pub(super) tables: &'a Tables,
-    pub(super) variables: Variables,
-    pub(super) code: Vec<Instruction>,
-    pub(super) enclosing: Vec<Enclosing>,
+pub(crate) struct Compiler<'a> {
+    pub(crate) tables: &'a Tables,
+    pub(crate) variables: Variables,
+    pub(crate) code: Vec<Instruction>,
+    pub(crate) enclosing: Vec<Enclosing>,
     /// What handlers enclose.
-    pub(super) protected_code: Vec<Range<Address>>,
+    pub(crate) protected_code: Vec<Range<Address>>,
     /// What the procedure or function gives back.
-    pub(super) result: ResultShape,
-    pub(super) ranges: Nesting,
-    pub(super) cursors: Nesting,
-    pub(super) cursor_loops: Nesting,
+    pub(crate) result: ResultShape,
+    pub(crate) ranges: Nesting,
+    pub(crate) cursors: Nesting,
+    pub(crate) cursor_loops: Nesting,
     /// Cursors with a query, by the slot of their variable.
-    pub(super) declared_cursors: BTreeMap<u16, Arc<DeclaredCursor>>,
+    pub(crate) declared_cursors: BTreeMap<u16, Arc<DeclaredCursor>>,
     /// The columns of the query that a variable's cursor was opened for last, going down the body.
-    pub(super) opened_columns: BTreeMap<u16, Arc<[OutputColumn]>>,
+    pub(crate) opened_columns: BTreeMap<u16, Arc<[OutputColumn]>>,
     /// `#print_strict_params`
-    pub(super) print_strict_params: bool,
+    pub(crate) print_strict_params: bool,
     /// Positions of the ends of the body's lines.
-    pub(super) line_ends: Vec<u32>,
+    pub(crate) line_ends: Vec<u32>,
     /// Where instructions come from.
-    pub(super) lines: Vec<(Address, u32, &'static str)>,
+    pub(crate) lines: Vec<(Address, u32, &'static str)>,
     /// The statements around the one that is compiled: line, and what it is.
-    pub(super) around: Vec<(u32, &'static str)>,
-    pub(super) looks_at_matched: bool,
+    pub(crate) around: Vec<(u32, &'static str)>,
+    pub(crate) looks_at_matched: bool,
     /// Statements around the one that is compiled which may leave it out.
-    pub(super) skippable: usize,
+    pub(crate) skippable: usize,
     /// A RETURN before it may have been taken.
-    pub(super) may_have_returned: bool,
+    pub(crate) may_have_returned: bool,
     /// Slots of the OUT and INOUT parameters.
-    pub(super) outputs: Vec<u16>,
+    pub(crate) outputs: Vec<u16>,
     /// Variables of composite types that the row of the statement at hand goes into, and the rows.
-    pub(super) packed: Vec<(u16, expression::Expression)>,
+    pub(crate) packed: Vec<(u16, expression::Expression)>,
 }
 
 /// Things of which each level of nesting needs one.
 #[derive(Default)]
-pub(super) struct Nesting {
-    pub(super) now: usize,
+pub(crate) struct Nesting {
+    pub(crate) now: usize,
     pub most: usize,
 }
 
@@ -70,7 +70,7 @@ impl Nesting {
 }
 
 /// A block or loop around the statement that is compiled.
-pub(super) struct Enclosing {
+pub(crate) struct Enclosing {
     pub label: Option<String>,
     /// Where CONTINUE goes; `None` for a block.
     pub next_turn: Option<Address>,
@@ -86,7 +86,7 @@ pub(super) struct Enclosing {
 
 /// What a block or loop is to errors inside of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ErrorRole {
+pub(crate) enum ErrorRole {
     /// They go through it.
     #[default]
     None,
@@ -98,7 +98,7 @@ pub(super) enum ErrorRole {
 
 /// A cursor with a query.
 #[derive(Debug)]
-pub(super) struct DeclaredCursor {
+pub(crate) struct DeclaredCursor {
     /// SCROLL, NO SCROLL, or neither.
     pub scroll: Option<bool>,
     /// Name, slot and type of each parameter.
@@ -109,7 +109,7 @@ pub(super) struct DeclaredCursor {
 }
 
 impl<'a> Compiler<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         tables: &'a Tables,
         procedure: &Procedure,
         result: ResultShape,
@@ -143,20 +143,20 @@ impl<'a> Compiler<'a> {
     }
 
     /// Appends an instruction and gives its address.
-    pub(super) fn emit(&mut self, instruction: Instruction) -> Address {
+    pub(crate) fn emit(&mut self, instruction: Instruction) -> Address {
         let address = self.here();
         self.code.push(instruction);
         address
     }
 
     /// Address of the next instruction.
-    pub(super) fn here(&self) -> Address {
+    pub(crate) fn here(&self) -> Address {
         // A body is far shorter than 4 GiB: it fits in a transaction.
         self.code.len() as Address
     }
 
     /// The jump at `address` goes to the next instruction.
-    pub(super) fn land(&mut self, address: Address) {
+    pub(crate) fn land(&mut self, address: Address) {
         let here = self.here();
         match &mut self.code[address as usize] {
             Instruction::Jump { to }
@@ -171,14 +171,14 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    pub(super) fn land_all(&mut self, addresses: Vec<Address>) {
+    pub(crate) fn land_all(&mut self, addresses: Vec<Address>) {
         for address in addresses {
             self.land(address);
         }
     }
 
     /// True where the statement may run more than once in a call.
-    pub(super) fn is_repeated(&self) -> bool {
+    pub(crate) fn is_repeated(&self) -> bool {
         self.enclosing.iter().any(|enclosing| enclosing.next_turn.is_some())
     }
 }

@@ -11,7 +11,6 @@ use crate::program::{
     RowsSource,
 };
 use crate::target::Store;
-use crate::variables::NamesUsed;
 use plan::expression::{self, bind_data_type};
 use plan::statement::{BoundSelect, BoundStatement, Distinctness, bind_statement};
 use sqlparser::ast as sql;

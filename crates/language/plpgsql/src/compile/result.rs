@@ -1,17 +1,16 @@
 //! Compiling what a procedure or function gives to its caller: RETURN, RETURN NEXT, RETURN QUERY.
 
 use crate::compile::compiler::Compiler;
-use crate::compile::result_shape::{ResultShape, Returns};
+use crate::compile::result_shape::Returns;
 use crate::late::Wanted;
 use crate::position::or_at;
-use crate::program::{Instruction, ReturnQuery, RowsSource};
+use crate::program::{Instruction, ResultForm, ReturnQuery, RowsSource};
 use plan::expression;
 use plan::invariant::broken;
 use plan::statement::{BoundStatement, close_types};
-use plan::tables::Tables;
 use sqlparser::ast as sql;
 use syntax::plpgsql::ast::{Expression, Name, RowSource, Target};
-use types::{DataType, FunctionResult, OutputColumn, Procedure, SqlError, SqlState, Value};
+use types::{DataType, OutputColumn, SqlError, SqlState, Value};
 
 impl Compiler<'_> {
     /// The end of the body.

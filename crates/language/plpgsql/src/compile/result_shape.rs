@@ -5,19 +5,19 @@ use plan::tables::Tables;
 use types::{DataType, FunctionResult, Procedure, SqlError, SqlState};
 
 /// What a procedure or function gives back.
-pub(super) struct ResultShape {
-    pub(super) returns: Returns,
+pub(crate) struct ResultShape {
+    pub(crate) returns: Returns,
     /// It gives any number of rows.
-    pub(super) is_set: bool,
+    pub(crate) is_set: bool,
     /// Types of the columns of its rows; one for a value.
-    pub(super) types: Vec<DataType>,
+    pub(crate) types: Vec<DataType>,
     /// Types of the fields of a value of a composite type; none for `record`.
-    pub(super) fields: Option<Vec<DataType>>,
+    pub(crate) fields: Option<Vec<DataType>>,
 }
 
 /// How RETURN names it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Returns {
+pub(crate) enum Returns {
     Procedure,
     Void,
     Value,

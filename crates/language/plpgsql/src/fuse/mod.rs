@@ -35,7 +35,8 @@ mod region;
 mod row_program;
 mod run;
 
-use crate::program::{Address, Instruction, RowsSource};
+use crate::analysis::Runs;
+use crate::program::{Address, Instruction};
 use flow::{Flow, Surroundings, Variables};
 use obstacle::Obstacle;
 pub(super) use region::query_of;
@@ -108,21 +109,8 @@ pub(super) fn unfused(
 
 /// True where rows of a table are read and the program gets to know them.
 pub(super) fn reads_rows(instruction: &Instruction) -> bool {
-    let query = match instruction {
-        Instruction::SelectInto(select) => &select.query,
-        Instruction::Subquery(plan) => &plan.query,
-        Instruction::Perform(query) => query,
-        Instruction::RowsStart(start) => match &start.source {
-            RowsSource::Query(query) => query,
-            RowsSource::Change(_) | RowsSource::Dynamic(_) | RowsSource::Late(_) => return false,
-        },
-        Instruction::OpenCursor(open) => match &open.query.source {
-            RowsSource::Query(query) => query,
-            RowsSource::Change(_) | RowsSource::Dynamic(_) | RowsSource::Late(_) => return false,
-        },
-        _ => return false,
-    };
-    query.reads_rows()
+    !matches!(instruction, Instruction::ReturnQuery(_))
+        && matches!(instruction.runs(), Some(Runs::Query(query)) if query.reads_rows())
 }
 
 /// By address: whether somebody looks at how many rows the change there matched.

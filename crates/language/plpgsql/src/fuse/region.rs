@@ -447,7 +447,7 @@ fn always_passes(code: &[Instruction], range: &std::ops::Range<usize>, change: u
         if let Some(target) = jump_target(instruction) {
             reached[target - range.start] = true;
         }
-        if !crate::fuse::flow::never_goes_on(instruction) {
+        if !instruction.never_goes_on() {
             reached[address + 1 - range.start] = true;
         }
     }
